@@ -30,10 +30,10 @@ typedef struct cd_log {
     cd_log_level level;  /* messages above it are dropped: --quiet ERROR, --verbose DEBUG */
     bool json;           /* one JSON object a line */
     pthread_mutex_t lock;
-    bool partial;        /* the cursor stands behind a progress bar */
-    bool colour;         /* "error:" and "warning:" stand out */
-    bool keep;           /* warnings are kept too, also those that `level` drops */
-    cd_buf kept;         /* as JSON strings with commas between them */
+    bool partial; /* the cursor stands behind a progress bar */
+    bool colour;  /* "error:" and "warning:" stand out */
+    bool keep;    /* warnings are kept too, also those that `level` drops */
+    cd_buf kept;  /* as JSON strings with commas between them */
     size_t n_kept;
 } cd_log;
 
@@ -51,7 +51,8 @@ void cd_log_done(cd_log *log); /* frees the kept warnings and the lock */
 void cd_log_put_kept(const cd_log *log, cd_buf *b);
 enum { CD_LOG_KEPT = 1000 };
 /* Of these three a log of NULL is fine: the line is dropped. A text that does not fit 2 kB is cut and ends in "...". */
-void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Seconds between two lines of progress where no line can be redrawn: 10 in JSON and when
  * verbose, else for ever, so that a log has results only. */
 double cd_log_every_s(const cd_log *log);
@@ -78,11 +79,11 @@ void cd_log_lines(cd_log *log, cd_log_level level, const char *text);
  * Texts are borrowed from argv. No state, any thread. */
 
 typedef enum cd_option_kind {
-    CD_OPTION_FLAG,   /* bool                                                  */
-    CD_OPTION_INT,    /* int; `values`: "lo..hi"                               */
-    CD_OPTION_WORD,   /* int: position in `values`, "text|json"                */
-    CD_OPTION_TEXT,   /* const char *                                          */
-    CD_OPTION_FILE,   /* const char *; `values`: patterns "*.h5|*.json", NULL: any file */
+    CD_OPTION_FLAG, /* bool                                                  */
+    CD_OPTION_INT,  /* int; `values`: "lo..hi"                               */
+    CD_OPTION_WORD, /* int: position in `values`, "text|json"                */
+    CD_OPTION_TEXT, /* const char *                                          */
+    CD_OPTION_FILE, /* const char *; `values`: patterns "*.h5|*.json", NULL: any file */
     CD_OPTION_OUTPUT, /* the same, of a file that is written: no other option or operand may name it */
     CD_OPTION_FOLDER, /* const char *                                          */
     CD_OPTION_TEXTS,  /* cd_texts, may be given many times                     */
@@ -90,14 +91,16 @@ typedef enum cd_option_kind {
 } cd_option_kind;
 
 typedef struct cd_option {
-    const char *name;    /* without "--" */
-    char letter;         /* of the short form; 0: none */
-    const char *arg;     /* "FILE"; "[FORM]": may be left out, and is the first of `values` then; NULL: a flag */
+    const char *name; /* without "--" */
+    char letter;      /* of the short form; 0: none */
+    const char *
+        arg; /* "FILE"; "[FORM]": may be left out, and is the first of `values` then; NULL: a flag */
     cd_option_kind kind;
-    size_t offset;       /* into the struct */
-    const char *values;  /* as above */
-    int group;           /* index of its title in cd_command.group */
-    const char *help;    /* a sentence without its full stop; NULL: an older name, accepted and not shown */
+    size_t offset;      /* into the struct */
+    const char *values; /* as above */
+    int group;          /* index of its title in cd_command.group */
+    const char
+        *help; /* a sentence without its full stop; NULL: an older name, accepted and not shown */
 } cd_option;
 
 /* Parsed values of the options that every command has, and the operands. */
@@ -105,24 +108,29 @@ typedef struct cd_cli_args {
     cd_texts operand;
     bool help_asked, usage, version, json, quiet;
     int help, log_format; /* cd_cli_help_form; 1: JSON */
-    bool *given;          /* (n_row of the command) which of its own options stood in the line; NULL: none */
-    cd_arena arena;       /* of the lists */
+    bool *given; /* (n_row of the command) which of its own options stood in the line; NULL: none */
+    cd_arena arena; /* of the lists */
 } cd_cli_args;
 
-typedef enum cd_cli_help_form { CD_CLI_HELP_TEXT, CD_CLI_HELP_MAN, CD_CLI_HELP_BASH, CD_CLI_HELP_ZSH } cd_cli_help_form;
+typedef enum cd_cli_help_form {
+    CD_CLI_HELP_TEXT,
+    CD_CLI_HELP_MAN,
+    CD_CLI_HELP_BASH,
+    CD_CLI_HELP_ZSH
+} cd_cli_help_form;
 
 typedef struct cd_command {
-    const char *name;               /* "cdmpp-train"; of a verb "cdmpp-mpi train" */
-    const char *brief;              /* what it does, lower case, no full stop */
-    const char *const *use;         /* lines of the synopsis without the name; NULL ends */
-    const char *about;              /* paragraphs, parted by "\n\n" */
+    const char *name;       /* "cdmpp-train"; of a verb "cdmpp-mpi train" */
+    const char *brief;      /* what it does, lower case, no full stop */
+    const char *const *use; /* lines of the synopsis without the name; NULL ends */
+    const char *about;      /* paragraphs, parted by "\n\n" */
     const cd_option *row;
     size_t n_row;
-    const char *const *group;       /* titles by cd_option.group; NULL: none */
-    const char *operand;            /* patterns of files that operands are, "": any; NULL: there are none */
-    const char *const *example;     /* pairs: what, command line; NULL ends */
-    const char *const *file;        /* pairs: path, what; NULL ends */
-    const char *const *see;         /* "cdmpp-train(1)"; NULL ends */
+    const char *const *group; /* titles by cd_option.group; NULL: none */
+    const char *operand; /* patterns of files that operands are, "": any; NULL: there are none */
+    const char *const *example;           /* pairs: what, command line; NULL ends */
+    const char *const *file;              /* pairs: path, what; NULL ends */
+    const char *const *see;               /* "cdmpp-train(1)"; NULL ends */
     const struct cd_command *const *verb; /* its first operand chooses one of these; NULL ends */
     /* Rules between options, after all were read; NULL: none. Errors: EUSAGE. */
     cdmpp_status (*check)(void *to, const cd_cli_args *said, cdmpp_err *err);
@@ -130,18 +138,24 @@ typedef struct cd_command {
 
 /* Fill `to` and `said` (zeroed by the caller) from argv[1..]. With --help, --usage or --version
  * nothing is checked any more. Errors: EUSAGE (also: two rows of the table have one name), ENOMEM. Free `said` after an error too. */
-cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said, cdmpp_err *err);
+cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said,
+                            cdmpp_err *err);
 void cd_cli_args_free(cd_cli_args *said);
 /* Whether files that are written (CD_OPTION_OUTPUT) are none of those that other options and operands name; links count. Errors: EUSAGE. */
-cdmpp_status cd_option_outputs_apart(const cd_command *c, const void *to, const cd_cli_args *said, cdmpp_err *err);
+cdmpp_status cd_option_outputs_apart(const cd_command *c, const void *to, const cd_cli_args *said,
+                                     cdmpp_err *err);
 /* Row i of the table and of what every command has; NULL after the last. `common`: one of the latter. */
 const cd_option *cd_option_row(const cd_command *c, size_t i, bool *common);
 /* The row that help shows as its i-th: those of a group stand together, in the order of the table. */
 size_t cd_option_shown(const cd_command *c, size_t i);
 /* Title of the group of row i; NULL: none. */
 const char *cd_option_group(const cd_command *c, size_t i);
-static inline bool cd_option_is_file(const cd_option *o) { return o->kind == CD_OPTION_FILE || o->kind == CD_OPTION_OUTPUT || o->kind == CD_OPTION_FILES; }
-static inline bool cd_option_is_list(const cd_option *o) { return o->kind == CD_OPTION_FILES || o->kind == CD_OPTION_TEXTS; }
+static inline bool cd_option_is_file(const cd_option *o) {
+    return o->kind == CD_OPTION_FILE || o->kind == CD_OPTION_OUTPUT || o->kind == CD_OPTION_FILES;
+}
+static inline bool cd_option_is_list(const cd_option *o) {
+    return o->kind == CD_OPTION_FILES || o->kind == CD_OPTION_TEXTS;
+}
 
 /* What to print. --help, 80 columns: */
 void cd_option_help(cd_buf *b, const cd_command *c);
@@ -196,12 +210,12 @@ volatile sig_atomic_t *cd_signals_stop(void);
 
 typedef struct cd_command_run {
     const cd_command *command;
-    cd_cli_args said;             /* operands and common options as parsed */
+    cd_cli_args said; /* operands and common options as parsed */
     cd_log log;
-    int argc;                     /* the command line as given */
+    int argc; /* the command line as given */
     char **argv;
-    volatile sig_atomic_t *stop;  /* number of the signal that asks the command to end, 0: none */
-    int exit_code;                /* of a success; run() may set 3 */
+    volatile sig_atomic_t *stop; /* number of the signal that asks the command to end, 0: none */
+    int exit_code;               /* of a success; run() may set 3 */
 } cd_command_run;
 
 /* The command's own work. `options` is the struct that was filled from the table. An error is reported by the caller, unless
@@ -217,7 +231,8 @@ cdmpp_status cd_command_reported(cdmpp_status st, cdmpp_err *err);
 
 /* ---- parts, for commands with another frame ---- */
 /* False: nothing is left to do, *code is the exit code (0 or 1: help, 2: usage) and there is nothing to end. */
-bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **argv, void *to, int *code);
+bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **argv, void *to,
+                      int *code);
 /* Frees what cd_command_begin made. */
 void cd_command_end(cd_command_run *f);
 /* Logs the error where `st` is one, and ends the command; the exit code: 3 where all went well but some items were left out. */
@@ -230,18 +245,21 @@ int cd_command_usage(cd_command_run *f, const cdmpp_err *err);
 void cd_command_version(cd_buf *b, const char *name, bool json);
 /* {"schema":..,"command":..,"result":<result>,"warnings":["..."]} and a line end; `result` is JSON, and freed. The warnings are those that the log kept;
  * every command with --json keeps them. log NULL: none. */
-void cd_command_json(cd_buf *b, const char *schema, const char *command, const cd_log *log, CD_TAKE cd_buf *result);
+void cd_command_json(cd_buf *b, const char *schema, const char *command, const cd_log *log,
+                     CD_TAKE cd_buf *result);
 /* A text as a JSON string; `text` is freed. */
 void cd_command_quote(cd_buf *b, CD_TAKE cd_buf *text);
 /* All of the text to standard output; `b` is freed. Errors: EIO, ENOMEM. */
 cdmpp_status cd_command_print(CD_TAKE cd_buf *b, cdmpp_err *err);
 /* To standard output: the text, or with json the JSON object in it inside the envelope of cd_command_json. Frees b. Errors: EIO, ENOMEM. */
-cdmpp_status cd_command_result(bool json, const char *schema, const char *command, const cd_log *log, CD_TAKE cd_buf *b, cdmpp_err *err);
+cdmpp_status cd_command_result(bool json, const char *schema, const char *command,
+                               const cd_log *log, CD_TAKE cd_buf *b, cdmpp_err *err);
 
 /* option_number -- options whose value is a real number: kept as text in the table of options, read by the command's check. */
 
 /* A number in lo .. hi; text NULL (the option was not given): *out stays as it is. Errors: EUSAGE, names the option. */
-cdmpp_status cd_option_number(const char *option, const char *text, double lo, double hi, double *out, cdmpp_err *err);
+cdmpp_status cd_option_number(const char *option, const char *text, double lo, double hi,
+                              double *out, cdmpp_err *err);
 
 /* How far a long command is.
  *
@@ -261,7 +279,8 @@ typedef struct cd_progress {
 } cd_progress;
 
 /* Starts the clock. `what` and `unit` are borrowed, total 0: unknown. */
-void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char *unit, uint64_t total);
+void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char *unit,
+                       uint64_t total);
 /* `done` is the count so far, not an increment; a smaller one than before is ignored. */
 void cd_progress_step(cd_progress *p, uint64_t done);
 /* Removes the bar and reports count, time and rate. */

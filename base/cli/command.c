@@ -8,7 +8,8 @@
 static void harmless(cd_buf *b) {
     cd_buf clean = {0};
     bool any = false;
-    for (size_t i = 0; i < b->n && !any; i++) any = ((unsigned char)b->p[i] < ' ' && b->p[i] != '\n') || (unsigned char)b->p[i] >= 0x7F;
+    for (size_t i = 0; i < b->n && !any; i++)
+        any = ((unsigned char)b->p[i] < ' ' && b->p[i] != '\n') || (unsigned char)b->p[i] >= 0x7F;
     if (!any) return;
     cd_escape_terminal(&clean, (cd_str){b->p, b->n});
     cd_buf_free(b);
@@ -24,7 +25,8 @@ cdmpp_status cd_command_print(cd_buf *b, cdmpp_err *err) {
     return st;
 }
 
-void cd_command_json(cd_buf *b, const char *schema, const char *command, const cd_log *log, cd_buf *result) {
+void cd_command_json(cd_buf *b, const char *schema, const char *command, const cd_log *log,
+                     cd_buf *result) {
     cd_buf_putf(b, "{\"schema\":\"%s\",\"command\":\"%s\",\"result\":", schema, command);
     cd_buf_put(b, result->p ? result->p : "null", result->p ? result->n : 4);
     cd_buf_puts(b, ",\"warnings\":");
@@ -43,7 +45,9 @@ void cd_command_quote(cd_buf *b, cd_buf *text) {
 static void version_json(cd_buf *b, const char *name) {
     cd_library_versions l;
     const char *sep = "";
-    cd_buf_putf(b, "{\"schema\":\"cdmpp.version\",\"command\":\"%s\",\"version\":\"%s\",\"libraries\":{", name, cdmpp_version());
+    cd_buf_putf(
+        b, "{\"schema\":\"cdmpp.version\",\"command\":\"%s\",\"version\":\"%s\",\"libraries\":{",
+        name, cdmpp_version());
     for (size_t k = 0; cd_library_versions_at(k, &l); k++) {
         if (!l.version[0]) continue;
         cd_buf_putf(b, "%s\"%s\":", sep, l.name);
@@ -66,7 +70,8 @@ void cd_command_version(cd_buf *b, const char *name, bool json) {
 
 /* --help, --usage, --version: false when none was asked for. */
 static bool answer(const cd_command_run *f, cd_buf *b) {
-    static void (*const form[])(cd_buf *, const cd_command *) = {cd_option_help, cd_option_man, cd_option_bash, cd_option_zsh};
+    static void (*const form[])(cd_buf *, const cd_command *) = {cd_option_help, cd_option_man,
+                                                                 cd_option_bash, cd_option_zsh};
     const cd_cli_args *s = &f->said;
     if (s->help_asked) form[s->help](b, f->command);
     else if (s->usage) cd_option_usage(b, f->command);
@@ -83,7 +88,8 @@ int cd_command_usage(cd_command_run *f, const cdmpp_err *err) {
         cd_escape_terminal(&b, cd_str_of(err->key));
         cd_buf_puts(&b, err->key[0] ? ": " : "");
         cd_escape_terminal(&b, cd_str_of(err->msg));
-        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", f->command->name, b.oom ? "out of memory" : b.p, f->command->name);
+        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", f->command->name,
+                b.oom ? "out of memory" : b.p, f->command->name);
         cd_buf_free(&b);
     }
     return cdmpp_exit_code(err->code);
@@ -96,7 +102,8 @@ static void report(cd_command_run *f, const cdmpp_err *err) {
 }
 
 /* --quiet and --log-format hold even for a mistake later in the same line: they are read before it is reported. */
-bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **argv, void *to, int *code) {
+bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **argv, void *to,
+                      int *code) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     *f = (cd_command_run){.command = c, .argc = argc, .argv = argv, .stop = cd_signals_stop()};
@@ -141,7 +148,8 @@ int cd_command_main(const cd_command *c, int argc, char **argv, void *options, c
     if (!cd_command_begin(&r, c, argc, argv, options, &code)) return code;
     cd_signals_take();
     cdmpp_status st = run(&r, options, &err);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !st)
+        st = CD_FAIL(&err, EIO, "cannot write to standard output");
     if (st && err.code) report(&r, &err);
     code = st ? cdmpp_exit_code(st) : r.exit_code;
     cd_command_end(&r);
@@ -154,7 +162,8 @@ int cd_command_finish(cd_command_run *f, cdmpp_status st, const cdmpp_err *err, 
     return st ? cdmpp_exit_code(st) : left_out ? 3 : 0;
 }
 
-cdmpp_status cd_command_result(bool json, const char *schema, const char *command, const cd_log *log, cd_buf *b, cdmpp_err *err) {
+cdmpp_status cd_command_result(bool json, const char *schema, const char *command,
+                               const cd_log *log, cd_buf *b, cdmpp_err *err) {
     cd_buf all = {0};
     if (!json) return cd_command_print(b, err);
     cd_command_json(&all, schema, command, log, b);

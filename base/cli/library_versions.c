@@ -13,10 +13,10 @@ static const struct {
     const char *name, *symbol;
     how how;
 } known[] = {
-    {"XGBoost", "XGBoostVersion", THREE},   {"OpenBLAS", "openblas_get_config", TEXT},
-    {"HDF5", "H5get_libversion", THREE},    {"libyaml", "yaml_get_version_string", TEXT},
-    {"zstd", "ZSTD_versionString", TEXT},   {"liblzma", "lzma_version_string", TEXT},
-    {"zlib", "zlibVersion", TEXT},          {"Open MPI", "MPI_Get_library_version", BUFFER},
+    {"XGBoost", "XGBoostVersion", THREE}, {"OpenBLAS", "openblas_get_config", TEXT},
+    {"HDF5", "H5get_libversion", THREE},  {"libyaml", "yaml_get_version_string", TEXT},
+    {"zstd", "ZSTD_versionString", TEXT}, {"liblzma", "lzma_version_string", TEXT},
+    {"zlib", "zlibVersion", TEXT},        {"Open MPI", "MPI_Get_library_version", BUFFER},
 };
 
 /* The first word that begins with a digit, or with v and a digit: of "Open MPI v4.1.4, ...". */

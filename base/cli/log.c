@@ -42,7 +42,9 @@ void cd_log_redraw(cd_log *log, const char *text, int room) {
     cd_buf_free(&b);
 }
 
-double cd_log_every_s(const cd_log *log) { return log->json || log->level >= CD_LOG_DEBUG ? 10 : HUGE_VAL; }
+double cd_log_every_s(const cd_log *log) {
+    return log->json || log->level >= CD_LOG_DEBUG ? 10 : HUGE_VAL;
+}
 
 void cd_log_done(cd_log *log) {
     cd_buf_free(&log->kept);
@@ -52,7 +54,8 @@ void cd_log_done(cd_log *log) {
 void cd_log_put_kept(const cd_log *log, cd_buf *b) {
     cd_buf_puts(b, "[");
     if (log) cd_buf_put(b, log->kept.p ? log->kept.p : "", log->kept.n);
-    if (log && log->n_kept > CD_LOG_KEPT) cd_buf_putf(b, ",\"and %zu more\"", log->n_kept - CD_LOG_KEPT);
+    if (log && log->n_kept > CD_LOG_KEPT)
+        cd_buf_putf(b, ",\"and %zu more\"", log->n_kept - CD_LOG_KEPT);
     cd_buf_puts(b, "]");
     b->oom |= log && log->kept.oom;
 }
@@ -76,7 +79,8 @@ static bool is_wanted(const cd_log *log, cd_log_level level) {
 static void plain(cd_log *log, cd_buf *b, cd_log_level level, const char *text) {
     if (*log->command) cd_buf_putf(b, "%s: ", log->command);
     const char *colour = log->colour ? level_colour[level] : "";
-    if (level != CD_LOG_INFO) cd_buf_putf(b, "%s%s:%s ", colour, level_name[level], *colour ? "\033[0m" : "");
+    if (level != CD_LOG_INFO)
+        cd_buf_putf(b, "%s%s:%s ", colour, level_name[level], *colour ? "\033[0m" : "");
     cd_escape_terminal(b, cd_str_of(text));
 }
 
@@ -85,7 +89,8 @@ static void member(cd_buf *b, const char *key, const char *text) {
     cd_buf_put_json_str(b, text, strlen(text));
 }
 
-static void json(cd_log *log, cd_buf *b, cd_log_level level, const char *text, const cdmpp_err *err) {
+static void json(cd_log *log, cd_buf *b, cd_log_level level, const char *text,
+                 const cdmpp_err *err) {
     cd_buf_puts(b, "{");
     member(b, "level", level_name[level]);
     if (*log->command) member(b, "command", log->command);
@@ -143,7 +148,8 @@ void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) {
     va_start(ap, fmt);
     const int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (n >= (int)sizeof text && (whole = cd_mem_alloc((size_t)n + 1))) { /* long paths: the reason comes behind them */
+    if (n >= (int)sizeof text &&
+        (whole = cd_mem_alloc((size_t)n + 1))) { /* long paths: the reason comes behind them */
         va_start(ap, fmt);
         vsnprintf(whole, (size_t)n + 1, fmt, ap);
         va_end(ap);

@@ -10,13 +10,18 @@ enum { MAX_ROWS = 64 };
 
 /* What every command has. */
 static const cd_option common[] = {
-    {"json", 0, NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, json), NULL, 0, "Print the summary as one JSON object on standard output"},
-    {"quiet", 'q', NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, quiet), NULL, 0, "Nothing but errors on standard error"},
-    {"log-format", 0, "FORM", CD_OPTION_WORD, offsetof(cd_cli_args, log_format), "text|json", 0, "Messages on standard error as text or as one JSON object a line"},
+    {"json", 0, NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, json), NULL, 0,
+     "Print the summary as one JSON object on standard output"},
+    {"quiet", 'q', NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, quiet), NULL, 0,
+     "Nothing but errors on standard error"},
+    {"log-format", 0, "FORM", CD_OPTION_WORD, offsetof(cd_cli_args, log_format), "text|json", 0,
+     "Messages on standard error as text or as one JSON object a line"},
     {"help", 'h', "[FORM]", CD_OPTION_WORD, offsetof(cd_cli_args, help), "text|man|bash|zsh", 0,
      "Print this text and stop; man: the manual page, bash and zsh: a completion script"},
-    {"usage", 0, NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, usage), NULL, 0, "Print the synopsis and stop"},
-    {"version", 'V', NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, version), NULL, 0, "Print the version, also of the libraries in use, and stop"},
+    {"usage", 0, NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, usage), NULL, 0,
+     "Print the synopsis and stop"},
+    {"version", 'V', NULL, CD_OPTION_FLAG, offsetof(cd_cli_args, version), NULL, 0,
+     "Print the version, also of the libraries in use, and stop"},
 };
 enum { N_COMMON = sizeof common / sizeof *common };
 
@@ -63,7 +68,8 @@ static found find(const reader *r, const char *name, size_t n, char letter) {
     const cd_option *o;
     bool own;
     for (size_t i = 0; (o = cd_option_row(r->c, i, &own)); i++)
-        if (name ? strlen(o->name) == n && !memcmp(o->name, name, n) : o->letter && o->letter == letter)
+        if (name ? strlen(o->name) == n && !memcmp(o->name, name, n)
+                 : o->letter && o->letter == letter)
             return (found){o, own ? (char *)r->said : r->to};
     return (found){0};
 }
@@ -85,23 +91,28 @@ static cdmpp_status unknown(const reader *r, const char *word, size_t n) {
     char name[80];
     snprintf(name, sizeof name, "%.*s", (int)n, word);
     const char *near = probably(r->c, name);
-    if (near) return CD_FAIL(r->err, EUSAGE, "unknown option '--%s', did you mean '--%s'?", name, near);
+    if (near)
+        return CD_FAIL(r->err, EUSAGE, "unknown option '--%s', did you mean '--%s'?", name, near);
     return CD_FAIL(r->err, EUSAGE, "unknown option '--%s'", name);
 }
 
 /* ---- values ---- */
 static cdmpp_status read_int(const reader *r, const cd_option *o, const char *text, int *to) {
     char *end, *dots;
-    const long lo = strtol(o->values, &dots, 10), hi = strtol(dots + 2, NULL, 10), v = strtol(text, &end, 10);
+    const long lo = strtol(o->values, &dots, 10), hi = strtol(dots + 2, NULL, 10),
+               v = strtol(text, &end, 10);
     if (end == text || *end || v < lo || v > hi || text[0] == ' ')
-        return CD_FAIL(r->err, EUSAGE, "--%s: expected an integer in %s, found '%.60s'", o->name, o->values, text);
+        return CD_FAIL(r->err, EUSAGE, "--%s: expected an integer in %s, found '%.60s'", o->name,
+                       o->values, text);
     *to = (int)v;
     return CDMPP_OK;
 }
 
 static cdmpp_status read_word(const reader *r, const cd_option *o, const char *text, int *to) {
     const int k = cd_enum_names_find(o->values, (cd_str){text, strlen(text)});
-    if (k < 0) return CD_FAIL(r->err, EUSAGE, "--%s: expected one of %s, found '%.60s'", o->name, o->values, text);
+    if (k < 0)
+        return CD_FAIL(r->err, EUSAGE, "--%s: expected one of %s, found '%.60s'", o->name,
+                       o->values, text);
     *to = k;
     return CDMPP_OK;
 }
@@ -115,7 +126,8 @@ static cdmpp_status append(const reader *r, cd_texts *l, const char *text) {
 
 static cdmpp_status mark(const reader *r, const cd_option *o) {
     cd_cli_args *s = r->said;
-    if (!s->given && !(s->given = cd_arena_zalloc(&s->arena, r->c->n_row, sizeof *s->given))) return CD_FAIL(r->err, ENOMEM, "%zu options", r->c->n_row);
+    if (!s->given && !(s->given = cd_arena_zalloc(&s->arena, r->c->n_row, sizeof *s->given)))
+        return CD_FAIL(r->err, ENOMEM, "%zu options", r->c->n_row);
     s->given[o - r->c->row] = true;
     return CDMPP_OK;
 }
@@ -124,13 +136,12 @@ static cdmpp_status mark(const reader *r, const cd_option *o) {
 static cdmpp_status store(const reader *r, found f, const char *text) {
     void *to = f.to + f.row->offset;
     if (f.to != (char *)r->said) CD_TRY(mark(r, f.row));
-    if (f.to == (char *)r->said && f.row->offset == offsetof(cd_cli_args, help)) r->said->help_asked = true;
+    if (f.to == (char *)r->said && f.row->offset == offsetof(cd_cli_args, help))
+        r->said->help_asked = true;
     switch (f.row->kind) {
     case CD_OPTION_FLAG: *(bool *)to = true; return CDMPP_OK;
     case CD_OPTION_INT: return read_int(r, f.row, text, to);
-    case CD_OPTION_WORD:
-        *(int *)to = 0;
-        return text ? read_word(r, f.row, text, to) : CDMPP_OK;
+    case CD_OPTION_WORD: *(int *)to = 0; return text ? read_word(r, f.row, text, to) : CDMPP_OK;
     case CD_OPTION_TEXTS:
     case CD_OPTION_FILES: return append(r, to, text);
     case CD_OPTION_TEXT:
@@ -147,7 +158,9 @@ static cdmpp_status store(const reader *r, found f, const char *text) {
 /* `text`: what follows in the same word; NULL: nothing. */
 static cdmpp_status with_value(reader *r, found f, const char *text) {
     if (!text && f.row->arg[0] != '[') {
-        if (r->at >= r->argc) return CD_FAIL(r->err, EUSAGE, "--%s: expected a value, %s, found none", f.row->name, f.row->arg);
+        if (r->at >= r->argc)
+            return CD_FAIL(r->err, EUSAGE, "--%s: expected a value, %s, found none", f.row->name,
+                           f.row->arg);
         text = r->argv[r->at++];
     }
     return store(r, f, text);
@@ -158,7 +171,9 @@ static cdmpp_status read_long(reader *r, const char *word) {
     const found f = find(r, word, n, 0);
     if (!f.row) return unknown(r, word, n);
     if (f.row->arg) return with_value(r, f, word[n] ? word + n + 1 : NULL);
-    if (word[n]) return CD_FAIL(r->err, EUSAGE, "--%s: takes no value, found '%.60s'", f.row->name, word + n + 1);
+    if (word[n])
+        return CD_FAIL(r->err, EUSAGE, "--%s: takes no value, found '%.60s'", f.row->name,
+                       word + n + 1);
     return store(r, f, NULL);
 }
 
@@ -178,12 +193,16 @@ static cdmpp_status check_names(const cd_command *c, cdmpp_err *err) {
     for (size_t i = 0; (a = cd_option_row(c, i, NULL)); i++)
         for (size_t k = 0; k < i && (b = cd_option_row(c, k, NULL)); k++)
             if (!strcmp(a->name, b->name) || (a->letter && a->letter == b->letter))
-                return CD_FAIL(err, EUSAGE, "rows --%s and --%s of the table of %s have one name or letter: a mistake in the program", b->name, a->name, c->name);
+                return CD_FAIL(err, EUSAGE,
+                               "rows --%s and --%s of the table of %s have one name or letter: a "
+                               "mistake in the program",
+                               b->name, a->name, c->name);
     return CDMPP_OK;
 }
 
 /* --help and --usage stop the reading: whatever is wrong later in the line, the user gets help. */
-cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said, cdmpp_err *err) {
+cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_cli_args *said,
+                            cdmpp_err *err) {
     reader r = {c, argv, argc, 1, to, said, err};
     bool only_operands = false;
     CD_TRY(check_names(c, err));

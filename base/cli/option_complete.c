@@ -54,7 +54,8 @@ static void bash_operands(cd_buf *b, const cd_command *c) {
     cd_buf_puts(b, "        ");
     if (c->verb) {
         cd_buf_puts(b, "mapfile -t COMPREPLY < <(compgen -W '");
-        for (size_t i = 0; c->verb[i]; i++) cd_buf_putf(b, "%s%s", i ? " " : "", verb_name(c->verb[i]));
+        for (size_t i = 0; c->verb[i]; i++)
+            cd_buf_putf(b, "%s%s", i ? " " : "", verb_name(c->verb[i]));
         cd_buf_puts(b, "' -- \"$cur\")");
     } else if (c->operand) {
         bash_files(b, c->operand);
@@ -73,15 +74,18 @@ static void bash_function(cd_buf *b, const cd_command *c) {
                    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
                    "    COMPREPLY=()\n");
     for (size_t i = 0; c->verb && c->verb[i]; i++) {
-        cd_buf_putf(b, "    if [[ $COMP_CWORD -gt 1 && ${COMP_WORDS[1]} == %s ]]; then ", verb_name(c->verb[i]));
+        cd_buf_putf(b, "    if [[ $COMP_CWORD -gt 1 && ${COMP_WORDS[1]} == %s ]]; then ",
+                    verb_name(c->verb[i]));
         function(b, c->verb[i]->name);
         cd_buf_puts(b, "; return; fi\n");
     }
-    cd_buf_puts(b, "    # bash cuts --name=value at the =\n"
-                   "    if [[ $cur == = ]]; then cur='' prev+='='\n"
-                   "    elif [[ $prev == = && $COMP_CWORD -gt 2 ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}=\n"
-                   "    fi\n"
-                   "    case $prev in\n");
+    cd_buf_puts(
+        b,
+        "    # bash cuts --name=value at the =\n"
+        "    if [[ $cur == = ]]; then cur='' prev+='='\n"
+        "    elif [[ $prev == = && $COMP_CWORD -gt 2 ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}=\n"
+        "    fi\n"
+        "    case $prev in\n");
     for (size_t i = 0; (o = cd_option_row(c, i, NULL)); i++)
         if (o->arg && o->help) bash_value(b, o);
     cd_buf_puts(b, "    --*=) return ;;\n    esac\n    if [[ $cur == -* ]]; then\n");
@@ -92,11 +96,13 @@ static void bash_function(cd_buf *b, const cd_command *c) {
 }
 
 void cd_option_bash(cd_buf *b, const cd_command *c) {
-    cd_buf_putf(b, "# bash completion of %s, made from its table of options: --help=bash\n", c->name);
+    cd_buf_putf(b, "# bash completion of %s, made from its table of options: --help=bash\n",
+                c->name);
     cd_buf_puts(b, "# CUR PATTERN...: folders, and files that fit\n"
                    "_cdmpp_files() {\n"
                    "    local cur=$1 p; shift\n"
-                   "    mapfile -t COMPREPLY < <(compgen -d -- \"$cur\"; for p; do compgen -f -X \"!$p\" -- \"$cur\"; done)\n"
+                   "    mapfile -t COMPREPLY < <(compgen -d -- \"$cur\"; for p; do compgen -f -X "
+                   "\"!$p\" -- \"$cur\"; done)\n"
                    "    compopt -o filenames 2>/dev/null || :\n"
                    "}\n");
     for (size_t i = 0; c->verb && c->verb[i]; i++) bash_function(b, c->verb[i]);
@@ -130,7 +136,8 @@ static void zsh_value(cd_buf *b, const cd_option *o) {
     cd_buf_putf(b, "%s%.*s:", may ? "::" : ":", (int)strcspn(o->arg + may, "]"), o->arg + may);
     if (cd_option_is_file(o)) zsh_files(b, o->values);
     else if (o->kind == CD_OPTION_FOLDER) cd_buf_puts(b, "_files -/");
-    else if (o->kind == CD_OPTION_WORD) cd_buf_puts(b, "("), parts(b, o->values, "", " "), cd_buf_puts(b, ")");
+    else if (o->kind == CD_OPTION_WORD)
+        cd_buf_puts(b, "("), parts(b, o->values, "", " "), cd_buf_puts(b, ")");
     else cd_buf_puts(b, " ");
 }
 
@@ -159,8 +166,10 @@ static void zsh_function(cd_buf *b, const cd_command *c) {
     }
     if (c->verb) {
         cd_buf_puts(b, " \\\n        '1:command:(");
-        for (size_t i = 0; c->verb[i]; i++) cd_buf_putf(b, "%s%s", i ? " " : "", verb_name(c->verb[i]));
-        cd_buf_puts(b, ")' \\\n        '*:: :->rest'\n    [[ $state == rest ]] && case $line[1] in\n");
+        for (size_t i = 0; c->verb[i]; i++)
+            cd_buf_putf(b, "%s%s", i ? " " : "", verb_name(c->verb[i]));
+        cd_buf_puts(b,
+                    ")' \\\n        '*:: :->rest'\n    [[ $state == rest ]] && case $line[1] in\n");
         for (size_t i = 0; c->verb[i]; i++) {
             cd_buf_putf(b, "    %s) ", verb_name(c->verb[i]));
             function(b, c->verb[i]->name);
@@ -176,7 +185,9 @@ static void zsh_function(cd_buf *b, const cd_command *c) {
 }
 
 void cd_option_zsh(cd_buf *b, const cd_command *c) {
-    cd_buf_putf(b, "#compdef %s\n# zsh completion of %s, made from its table of options: --help=zsh\n", c->name, c->name);
+    cd_buf_putf(b,
+                "#compdef %s\n# zsh completion of %s, made from its table of options: --help=zsh\n",
+                c->name, c->name);
     for (size_t i = 0; c->verb && c->verb[i]; i++) zsh_function(b, c->verb[i]);
     zsh_function(b, c);
     cd_buf_putf(b, "if [[ $funcstack[1] == _%s ]]; then ", c->name);

@@ -8,13 +8,16 @@ enum { WIDTH = 80, LEFT = 26 };
 
 static const cd_cli_exit_row exits[] = {
     {0, "done", "Done."},
-    {1, "failure", "Failure: a file cannot be read or written, memory is short, a number is not finite."},
+    {1, "failure",
+     "Failure: a file cannot be read or written, memory is short, a number is not finite."},
     {2, "usage", "Bad command line."},
-    {3, "some items skipped", "Done, but some lines or records could not be used; they are counted and named."},
+    {3, "some items skipped",
+     "Done, but some lines or records could not be used; they are counted and named."},
     {4, "bad input", "Bad input: malformed, out of range, unknown or missing."},
     {5, "mismatch", "Model and input do not fit each other."},
     {6, "backend missing", "A library or device that is needed is missing or fails."},
-    {130, "interrupted", "Interrupted by a signal. What was finished is kept where the command keeps anything."},
+    {130, "interrupted",
+     "Interrupted by a signal. What was finished is kept where the command keeps anything."},
 };
 
 const cd_cli_exit_row *cd_cli_exit_rows(size_t *n) {
@@ -58,7 +61,8 @@ static void put_option(cd_buf *b, const cd_option *o) {
     const char *arg = o->arg ? o->arg : "";
     const char *open = *arg == '[' ? "[=" : *arg ? "=" : "";
     const char dash[] = {'-', o->letter, ',', 0};
-    const int n = snprintf(left, sizeof left, "  %-3s --%s%s%s", o->letter ? dash : "", o->name, open, arg + (*arg == '['));
+    const int n = snprintf(left, sizeof left, "  %-3s --%s%s%s", o->letter ? dash : "", o->name,
+                           open, arg + (*arg == '['));
     if (n < LEFT - 1) cd_buf_putf(b, "%-*s", LEFT, left);
     else cd_buf_putf(b, "%s\n%*s", left, LEFT, "");
     char help[600];
@@ -69,7 +73,8 @@ static void put_option(cd_buf *b, const cd_option *o) {
 static void put_exits(cd_buf *b) {
     char line[400] = "Exit status:";
     for (size_t i = 0, n = strlen(line); i < sizeof exits / sizeof *exits; i++)
-        n += (size_t)snprintf(line + n, sizeof line - n, "%s %d %s", i ? "," : "", exits[i].code, exits[i].brief);
+        n += (size_t)snprintf(line + n, sizeof line - n, "%s %d %s", i ? "," : "", exits[i].code,
+                              exits[i].brief);
     cd_buf_puts(b, "\n");
     wrap(b, line, 0, 0);
 }
@@ -87,7 +92,8 @@ void cd_option_help(cd_buf *b, const cd_command *c) {
         wrap(b, text, 0, 0);
     }
     for (size_t i = 0; c->verb && c->verb[i]; i++) {
-        cd_buf_putf(b, "%s  %-*s", i ? "" : "\nCommands:\n", LEFT - 2, strrchr(c->verb[i]->name, ' ') + 1);
+        cd_buf_putf(b, "%s  %-*s", i ? "" : "\nCommands:\n", LEFT - 2,
+                    strrchr(c->verb[i]->name, ' ') + 1);
         wrap(b, c->verb[i]->brief, LEFT, LEFT);
     }
     for (size_t i = 0; (o = cd_option_row(c, cd_option_shown(c, i), NULL)); i++) {

@@ -98,7 +98,8 @@ static void put_option(cd_buf *b, const cd_option *o) {
 static void rows(cd_buf *b, const cd_command *c, bool own) {
     const char *last = "";
     const cd_option *o;
-    for (size_t i = own ? 0 : c->n_row; (o = cd_option_row(c, cd_option_shown(c, i), NULL)) && (!own || i < c->n_row); i++) {
+    for (size_t i = own ? 0 : c->n_row;
+         (o = cd_option_row(c, cd_option_shown(c, i), NULL)) && (!own || i < c->n_row); i++) {
         if (!o->help) continue;
         const char *group = cd_option_group(c, cd_option_shown(c, i));
         if (group && strcmp(group, last)) {
@@ -135,8 +136,9 @@ static void examples(cd_buf *b, const char *const *pair) {
 
 /* What is the same for every command (exit status, environment), and the command's files, examples and references. */
 static void last_sections(cd_buf *b, const cd_command *c) {
-    static const char *const environment[] = {"NO_COLOR", "If set and not empty: no colours. There are none off a terminal anyway.",
-                                              "TERM", "If unset or \"dumb\": neither colours nor a bar that redraws itself.", NULL};
+    static const char *const environment[] = {
+        "NO_COLOR", "If set and not empty: no colours. There are none off a terminal anyway.",
+        "TERM", "If unset or \"dumb\": neither colours nor a bar that redraws itself.", NULL};
     size_t n;
     const cd_cli_exit_row *e = cd_cli_exit_rows(&n);
     cd_buf_puts(b, ".SH EXIT STATUS\n");
@@ -169,7 +171,8 @@ void cd_option_man(cd_buf *b, const cd_command *c) {
     rows(b, c, false);
     for (size_t i = 0; c->verb && c->verb[i]; i++) {
         cd_buf_puts(b, ".SH COMMAND ");
-        for (const char *s = strrchr(c->verb[i]->name, ' ') + 1; *s; s++) cd_buf_putf(b, "%c", toupper((unsigned char)*s));
+        for (const char *s = strrchr(c->verb[i]->name, ' ') + 1; *s; s++)
+            cd_buf_putf(b, "%c", toupper((unsigned char)*s));
         cd_buf_puts(b, "\n");
         paragraphs(b, c->verb[i]->about);
         rows(b, c->verb[i], true);

@@ -3,11 +3,14 @@
 
 #include <stdlib.h>
 
-cdmpp_status cd_option_number(const char *option, const char *text, double lo, double hi, double *out, cdmpp_err *err) {
+cdmpp_status cd_option_number(const char *option, const char *text, double lo, double hi,
+                              double *out, cdmpp_err *err) {
     char *end;
     if (!text) return CDMPP_OK;
     const double v = strtod(text, &end);
-    if (end == text || *end || !(v >= lo && v <= hi)) return CD_FAIL(err, EUSAGE, "--%s: expected a number in %g..%g, found '%.60s'", option, lo, hi, text);
+    if (end == text || *end || !(v >= lo && v <= hi))
+        return CD_FAIL(err, EUSAGE, "--%s: expected a number in %g..%g, found '%.60s'", option, lo,
+                       hi, text);
     *out = v;
     return CDMPP_OK;
 }

@@ -7,7 +7,8 @@
 
 #define BAR 30
 
-void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char *unit, uint64_t total) {
+void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char *unit,
+                       uint64_t total) {
     memset(p, 0, sizeof *p);
     p->log = log;
     p->what = what;
@@ -32,7 +33,8 @@ void cd_progress_text(const cd_progress *p, double elapsed_s, char *buf, size_t 
     char bar[BAR + 1];
     cd_buf eta = {0};
     if (!p->total) {
-        snprintf(buf, n, "%s: %llu %s, %.3g %s/s", p->what, (unsigned long long)p->done, p->unit, rate, p->unit);
+        snprintf(buf, n, "%s: %llu %s, %.3g %s/s", p->what, (unsigned long long)p->done, p->unit,
+                 rate, p->unit);
         return;
     }
     const uint64_t done = p->done < p->total ? p->done : p->total;
@@ -41,8 +43,9 @@ void cd_progress_text(const cd_progress *p, double elapsed_s, char *buf, size_t 
     memset(bar, '#', (size_t)(part * BAR));
     bar[BAR] = '\0';
     cd_progress_put_time(&eta, rate > 0 ? (double)(p->total - done) / rate : (double)NAN);
-    snprintf(buf, n, "%s: [%s] %3d %%  %llu/%llu %s  %.3g %s/s  ETA %s", p->what, bar, (int)(part * 100),
-             (unsigned long long)done, (unsigned long long)p->total, p->unit, rate, p->unit, eta.p ? eta.p : "?");
+    snprintf(buf, n, "%s: [%s] %3d %%  %llu/%llu %s  %.3g %s/s  ETA %s", p->what, bar,
+             (int)(part * 100), (unsigned long long)done, (unsigned long long)p->total, p->unit,
+             rate, p->unit, eta.p ? eta.p : "?");
     cd_buf_free(&eta);
 }
 
@@ -66,7 +69,7 @@ void cd_progress_step(cd_progress *p, uint64_t done) {
 
 void cd_progress_end(cd_progress *p) {
     const double s = cd_clock_wall() - p->begin_s;
-    cd_log_put(p->log, CD_LOG_INFO, "%s: %llu %s in %.2f s (%.3g %s/s)", p->what, (unsigned long long)p->done,
-               p->unit, s, s > 0 ? (double)p->done / s : 0, p->unit);
+    cd_log_put(p->log, CD_LOG_INFO, "%s: %llu %s in %.2f s (%.3g %s/s)", p->what,
+               (unsigned long long)p->done, p->unit, s, s > 0 ? (double)p->done / s : 0, p->unit);
     pthread_mutex_destroy(&p->lock);
 }

@@ -8,7 +8,8 @@
 #include "base/io/io.h"
 
 static volatile sig_atomic_t stop, seen, kill_at = 2;
-static pid_t owner; /* the command itself: a process that it forked has no temporaries of its own, and must not remove those */
+static pid_t
+    owner; /* the command itself: a process that it forked has no temporaries of its own, and must not remove those */
 
 /* The command did not end in order in time. Files of results are renamed into place when they are whole, so none is cut. */
 static void on_overdue(int sig) {
@@ -21,7 +22,8 @@ static void on_overdue(int sig) {
 
 static void on_signal(int sig) {
     const struct sigaction overdue = {.sa_handler = on_overdue};
-    const struct itimerval grace = {.it_value = {.tv_sec = CD_SIGNALS_GRACE_MS / 1000, .tv_usec = CD_SIGNALS_GRACE_MS % 1000 * 1000}};
+    const struct itimerval grace = {.it_value = {.tv_sec = CD_SIGNALS_GRACE_MS / 1000,
+                                                 .tv_usec = CD_SIGNALS_GRACE_MS % 1000 * 1000}};
     if (!stop && getpid() == owner) {
         sigaction(SIGALRM, &overdue, NULL);
         setitimer(ITIMER_REAL, &grace, NULL);
@@ -38,7 +40,8 @@ void cd_signals_kill_at(int n) { kill_at = n; }
 
 void cd_signals_take(void) {
     owner = getpid();
-    const struct sigaction act = {.sa_handler = on_signal}; /* without SA_RESTART: a blocking read returns */
+    const struct sigaction act = {.sa_handler =
+                                      on_signal}; /* without SA_RESTART: a blocking read returns */
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     signal(SIGPIPE, SIG_IGN);

@@ -8,10 +8,10 @@
 
 #if CD_ARENA_CAREFUL && CD_FAULT + 0 < 2
 #include <sanitizer/asan_interface.h>
-#define POISON(p, n) __asan_poison_memory_region((p), (n))
+#define POISON(p, n)   __asan_poison_memory_region((p), (n))
 #define UNPOISON(p, n) __asan_unpoison_memory_region((p), (n))
 #else
-#define POISON(p, n) ((void)(p), (void)(n))
+#define POISON(p, n)   ((void)(p), (void)(n))
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 

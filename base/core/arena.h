@@ -16,8 +16,9 @@
 
 typedef struct cd_arena {
     struct cd_arena_chunk *head; /* chunk being filled */
-    unsigned char *at, *end; /* its free part */
-    bool oom; /* an allocation was refused since the arena was new or reset: many arrays need one check */
+    unsigned char *at, *end;     /* its free part */
+    bool
+        oom; /* an allocation was refused since the arena was new or reset: many arrays need one check */
 } cd_arena;
 
 #define CD_ARENA_ALIGN ((size_t)16)
@@ -43,7 +44,8 @@ CD_KEEP static inline void *cd_arena_alloc(cd_arena *a, size_t n, size_t size) {
         return NULL;
     }
     const size_t need = (n * size + CD_ARENA_ALIGN - 1) & ~(CD_ARENA_ALIGN - 1);
-    if (CD_ARENA_CAREFUL || (size_t)(a->end - a->at) < need || !a->at) return cd_arena_take(a, n * size);
+    if (CD_ARENA_CAREFUL || (size_t)(a->end - a->at) < need || !a->at)
+        return cd_arena_take(a, n * size);
     void *p = a->at;
     a->at += need;
     return p;
@@ -56,6 +58,6 @@ CD_KEEP char *cd_arena_text(cd_arena *a, const char *s);
 void cd_arena_reset(cd_arena *a);
 void cd_arena_free(cd_arena *a);
 
-#define CD_NEW(a, T) ((T *)cd_arena_zalloc((a), 1, sizeof(T)))
+#define CD_NEW(a, T)     ((T *)cd_arena_zalloc((a), 1, sizeof(T)))
 #define CD_NEWN(a, T, n) ((T *)cd_arena_zalloc((a), (n), sizeof(T)))
 #endif

@@ -78,7 +78,8 @@ static bool run_box(int64_t first, int64_t n, uint32_t rank, const int64_t *to, 
 }
 
 /* Dimensions of 1 do not matter; else only a run has the same elements in a row. */
-static bool squeeze(const cd_box *b, const int64_t *shape, uint32_t rank, const int64_t *to, cd_box *out) {
+static bool squeeze(const cd_box *b, const int64_t *shape, uint32_t rank, const int64_t *to,
+                    cd_box *out) {
     uint32_t d = 0;
     *out = (cd_box){.rank = rank};
     for (uint32_t k = 0; k < rank; k++) {
@@ -93,7 +94,8 @@ static bool squeeze(const cd_box *b, const int64_t *shape, uint32_t rank, const 
     return d == b->rank;
 }
 
-bool cd_box_reshape(const cd_box *b, const int64_t *shape, uint32_t rank, const int64_t *to, cd_box *out) {
+bool cd_box_reshape(const cd_box *b, const int64_t *shape, uint32_t rank, const int64_t *to,
+                    cd_box *out) {
     int64_t first;
     if (cd_box_elements(b) && squeeze(b, shape, rank, to, out)) return true;
     const cd_box all = cd_box_whole(b->rank, shape);
@@ -104,7 +106,8 @@ bool cd_box_reshape(const cd_box *b, const int64_t *shape, uint32_t rank, const 
 }
 
 /* One dimension a level; the innermost one is a single memcpy where both sides are contiguous. */
-void cd_box_copy(void *to, const int64_t *ts, const void *from, const int64_t *fs, uint32_t rank, const int64_t *n, size_t size) {
+void cd_box_copy(void *to, const int64_t *ts, const void *from, const int64_t *fs, uint32_t rank,
+                 const int64_t *n, size_t size) {
     if (!rank) {
         memcpy(to, from, size);
         return;
@@ -114,5 +117,6 @@ void cd_box_copy(void *to, const int64_t *ts, const void *from, const int64_t *f
         return;
     }
     for (int64_t i = 0; i < n[0]; i++)
-        cd_box_copy((char *)to + (size_t)(i * ts[0]) * size, ts + 1, (const char *)from + (size_t)(i * fs[0]) * size, fs + 1, rank - 1, n + 1, size);
+        cd_box_copy((char *)to + (size_t)(i * ts[0]) * size, ts + 1,
+                    (const char *)from + (size_t)(i * fs[0]) * size, fs + 1, rank - 1, n + 1, size);
 }

@@ -79,7 +79,10 @@ void cd_buf_put_json_real(cd_buf *b, double v) {
 static unsigned unseen(const unsigned char *c, size_t k) {
     if (k == 1 && *c == 0x7f) return 0x7f;
     if (k == 2 && *c == 0xC2 && c[1] < 0xA0) return c[1];
-    if (k == 3 && *c == 0xE2 && ((c[1] == 0x80 && c[2] >= 0xA8 && c[2] <= 0xAE) || (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9))) return 0x2000 + ((c[1] & 0x3Fu) << 6) + (c[2] & 0x3Fu);
+    if (k == 3 && *c == 0xE2 &&
+        ((c[1] == 0x80 && c[2] >= 0xA8 && c[2] <= 0xAE) ||
+         (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9)))
+        return 0x2000 + ((c[1] & 0x3Fu) << 6) + (c[2] & 0x3Fu);
     return 0;
 }
 

@@ -37,17 +37,20 @@ typedef struct cd_box {
 } cd_box;
 
 cd_box cd_box_whole(uint32_t rank, const int64_t *shape); /* all of a tensor */
-int64_t cd_box_elements(const cd_box *b); /* number of elements */
-bool cd_box_equal(const cd_box *a, const cd_box *b); /* same rank, place and size; two empty boxes may differ */
+int64_t cd_box_elements(const cd_box *b);                 /* number of elements */
+bool cd_box_equal(const cd_box *a,
+                  const cd_box *b); /* same rank, place and size; two empty boxes may differ */
 bool cd_box_inside(const cd_box *in, const cd_box *out); /* all of `in` is in `out` */
 /* False: nothing is in both, *out has no elements. Ranks are equal. */
 bool cd_box_meet(const cd_box *a, const cd_box *b, cd_box *out);
 /* (2); *first: its first element. An empty box is a run. */
 bool cd_box_run(const cd_box *b, const int64_t *shape, int64_t *first);
 /* The box of a tensor of another shape with as many elements that has the same elements; false: there is none. */
-bool cd_box_reshape(const cd_box *b, const int64_t *shape, uint32_t rank, const int64_t *to, cd_box *out);
+bool cd_box_reshape(const cd_box *b, const int64_t *shape, uint32_t rank, const int64_t *to,
+                    cd_box *out);
 /* Copies `n` elements of `size` bytes each way; strides in elements, of both sides; from and to are at the first element. */
-void cd_box_copy(void *to, const int64_t *to_stride, const void *from, const int64_t *from_stride, uint32_t rank, const int64_t *n, size_t size);
+void cd_box_copy(void *to, const int64_t *to_stride, const void *from, const int64_t *from_stride,
+                 uint32_t rank, const int64_t *n, size_t size);
 /* Strides of a row-major tensor, in elements. */
 void cd_box_strides(uint32_t rank, const int64_t *shape, int64_t *stride);
 
@@ -102,7 +105,8 @@ size_t cd_did_you_mean_distance(const char *a, const char *b);
 const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, size_t n);
 /* Of (n) names at most `most` for out[], by letters and digits alone, without case: all that begin with `asked`; else the
  * nearest one; else the longest that `asked` begins with, of 3 letters or more; else those whose beginning is nearest to `asked`. How many. */
-size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_t n, const char **out, size_t most);
+size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_t n,
+                               const char **out, size_t most);
 
 /* Raise, enrich and forward errors. No state, no allocation.
  *
@@ -114,18 +118,17 @@ size_t cd_did_you_mean_several(const char *asked, const char *const *name, size_
 
 /* The value is the constant itself, so the compiler and the analyzer can see
  * that this path never returns OK. */
-#define CD_FAIL(err, name, ...) \
+#define CD_FAIL(err, name, ...)                                                                    \
     (cd_err_raise((err), CDMPP_##name, __FILE__, __LINE__, __VA_ARGS__), CDMPP_##name)
-#define CD_TRY(expr)                       \
-    do {                                   \
-        const cdmpp_status cd_st_ = (expr); \
-        if (cd_st_ != CDMPP_OK) return cd_st_; \
+#define CD_TRY(expr)                                                                               \
+    do {                                                                                           \
+        const cdmpp_status cd_st_ = (expr);                                                        \
+        if (cd_st_ != CDMPP_OK) return cd_st_;                                                     \
     } while (0)
 
 /* What CD_FAIL calls: fills *err (NULL: nothing) with status, place in the sources and a message of printf. */
-void cd_err_raise(cdmpp_err *err, cdmpp_status code, const char *src,
-                  int src_line, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+void cd_err_raise(cdmpp_err *err, cdmpp_status code, const char *src, int src_line, const char *fmt,
+                  ...) __attribute__((format(printf, 5, 6)));
 /* Put `key.` or `[i]` in front of the key of *err; set path and line unless a function below has set them. The three
  * functions after these do the same for a status that is passed on. */
 void cd_err_add_key(cdmpp_err *err, const char *key);
@@ -161,19 +164,19 @@ void *cd_grow_arena(cd_arena *a, const void *p, size_t n, size_t *cap, size_t si
 
 #define CD_GROW_LIMIT(cap) (sizeof(cap) == sizeof(uint32_t) ? (size_t)UINT32_MAX : SIZE_MAX / 2)
 /* True: out of memory. */
-#define CD_GROW(p, n, cap)                                                                              \
-    ((n) >= (cap) && __extension__({                                                                    \
-         size_t cd_cap_ = (cap);                                                                        \
-         void *cd_new_ = cd_grow_heap((p), (n), &cd_cap_, sizeof *(p), CD_GROW_LIMIT(cap));             \
-         if (cd_new_) (p) = cd_new_, (cap) = (__typeof__(cap))cd_cap_;                                  \
-         !cd_new_;                                                                                      \
+#define CD_GROW(p, n, cap)                                                                         \
+    ((n) >= (cap) && __extension__({                                                               \
+         size_t cd_cap_ = (cap);                                                                   \
+         void *cd_new_ = cd_grow_heap((p), (n), &cd_cap_, sizeof *(p), CD_GROW_LIMIT(cap));        \
+         if (cd_new_) (p) = cd_new_, (cap) = (__typeof__(cap))cd_cap_;                             \
+         !cd_new_;                                                                                 \
      }))
-#define CD_GROW_IN(a, p, n, cap)                                                                        \
-    ((n) >= (cap) && __extension__({                                                                    \
-         size_t cd_cap_ = (cap);                                                                        \
-         void *cd_new_ = cd_grow_arena((a), (p), (n), &cd_cap_, sizeof *(p), CD_GROW_LIMIT(cap));       \
-         if (cd_new_) (p) = cd_new_, (cap) = (__typeof__(cap))cd_cap_;                                  \
-         !cd_new_;                                                                                      \
+#define CD_GROW_IN(a, p, n, cap)                                                                   \
+    ((n) >= (cap) && __extension__({                                                               \
+         size_t cd_cap_ = (cap);                                                                   \
+         void *cd_new_ = cd_grow_arena((a), (p), (n), &cd_cap_, sizeof *(p), CD_GROW_LIMIT(cap));  \
+         if (cd_new_) (p) = cd_new_, (cap) = (__typeof__(cap))cd_cap_;                             \
+         !cd_new_;                                                                                 \
      }))
 
 /* 128 bits of any bytes, for tables that trust the hash alone.
@@ -216,10 +219,14 @@ static inline uint64_t cd_rng_mix(uint64_t x) {
 }
 
 /* 64 random bits: value i of stream `seed`. */
-static inline uint64_t cd_rng_at(uint64_t seed, uint64_t i) { return cd_rng_mix(cd_rng_mix(seed) ^ cd_rng_mix(~i)); }
+static inline uint64_t cd_rng_at(uint64_t seed, uint64_t i) {
+    return cd_rng_mix(cd_rng_mix(seed) ^ cd_rng_mix(~i));
+}
 
 /* Uniform in [0, 1), 53 bits. */
-static inline double cd_rng_unit(uint64_t seed, uint64_t i) { return (double)(cd_rng_at(seed, i) >> 11) * 0x1p-53; }
+static inline double cd_rng_unit(uint64_t seed, uint64_t i) {
+    return (double)(cd_rng_at(seed, i) >> 11) * 0x1p-53;
+}
 
 /* SHA-256 (FIPS 180-4): names data, column tables and model files.
  *
@@ -296,5 +303,6 @@ cdmpp_status cd_threads_new(int n, CD_GIVE cd_threads **out, cdmpp_err *err);
 void cd_threads_free(CD_TAKE cd_threads *t); /* NULL is fine */
 int cd_threads_count(const cd_threads *t);   /* NULL: 1 */
 /* t may be NULL: everything runs here. chunk 0 counts as 1. */
-cdmpp_status cd_threads_run(cd_threads *t, size_t n, size_t chunk, cd_threads_fn *fn, void *ctx, cdmpp_err *err);
+cdmpp_status cd_threads_run(cd_threads *t, size_t n, size_t chunk, cd_threads_fn *fn, void *ctx,
+                            cdmpp_err *err);
 #endif

@@ -9,8 +9,9 @@
 
 #include "base/core/core.h"
 
-enum { SPINS = 64 };            /* of a wait between two readings of the clock */
-#define TAKEN_S 1e-4            /* between them is a time slice of somebody else: polls and a yield to nobody take microseconds */
+enum { SPINS = 64 }; /* of a wait between two readings of the clock */
+#define TAKEN_S                                                                                    \
+    1e-4 /* between them is a time slice of somebody else: polls and a yield to nobody take microseconds */
 
 static void pause_a_little(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -18,18 +19,22 @@ static void pause_a_little(void) {
 #endif
 }
 
-static bool reached(cd_counter *w, uint32_t want) { return (int32_t)(atomic_load(&w->value) - want) >= 0; }
+static bool reached(cd_counter *w, uint32_t want) {
+    return (int32_t)(atomic_load(&w->value) - want) >= 0;
+}
 
 /* Either the sleeper sees the new value, or wake() sees the sleeper: both are sequentially consistent, so all threads see one order of them. */
 static void sleep_until(cd_counter *w, uint32_t want) {
     atomic_fetch_add(&w->sleepers, 1);
-    for (uint32_t now = atomic_load(&w->value); (int32_t)(now - want) < 0; now = atomic_load(&w->value))
+    for (uint32_t now = atomic_load(&w->value); (int32_t)(now - want) < 0;
+         now = atomic_load(&w->value))
         (void)syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
     atomic_fetch_sub(&w->sleepers, 1);
 }
 
 static void wake(cd_counter *w) {
-    if (atomic_load(&w->sleepers)) (void)syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    if (atomic_load(&w->sleepers))
+        (void)syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 bool cd_counter_wait(cd_counter *w, uint32_t want, double spin_s) {

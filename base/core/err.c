@@ -16,8 +16,8 @@ static const struct {
 #undef CDMPP_X
 };
 
-#define LONGEST 4500   /* a path of Linux and the words about it */
-#define LEAST_PATH 30  /* letters of a path that stay in a message, however short */
+#define LONGEST    4500 /* a path of Linux and the words about it */
+#define LEAST_PATH 30   /* letters of a path that stay in a message, however short */
 
 int cdmpp_exit_code(cdmpp_status st) {
     return (unsigned)st < CDMPP_STATUS_COUNT ? status_tab[st].exitcode : 1;
@@ -29,8 +29,8 @@ const char *cdmpp_status_name(cdmpp_status st) {
 
 const char *cdmpp_version(void) { return CDMPP_VERSION; }
 
-void cd_err_raise(cdmpp_err *err, cdmpp_status code, const char *src,
-                  int src_line, const char *fmt, ...) {
+void cd_err_raise(cdmpp_err *err, cdmpp_status code, const char *src, int src_line, const char *fmt,
+                  ...) {
     if (!err) return;
     char text[LONGEST];
     va_list ap;
@@ -48,8 +48,8 @@ void cd_err_raise(cdmpp_err *err, cdmpp_status code, const char *src,
 /* Put `head` in front of err->key, joined by `sep`; drop it if it won't fit. */
 static void prefix_key(cdmpp_err *err, const char *head, const char *sep) {
     char joined[sizeof err->key + 64];
-    const size_t n = (size_t)snprintf(joined, sizeof joined, "%s%s%s", head,
-                                      err->key[0] ? sep : "", err->key);
+    const size_t n =
+        (size_t)snprintf(joined, sizeof joined, "%s%s%s", head, err->key[0] ? sep : "", err->key);
     if (n < sizeof err->key) memcpy(err->key, joined, n + 1);
 }
 
@@ -75,11 +75,14 @@ void cd_err_add_place(cdmpp_err *err, const char *path, long line) {
 
 /* What does not fit is taken from the path: the reason has to survive. */
 char *cdmpp_err_format(const cdmpp_err *e, char *buf, size_t n) {
-    char path[sizeof e->path], line[32] = "", rest[sizeof e->key + sizeof e->msg + 64], all[sizeof path + sizeof line + sizeof rest];
+    char path[sizeof e->path], line[32] = "", rest[sizeof e->key + sizeof e->msg + 64],
+                               all[sizeof path + sizeof line + sizeof rest];
     if (!n) return buf;
     if (e->path[0] && e->line) snprintf(line, sizeof line, ":%ld", e->line);
-    snprintf(rest, sizeof rest, "%s%s%s%s%s [%s]", line, e->path[0] ? ": " : "", e->key, e->key[0] ? ": " : "",
-             e->msg[0] ? e->msg : status_tab[e->code < CDMPP_STATUS_COUNT ? e->code : 0].text, cdmpp_status_name(e->code));
+    snprintf(rest, sizeof rest, "%s%s%s%s%s [%s]", line, e->path[0] ? ": " : "", e->key,
+             e->key[0] ? ": " : "",
+             e->msg[0] ? e->msg : status_tab[e->code < CDMPP_STATUS_COUNT ? e->code : 0].text,
+             cdmpp_status_name(e->code));
     const size_t left = n > strlen(rest) ? n - 1 - strlen(rest) : 0;
     memcpy(path, e->path, sizeof path);
     cd_str_cut_middle(path, left > LEAST_PATH ? left : LEAST_PATH);

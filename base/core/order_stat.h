@@ -12,8 +12,10 @@
 #define CD_ORDER_STAT_H
 #include <stddef.h>
 
-#define CD_ORDER_STAT_MIN_SD 1e-6 /* no model predicts so well; below it, rounding errors would be larger than the grid's steps */
+#define CD_ORDER_STAT_MIN_SD                                                                       \
+    1e-6 /* no model predicts so well; below it, rounding errors would be larger than the grid's steps */
 /* mean (n): any unit, logarithms of seconds here. times (n): how many others each entry stands for, NULL: one; that of `which`
  * is not read. sd at most CD_ORDER_STAT_MIN_SD: the answer is mean[which]. O(n). */
-double cd_order_stat_mean(const double *mean, const double *times, size_t n, size_t which, double sd);
+double cd_order_stat_mean(const double *mean, const double *times, size_t n, size_t which,
+                          double sd);
 #endif

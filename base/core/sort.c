@@ -20,7 +20,9 @@ int cd_sort_by_u64(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-int cd_sort_by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+int cd_sort_by_text(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 /* ---- doubles ---- */
 enum { SHORT = 64, DIGIT = 11, DIGITS = 6 }; /* SHORT: so few are put in order one by one */
@@ -68,7 +70,7 @@ void cd_sort_doubles(double *v, size_t n) {
         return;
     }
     uint64_t *room = cd_mem_zalloc(2 * n, sizeof *room);
-    size_t (*count)[1U << DIGIT] = cd_mem_zalloc(DIGITS, sizeof *count);
+    size_t(*count)[1U << DIGIT] = cd_mem_zalloc(DIGITS, sizeof *count);
     if (room && count) {
         memcpy(room, v, n * sizeof *v);
         by_digits(room, room + n, n, count);
@@ -80,4 +82,6 @@ void cd_sort_doubles(double *v, size_t n) {
     cd_mem_free(count);
 }
 
-double cd_sort_median(const double *sorted, size_t n) { return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2; }
+double cd_sort_median(const double *sorted, size_t n) {
+    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}

@@ -25,12 +25,13 @@ typedef struct {
 
 struct cd_spool {
     int file, statm;
-    bool on_disk, opened;            /* opened: another process made it */
-    size_t most, used, page, before; /* bytes; before: file pages of the process that are not ours */
+    bool on_disk, opened; /* opened: another process made it */
+    size_t most, used, page,
+        before; /* bytes; before: file pages of the process that are not ours */
     piece *piece;
     size_t n, cap;
-    size_t refused;                  /* bytes that the disk did not hold */
-    int why;                         /* errno then */
+    size_t refused; /* bytes that the disk did not hold */
+    int why;        /* errno then */
     char folder[4096];
 };
 
@@ -53,10 +54,17 @@ static cdmpp_status check_folder(const char *folder, size_t need, cdmpp_err *err
     struct statfs fs;
     if (statfs(folder, &fs)) return fail(folder, "cannot keep data there", errno, err);
     if ((int)fs.f_type == TMPFS || (int)fs.f_type == RAMFS)
-        return cd_err_at(err, CD_FAIL(err, EUNSUPPORTED, "expected a folder on a disk, found one that is in memory (tmpfs)"), folder, 0);
+        return cd_err_at(
+            err,
+            CD_FAIL(err, EUNSUPPORTED,
+                    "expected a folder on a disk, found one that is in memory (tmpfs)"),
+            folder, 0);
     const uint64_t free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
     if (free_bytes >= need) return CDMPP_OK;
-    return cd_err_at(err, CD_FAIL(err, EIO, "expected a folder with room for %zu MB, found %llu MB", need >> 20, (unsigned long long)free_bytes >> 20), folder, 0);
+    return cd_err_at(err,
+                     CD_FAIL(err, EIO, "expected a folder with room for %zu MB, found %llu MB",
+                             need >> 20, (unsigned long long)free_bytes >> 20),
+                     folder, 0);
 }
 
 static cdmpp_status open_file(cd_spool *s, size_t need, cdmpp_err *err) {
@@ -82,7 +90,8 @@ static cdmpp_status open_default(cd_spool *s, size_t need, cdmpp_err *err) {
     const cdmpp_status st = open_file(s, need, err);
     if (!st || !err || !has) return st;
     const cdmpp_err why = *err;
-    return cd_err_at(err, CD_FAIL(err, EIO, "%s; nor does $TMPDIR do, which is %s", why.msg, own), last, 0);
+    return cd_err_at(err, CD_FAIL(err, EIO, "%s; nor does $TMPDIR do, which is %s", why.msg, own),
+                     last, 0);
 }
 
 static cd_spool *new_spool(size_t most) {
@@ -98,17 +107,20 @@ static cd_spool *new_spool(size_t most) {
 
 static cdmpp_status open_memory(cd_spool *s, cdmpp_err *err) {
     s->file = memfd_create("cdmpp", MFD_CLOEXEC);
-    return s->file < 0 ? CD_FAIL(err, EIO, "cannot make a file in memory: %s", strerror(errno)) : CDMPP_OK;
+    return s->file < 0 ? CD_FAIL(err, EIO, "cannot make a file in memory: %s", strerror(errno))
+                       : CDMPP_OK;
 }
 
 static cdmpp_status open_in(cd_spool *s, const char *folder, size_t need, cdmpp_err *err) {
-    if (strlen(folder) >= sizeof s->folder) return fail(folder, "cannot keep data there", ENAMETOOLONG, err);
+    if (strlen(folder) >= sizeof s->folder)
+        return fail(folder, "cannot keep data there", ENAMETOOLONG, err);
     strcpy(s->folder, folder);
     s->on_disk = true;
     return folder[0] ? open_file(s, need, err) : open_default(s, need, err);
 }
 
-cdmpp_status cd_spool_new(const char *folder, size_t need, size_t most, cd_spool **out, cdmpp_err *err) {
+cdmpp_status cd_spool_new(const char *folder, size_t need, size_t most, cd_spool **out,
+                          cdmpp_err *err) {
     cd_spool *s = new_spool(most);
     if (!s) return CD_FAIL(err, ENOMEM, "spool");
     const cdmpp_status st = folder ? open_in(s, folder, need, err) : open_memory(s, err);
@@ -117,7 +129,9 @@ cdmpp_status cd_spool_new(const char *folder, size_t need, size_t most, cd_spool
     return st;
 }
 
-cd_spool_place cd_spool_place_of(const cd_spool *s) { return (cd_spool_place){(int)getpid(), s->file}; }
+cd_spool_place cd_spool_place_of(const cd_spool *s) {
+    return (cd_spool_place){(int)getpid(), s->file};
+}
 
 /* The descriptor of the other process, which has no name elsewhere. */
 cdmpp_status cd_spool_open(cd_spool_place place, size_t most, cd_spool **out, cdmpp_err *err) {
@@ -148,7 +162,10 @@ static void *refuse(cd_spool *s, size_t n, int why) {
 static int has_room(const cd_spool *s, size_t bytes) {
     struct stat info;
     int full;
-    if (s->opened) return fstat(s->file, &info) ? errno : (uint64_t)info.st_size >= s->used + bytes ? 0 : ENODATA;
+    if (s->opened)
+        return fstat(s->file, &info)                       ? errno
+               : (uint64_t)info.st_size >= s->used + bytes ? 0
+                                                           : ENODATA;
     do full = posix_fallocate(s->file, (off_t)s->used, (off_t)bytes);
     while (full == EINTR); /* a signal */
     return full;
@@ -160,7 +177,8 @@ void *cd_spool_take(cd_spool *s, size_t n, size_t size) {
     if (CD_GROW(s->piece, s->n, s->cap)) return refuse(s, bytes, ENOMEM);
     const int full = has_room(s, bytes);
     if (full) return refuse(s, bytes, full);
-    void *p = mmap(NULL, bytes, s->opened ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, s->file, (off_t)s->used);
+    void *p = mmap(NULL, bytes, s->opened ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, s->file,
+                   (off_t)s->used);
     if (p == MAP_FAILED) return refuse(s, bytes, errno);
     s->piece[s->n++] = (piece){p, bytes};
     s->used += bytes;
@@ -169,8 +187,12 @@ void *cd_spool_take(cd_spool *s, size_t n, size_t size) {
 
 cdmpp_status cd_spool_failed(const cd_spool *s, cdmpp_err *err) {
     if (!s->refused) return CDMPP_OK;
-    if (s->why == ENOMEM || !s->on_disk) return CD_FAIL(err, ENOMEM, "%zu MB of %s, after %zu MB", s->refused >> 20, s->on_disk ? "addresses" : "memory", s->used >> 20);
-    return cd_err_at(err, CD_FAIL(err, EIO, "cannot keep %zu MB there, after %zu MB: %s", s->refused >> 20, s->used >> 20, strerror(s->why)),
+    if (s->why == ENOMEM || !s->on_disk)
+        return CD_FAIL(err, ENOMEM, "%zu MB of %s, after %zu MB", s->refused >> 20,
+                       s->on_disk ? "addresses" : "memory", s->used >> 20);
+    return cd_err_at(err,
+                     CD_FAIL(err, EIO, "cannot keep %zu MB there, after %zu MB: %s",
+                             s->refused >> 20, s->used >> 20, strerror(s->why)),
                      s->folder, 0);
 }
 

@@ -24,7 +24,8 @@ typedef struct cd_spool cd_spool;
 
 /* need: bytes that will be taken; most: bytes in memory at most. folder NULL: in memory. folder "": $TMPDIR where that is on a disk with so much room, else
  * /var/tmp. Errors: EIO (no file can be made there, too little room), EUNSUPPORTED (the folder is itself in memory: tmpfs), ENOMEM. */
-cdmpp_status cd_spool_new(const char *folder, size_t need, size_t most, CD_GIVE cd_spool **out, cdmpp_err *err);
+cdmpp_status cd_spool_new(const char *folder, size_t need, size_t most, CD_GIVE cd_spool **out,
+                          cdmpp_err *err);
 /* n * size bytes, zeros, of an opened spool those of the same take and only to be read; they live as long as the spool. NULL: no space on the disk, or no address space; cd_spool_failed says why. */
 CD_KEEP void *cd_spool_take(cd_spool *s, size_t n, size_t size);
 /* EIO with the folder and the bytes that it would not hold, or ENOMEM; OK where all were taken. */
@@ -41,7 +42,8 @@ typedef struct cd_spool_place {
 } cd_spool_place;
 cd_spool_place cd_spool_place_of(const cd_spool *s);
 /* Errors: EIO (there is no such process, or none whose files this one may open), ENOMEM. */
-cdmpp_status cd_spool_open(cd_spool_place place, size_t most, CD_GIVE cd_spool **out, cdmpp_err *err);
+cdmpp_status cd_spool_open(cd_spool_place place, size_t most, CD_GIVE cd_spool **out,
+                           cdmpp_err *err);
 /* Where the file is: a place for other temporary files of the same use. "" in memory, and of an opened spool. */
 CD_KEEP const char *cd_spool_folder(const cd_spool *s);
 void cd_spool_free(CD_TAKE cd_spool *s); /* NULL is fine */

@@ -10,7 +10,9 @@ bool cd_str_is(cd_str s, const char *z) {
     return s.n == n && memcmp(s.p, z, n) == 0;
 }
 
-bool cd_str_eq(cd_str a, cd_str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
+bool cd_str_eq(cd_str a, cd_str b) {
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
 
 /* Overlong forms, surrogates and what is beyond the last code point are not valid. */
 size_t cd_str_utf8_len(cd_str s) {
@@ -20,7 +22,9 @@ size_t cd_str_utf8_len(cd_str s) {
     if (!n || n > s.n) return 0;
     for (size_t k = 1; k < n; k++)
         if ((p[k] & 0xC0) != 0x80) return 0;
-    if ((c == 0xE0 && p[1] < 0xA0) || (c == 0xED && p[1] >= 0xA0) || (c == 0xF0 && p[1] < 0x90) || (c == 0xF4 && p[1] >= 0x90)) return 0;
+    if ((c == 0xE0 && p[1] < 0xA0) || (c == 0xED && p[1] >= 0xA0) || (c == 0xF0 && p[1] < 0x90) ||
+        (c == 0xF4 && p[1] >= 0x90))
+        return 0;
     return n;
 }
 
@@ -52,14 +56,17 @@ bool cd_str_fits(const char *pattern, const char *name) {
 }
 
 /* ---- shorter ---- */
-#define DOTS 3
+#define DOTS       3
 #define SHORT_WORD 24 /* a word of so many letters stays */
 
-static bool goes_on(char c) { return ((unsigned char)c & 0xC0) == 0x80; } /* in the middle of a letter of several bytes */
+static bool goes_on(char c) {
+    return ((unsigned char)c & 0xC0) == 0x80;
+} /* in the middle of a letter of several bytes */
 
 /* Bytes at .. at + len of a text become at most `keep`: a third of them from the front, the name of a file being at the end. */
 static void cut(char *at, size_t len, size_t keep) {
-    size_t head = keep > DOTS ? (keep - DOTS) / 3 : 0, tail = len - (keep > DOTS ? keep - DOTS - head : 0);
+    size_t head = keep > DOTS ? (keep - DOTS) / 3 : 0,
+           tail = len - (keep > DOTS ? keep - DOTS - head : 0);
     while (head > 0 && goes_on(at[head])) head--;
     while (tail < len && goes_on(at[tail])) tail++;
     const size_t dots = keep < DOTS ? keep : DOTS;
@@ -83,7 +90,8 @@ void cd_str_shorten(char *text, size_t n) {
             p += w + (p[w] != '\0');
         }
         if (most <= SHORT_WORD) break;
-        cut(longest, most, most - (len - n) > SHORT_WORD && most > len - n ? most - (len - n) : SHORT_WORD);
+        cut(longest, most,
+            most - (len - n) > SHORT_WORD && most > len - n ? most - (len - n) : SHORT_WORD);
     }
     if (len <= n) return;
     size_t end = n > DOTS ? n - DOTS : 0;

@@ -30,7 +30,9 @@ struct cd_threads {
     worker worker[];
 };
 
-static size_t chunk_end(size_t beg, size_t n, size_t chunk) { return n - beg < chunk ? n : beg + chunk; }
+static size_t chunk_end(size_t beg, size_t n, size_t chunk) {
+    return n - beg < chunk ? n : beg + chunk;
+}
 
 /* Called and left with the lock held. */
 static void work(cd_threads *t, int w) {
@@ -119,7 +121,8 @@ static cdmpp_status run_here(size_t n, size_t chunk, cd_threads_fn *fn, void *ct
 
 /* One chunk or one worker: no lock. Else all workers are woken, the caller works as worker 0, and waits for the
  * others. */
-cdmpp_status cd_threads_run(cd_threads *t, size_t n, size_t chunk, cd_threads_fn *fn, void *ctx, cdmpp_err *err) {
+cdmpp_status cd_threads_run(cd_threads *t, size_t n, size_t chunk, cd_threads_fn *fn, void *ctx,
+                            cdmpp_err *err) {
     if (!chunk) chunk = 1;
     if (!t || t->n == 1 || n <= chunk) return run_here(n, chunk, fn, ctx, err);
     pthread_mutex_lock(&t->lock);

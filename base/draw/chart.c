@@ -9,16 +9,31 @@ enum { WIDE = 720, HIGH = 440, N_COLOUR = 8 };
 
 /* Colours after Okabe and Ito. */
 static const char STYLE[] =
-    "<style>text{font:12px sans-serif;fill:#56616c}.lab{fill:#1a1f24}path{fill:none}.axis{stroke:#56616c}.grid{stroke:#dde2e7}"
-    ".m{stroke-width:2}.d{stroke-width:4;stroke-linecap:round}.q{stroke-width:1;stroke-dasharray:2 3}"
-    ".c0{stroke:#0067ab}.c1{stroke:#c2570c}.c2{stroke:#00815d}.c3{stroke:#a9518a}.c4{stroke:#9a6a00}.c5{stroke:#3c8dbc}.c6{stroke:#1a1f24}.c7{stroke:#7b8794}"
+    "<style>text{font:12px "
+    "sans-serif;fill:#56616c}.lab{fill:#1a1f24}path{fill:none}.axis{stroke:#56616c}.grid{stroke:#"
+    "dde2e7}"
+    ".m{stroke-width:2}.d{stroke-width:4;stroke-linecap:round}.q{stroke-width:1;stroke-dasharray:2 "
+    "3}"
+    ".c0{stroke:#0067ab}.c1{stroke:#c2570c}.c2{stroke:#00815d}.c3{stroke:#a9518a}.c4{stroke:#"
+    "9a6a00}.c5{stroke:#3c8dbc}.c6{stroke:#1a1f24}.c7{stroke:#7b8794}"
     "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
 
-void cd_chart_begin(cd_chart *c, const char *title, const char *x_title, const char *y_title, cd_plot_name *x_name, cd_plot_name *y_name) {
+void cd_chart_begin(cd_chart *c, const char *title, const char *x_title, const char *y_title,
+                    cd_plot_name *x_name, cd_plot_name *y_name) {
     const cd_axis x = c->p.x, y = c->p.y;
-    *c = (cd_chart){.p = {.w = WIDE, .h = HIGH, .left = 70, .right = 14, .top = 14, .bottom = 42, .x = x, .y = y}};
+    *c = (cd_chart){.p = {.w = WIDE,
+                          .h = HIGH,
+                          .left = 70,
+                          .right = 14,
+                          .top = 14,
+                          .bottom = 42,
+                          .x = x,
+                          .y = y}};
     c->p.out = &c->b;
-    cd_buf_putf(&c->b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n", WIDE, HIGH, WIDE, HIGH);
+    cd_buf_putf(&c->b,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 "
+                "0 %d %d\">\n",
+                WIDE, HIGH, WIDE, HIGH);
     cd_buf_puts(&c->b, STYLE);
     cd_plot_begin(&c->p, "chart", title, y_title);
     cd_plot_frame(&c->p, x_title, y_title);
@@ -27,13 +42,16 @@ void cd_chart_begin(cd_chart *c, const char *title, const char *x_title, const c
 }
 
 const char *cd_chart_colour(size_t k) {
-    static const char *const name[] = {"m c0", "m c1", "m c2", "m c3", "m c4", "m c5", "m c6", "m c7"};
+    static const char *const name[] = {"m c0", "m c1", "m c2", "m c3",
+                                       "m c4", "m c5", "m c6", "m c7"};
     return name[k % N_COLOUR];
 }
 
 void cd_chart_legend(cd_chart *c, size_t k, const char *text) {
     const double x = c->p.left + 14, y = c->p.top + 18 + 15 * (double)c->n_legend++;
-    cd_buf_putf(&c->b, "<path class=\"%s\" d=\"M%.1f %.1fh18\"/><text class=\"lab\" x=\"%.1f\" y=\"%.1f\">", cd_chart_colour(k), x, y - 4, x + 24, y);
+    cd_buf_putf(
+        &c->b, "<path class=\"%s\" d=\"M%.1f %.1fh18\"/><text class=\"lab\" x=\"%.1f\" y=\"%.1f\">",
+        cd_chart_colour(k), x, y - 4, x + 24, y);
     cd_escape_xml(&c->b, cd_str_of(text));
     cd_buf_puts(&c->b, "</text>\n");
 }

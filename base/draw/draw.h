@@ -23,12 +23,12 @@
  * Writes into a borrowed cd_buf, whose sticky flag says when memory ran out. */
 
 typedef struct cd_axis {
-    double lo, hi;   /* of a logarithmic axis: both > 0 */
+    double lo, hi; /* of a logarithmic axis: both > 0 */
     bool log;
 } cd_axis;
 
 typedef struct cd_plot {
-    cd_buf *out;     /* borrowed */
+    cd_buf *out; /* borrowed */
     double w, h, left, right, top, bottom;
     cd_axis x, y;
 } cd_plot;
@@ -56,7 +56,8 @@ void cd_plot_segment(const cd_plot *p, double x0, double y0, double x1, double y
 void cd_plot_dots(const cd_plot *p, const double *x, const double *y, size_t n, const char *cls);
 void cd_plot_mark(const cd_plot *p, double x, double y, double radius, const char *cls);
 /* Text at a place of the frame, moved by dx, dy units. anchor "start" "middle" "end". */
-void cd_plot_text(const cd_plot *p, double x, double y, double dx, double dy, const char *anchor, const char *text);
+void cd_plot_text(const cd_plot *p, double x, double y, double dx, double dy, const char *anchor,
+                  const char *text);
 /* Upright box at x: q[0]..q[4] whisker, box, line, box, whisker; half = half its width in units. */
 void cd_plot_box(const cd_plot *p, double x, const double *q, double half, const char *cls);
 
@@ -69,12 +70,13 @@ void cd_plot_box(const cd_plot *p, double x, const double *q, double half, const
 
 typedef struct cd_chart {
     cd_buf b;
-    cd_plot p;                  /* the caller sets p.x and p.y; begin sets the rest */
+    cd_plot p; /* the caller sets p.x and p.y; begin sets the rest */
     size_t n_legend;
 } cd_chart;
 
 /* Draws the frame, ticks and titles of the axes. */
-void cd_chart_begin(cd_chart *c, const char *title, const char *x_title, const char *y_title, cd_plot_name *x_name, cd_plot_name *y_name);
+void cd_chart_begin(cd_chart *c, const char *title, const char *x_title, const char *y_title,
+                    cd_plot_name *x_name, cd_plot_name *y_name);
 /* The classes of the k-th line, "m c3": eight colours, then again from the first. */
 const char *cd_chart_colour(size_t k);
 /* One more line of the legend, in the colour of line k. */

@@ -7,7 +7,9 @@
 #include "base/text/text.h"
 
 void cd_plot_begin(const cd_plot *p, const char *id, const char *title, const char *desc) {
-    cd_buf_putf(p->out, "<svg id=\"%s\" class=\"plot\" viewBox=\"0 0 %g %g\" role=\"img\" aria-labelledby=\"%s-t %s-d\"><title id=\"%s-t\">",
+    cd_buf_putf(p->out,
+                "<svg id=\"%s\" class=\"plot\" viewBox=\"0 0 %g %g\" role=\"img\" "
+                "aria-labelledby=\"%s-t %s-d\"><title id=\"%s-t\">",
                 id, p->w, p->h, id, id, id);
     cd_escape_xml(p->out, cd_str_of(title));
     cd_buf_putf(p->out, "</title><desc id=\"%s-d\">", id);
@@ -23,20 +25,29 @@ static double along(const cd_axis *a, double v) {
     return t < 0 ? 0 : t > 1 ? 1 : t;
 }
 
-double cd_plot_x(const cd_plot *p, double v) { return p->left + along(&p->x, v) * (p->w - p->left - p->right); }
-double cd_plot_y(const cd_plot *p, double v) { return p->h - p->bottom - along(&p->y, v) * (p->h - p->top - p->bottom); }
+double cd_plot_x(const cd_plot *p, double v) {
+    return p->left + along(&p->x, v) * (p->w - p->left - p->right);
+}
+double cd_plot_y(const cd_plot *p, double v) {
+    return p->h - p->bottom - along(&p->y, v) * (p->h - p->top - p->bottom);
+}
 
 static bool shown(const cd_axis *a, double v) {
     const double slack = a->log ? 1e-9 : 1e-9 * (a->hi - a->lo);
-    return a->log ? v >= a->lo * (1 - slack) && v <= a->hi * (1 + slack) : v >= a->lo - slack && v <= a->hi + slack;
+    return a->log ? v >= a->lo * (1 - slack) && v <= a->hi * (1 + slack)
+                  : v >= a->lo - slack && v <= a->hi + slack;
 }
 
 void cd_plot_frame(const cd_plot *p, const char *x_title, const char *y_title) {
     const double x0 = p->left, x1 = p->w - p->right, y0 = p->top, y1 = p->h - p->bottom;
     cd_buf_putf(p->out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>", x0, y0, y1, x1);
-    cd_buf_putf(p->out, "<text class=\"lab\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", 0.5 * (x0 + x1), p->h - 6);
+    cd_buf_putf(p->out, "<text class=\"lab\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
+                0.5 * (x0 + x1), p->h - 6);
     cd_escape_xml(p->out, cd_str_of(x_title));
-    cd_buf_putf(p->out, "</text><text class=\"lab\" transform=\"translate(13 %.1f) rotate(-90)\" text-anchor=\"middle\">", 0.5 * (y0 + y1));
+    cd_buf_putf(p->out,
+                "</text><text class=\"lab\" transform=\"translate(13 %.1f) rotate(-90)\" "
+                "text-anchor=\"middle\">",
+                0.5 * (y0 + y1));
     cd_escape_xml(p->out, cd_str_of(y_title));
     cd_buf_puts(p->out, "</text>\n");
 }
@@ -44,9 +55,11 @@ void cd_plot_frame(const cd_plot *p, const char *x_title, const char *y_title) {
 void cd_plot_tick_x(const cd_plot *p, double v, const char *label) {
     if (!shown(&p->x, v)) return;
     const double x = cd_plot_x(p, v);
-    cd_buf_putf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, p->top, p->h - p->bottom);
+    cd_buf_putf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, p->top,
+                p->h - p->bottom);
     if (!label) return;
-    cd_buf_putf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x, p->h - p->bottom + 19);
+    cd_buf_putf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x,
+                p->h - p->bottom + 19);
     cd_escape_xml(p->out, cd_str_of(label));
     cd_buf_puts(p->out, "</text>\n");
 }
@@ -54,7 +67,8 @@ void cd_plot_tick_x(const cd_plot *p, double v, const char *label) {
 void cd_plot_tick_y(const cd_plot *p, double v, const char *label) {
     if (!shown(&p->y, v)) return;
     const double y = cd_plot_y(p, v);
-    cd_buf_putf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", p->left, y, p->w - p->right);
+    cd_buf_putf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", p->left, y,
+                p->w - p->right);
     if (!label) return;
     cd_buf_putf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", p->left - 6, y + 4);
     cd_escape_xml(p->out, cd_str_of(label));
@@ -64,11 +78,16 @@ void cd_plot_tick_y(const cd_plot *p, double v, const char *label) {
 typedef void put_tick(const cd_plot *p, double v, const char *label);
 
 /* Where the frame has room for `room` labels. */
-static void ticks(const cd_plot *p, const cd_axis *a, double room, put_tick *put, cd_plot_name *name) {
+static void ticks(const cd_plot *p, const cd_axis *a, double room, put_tick *put,
+                  cd_plot_name *name) {
     char label[40];
     if (!a->log) {
         const double raw = (a->hi - a->lo) / room, ten = pow(10, floor(log10(raw))), m = raw / ten;
-        const double step = ten * (m <= 1 ? 1 : m <= 2 ? 2 : m <= 5 ? 5 : 10); /* + 0.0 below: ceil() gives -0, which is printed so */
+        const double step =
+            ten * (m <= 1   ? 1
+                   : m <= 2 ? 2
+                   : m <= 5 ? 5
+                            : 10); /* + 0.0 below: ceil() gives -0, which is printed so */
         for (double k = ceil(a->lo / step - 1e-9) + 0.0; k * step <= a->hi + 1e-9 * step; k++) {
             name(k * step, label, sizeof label);
             put(p, k * step, label);
@@ -90,11 +109,16 @@ static void ticks(const cd_plot *p, const cd_axis *a, double room, put_tick *put
 /* Two equal axes get equal ticks. */
 static double room_for(const cd_plot *p, bool is_x) {
     const double x = (p->w - p->left - p->right) / 46, y = (p->h - p->top - p->bottom) / 30;
-    const bool same = p->x.log == p->y.log && !(p->x.lo < p->y.lo || p->x.lo > p->y.lo || p->x.hi < p->y.hi || p->x.hi > p->y.hi);
+    const bool same = p->x.log == p->y.log && !(p->x.lo < p->y.lo || p->x.lo > p->y.lo ||
+                                                p->x.hi < p->y.hi || p->x.hi > p->y.hi);
     return same ? fmin(x, y) : is_x ? x : y;
 }
-void cd_plot_ticks_x(const cd_plot *p, cd_plot_name *name) { ticks(p, &p->x, room_for(p, true), cd_plot_tick_x, name); }
-void cd_plot_ticks_y(const cd_plot *p, cd_plot_name *name) { ticks(p, &p->y, room_for(p, false), cd_plot_tick_y, name); }
+void cd_plot_ticks_x(const cd_plot *p, cd_plot_name *name) {
+    ticks(p, &p->x, room_for(p, true), cd_plot_tick_x, name);
+}
+void cd_plot_ticks_y(const cd_plot *p, cd_plot_name *name) {
+    ticks(p, &p->y, room_for(p, false), cd_plot_tick_y, name);
+}
 
 void cd_plot_line(const cd_plot *p, const double *x, const double *y, size_t n, const char *cls) {
     bool pen = false;
@@ -110,24 +134,29 @@ void cd_plot_line(const cd_plot *p, const double *x, const double *y, size_t n, 
     cd_buf_puts(p->out, "\"/>\n");
 }
 
-void cd_plot_segment(const cd_plot *p, double x0, double y0, double x1, double y1, const char *cls) {
-    cd_buf_putf(p->out, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", cls, cd_plot_x(p, x0), cd_plot_y(p, y0), cd_plot_x(p, x1),
-                cd_plot_y(p, y1));
+void cd_plot_segment(const cd_plot *p, double x0, double y0, double x1, double y1,
+                     const char *cls) {
+    cd_buf_putf(p->out, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", cls, cd_plot_x(p, x0),
+                cd_plot_y(p, y0), cd_plot_x(p, x1), cd_plot_y(p, y1));
 }
 
 /* A line of no length with round ends is a dot. */
 void cd_plot_dots(const cd_plot *p, const double *x, const double *y, size_t n, const char *cls) {
     cd_buf_putf(p->out, "<path class=\"%s\" d=\"", cls);
-    for (size_t i = 0; i < n; i++) cd_buf_putf(p->out, "M%.1f %.1fh0", cd_plot_x(p, x[i]), cd_plot_y(p, y[i]));
+    for (size_t i = 0; i < n; i++)
+        cd_buf_putf(p->out, "M%.1f %.1fh0", cd_plot_x(p, x[i]), cd_plot_y(p, y[i]));
     cd_buf_puts(p->out, "\"/>\n");
 }
 
 void cd_plot_mark(const cd_plot *p, double x, double y, double radius, const char *cls) {
-    cd_buf_putf(p->out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"/>\n", cls, cd_plot_x(p, x), cd_plot_y(p, y), radius);
+    cd_buf_putf(p->out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"/>\n", cls,
+                cd_plot_x(p, x), cd_plot_y(p, y), radius);
 }
 
-void cd_plot_text(const cd_plot *p, double x, double y, double dx, double dy, const char *anchor, const char *text) {
-    cd_buf_putf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", cd_plot_x(p, x) + dx, cd_plot_y(p, y) + dy, anchor);
+void cd_plot_text(const cd_plot *p, double x, double y, double dx, double dy, const char *anchor,
+                  const char *text) {
+    cd_buf_putf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", cd_plot_x(p, x) + dx,
+                cd_plot_y(p, y) + dy, anchor);
     cd_escape_xml(p->out, cd_str_of(text));
     cd_buf_puts(p->out, "</text>\n");
 }
@@ -136,8 +165,12 @@ void cd_plot_box(const cd_plot *p, double x, const double *q, double half, const
     const double at = cd_plot_x(p, x);
     double y[5];
     for (int i = 0; i < 5; i++) y[i] = cd_plot_y(p, q[i]);
-    cd_buf_putf(p->out, "<g class=\"%s\"><path class=\"whisker\" d=\"M%.1f %.1fV%.1fM%.1f %.1fV%.1f\"/>", cls, at, y[0], y[1], at, y[3], y[4]);
-    cd_buf_putf(p->out, "<rect class=\"box\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", at - half, y[3], 2 * half,
-                fmax(y[1] - y[3], 0.5));
-    cd_buf_putf(p->out, "<path class=\"med\" d=\"M%.1f %.1fH%.1f\"/></g>\n", at - half, y[2], at + half);
+    cd_buf_putf(p->out,
+                "<g class=\"%s\"><path class=\"whisker\" d=\"M%.1f %.1fV%.1fM%.1f %.1fV%.1f\"/>",
+                cls, at, y[0], y[1], at, y[3], y[4]);
+    cd_buf_putf(p->out,
+                "<rect class=\"box\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
+                at - half, y[3], 2 * half, fmax(y[1] - y[3], 0.5));
+    cd_buf_putf(p->out, "<path class=\"med\" d=\"M%.1f %.1fH%.1f\"/></g>\n", at - half, y[2],
+                at + half);
 }

@@ -8,7 +8,7 @@
 
 enum { MAX_COLUMN = 256, MAX_ROW = 10000000 };
 /* Cells, at most: so many, and so many for each byte of the file. Only packed files can have more. */
-#define CELLS_BASE ((uint64_t)1 << 23)
+#define CELLS_BASE     ((uint64_t)1 << 23)
 #define CELLS_PER_BYTE ((uint64_t)4)
 
 void cd_csv_table_free(cd_csv_table *t) {
@@ -30,16 +30,19 @@ static cdmpp_status read_names(cd_csv_table *t, const cd_str *field, size_t n, c
     for (size_t i = 0; i < n; i++) {
         t->name[i] = cd_str_dup(&t->arena, field[i]);
         if (!t->name[i]) return CD_FAIL(err, ENOMEM, "%zu columns", n);
-        if (cd_csv_table_find(t, t->name[i]) != SIZE_MAX) return CD_FAIL(err, ESCHEMA, "two columns are called '%.60s'", t->name[i]);
+        if (cd_csv_table_find(t, t->name[i]) != SIZE_MAX)
+            return CD_FAIL(err, ESCHEMA, "two columns are called '%.60s'", t->name[i]);
         t->n_col++;
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status read_row(cd_csv_table *t, const cd_str *field, size_t n, long line, cdmpp_err *err) {
+static cdmpp_status read_row(cd_csv_table *t, const cd_str *field, size_t n, long line,
+                             cdmpp_err *err) {
     if (n != t->n_col) return CD_FAIL(err, ESCHEMA, "expected %zu fields, found %zu", t->n_col, n);
     if (t->n_row >= MAX_ROW) return CD_FAIL(err, ERANGE, "more than %d rows", MAX_ROW);
-    if (CD_GROW(t->cell, t->n_row, t->cap) || CD_GROW(t->line, t->n_row, t->cap_line)) return CD_FAIL(err, ENOMEM, "%zu rows", t->n_row);
+    if (CD_GROW(t->cell, t->n_row, t->cap) || CD_GROW(t->line, t->n_row, t->cap_line))
+        return CD_FAIL(err, ENOMEM, "%zu rows", t->n_row);
     const char **row = cd_arena_alloc(&t->arena, n, sizeof *row);
     if (!row) return CD_FAIL(err, ENOMEM, "row");
     for (size_t i = 0; i < n; i++)
@@ -65,11 +68,14 @@ typedef struct {
     size_t n;
 } bad_rows;
 
-static cdmpp_status read_or_tell(cd_csv_table *t, char *text, size_t len, long line, bad_rows *b, cdmpp_err *err) {
+static cdmpp_status read_or_tell(cd_csv_table *t, char *text, size_t len, long line, bad_rows *b,
+                                 cdmpp_err *err) {
     const bool is_row = t->name != NULL;
     cdmpp_err why = {0};
     const cdmpp_status st = cd_err_at(&why, read_line(t, text, len, line, &why), t->path, line);
-    const bool row_alone = st == CDMPP_ESCHEMA || st == CDMPP_EPARSE || (st == CDMPP_ERANGE && t->n_row < MAX_ROW); /* of fields, not of rows, there are too many */
+    const bool row_alone =
+        st == CDMPP_ESCHEMA || st == CDMPP_EPARSE ||
+        (st == CDMPP_ERANGE && t->n_row < MAX_ROW); /* of fields, not of rows, there are too many */
     if (is_row && b->bad && row_alone) return b->bad(b->ctx, &why), b->n++, CDMPP_OK;
     if (st && err) *err = why;
     return st;
@@ -79,8 +85,13 @@ static cdmpp_status cells_fit(const cd_csv_table *t, const cd_file_lines *l, cdm
     uint64_t done, total;
     cd_file_lines_progress(l, &done, &total);
     if ((uint64_t)t->n_row * t->n_col <= CELLS_BASE + CELLS_PER_BYTE * done) return CDMPP_OK;
-    return cd_err_at(err, CD_FAIL(err, ERANGE, "%llu packed bytes have more than %llu cells: unpack the file first where that is right", (unsigned long long)done,
-                                  (unsigned long long)(CELLS_BASE + CELLS_PER_BYTE * done)), t->path, cd_file_lines_number(l));
+    return cd_err_at(err,
+                     CD_FAIL(err, ERANGE,
+                             "%llu packed bytes have more than %llu cells: unpack the file first "
+                             "where that is right",
+                             (unsigned long long)done,
+                             (unsigned long long)(CELLS_BASE + CELLS_PER_BYTE * done)),
+                     t->path, cd_file_lines_number(l));
 }
 
 /* The first line that is neither empty nor a comment has the names; all later ones are rows. */
@@ -97,14 +108,21 @@ static cdmpp_status read_all(cd_csv_table *t, const char *path, bad_rows *b, cdm
         if (!st) st = cells_fit(t, l, err);
     }
     cd_file_lines_close(l);
-    if (!st && !t->name) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file"), path, 0);
-    if (!st && !t->n_row) st = cd_err_at(err, CD_FAIL(err, ENODATA, "no row behind the names"), path, 0);
+    if (!st && !t->name)
+        st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file"),
+                       path, 0);
+    if (!st && !t->n_row)
+        st = cd_err_at(err, CD_FAIL(err, ENODATA, "no row behind the names"), path, 0);
     return st;
 }
 
-cdmpp_status cd_csv_table_read(cd_csv_table *t, const char *path, cdmpp_err *err) { return read_all(t, path, &(bad_rows){0}, err); }
+cdmpp_status cd_csv_table_read(cd_csv_table *t, const char *path, cdmpp_err *err) {
+    return read_all(t, path, &(bad_rows){0}, err);
+}
 
-cdmpp_status cd_csv_table_read_good(cd_csv_table *t, const char *path, void (*bad)(void *ctx, const cdmpp_err *err), void *ctx, size_t *n_bad, cdmpp_err *err) {
+cdmpp_status cd_csv_table_read_good(cd_csv_table *t, const char *path,
+                                    void (*bad)(void *ctx, const cdmpp_err *err), void *ctx,
+                                    size_t *n_bad, cdmpp_err *err) {
     bad_rows b = {bad, ctx, 0};
     const cdmpp_status st = read_all(t, path, &b, err);
     *n_bad = b.n;
@@ -117,20 +135,28 @@ size_t cd_csv_table_find(const cd_csv_table *t, const char *column) {
     return SIZE_MAX;
 }
 
-cdmpp_status cd_csv_table_need(const cd_csv_table *t, const char *column, size_t *out, cdmpp_err *err) {
+cdmpp_status cd_csv_table_need(const cd_csv_table *t, const char *column, size_t *out,
+                               cdmpp_err *err) {
     *out = cd_csv_table_find(t, column);
     if (*out != SIZE_MAX) return CDMPP_OK;
     cd_buf b = {0};
-    for (size_t i = 0; i < t->n_col && b.n < 100; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", t->name[i]);
-    (void)cd_err_at(err, CD_FAIL(err, ESCHEMA, "no column '%.60s'; there %s %.120s", column, t->n_col == 1 ? "is" : "are", b.p ? b.p : ""), t->path, 0);
+    for (size_t i = 0; i < t->n_col && b.n < 100; i++)
+        cd_buf_putf(&b, "%s%s", i ? ", " : "", t->name[i]);
+    (void)cd_err_at(err,
+                    CD_FAIL(err, ESCHEMA, "no column '%.60s'; there %s %.120s", column,
+                            t->n_col == 1 ? "is" : "are", b.p ? b.p : ""),
+                    t->path, 0);
     cd_buf_free(&b);
     return CDMPP_ESCHEMA;
 }
 
-cdmpp_status cd_csv_table_number(const cd_csv_table *t, size_t row, size_t col, double *out, cdmpp_err *err) {
+cdmpp_status cd_csv_table_number(const cd_csv_table *t, size_t row, size_t col, double *out,
+                                 cdmpp_err *err) {
     const char *text = t->cell[row][col];
     char *end;
     *out = strtod(text, &end);
     if (end != text && !*end && isfinite(*out)) return CDMPP_OK;
-    return cd_err_at(err, CD_FAIL(err, EPARSE, "%.60s: expected a number, found '%.60s'", t->name[col], text), t->path, t->line[row]);
+    return cd_err_at(
+        err, CD_FAIL(err, EPARSE, "%.60s: expected a number, found '%.60s'", t->name[col], text),
+        t->path, t->line[row]);
 }

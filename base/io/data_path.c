@@ -21,7 +21,9 @@ const char *cd_data_path_find(cd_arena *a, const char *name) {
     static const struct {
         int up;
         const char *below;
-    } root[] = {{2, "share/cdmpp/"}, {1, ""}, {3, ""}}; /* PREFIX/bin/PROGRAM, beside it, CHECKOUT/build/MODE/PROGRAM */
+    } root[] = {{2, "share/cdmpp/"},
+                {1, ""},
+                {3, ""}}; /* PREFIX/bin/PROGRAM, beside it, CHECKOUT/build/MODE/PROGRAM */
     char self[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;

@@ -17,7 +17,7 @@
 #define CHUNK ((size_t)256 * 1024)
 /* Lines of a file, at most: so many, and one for so many of its bytes. Rows of numbers take 2 to 100 bytes each when they are packed, 5 and more when
  * they are not; a million rows take up to 10 s to answer. */
-#define LINES_BASE ((uint64_t)1 << 19)
+#define LINES_BASE     ((uint64_t)1 << 19)
 #define BYTES_PER_LINE ((uint64_t)2)
 
 /* ---- lines ---- */
@@ -32,7 +32,8 @@ struct cd_file_lines {
     bool dead; /* the file failed: nothing more comes */
 };
 
-cdmpp_status cd_file_lines_open(const char *path, size_t max_line, cd_file_lines **out, cdmpp_err *err) {
+cdmpp_status cd_file_lines_open(const char *path, size_t max_line, cd_file_lines **out,
+                                cdmpp_err *err) {
     *out = NULL;
     cd_file_lines *l = cd_mem_zalloc(1, sizeof *l);
     if (!l) return cd_err_at(err, CD_FAIL(err, ENOMEM, "line reader"), path, 0);
@@ -88,12 +89,17 @@ static cdmpp_status too_many(cd_file_lines *l, cdmpp_err *err) {
     cd_input_stream_progress(l->src, &done, &total);
     if ((uint64_t)l->number <= LINES_BASE + done / BYTES_PER_LINE) return CDMPP_OK;
     l->dead = true;
-    return CD_FAIL(err, ERANGE, "%llu bytes of a file have more than %llu lines (%llu and one for each %d bytes): unpack it first where that is right", (unsigned long long)done,
-                   (unsigned long long)(LINES_BASE + done / BYTES_PER_LINE), (unsigned long long)LINES_BASE, (int)BYTES_PER_LINE);
+    return CD_FAIL(err, ERANGE,
+                   "%llu bytes of a file have more than %llu lines (%llu and one for each %d "
+                   "bytes): unpack it first where that is right",
+                   (unsigned long long)done,
+                   (unsigned long long)(LINES_BASE + done / BYTES_PER_LINE),
+                   (unsigned long long)LINES_BASE, (int)BYTES_PER_LINE);
 }
 
 /* [beg, stop) is a line; `used` bytes more belong to its end. */
-static cdmpp_status deliver(cd_file_lines *l, size_t stop, size_t used, char **line, size_t *len, cdmpp_err *err) {
+static cdmpp_status deliver(cd_file_lines *l, size_t stop, size_t used, char **line, size_t *len,
+                            cdmpp_err *err) {
     if (stop - l->beg > l->max) return skip_line(l, err);
     *line = l->buf + l->beg;
     *len = stop - l->beg;
@@ -106,7 +112,9 @@ static cdmpp_status deliver(cd_file_lines *l, size_t stop, size_t used, char **l
 static cdmpp_status next(cd_file_lines *l, char **line, size_t *len, cdmpp_err *err) {
     size_t seen = 0; /* bytes of the line known to hold no '\n' */
     for (;;) {
-        char *nl = l->end > l->beg + seen ? memchr(l->buf + l->beg + seen, '\n', l->end - l->beg - seen) : NULL;
+        char *nl = l->end > l->beg + seen
+                       ? memchr(l->buf + l->beg + seen, '\n', l->end - l->beg - seen)
+                       : NULL;
         if (nl) return deliver(l, (size_t)(nl - l->buf), 1, line, len, err);
         seen = l->end - l->beg;
         if (l->eof) {
@@ -123,9 +131,11 @@ cdmpp_status cd_file_lines_next(cd_file_lines *l, char **line, size_t *len, cdmp
     *len = 0;
     if (l->dead) return CDMPP_OK;
     l->number++;
-    if ((uint64_t)l->number > LINES_BASE) CD_TRY(cd_err_at(err, too_many(l, err), cd_input_stream_path(l->src), l->number));
+    if ((uint64_t)l->number > LINES_BASE)
+        CD_TRY(cd_err_at(err, too_many(l, err), cd_input_stream_path(l->src), l->number));
     const cdmpp_status st = next(l, line, len, err);
-    if (l->number == 1 && *len >= 3 && !memcmp(*line, "\xef\xbb\xbf", 3)) *line += 3, *len -= 3; /* the mark that editors of Windows put in front of UTF-8 */
+    if (l->number == 1 && *len >= 3 && !memcmp(*line, "\xef\xbb\xbf", 3))
+        *line += 3, *len -= 3; /* the mark that editors of Windows put in front of UTF-8 */
     return cd_err_at(err, st, cd_input_stream_path(l->src), l->number);
 }
 
@@ -153,7 +163,8 @@ static size_t expected(const cd_input_stream *src, size_t max) {
 }
 
 /* `max` bounds what a small packed file may unpack to. One byte stays free for the NUL. */
-static cdmpp_status slurp(cd_input_stream *src, size_t max, char **data, size_t *n, cdmpp_err *err) {
+static cdmpp_status slurp(cd_input_stream *src, size_t max, char **data, size_t *n,
+                          cdmpp_err *err) {
     size_t cap = 0, got = 0;
     const size_t first = expected(src, max) + 2 * CHUNK;
     do {
@@ -176,7 +187,8 @@ cdmpp_status cd_file_read(const char *path, size_t max, char **data, size_t *n, 
     *data = NULL;
     *n = 0;
     CD_TRY(cd_input_stream_open(path, &src, err));
-    const cdmpp_status st = cd_err_at(err, slurp(src, max ? max : CD_FILE_WHOLE_MAX, data, n, err), cd_input_stream_path(src), 0);
+    const cdmpp_status st = cd_err_at(err, slurp(src, max ? max : CD_FILE_WHOLE_MAX, data, n, err),
+                                      cd_input_stream_path(src), 0);
     cd_input_stream_close(src);
     if (st) {
         cd_mem_free(*data);
@@ -186,7 +198,7 @@ cdmpp_status cd_file_read(const char *path, size_t max, char **data, size_t *n, 
     return st;
 }
 
-#define IO_FAIL(err, what, path) \
+#define IO_FAIL(err, what, path)                                                                   \
     cd_err_at((err), CD_FAIL((err), EIO, "cannot %s: %s", (what), strerror(errno)), (path), 0)
 
 /* Reads the file itself, not through cd_input_stream, which would unpack it. */
@@ -221,13 +233,17 @@ static int create_new(char *name, size_t cap, const char *path, mode_t mode) {
 cdmpp_status cd_file_replaceable(const char *path, cdmpp_err *err) {
     struct stat st;
     if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) return CDMPP_OK;
-    return cd_err_at(err, CD_FAIL(err, EIO, "this is %s and no file: it is not replaced", S_ISDIR(st.st_mode) ? "a folder" : "a device or a pipe"), path, 0);
+    return cd_err_at(err,
+                     CD_FAIL(err, EIO, "this is %s and no file: it is not replaced",
+                             S_ISDIR(st.st_mode) ? "a folder" : "a device or a pipe"),
+                     path, 0);
 }
 
 bool cd_file_same(const char *a, const char *b) {
     struct stat x, y;
     if (!strcmp(a, b)) return true;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
 }
 
 /* Temporaries that are there now, for a command that a signal ends. Copies of the names: a handler may run while one is freed. */
@@ -241,7 +257,9 @@ enum { FREE, TAKEN, THERE };
 static void note_temp(const char *name) {
     for (size_t k = 0; k < sizeof temps / sizeof *temps; k++) {
         int is_free = FREE;
-        if (strlen(name) >= PATH_MAX || !atomic_compare_exchange_strong(&temps[k].state, &is_free, TAKEN)) continue;
+        if (strlen(name) >= PATH_MAX ||
+            !atomic_compare_exchange_strong(&temps[k].state, &is_free, TAKEN))
+            continue;
         memcpy(temps[k].name, name, strlen(name) + 1);
         atomic_store(&temps[k].state, THERE);
         return;
@@ -303,7 +321,8 @@ cdmpp_status cd_file_publish(char *temp, const char *path, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     struct stat old;
     const int fd = open(temp, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && stat(path, &old) == 0 && fchmod(fd, old.st_mode & 07777) != 0) errno = 0; /* not ours: fine */
+    if (fd >= 0 && stat(path, &old) == 0 && fchmod(fd, old.st_mode & 07777) != 0)
+        errno = 0; /* not ours: fine */
     if (fd < 0 || fsync(fd) != 0) st = IO_FAIL(err, "write", path);
     else if (rename_over(temp, path) != 0) st = IO_FAIL(err, "replace", path);
     if (fd >= 0) close(fd);
@@ -313,7 +332,8 @@ cdmpp_status cd_file_publish(char *temp, const char *path, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status write_to(const char *file, const char *path, const void *data, size_t n, cdmpp_err *err) {
+static cdmpp_status write_to(const char *file, const char *path, const void *data, size_t n,
+                             cdmpp_err *err) {
     const int fd = open(file, O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (fd < 0) return IO_FAIL(err, "open for writing", path);
     const bool ok = cd_fd_put(fd, data, n);
@@ -431,5 +451,6 @@ cdmpp_status cd_file_list(cd_arena *a, const char *root, cd_file_filter_fn *keep
 
 cdmpp_status cd_file_make_folder(const char *path, cdmpp_err *err) {
     if (mkdir(path, 0777) == 0 || errno == EEXIST) return CDMPP_OK;
-    return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), path, 0);
+    return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), path,
+                     0);
 }

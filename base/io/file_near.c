@@ -17,8 +17,10 @@ static size_t changes(const char *asked, const char *name) {
     char a[CD_DID_YOU_MEAN_MAX], b[CD_DID_YOU_MEAN_MAX];
     const char *word = b, *end = ending(name);
     if (strcmp(ending(asked), end) != 0) return CD_DID_YOU_MEAN_MAX;
-    const int n = snprintf(a, sizeof a, "%.*s", (int)(ending(asked) - asked), asked), m = snprintf(b, sizeof b, "%.*s", (int)(end - name), name);
-    if (n >= (int)sizeof a || m >= (int)sizeof b || !cd_did_you_mean_nearest(a, &word, 1)) return CD_DID_YOU_MEAN_MAX;
+    const int n = snprintf(a, sizeof a, "%.*s", (int)(ending(asked) - asked), asked),
+              m = snprintf(b, sizeof b, "%.*s", (int)(end - name), name);
+    if (n >= (int)sizeof a || m >= (int)sizeof b || !cd_did_you_mean_nearest(a, &word, 1))
+        return CD_DID_YOU_MEAN_MAX;
     return cd_did_you_mean_distance(a, b);
 }
 
@@ -34,8 +36,11 @@ void cd_file_near(const char *path, char *out, size_t n) {
     DIR *d = opendir(len ? folder : ".");
     if (!d) return;
     for (const struct dirent *e; (e = readdir(d));) {
-        const size_t k = e->d_name[0] == '.' || strlen(e->d_name) >= sizeof best ? CD_DID_YOU_MEAN_MAX : changes(asked, e->d_name);
-        if (k > least || k == CD_DID_YOU_MEAN_MAX || (k == least && strcmp(e->d_name, best) >= 0)) continue;
+        const size_t k = e->d_name[0] == '.' || strlen(e->d_name) >= sizeof best
+                             ? CD_DID_YOU_MEAN_MAX
+                             : changes(asked, e->d_name);
+        if (k > least || k == CD_DID_YOU_MEAN_MAX || (k == least && strcmp(e->d_name, best) >= 0))
+            continue;
         least = k;
         memcpy(best, e->d_name, strlen(e->d_name) + 1); /* longer ones were left out above */
     }

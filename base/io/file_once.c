@@ -29,7 +29,8 @@ cdmpp_status cd_file_firsts(const char *const *path, size_t n, size_t *first, cd
     }
     qsort(v, m, sizeof *v, by_identity);
     for (size_t k = 1; k < m; k++)
-        if (v[k].device == v[k - 1].device && v[k].inode == v[k - 1].inode) first[v[k].at] = first[v[k - 1].at];
+        if (v[k].device == v[k - 1].device && v[k].inode == v[k - 1].inode)
+            first[v[k].at] = first[v[k - 1].at];
     cd_mem_free(v);
     return CDMPP_OK;
 }
@@ -42,7 +43,10 @@ cdmpp_status cd_file_once(const char **path, size_t *n, cd_buf *said, cdmpp_err 
     const cdmpp_status st = cd_file_firsts(path, *n, first, err);
     for (size_t i = 0; !st && i < *n; i++)
         if (first[i] != i && twice++ < SHOWN)
-            cd_buf_putf(said, strcmp(path[i], path[first[i]]) ? "%s%s is the file %s" : "%s%s is given twice", twice > 1 ? "; " : "", path[i], path[first[i]]);
+            cd_buf_putf(said,
+                        strcmp(path[i], path[first[i]]) ? "%s%s is the file %s"
+                                                        : "%s%s is given twice",
+                        twice > 1 ? "; " : "", path[i], path[first[i]]);
     if (twice > SHOWN) cd_buf_putf(said, "; %zu more", twice - SHOWN);
     if (twice) cd_buf_puts(said, twice > 1 ? ": each is read once" : ": it is read once");
     for (size_t i = 0; !st && i < *n; i++) /* names of before are not needed any more */

@@ -20,7 +20,8 @@ typedef struct codec {
     size_t n_magic;
     cdmpp_status (*begin)(cd_input_stream *s, cdmpp_err *err);
     /* Turn packed bytes into at most cap plain ones; sets s->inside. */
-    cdmpp_status (*step)(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err);
+    cdmpp_status (*step)(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n,
+                         cdmpp_err *err);
     void (*end)(cd_input_stream *s);
 } codec;
 
@@ -52,7 +53,8 @@ static cdmpp_status plain_begin(cd_input_stream *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status plain_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
+static cdmpp_status plain_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n,
+                               cdmpp_err *err) {
     (void)err;
     *n = s->n - s->at < cap ? s->n - s->at : cap;
     memcpy(out, s->in + s->at, *n);
@@ -71,7 +73,8 @@ static cdmpp_status gz_begin(cd_input_stream *s, cdmpp_err *err) {
 
 /* inflate() stops at the end of a member; the next member begins with a reset. Z_BUF_ERROR only means that more input
  * is needed. */
-static cdmpp_status gz_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
+static cdmpp_status gz_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n,
+                            cdmpp_err *err) {
     z_stream *z = &s->u.gz;
     if (!s->inside) {
         if (s->at == s->n) return CDMPP_OK;
@@ -88,7 +91,8 @@ static cdmpp_status gz_step(cd_input_stream *s, unsigned char *out, size_t cap, 
     *n = room - z->avail_out;
     if (rc == Z_STREAM_END) s->inside = false;
     else if (rc == Z_MEM_ERROR) return CD_FAIL(err, ENOMEM, "zlib");
-    else if (rc != Z_OK && rc != Z_BUF_ERROR) return damaged(s, z->msg ? z->msg : "no reason given", err);
+    else if (rc != Z_OK && rc != Z_BUF_ERROR)
+        return damaged(s, z->msg ? z->msg : "no reason given", err);
     return CDMPP_OK;
 }
 
@@ -99,13 +103,15 @@ static void gz_end(cd_input_stream *s) { inflateEnd(&s->u.gz); }
 static cdmpp_status xz_begin(cd_input_stream *s, cdmpp_err *err) {
     s->u.xz = (lzma_stream)LZMA_STREAM_INIT;
     s->inside = true;
-    if (lzma_stream_decoder(&s->u.xz, CD_INPUT_UNPACK_MEMORY, LZMA_CONCATENATED) != LZMA_OK) return CD_FAIL(err, ENOMEM, "liblzma");
+    if (lzma_stream_decoder(&s->u.xz, CD_INPUT_UNPACK_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
+        return CD_FAIL(err, ENOMEM, "liblzma");
     return CDMPP_OK;
 }
 
 /* LZMA_CONCATENATED goes on with the next member by itself; only LZMA_FINISH at the end of the file makes it report
  * the end. */
-static cdmpp_status xz_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
+static cdmpp_status xz_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n,
+                            cdmpp_err *err) {
     lzma_stream *x = &s->u.xz;
     if (!s->inside) return CDMPP_OK;
     x->next_in = s->in + s->at;
@@ -121,7 +127,8 @@ static cdmpp_status xz_step(cd_input_stream *s, unsigned char *out, size_t cap, 
     case LZMA_BUF_ERROR: return CDMPP_OK;
     case LZMA_MEM_ERROR: return CD_FAIL(err, ENOMEM, "liblzma");
     case LZMA_MEMLIMIT_ERROR:
-        return CD_FAIL(err, ERANGE, "xz data that needs more than %d MiB to unpack", (int)(CD_INPUT_UNPACK_MEMORY >> 20));
+        return CD_FAIL(err, ERANGE, "xz data that needs more than %d MiB to unpack",
+                       (int)(CD_INPUT_UNPACK_MEMORY >> 20));
     case LZMA_OPTIONS_ERROR: return damaged(s, "unknown options", err);
     case LZMA_FORMAT_ERROR: return damaged(s, "no xz header", err);
     default: return damaged(s, "a checksum or length is wrong", err);
@@ -139,7 +146,8 @@ static cdmpp_status zst_begin(cd_input_stream *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status zst_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
+static cdmpp_status zst_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n,
+                             cdmpp_err *err) {
     if (!s->inside && s->at == s->n) return CDMPP_OK;
     ZSTD_inBuffer in = {s->in, s->n, s->at};
     ZSTD_outBuffer o = {out, cap, 0};
@@ -147,7 +155,8 @@ static cdmpp_status zst_step(cd_input_stream *s, unsigned char *out, size_t cap,
     s->at = in.pos;
     *n = o.pos;
     if (ZSTD_isError(rc) && ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
-        return CD_FAIL(err, ERANGE, "zstd data with a window of more than %d MiB", 1 << (CD_INPUT_UNPACK_WINDOW_LOG - 20));
+        return CD_FAIL(err, ERANGE, "zstd data with a window of more than %d MiB",
+                       1 << (CD_INPUT_UNPACK_WINDOW_LOG - 20));
     if (ZSTD_isError(rc)) return damaged(s, ZSTD_getErrorName(rc), err);
     s->inside = rc != 0;
     return CDMPP_OK;
@@ -158,7 +167,10 @@ static void zst_end(cd_input_stream *s) { ZSTD_freeDStream(s->u.zst); }
 /* The first whose magic fits; plain fits always. */
 static const codec codecs[] = {
     {"gzip", "\x1f\x8b", 2, gz_begin, gz_step, gz_end},
-    {"xz", "\xfd" "7zXZ\0", 6, xz_begin, xz_step, xz_end},
+    {"xz",
+     "\xfd"
+     "7zXZ\0",
+     6, xz_begin, xz_step, xz_end},
     {"zstd", "\x28\xb5\x2f\xfd", 4, zst_begin, zst_step, zst_end},
     {"plain", "", 0, plain_begin, plain_step, plain_end},
 };
@@ -217,13 +229,19 @@ cdmpp_status cd_input_stream_open(const char *path, cd_input_stream **out, cdmpp
 /* A packed file of a few kilobytes can stand for gigabytes, which no reader would see the end of. Of what libzstd holds back the base is large enough. */
 static cdmpp_status within_bound(const cd_input_stream *s, cdmpp_err *err) {
     const uint64_t used = s->taken - (s->n - s->at);
-    if (!s->codec->n_magic || s->given / CD_INPUT_UNPACK_PER_BYTE <= used + CD_INPUT_UNPACK_BASE / CD_INPUT_UNPACK_PER_BYTE) return CDMPP_OK;
-    return CD_FAIL(err, ERANGE, "%llu bytes of %s data unpack to more than %llu bytes (%d MiB and %d times their size): unpack the file first where that is right",
-                   (unsigned long long)used, s->codec->name, (unsigned long long)(CD_INPUT_UNPACK_BASE + used * CD_INPUT_UNPACK_PER_BYTE),
+    if (!s->codec->n_magic || s->given / CD_INPUT_UNPACK_PER_BYTE <=
+                                  used + CD_INPUT_UNPACK_BASE / CD_INPUT_UNPACK_PER_BYTE)
+        return CDMPP_OK;
+    return CD_FAIL(err, ERANGE,
+                   "%llu bytes of %s data unpack to more than %llu bytes (%d MiB and %d times "
+                   "their size): unpack the file first where that is right",
+                   (unsigned long long)used, s->codec->name,
+                   (unsigned long long)(CD_INPUT_UNPACK_BASE + used * CD_INPUT_UNPACK_PER_BYTE),
                    (int)(CD_INPUT_UNPACK_BASE >> 20), (int)CD_INPUT_UNPACK_PER_BYTE);
 }
 
-static cdmpp_status read_some(cd_input_stream *s, void *buf, size_t cap, size_t *n, cdmpp_err *err) {
+static cdmpp_status read_some(cd_input_stream *s, void *buf, size_t cap, size_t *n,
+                              cdmpp_err *err) {
     *n = 0;
     for (;;) {
         if (s->at == s->n && !s->eof) CD_TRY(fill(s, err));
@@ -237,7 +255,8 @@ static cdmpp_status read_some(cd_input_stream *s, void *buf, size_t cap, size_t 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_input_stream_read(cd_input_stream *s, void *buf, size_t cap, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_input_stream_read(cd_input_stream *s, void *buf, size_t cap, size_t *n,
+                                  cdmpp_err *err) {
     return cd_err_at(err, read_some(s, buf, cap, n, err), s->path, 0);
 }
 

@@ -23,9 +23,11 @@
  * the file before they are used, and nothing is read before the sum is right. No state, any thread. */
 
 #define CD_CONTAINER_MODEL_VERSION 2
-#define CD_CONTAINER_MODEL_NEWER 3 /* profile tuner, trees of an objective but log_latency (learner/loss/loss.h), or members that read facts */
-#define CD_CONTAINER_MODEL_HERE 4  /* corrected for a machine (learner/model/here.h) */
-#define CD_CONTAINER_MODEL_ORDER 5 /* with members for the order (learner/model/model.h), corrected or not */
+#define CD_CONTAINER_MODEL_NEWER                                                                   \
+    3 /* profile tuner, trees of an objective but log_latency (learner/loss/loss.h), or members that read facts */
+#define CD_CONTAINER_MODEL_HERE 4 /* corrected for a machine (learner/model/here.h) */
+#define CD_CONTAINER_MODEL_ORDER                                                                   \
+    5 /* with members for the order (learner/model/model.h), corrected or not */
 #define CD_CONTAINER_CHECKPOINT_VERSION 1
 typedef enum { CD_CONTAINER_MODEL, CD_CONTAINER_CHECKPOINT } cd_container_kind;
 
@@ -35,15 +37,17 @@ typedef struct cd_container {
 } cd_container;
 
 /* Append a whole file of this version to `out`. Errors: ENOMEM, also when header or weights ran out of memory. */
-cdmpp_status cd_container_put_as(cd_container_kind kind, uint32_t version, cd_buf *out, const cd_buf *header, const cd_buf *weights,
-                             cdmpp_err *err);
+cdmpp_status cd_container_put_as(cd_container_kind kind, uint32_t version, cd_buf *out,
+                                 const cd_buf *header, const cd_buf *weights, cdmpp_err *err);
 /* The same in the default version. */
-cdmpp_status cd_container_put(cd_container_kind kind, cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err);
+cdmpp_status cd_container_put(cd_container_kind kind, cd_buf *out, const cd_buf *header,
+                              const cd_buf *weights, cdmpp_err *err);
 /* Checks (n) bytes of a file; header and weights point into them. Errors: EPARSE (no such file, cut short, damaged), EUNSUPPORTED (a newer version). */
-cdmpp_status cd_container_get(cd_container_kind kind, const void *p, size_t n, cd_container *out, cdmpp_err *err);
+cdmpp_status cd_container_get(cd_container_kind kind, const void *p, size_t n, cd_container *out,
+                              cdmpp_err *err);
 /* The header, copied: NUL-terminated (*text) and as a tree, which live in `a`. Errors: EPARSE, ENOMEM. */
-cdmpp_status cd_container_header(const cd_container *f, cd_arena *a, CD_KEEP const char **text, CD_KEEP const cd_json **root,
-                             cdmpp_err *err);
+cdmpp_status cd_container_header(const cd_container *f, cd_arena *a, CD_KEEP const char **text,
+                                 CD_KEEP const cd_json **root, cdmpp_err *err);
 
 /* csv_table -- a whole CSV file in memory, its columns found by name.
  *
@@ -55,23 +59,27 @@ typedef struct cd_csv_table {
     cd_arena arena;
     const char *path;
     size_t n_col, n_row, cap, cap_line;
-    const char **name;          /* (n_col) */
-    const char ***cell;         /* (n_row)(n_col) */
-    long *line;                 /* (n_row) line of the file */
+    const char **name;  /* (n_col) */
+    const char ***cell; /* (n_row)(n_col) */
+    long *line;         /* (n_row) line of the file */
 } cd_csv_table;
 
 /* Borrows path. Errors, with path and line: EIO, EPARSE, ESCHEMA (no line of names, two columns of one name, another number of fields), ERANGE (more than
  * 1e7 rows), ENODATA (no row), ENOMEM. Free `t` after an error too. */
 cdmpp_status cd_csv_table_read(cd_csv_table *t, const char *path, cdmpp_err *err);
 /* The same, but a row with another number of fields, or of broken text, is told, counted in *n_bad and left out. */
-cdmpp_status cd_csv_table_read_good(cd_csv_table *t, const char *path, void (*bad)(void *ctx, const cdmpp_err *err), void *ctx, size_t *n_bad, cdmpp_err *err);
+cdmpp_status cd_csv_table_read_good(cd_csv_table *t, const char *path,
+                                    void (*bad)(void *ctx, const cdmpp_err *err), void *ctx,
+                                    size_t *n_bad, cdmpp_err *err);
 void cd_csv_table_free(cd_csv_table *t); /* zeroed is fine */
 /* Index of a column; SIZE_MAX: there is none. */
 size_t cd_csv_table_find(const cd_csv_table *t, const char *column);
 /* The same of a column that must be there. Errors: ESCHEMA (names the columns that there are). */
-cdmpp_status cd_csv_table_need(const cd_csv_table *t, const char *column, size_t *out, cdmpp_err *err);
+cdmpp_status cd_csv_table_need(const cd_csv_table *t, const char *column, size_t *out,
+                               cdmpp_err *err);
 /* A cell as a finite number. Errors: EPARSE, with path, line and column. */
-cdmpp_status cd_csv_table_number(const cd_csv_table *t, size_t row, size_t col, double *out, cdmpp_err *err);
+cdmpp_status cd_csv_table_number(const cd_csv_table *t, size_t row, size_t col, double *out,
+                                 cdmpp_err *err);
 
 /* Files that come with the programs.
  *
@@ -99,12 +107,14 @@ CD_KEEP const char *cd_data_path_or(cd_arena *a, const char *folder, const char 
  * folder, are synced, and take the name in one step. */
 
 #define CD_FILE_LINE_MAX ((size_t)16 << 20)
-#define CD_FILE_WHOLE_MAX ((size_t)1 << 30) /* of a file that is read as a whole, unless its reader has another limit */
+#define CD_FILE_WHOLE_MAX                                                                          \
+    ((size_t)1 << 30) /* of a file that is read as a whole, unless its reader has another limit */
 
 typedef struct cd_file_lines cd_file_lines;
 
 /* `max_line` bytes are the longest line that is delivered; 0: CD_FILE_LINE_MAX. */
-cdmpp_status cd_file_lines_open(const char *path, size_t max_line, CD_GIVE cd_file_lines **out, cdmpp_err *err);
+cdmpp_status cd_file_lines_open(const char *path, size_t max_line, CD_GIVE cd_file_lines **out,
+                                cdmpp_err *err);
 /* The next line; *line is NULL at the end and otherwise valid until the next
  * call. Errors carry path and line number:
  *   ERANGE                 this line is too long; it was skipped, go on
@@ -119,7 +129,8 @@ void cd_file_lines_close(CD_TAKE cd_file_lines *l); /* NULL is fine */
 
 /* The whole file, unpacked and NUL-terminated; free it with cd_mem_free. Errors carry
  * the path: EIO, EPARSE, ENOMEM, ERANGE (more than max bytes unpacked; 0: CD_FILE_WHOLE_MAX). */
-cdmpp_status cd_file_read(const char *path, size_t max, CD_GIVE char **data, size_t *n, cdmpp_err *err);
+cdmpp_status cd_file_read(const char *path, size_t max, CD_GIVE char **data, size_t *n,
+                          cdmpp_err *err);
 
 /* SHA-256 of the file as it is (a packed file stays packed), 64 hex digits and
  * NUL. Errors carry the path: EIO. */
@@ -179,9 +190,10 @@ void cd_file_near(const char *path, char *out, size_t n);
  *     Logs and tables of numbers unpack to 5 to 200 times their size. A file that really holds more is read when it is unpacked.
  * One thread at a time for each source. */
 
-#define CD_INPUT_UNPACK_BASE ((uint64_t)64 << 20)
+#define CD_INPUT_UNPACK_BASE     ((uint64_t)64 << 20)
 #define CD_INPUT_UNPACK_PER_BYTE ((uint64_t)256)
-#define CD_INPUT_UNPACK_MEMORY ((uint64_t)160 << 20) /* xz -9 asks for 65 MiB, a dictionary of 128 MiB for 129 */
+#define CD_INPUT_UNPACK_MEMORY                                                                     \
+    ((uint64_t)160 << 20) /* xz -9 asks for 65 MiB, a dictionary of 128 MiB for 129 */
 #define CD_INPUT_UNPACK_WINDOW_LOG 27
 
 typedef struct cd_input_stream cd_input_stream;
@@ -190,7 +202,8 @@ typedef struct cd_input_stream cd_input_stream;
 cdmpp_status cd_input_stream_open(const char *path, CD_GIVE cd_input_stream **out, cdmpp_err *err);
 /* Up to cap bytes to buf; *n is 0 only at the end. Errors: EIO, EPARSE (damaged
  * or cut off), ERANGE (needs too much memory, or unpacks to too much), ENOMEM. */
-cdmpp_status cd_input_stream_read(cd_input_stream *s, void *buf, size_t cap, size_t *n, cdmpp_err *err);
+cdmpp_status cd_input_stream_read(cd_input_stream *s, void *buf, size_t cap, size_t *n,
+                                  cdmpp_err *err);
 /* Bytes of the file itself taken so far, and its size (0: unknown, a pipe). */
 void cd_input_stream_progress(const cd_input_stream *s, uint64_t *done, uint64_t *total);
 /* For messages: "<stdin>" for "-". */

@@ -18,7 +18,8 @@ typedef struct {
 
 static void *slot(const cd_conf *c, const cd_conf_key *k) { return (char *)c->to + k->offset; }
 
-static void fail(reading *r, cdmpp_status st, const cd_conf_key *k, const cd_yaml *v, const char *want) {
+static void fail(reading *r, cdmpp_status st, const cd_conf_key *k, const cd_yaml *v,
+                 const char *want) {
     char found[96];
     cd_diag_add(r->c->diag, r->err, st, r->where, v, false, k->name, "expected %s, found %s", want,
                 cd_yaml_found(v, found, sizeof found));
@@ -59,15 +60,19 @@ static const char *wanted(const cd_conf_key *k, char *buf, size_t n) {
 }
 
 /* ---- one value of each type ---- */
-static bool plain(const cd_yaml *v) { return v->kind == CD_YAML_SCALAR && !v->quoted && v->text[0]; }
+static bool plain(const cd_yaml *v) {
+    return v->kind == CD_YAML_SCALAR && !v->quoted && v->text[0];
+}
 
 static void read_int(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     char want[96], *end;
     errno = 0;
     const bool digits = plain(v) && strspn(v->text, "+-0123456789") == strlen(v->text);
     const long long x = digits ? strtoll(v->text, &end, 10) : 0;
-    if (!digits || *end || end == v->text) fail(r, CDMPP_ESCHEMA, k, v, wanted(k, want, sizeof want));
-    else if (errno || !inside(range_of(k->range), (double)x)) fail(r, CDMPP_ERANGE, k, v, wanted(k, want, sizeof want));
+    if (!digits || *end || end == v->text)
+        fail(r, CDMPP_ESCHEMA, k, v, wanted(k, want, sizeof want));
+    else if (errno || !inside(range_of(k->range), (double)x))
+        fail(r, CDMPP_ERANGE, k, v, wanted(k, want, sizeof want));
     else *(int64_t *)slot(r->c, k) = x;
 }
 
@@ -75,20 +80,25 @@ static void read_real(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     char want[96], *end = NULL;
     const bool digits = plain(v) && strspn(v->text, "+-.eE0123456789") == strlen(v->text);
     const double x = digits ? strtod(v->text, &end) : 0;
-    if (!digits || *end || end == v->text) fail(r, CDMPP_ESCHEMA, k, v, wanted(k, want, sizeof want));
-    else if (!isfinite(x) || !inside(range_of(k->range), x)) fail(r, CDMPP_ERANGE, k, v, wanted(k, want, sizeof want));
+    if (!digits || *end || end == v->text)
+        fail(r, CDMPP_ESCHEMA, k, v, wanted(k, want, sizeof want));
+    else if (!isfinite(x) || !inside(range_of(k->range), x))
+        fail(r, CDMPP_ERANGE, k, v, wanted(k, want, sizeof want));
     else *(double *)slot(r->c, k) = x;
 }
 
 static void read_bool(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     const bool yes = plain(v) && !strcmp(v->text, "true");
-    if (!yes && !(plain(v) && !strcmp(v->text, "false"))) fail(r, CDMPP_ESCHEMA, k, v, "true or false");
+    if (!yes && !(plain(v) && !strcmp(v->text, "false")))
+        fail(r, CDMPP_ESCHEMA, k, v, "true or false");
     else *(bool *)slot(r->c, k) = yes;
 }
 
 static void read_enum(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     char want[128];
-    const int i = v->kind == CD_YAML_SCALAR ? cd_enum_names_find(k->range, (cd_str){v->text, strlen(v->text)}) : -1;
+    const int i = v->kind == CD_YAML_SCALAR
+                      ? cd_enum_names_find(k->range, (cd_str){v->text, strlen(v->text)})
+                      : -1;
     snprintf(want, sizeof want, "one of %s", k->range);
     if (i < 0) fail(r, CDMPP_ESCHEMA, k, v, want);
     else *(int *)slot(r->c, k) = i;
@@ -96,7 +106,8 @@ static void read_enum(reading *r, const cd_conf_key *k, const cd_yaml *v) {
 
 static void read_text(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     const bool empty = v->kind == CD_YAML_SCALAR && !v->text[0];
-    if (v->kind != CD_YAML_SCALAR || (empty && (!v->quoted || k->range[0]))) fail(r, CDMPP_ESCHEMA, k, v, "text");
+    if (v->kind != CD_YAML_SCALAR || (empty && (!v->quoted || k->range[0])))
+        fail(r, CDMPP_ESCHEMA, k, v, "text");
     else *(const char **)slot(r->c, k) = v->text;
 }
 
@@ -105,7 +116,8 @@ static void read_list(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     const bool one = v->kind == CD_YAML_SCALAR && v->text[0];
     const size_t n = one ? 1 : v->n;
     if (v->kind == CD_YAML_MAP || (v->kind == CD_YAML_SCALAR && !one) || (!n && k->range[0])) {
-        fail(r, CDMPP_ESCHEMA, k, v, k->range[0] ? "a list of at least one text" : "a list of texts");
+        fail(r, CDMPP_ESCHEMA, k, v,
+             k->range[0] ? "a list of at least one text" : "a list of texts");
         return;
     }
     const char **item = CD_NEWN(r->c->arena, const char *, n + 1);
@@ -152,8 +164,9 @@ static const char *suggestion(const cd_conf *c, const char *name) {
 
 static void unknown(reading *r, const char *name, const cd_yaml *v) {
     const char *near = suggestion(r->c, name);
-    cd_diag_add(r->c->diag, r->err, CDMPP_ESCHEMA, r->where, v, v->key != NULL, "", "unknown key '%.80s'%s%s%s", name,
-                near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    cd_diag_add(r->c->diag, r->err, CDMPP_ESCHEMA, r->where, v, v->key != NULL, "",
+                "unknown key '%.80s'%s%s%s", name, near ? ", did you mean '" : "", near ? near : "",
+                near ? "'?" : "");
     if (!r->st) r->st = CDMPP_ESCHEMA;
 }
 
@@ -181,9 +194,10 @@ static void walk(reading *r, const char *prefix, const cd_yaml *map) {
             unknown(r, name, v);
         } else if (v->kind == CD_YAML_MAP) {
             walk(r, name, v);
-        } else if (v->kind != CD_YAML_SCALAR || v->quoted || v->text[0]) { /* "train:" alone is an empty section */
-            cd_diag_add(r->c->diag, r->err, CDMPP_ESCHEMA, r->where, v, false, name, "expected a mapping, found %s",
-                        cd_yaml_found(v, found, sizeof found));
+        } else if (v->kind != CD_YAML_SCALAR || v->quoted ||
+                   v->text[0]) { /* "train:" alone is an empty section */
+            cd_diag_add(r->c->diag, r->err, CDMPP_ESCHEMA, r->where, v, false, name,
+                        "expected a mapping, found %s", cd_yaml_found(v, found, sizeof found));
             if (!r->st) r->st = CDMPP_ESCHEMA;
         }
     }
@@ -195,15 +209,16 @@ cdmpp_status cd_conf_map(const cd_conf *c, const char *where, const cd_yaml *map
     if (map->kind == CD_YAML_MAP) {
         walk(&r, "", map);
     } else {
-        cd_diag_add(c->diag, err, CDMPP_ESCHEMA, where, map, false, "", "expected a mapping, found %s",
-                    cd_yaml_found(map, found, sizeof found));
+        cd_diag_add(c->diag, err, CDMPP_ESCHEMA, where, map, false, "",
+                    "expected a mapping, found %s", cd_yaml_found(map, found, sizeof found));
         r.st = CDMPP_ESCHEMA;
     }
     if (!r.st && c->diag->text.oom) oom(&r);
     return r.st;
 }
 
-cdmpp_status cd_conf_value(const cd_conf *c, const char *where, const char *name, const cd_yaml *v, cdmpp_err *err) {
+cdmpp_status cd_conf_value(const cd_conf *c, const char *where, const char *name, const cd_yaml *v,
+                           cdmpp_err *err) {
     reading r = {c, where, err, CDMPP_OK};
     const cd_conf_key *k = cd_conf_find(c, name);
     if (k) read_value(&r, k, v);
@@ -211,7 +226,8 @@ cdmpp_status cd_conf_value(const cd_conf *c, const char *where, const char *name
     return r.st;
 }
 
-cdmpp_status cd_conf_read(const cd_conf *c, const char *path, const char *text, size_t len, cdmpp_err *err) {
+cdmpp_status cd_conf_read(const cd_conf *c, const char *path, const char *text, size_t len,
+                          cdmpp_err *err) {
     const cd_yaml *root;
     CD_TRY(cd_yaml_parse(c->arena, path, text, len, &root, c->diag, err));
     return root ? cd_conf_map(c, path, root, err) : CDMPP_OK;
@@ -230,7 +246,9 @@ static void mark(const cd_conf *c, const char *prefix, const cd_yaml *map, bool 
 void cd_conf_named(const cd_conf *c, const char *path, const char *text, size_t len, bool *named) {
     cd_diag quiet = {0};
     const cd_yaml *root = NULL;
-    if (!cd_yaml_parse(c->arena, path, text, len, &root, &quiet, NULL) && root && root->kind == CD_YAML_MAP) mark(c, "", root, named);
+    if (!cd_yaml_parse(c->arena, path, text, len, &root, &quiet, NULL) && root &&
+        root->kind == CD_YAML_MAP)
+        mark(c, "", root, named);
     cd_diag_free(&quiet);
 }
 
@@ -265,7 +283,8 @@ cdmpp_status cd_conf_defaults(const cd_conf *c, cdmpp_err *err) {
         reading r = {c, "default", err, CDMPP_OK};
         const cd_yaml *v;
         cd_yaml nothing = {.text = "", .quoted = true};
-        CD_TRY(cd_yaml_parse(c->arena, c->key[i].name, c->key[i].def, strlen(c->key[i].def), &v, c->diag, err));
+        CD_TRY(cd_yaml_parse(c->arena, c->key[i].name, c->key[i].def, strlen(c->key[i].def), &v,
+                             c->diag, err));
         if (!v && c->key[i].type == CD_CONF_TEXT) *(const char **)slot(c, &c->key[i]) = "";
         else read_value(&r, &c->key[i], v ? v : &nothing);
         CD_TRY(r.st);

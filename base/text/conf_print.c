@@ -83,11 +83,13 @@ void cd_conf_print(cd_buf *out, const cd_conf *c) {
         const cd_conf_key *k = &c->key[i];
         const char *dot = strchr(k->name, '.');
         const size_t n = dot ? (size_t)(dot - k->name) : 0;
-        if (n && (n != len || memcmp(k->name, section, n))) cd_buf_putf(out, "%.*s:\n", (int)n, k->name);
+        if (n && (n != len || memcmp(k->name, section, n)))
+            cd_buf_putf(out, "%.*s:\n", (int)n, k->name);
         section = k->name;
         len = n;
         cd_buf_putf(out, "%s%s: ", n ? "  " : "", n ? dot + 1 : k->name);
-        const char *text = k->type == CD_CONF_TEXT ? *(const char *const *)((const char *)c->to + k->offset) : "";
+        const char *text =
+            k->type == CD_CONF_TEXT ? *(const char *const *)((const char *)c->to + k->offset) : "";
         if (fits_block(text)) print_block(out, text, n ? "    " : "  ");
         else cd_conf_print_value(out, c, k);
         cd_buf_puts(out, "\n");
@@ -109,12 +111,14 @@ void cd_conf_json(cd_buf *out, const cd_conf *c) {
     cd_buf_puts(out, c->n_key ? "}" : "{}");
 }
 
-static const char *const type_name[] = {"integer", "number", "true or false", "word", "text", "list of texts"};
+static const char *const type_name[] = {"integer", "number", "true or false",
+                                        "word",    "text",   "list of texts"};
 
 void cd_conf_doc_json(cd_buf *out, const cd_conf_key *key, size_t n_key) {
     cd_buf_puts(out, "[");
     for (size_t i = 0; i < n_key; i++) {
-        cd_buf_putf(out, "%s{\"key\":\"%s\",\"type\":\"%s\",\"default\":", i ? "," : "", key[i].name, type_name[key[i].type]);
+        cd_buf_putf(out, "%s{\"key\":\"%s\",\"type\":\"%s\",\"default\":", i ? "," : "",
+                    key[i].name, type_name[key[i].type]);
         cd_buf_put_json_str(out, key[i].def, strlen(key[i].def));
         cd_buf_puts(out, ",\"range\":");
         cd_buf_put_json_str(out, key[i].range, strlen(key[i].range));
@@ -126,9 +130,11 @@ void cd_conf_doc_json(cd_buf *out, const cd_conf_key *key, size_t n_key) {
 }
 
 void cd_conf_doc(cd_buf *out, const cd_conf_key *key, size_t n_key) {
-    cd_buf_puts(out, "| key | type | default | range | meaning |\n| --- | --- | --- | --- | --- |\n");
+    cd_buf_puts(out,
+                "| key | type | default | range | meaning |\n| --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < n_key; i++) {
-        cd_buf_putf(out, "| `%s` | %s | `%s` | ", key[i].name, type_name[key[i].type], key[i].def[0] ? key[i].def : "\"\"");
+        cd_buf_putf(out, "| `%s` | %s | `%s` | ", key[i].name, type_name[key[i].type],
+                    key[i].def[0] ? key[i].def : "\"\"");
         cell(out, key[i].range);
         cd_buf_puts(out, " | ");
         cell(out, key[i].help);

@@ -10,8 +10,8 @@ void cd_diag_free(cd_diag *d) {
 }
 
 /* The message is formatted once, for the list and for `err`, which shortens it. */
-void cd_diag_add(cd_diag *d, cdmpp_err *err, cdmpp_status code, const char *where, const struct cd_yaml *at, bool at_key, const char *key,
-                 const char *fmt, ...) {
+void cd_diag_add(cd_diag *d, cdmpp_err *err, cdmpp_status code, const char *where,
+                 const struct cd_yaml *at, bool at_key, const char *key, const char *fmt, ...) {
     char msg[4500];
     va_list ap;
     va_start(ap, fmt);

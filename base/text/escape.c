@@ -23,7 +23,10 @@ static void put_char(cd_buf *out, cd_str s, size_t n, uint32_t c) {
 static bool is_control(uint32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
 
 /* Marks that change the direction of what follows, and the breaks of lines and paragraphs that are no control characters. */
-static bool is_hidden(uint32_t c) { return (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029 || c == 0xFEFF; }
+static bool is_hidden(uint32_t c) {
+    return (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x2028 ||
+           c == 0x2029 || c == 0xFEFF;
+}
 
 void cd_escape_xml(cd_buf *out, cd_str s) {
     uint32_t c;
@@ -36,7 +39,8 @@ void cd_escape_xml(cd_buf *out, cd_str s) {
         case '"': cd_buf_puts(out, "&quot;"); break;
         case '\'': cd_buf_puts(out, "&#39;"); break;
         default: /* XML has no other control characters, also not as references */
-            if ((is_control(c) && c != '\t' && c != '\n') || c == 0xFFFE || c == 0xFFFF) cd_buf_puts(out, REPLACEMENT);
+            if ((is_control(c) && c != '\t' && c != '\n') || c == 0xFFFE || c == 0xFFFF)
+                cd_buf_puts(out, REPLACEMENT);
             else put_char(out, s, n, c);
         }
     }
@@ -61,7 +65,8 @@ void cd_escape_c_comment(cd_buf *out, cd_str s) {
     for (size_t n; s.n; s.p += n, s.n -= n) {
         n = next(s, &c);
         if (is_control(c) || is_hidden(c)) cd_buf_puts(out, " ");
-        else if ((before == '*' && c == '/') || (before == '/' && c == '*')) cd_buf_putf(out, " %c", (int)c);
+        else if ((before == '*' && c == '/') || (before == '/' && c == '*'))
+            cd_buf_putf(out, " %c", (int)c);
         else if (c == '\\') cd_buf_puts(out, "|");
         else put_char(out, s, n, c);
         before = c;
@@ -104,10 +109,13 @@ void cd_escape_yaml(cd_buf *out, cd_str s) {
     cd_buf_puts(out, "\"");
 }
 
-bool cd_escape_yaml_must(uint32_t c) { return is_control(c) || c == 0x2028 || c == 0x2029 || c == 0xFEFF || c == 0xFFFE || c == 0xFFFF; }
+bool cd_escape_yaml_must(uint32_t c) {
+    return is_control(c) || c == 0x2028 || c == 0x2029 || c == 0xFEFF || c == 0xFFFE || c == 0xFFFF;
+}
 
 void cd_escape_shell(cd_buf *out, cd_str s) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-";
     bool quote = !s.n;
     for (size_t i = 0; i < s.n && !quote; i++) quote = !s.p[i] || !strchr(plain, s.p[i]);
     if (quote) cd_buf_puts(out, "'");
@@ -124,8 +132,11 @@ void cd_escape_terminal(cd_buf *out, cd_str s) {
     for (size_t n, k = 0; k < s.n; k += n) {
         const cd_str rest = {s.p + k, s.n - k};
         n = next(rest, &c);
-        const bool ends_line = c == '\n' || c == '\t' || (c == '\r' && rest.n > 1 && rest.p[1] == '\n');
-        if ((is_control(c) && !ends_line) || (is_hidden(c) && c != 0xFEFF) || (c == 0xFFFD && n == 1 && (unsigned char)*rest.p < 0xA0)) cd_buf_puts(out, "?");
+        const bool ends_line =
+            c == '\n' || c == '\t' || (c == '\r' && rest.n > 1 && rest.p[1] == '\n');
+        if ((is_control(c) && !ends_line) || (is_hidden(c) && c != 0xFEFF) ||
+            (c == 0xFFFD && n == 1 && (unsigned char)*rest.p < 0xA0))
+            cd_buf_puts(out, "?");
         else cd_buf_put(out, rest.p, n);
     }
 }
@@ -135,7 +146,9 @@ void cd_escape_file_name(cd_buf *out, cd_str s) {
     size_t put = 0;
     for (size_t i = 0; i < s.n && put < CD_ESCAPE_FILE_NAME_MAX; i++, put++) {
         const char c = s.p[i];
-        const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_', inner = c && strchr(".-+@=,", c);
+        const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '_',
+                   inner = c && strchr(".-+@=,", c);
         cd_buf_put(out, word || (inner && put) ? &c : "_", 1);
     }
     if (!put) cd_buf_puts(out, "_");

@@ -15,14 +15,15 @@ typedef cd_json_parser parser;
  * makes this fast: a member of ps would be reloaded after each byte. */
 static const char *value(parser *ps, const char *p, cd_json *v);
 
-#define bad cd_json_bad
-#define skip_ws cd_json_skip_ws
+#define bad         cd_json_bad
+#define skip_ws     cd_json_skip_ws
 #define any_special cd_json_any_special
 
 long cd_json_line(const parser *ps, const char *p, const char **start) {
     long line = 1;
     *start = ps->beg;
-    for (const char *at = ps->beg; (at = memchr(at, '\n', (size_t)(p - at))) != NULL; line++) *start = ++at;
+    for (const char *at = ps->beg; (at = memchr(at, '\n', (size_t)(p - at))) != NULL; line++)
+        *start = ++at;
     return line;
 }
 
@@ -34,8 +35,11 @@ const char *cd_json_bad(parser *ps, const char *p, const char *want) {
     else if (*p >= ' ' && *p < 127)
         ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found '%c'", at, want, *p);
     else
-        ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found byte 0x%02x", at, want, (unsigned char)*p);
-    if (line > 1) (void)cd_err_at(ps->err, ps->st, NULL, line); /* of a text of one line the caller knows the line */
+        ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found byte 0x%02x", at, want,
+                         (unsigned char)*p);
+    if (line > 1)
+        (void)cd_err_at(ps->err, ps->st, NULL,
+                        line); /* of a text of one line the caller knows the line */
     return NULL;
 }
 
@@ -54,8 +58,10 @@ static int hex4(const char *p, const char *end, unsigned *out) {
     unsigned v = 0;
     for (int i = 0; i < 4; i++) {
         const char c = p[i];
-        const int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        const int d = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
         if (d < 0) return 0;
         v = v * 16 + (unsigned)d;
     }
@@ -64,10 +70,20 @@ static int hex4(const char *p, const char *end, unsigned *out) {
 }
 
 static char *put_utf8(char *o, unsigned c) {
-    if (c < 0x80) { *o++ = (char)c; return o; }
-    if (c < 0x800) { *o++ = (char)(0xC0 | c >> 6); *o++ = (char)(0x80 | (c & 63)); return o; }
+    if (c < 0x80) {
+        *o++ = (char)c;
+        return o;
+    }
+    if (c < 0x800) {
+        *o++ = (char)(0xC0 | c >> 6);
+        *o++ = (char)(0x80 | (c & 63));
+        return o;
+    }
     if (c < 0x10000) *o++ = (char)(0xE0 | c >> 12);
-    else { *o++ = (char)(0xF0 | c >> 18); *o++ = (char)(0x80 | (c >> 12 & 63)); }
+    else {
+        *o++ = (char)(0xF0 | c >> 18);
+        *o++ = (char)(0x80 | (c >> 12 & 63));
+    }
     *o++ = (char)(0x80 | (c >> 6 & 63));
     *o++ = (char)(0x80 | (c & 63));
     return o;
@@ -80,14 +96,18 @@ static const char *code_point(parser *ps, const char *p, unsigned *out) {
     if (!hex4(p + 1, ps->end, &c)) return bad(ps, p, "four hex digits after \\u");
     p += 5;
     *out = c;
-    if (c >= 0xD800 && c < 0xDC00 && ps->end - p >= 6 && p[0] == '\\' && p[1] == 'u' && hex4(p + 2, ps->end, &d) && d >= 0xDC00 && d <= 0xDFFF) {
+    if (c >= 0xD800 && c < 0xDC00 && ps->end - p >= 6 && p[0] == '\\' && p[1] == 'u' &&
+        hex4(p + 2, ps->end, &d) && d >= 0xDC00 && d <= 0xDFFF) {
         *out = 0x10000 + ((c - 0xD800) << 10) + (d - 0xDC00);
         return p + 6;
     }
     if (c && (c < 0xD800 || c > 0xDFFF)) return p;
     *out = 0xFFFD;
     if (ps->foreign) return p;
-    return bad(ps, p, !c ? "no \\u0000" : c < 0xDC00 ? "the second half of a surrogate pair" : "no lone surrogate");
+    return bad(ps, p,
+               !c           ? "no \\u0000"
+               : c < 0xDC00 ? "the second half of a surrogate pair"
+                            : "no lone surrogate");
 }
 
 /* p is behind the backslash. */
@@ -158,13 +178,16 @@ static const char *string(parser *ps, const char *p, cd_str *out) {
     return p + 1;
 }
 
-static inline bool digit(const char *p, const char *end) { return p < end && *p >= '0' && *p <= '9'; }
+static inline bool digit(const char *p, const char *end) {
+    return p < end && *p >= '0' && *p <= '9';
+}
 
 /* strtod on a copy; it wants the locale's decimal point and a final NUL. */
 static const char *real_slowly(parser *ps, const char *beg, const char *p, cd_json *v) {
     char buf[512];
     const char *point = localeconv()->decimal_point, *dot = memchr(beg, '.', (size_t)(p - beg));
-    const size_t n = (size_t)(p - beg), n_point = dot ? strlen(point) : 0, before = dot ? (size_t)(dot - beg) : n;
+    const size_t n = (size_t)(p - beg), n_point = dot ? strlen(point) : 0,
+                 before = dot ? (size_t)(dot - beg) : n;
     if (n + n_point >= sizeof buf) return bad(ps, beg, "a number of at most 500 characters");
     memcpy(buf, beg, before);
     memcpy(buf + before, point, n_point);
@@ -176,9 +199,11 @@ static const char *real_slowly(parser *ps, const char *beg, const char *p, cd_js
 
 /* A number with fraction or exponent, or too long for an integer; p is behind the
  * n digits of its whole part, whose value (modulo 2^64) is m. */
-static const char *real(parser *ps, const char *beg, const char *p, uint64_t m, size_t n, cd_json *v) {
-    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+static const char *real(parser *ps, const char *beg, const char *p, uint64_t m, size_t n,
+                        cd_json *v) {
+    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     int e = 0, scale = 0;
     if (p < ps->end && *p == '.') {
         const char *first = ++p;
@@ -210,10 +235,13 @@ static const char *number(parser *ps, const char *p, cd_json *v) {
     uint64_t m = 0;
     for (; digit(p, end); p++) m = m * 10 + (uint64_t)(*p - '0');
     const size_t n = (size_t)(p - first);
-    if (!n && ps->foreign && end - p >= 8 && !memcmp(p, "Infinity", 8)) return v->kind = CD_JSON_REAL, v->u.f = neg ? -HUGE_VAL : HUGE_VAL, p + 8;
+    if (!n && ps->foreign && end - p >= 8 && !memcmp(p, "Infinity", 8))
+        return v->kind = CD_JSON_REAL, v->u.f = neg ? -HUGE_VAL : HUGE_VAL, p + 8;
     if (!n) return bad(ps, p, "a value");
     if (n > 1 && *first == '0') return bad(ps, p, "no leading zero");
-    if ((p < end && (*p == '.' || *p == 'e' || *p == 'E')) || n > 19 || m > (uint64_t)INT64_MAX + neg) return real(ps, beg, p, m, n, v);
+    if ((p < end && (*p == '.' || *p == 'e' || *p == 'E')) || n > 19 ||
+        m > (uint64_t)INT64_MAX + neg)
+        return real(ps, beg, p, m, n, v);
     v->kind = CD_JSON_INT;
     v->u.i = (int64_t)(neg ? 0 - m : m);
     return p;
@@ -231,7 +259,11 @@ static const char *member_key(parser *ps, const char *p, cd_str *key) {
 
 /* A bit for a key: two keys with one bit may be equal. */
 static inline uint64_t key_bit(cd_str k) {
-    return (uint64_t)1 << ((k.n * 5 + (k.n ? (unsigned char)k.p[0] * 3u + (unsigned char)k.p[k.n - 1] * 7u + (unsigned char)k.p[k.n / 2] : 0)) & 63);
+    return (uint64_t)1 << ((k.n * 5 +
+                            (k.n ? (unsigned char)k.p[0] * 3u + (unsigned char)k.p[k.n - 1] * 7u +
+                                       (unsigned char)k.p[k.n / 2]
+                                 : 0)) &
+                           63);
 }
 
 /* Comma-separated children up to `close`; an object's children carry keys. */
@@ -258,7 +290,8 @@ static const char *fill(parser *ps, const char *p, cd_json *v, char close) {
         *tail = c;
         tail = &c->next;
         p = skip_ws(p, ps->end);
-        if (p == ps->end || (*p != ',' && *p != close)) return bad(ps, p, close == '}' ? "',' or '}'" : "',' or ']'");
+        if (p == ps->end || (*p != ',' && *p != close))
+            return bad(ps, p, close == '}' ? "',' or '}'" : "',' or ']'");
         more = *p == ',';
         if (!more) break;
     }
@@ -290,9 +323,18 @@ static const char *value(parser *ps, const char *p, cd_json *v) {
     case '{': v->kind = CD_JSON_OBJ; return children(ps, p, v, '}');
     case '[': v->kind = CD_JSON_ARR; return children(ps, p, v, ']');
     case '"': v->kind = CD_JSON_STR; return string(ps, p + 1, &v->u.s);
-    case 'n': v->kind = CD_JSON_NULL; v->u.i = 0; return literal(ps, p, "null");
-    case 't': v->kind = CD_JSON_BOOL; v->u.i = 1; return literal(ps, p, "true");
-    case 'f': v->kind = CD_JSON_BOOL; v->u.i = 0; return literal(ps, p, "false");
+    case 'n':
+        v->kind = CD_JSON_NULL;
+        v->u.i = 0;
+        return literal(ps, p, "null");
+    case 't':
+        v->kind = CD_JSON_BOOL;
+        v->u.i = 1;
+        return literal(ps, p, "true");
+    case 'f':
+        v->kind = CD_JSON_BOOL;
+        v->u.i = 0;
+        return literal(ps, p, "false");
     case 'N':
         if (!ps->foreign) return bad(ps, p, "a value");
         return v->kind = CD_JSON_REAL, v->u.f = (double)NAN, literal(ps, p, "NaN");
@@ -304,7 +346,8 @@ static const char *value(parser *ps, const char *p, cd_json *v) {
 static const char *begin(parser *ps) {
     const char *p = ps->beg;
     const size_t n = (size_t)(ps->end - p);
-    if (n >= 2 && (!memcmp(p, "\xff\xfe", 2) || !memcmp(p, "\xfe\xff", 2))) return bad(ps, p, "UTF-8, not UTF-16");
+    if (n >= 2 && (!memcmp(p, "\xff\xfe", 2) || !memcmp(p, "\xfe\xff", 2)))
+        return bad(ps, p, "UTF-8, not UTF-16");
     return n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? p + 3 : p;
 }
 
@@ -319,19 +362,22 @@ static cdmpp_status parse(parser *ps, const cd_json **out) {
     return ps->st;
 }
 
-cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, const cd_json **out, cdmpp_err *err) {
+cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, const cd_json **out,
+                           cdmpp_err *err) {
     parser ps;
     cd_json_parser_init(&ps, a, (cd_str){text, len}, err);
     return parse(&ps, out);
 }
 
-cdmpp_status cd_json_parse_foreign(cd_arena *a, cd_str text, cd_buf *said, const cd_json **out, cdmpp_err *err) {
+cdmpp_status cd_json_parse_foreign(cd_arena *a, cd_str text, cd_buf *said, const cd_json **out,
+                                   cdmpp_err *err) {
     parser ps;
     cd_json_parser_init(&ps, a, text, err);
     ps.foreign = true;
     ps.said = said;
     const cdmpp_status st = parse(&ps, out);
-    if (!st && said && ps.twice > CD_JSON_SAID) cd_buf_putf(said, "%zu more keys are given twice\n", ps.twice - CD_JSON_SAID);
+    if (!st && said && ps.twice > CD_JSON_SAID)
+        cd_buf_putf(said, "%zu more keys are given twice\n", ps.twice - CD_JSON_SAID);
     return st;
 }
 

@@ -4,8 +4,8 @@
 #include "base/text/text_internal.h"
 
 typedef cd_json_parser parser;
-#define bad cd_json_bad
-#define skip_ws cd_json_skip_ws
+#define bad         cd_json_bad
+#define skip_ws     cd_json_skip_ws
 #define any_special cd_json_any_special
 
 /* Behind the string that begins at p; its inside is not looked at but for escapes. */
@@ -40,7 +40,8 @@ static const char *over_value(const char *p, const char *end) {
 static const char *next_of(parser *ps, const cd_str *rest, char open, char close, bool *more) {
     const char *const end = ps->end, *p = skip_ws(rest->p, end);
     *more = false;
-    if (p == end || (*p != open && *p != ',' && *p != close)) return bad(ps, p, open == '{' ? "'{'" : "'['");
+    if (p == end || (*p != open && *p != ',' && *p != close))
+        return bad(ps, p, open == '{' ? "'{'" : "'['");
     const bool first = *p == open;
     if (*p != close) p = skip_ws(p + 1, end);
     if (p < end && *p == close && (first || rest->p[0] == close)) {
@@ -58,7 +59,8 @@ static cdmpp_status value_of(parser *ps, const char *p, char close, cd_str *rest
     *out = (cd_str){beg, (size_t)(p - beg)};
     while (out->n && (unsigned char)out->p[out->n - 1] <= ' ') out->n--;
     p = skip_ws(p, end);
-    if (p == end || (*p != ',' && *p != close)) return bad(ps, p, close == '}' ? "',' or '}'" : "',' or ']'"), ps->st;
+    if (p == end || (*p != ',' && *p != close))
+        return bad(ps, p, close == '}' ? "',' or '}'" : "',' or ']'"), ps->st;
     *rest = (cd_str){p, (size_t)(end - p)};
     return CDMPP_OK;
 }
@@ -90,7 +92,8 @@ cdmpp_status cd_json_members_once(cd_str object, cd_str *twice, cdmpp_err *err) 
     bool more = true;
     *twice = (cd_str){"", 0};
     while (!cd_json_member(&object, &one, &value, &more, NULL) && more) {
-        if (CD_GROW(key, n, cap)) return cd_mem_free(key), CD_FAIL(err, ENOMEM, "keys of an object");
+        if (CD_GROW(key, n, cap))
+            return cd_mem_free(key), CD_FAIL(err, ENOMEM, "keys of an object");
         key[n++] = one;
     }
     if (n) qsort(key, n, sizeof *key, by_text);

@@ -30,7 +30,9 @@ static void put_way(const cd_json_parser *ps, cd_str key, cd_buf *b) {
 }
 
 static long line_of(const cd_json_parser *ps, const char *open, cd_str key) {
-    const char *start, *at = key.p >= ps->beg && key.p <= ps->end ? key.p : open; /* a key with escapes is a copy */
+    const char *start, *at = key.p >= ps->beg && key.p <= ps->end
+                                 ? key.p
+                                 : open; /* a key with escapes is a copy */
     return cd_json_line(ps, at, &start);
 }
 
@@ -43,9 +45,11 @@ static cdmpp_status tell(cd_json_parser *ps, const char *open, const cd_json *la
     if (way.oom) {
         ps->st = CD_FAIL(ps->err, ENOMEM, "JSON: a key");
     } else if (ps->foreign) {
-        cd_buf_putf(ps->said, "line %ld: %s: the key is given twice, the last one counts\n", line, way.p);
+        cd_buf_putf(ps->said, "line %ld: %s: the key is given twice, the last one counts\n", line,
+                    way.p);
     } else {
-        ps->st = cd_err_key(ps->err, CD_FAIL(ps->err, EPARSE, "expected this key once, found it twice"), way.p);
+        ps->st = cd_err_key(
+            ps->err, CD_FAIL(ps->err, EPARSE, "expected this key once, found it twice"), way.p);
         if (line > 1) (void)cd_err_at(ps->err, ps->st, NULL, line);
     }
     cd_buf_free(&way);

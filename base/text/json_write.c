@@ -49,7 +49,9 @@ void cd_json_write_raw(cd_json_writer *w, const char *json, size_t n) {
     cd_buf_put(w->out, json, n);
 }
 
-void cd_json_write_bool(cd_json_writer *w, bool v) { cd_json_write_raw(w, v ? "true" : "false", v ? 4 : 5); }
+void cd_json_write_bool(cd_json_writer *w, bool v) {
+    cd_json_write_raw(w, v ? "true" : "false", v ? 4 : 5);
+}
 void cd_json_write_null(cd_json_writer *w) { cd_json_write_raw(w, "null", 4); }
 
 void cd_json_write_member_str(cd_json_writer *w, const char *key, const char *s) {

@@ -24,14 +24,15 @@
 struct cd_yaml;
 
 typedef struct cd_diag { /* zeroed before use */
-    cd_buf text; /* one line per mistake; `oom` as in any buffer */
-    size_t n;    /* mistakes, also those that are not kept */
+    cd_buf text;         /* one line per mistake; `oom` as in any buffer */
+    size_t n;            /* mistakes, also those that are not kept */
 } cd_diag;
 
 /* Adds the line "where:line:col: error: key: message". The place is that of node `at`, of its key if `at_key`; NULL: no place.
  * key "": no key. The first mistake of a list also fills `err`, with status `code`. */
-void cd_diag_add(cd_diag *d, cdmpp_err *err, cdmpp_status code, const char *where, const struct cd_yaml *at, bool at_key, const char *key,
-                 const char *fmt, ...) __attribute__((format(printf, 8, 9)));
+void cd_diag_add(cd_diag *d, cdmpp_err *err, cdmpp_status code, const char *where,
+                 const struct cd_yaml *at, bool at_key, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 8, 9)));
 /* Frees the text; the list is empty afterwards. */
 void cd_diag_free(cd_diag *d);
 
@@ -52,22 +53,29 @@ void cd_diag_free(cd_diag *d);
  */
 
 #define CD_JSON_MAX_DEPTH 128 /* deeper input is EPARSE, never a stack overflow */
-#define CD_JSON_MAX_VALUES (1U << 22) /* of one text; more is ERANGE: "0," takes two bytes and 48 as a node */
+#define CD_JSON_MAX_VALUES                                                                         \
+    (1U << 22) /* of one text; more is ERANGE: "0," takes two bytes and 48 as a node */
 
 typedef enum {
-    CD_JSON_NULL, CD_JSON_BOOL, CD_JSON_INT, CD_JSON_REAL, CD_JSON_STR, CD_JSON_ARR, CD_JSON_OBJ
+    CD_JSON_NULL,
+    CD_JSON_BOOL,
+    CD_JSON_INT,
+    CD_JSON_REAL,
+    CD_JSON_STR,
+    CD_JSON_ARR,
+    CD_JSON_OBJ
 } cd_json_kind;
 
 typedef struct cd_json {
     cd_json_kind kind;
-    uint32_t n;                  /* children of ARR or OBJ              */
+    uint32_t n; /* children of ARR or OBJ              */
     union {
-        int64_t i;               /* INT; BOOL as 0 or 1                 */
-        double f;                /* REAL                                */
-        cd_str s;                /* STR                                 */
-        struct cd_json *child;   /* first child of ARR, OBJ             */
+        int64_t i;             /* INT; BOOL as 0 or 1                 */
+        double f;              /* REAL                                */
+        cd_str s;              /* STR                                 */
+        struct cd_json *child; /* first child of ARR, OBJ             */
     } u;
-    cd_str key;                  /* member name when inside an object   */
+    cd_str key; /* member name when inside an object   */
     struct cd_json *next;
 } cd_json;
 
@@ -76,13 +84,15 @@ cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, CD_KEEP co
                            cdmpp_err *err);
 /* The same of a text of another program. What is to be told goes to `said` (NULL: nobody listens; look at its oom), a line each:
  * "line 3: rope_scaling.factor: the key is given twice, the last one counts". */
-cdmpp_status cd_json_parse_foreign(cd_arena *a, cd_str text, cd_buf *said, CD_KEEP const cd_json **out, cdmpp_err *err);
+cdmpp_status cd_json_parse_foreign(cd_arena *a, cd_str text, cd_buf *said,
+                                   CD_KEEP const cd_json **out, cdmpp_err *err);
 
 /* ---- without a tree, for lines whose members are read one by one ---- */
 /* The next member of an object: before the first call *rest is the whole text, which begins with '{', afterwards what is left. *key: without its
  * quotes, escapes as they are; *value: its text, found by brackets and quotes alone, so the caller still
  * has to parse it. *more false: there was none, and the object ended properly. Errors: EPARSE. */
-cdmpp_status cd_json_member(cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
+cdmpp_status cd_json_member(cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more,
+                            cdmpp_err *err);
 /* Is every key of the object, as it is written, there once? The one whose readers take members one by one asks this first. *twice: the later of two
  * equal keys, of length 0: there is none, or the text is no object, which whoever reads it finds. Errors: ENOMEM. */
 cdmpp_status cd_json_members_once(cd_str object, CD_KEEP cd_str *twice, cdmpp_err *err);
@@ -105,16 +115,20 @@ cdmpp_status cd_json_str(const cd_json *v, cd_str *out, cdmpp_err *err);
 cdmpp_status cd_json_real_or_nan(const cd_json *v, double *out, cdmpp_err *err);
 /* Member of an object that must be there, and the same as a number within lo .. hi, a
  * number of things, a text; the key is in the error. */
-cdmpp_status cd_json_need(const cd_json *obj, const char *key, CD_KEEP const cd_json **out, cdmpp_err *err);
-cdmpp_status cd_json_need_real(const cd_json *obj, const char *key, double lo, double hi, double *out, cdmpp_err *err);
+cdmpp_status cd_json_need(const cd_json *obj, const char *key, CD_KEEP const cd_json **out,
+                          cdmpp_err *err);
+cdmpp_status cd_json_need_real(const cd_json *obj, const char *key, double lo, double hi,
+                               double *out, cdmpp_err *err);
 cdmpp_status cd_json_need_count(const cd_json *obj, const char *key, uint64_t *out, cdmpp_err *err);
 cdmpp_status cd_json_need_str(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err);
 /* One of the names "a|b|c": its position. */
-cdmpp_status cd_json_need_word(const cd_json *obj, const char *key, const char *words, int *out, cdmpp_err *err);
+cdmpp_status cd_json_need_word(const cd_json *obj, const char *key, const char *words, int *out,
+                               cdmpp_err *err);
 /* An array of min .. max numbers within lo .. hi, in that order, to out; *n: how many. */
 typedef enum { CD_JSON_ANY, CD_JSON_NOT_FALLING, CD_JSON_RISING } cd_json_order;
-cdmpp_status cd_json_need_reals(const cd_json *obj, const char *key, size_t min, size_t max, double lo, double hi, cd_json_order order, double *out,
-                                size_t *n, cdmpp_err *err);
+cdmpp_status cd_json_need_reals(const cd_json *obj, const char *key, size_t min, size_t max,
+                                double lo, double hi, cd_json_order order, double *out, size_t *n,
+                                cdmpp_err *err);
 /* Array with at least `min` items. */
 cdmpp_status cd_json_arr(const cd_json *v, size_t min, const cd_json **first, cdmpp_err *err);
 
@@ -136,7 +150,7 @@ cdmpp_status cd_json_arr(const cd_json *v, size_t min, const cd_json **first, cd
 
 #define CD_YAML_MAX_DEPTH 32
 #define CD_YAML_MAX_BYTES (1u << 20)
-#define CD_YAML_MAX_KEYS 1000 /* of one mapping */
+#define CD_YAML_MAX_KEYS  1000 /* of one mapping */
 
 typedef enum { CD_YAML_SCALAR, CD_YAML_SEQ, CD_YAML_MAP } cd_yaml_kind;
 
@@ -187,11 +201,11 @@ typedef struct cd_texts {
 } cd_texts;
 
 typedef struct cd_conf_key {
-    const char *name;   /* dotted */
+    const char *name; /* dotted */
     cd_conf_type type;
-    size_t offset;      /* into the struct */
-    const char *def;    /* default, as YAML text */
-    const char *range;  /* INT, REAL: "lo..hi", either side may be empty, "(" opens the low side;
+    size_t offset;     /* into the struct */
+    const char *def;   /* default, as YAML text */
+    const char *range; /* INT, REAL: "lo..hi", either side may be empty, "(" opens the low side;
                            ENUM: the words; TEXT, LIST: "" or "nonempty" */
     const char *help;
 } cd_conf_key;
@@ -199,15 +213,16 @@ typedef struct cd_conf_key {
 typedef struct cd_conf {
     const cd_conf_key *key;
     size_t n_key;
-    void *to;           /* the struct */
-    cd_arena *arena;    /* texts live here */
+    void *to;        /* the struct */
+    cd_arena *arena; /* texts live here */
     cd_diag *diag;
 } cd_conf;
 
 /* Fill *c->to with the defaults. Errors: ENOMEM (a bad default is our bug). */
 cdmpp_status cd_conf_defaults(const cd_conf *c, cdmpp_err *err);
 /* Read YAML text over what is there. Errors: EPARSE, ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_conf_read(const cd_conf *c, const char *path, const char *text, size_t len, cdmpp_err *err);
+cdmpp_status cd_conf_read(const cd_conf *c, const char *path, const char *text, size_t len,
+                          cdmpp_err *err);
 /* named[i] becomes true where the text has key i. Mistakes are those of cd_conf_read. */
 void cd_conf_named(const cd_conf *c, const char *path, const char *text, size_t len, bool *named);
 /* One override "train.rounds=5"; the right side is YAML. The same errors. */
@@ -216,7 +231,8 @@ cdmpp_status cd_conf_set(const cd_conf *c, const char *assignment, cdmpp_err *er
 const cd_conf_key *cd_conf_find(const cd_conf *c, const char *name);
 /* One parsed value for `name`, and a parsed mapping as cd_conf_read reads the one of a
  * file; mistakes are reported at their place in `where`. Errors: ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_conf_value(const cd_conf *c, const char *where, const char *name, const cd_yaml *v, cdmpp_err *err);
+cdmpp_status cd_conf_value(const cd_conf *c, const char *where, const char *name, const cd_yaml *v,
+                           cdmpp_err *err);
 cdmpp_status cd_conf_map(const cd_conf *c, const char *where, const cd_yaml *map, cdmpp_err *err);
 /* The value of one key as YAML on one line; all but a word (ENUM) is also JSON. */
 void cd_conf_print_value(cd_buf *out, const cd_conf *c, const cd_conf_key *k);
@@ -236,7 +252,8 @@ void cd_conf_doc_json(cd_buf *out, const cd_conf_key *key, size_t n_key);
  * several lines. No heap. */
 
 /* *n fields, at most `most` of them into field. Errors: EPARSE (quotes), ERANGE (more than `most`). */
-cdmpp_status cd_csv_fields_split(char *line, size_t len, cd_str *field, size_t most, size_t *n, cdmpp_err *err);
+cdmpp_status cd_csv_fields_split(char *line, size_t len, cd_str *field, size_t most, size_t *n,
+                                 cdmpp_err *err);
 /* A field with quotes around it, for texts that may hold commas and quotes. */
 void cd_csv_fields_put(cd_buf *b, const char *text, size_t n);
 /* The same, without quotes where it needs none. */
@@ -278,10 +295,10 @@ void cd_escape_file_name(cd_buf *out, cd_str s);
  * Owned copies; open addressing. One thread. */
 
 typedef struct cd_dict {
-    cd_arena arena;      /* the texts                                       */
-    char **text;         /* (n) NUL-terminated                              */
+    cd_arena arena; /* the texts                                       */
+    char **text;    /* (n) NUL-terminated                              */
     size_t n, cap;
-    uint32_t *slot;      /* (n_slot) number + 1, 0 empty; n_slot a power of 2 */
+    uint32_t *slot; /* (n_slot) number + 1, 0 empty; n_slot a power of 2 */
     size_t n_slot;
 } cd_dict;
 
@@ -313,21 +330,23 @@ int cd_enum_names_find(const char *words, cd_str s);
 
 typedef struct cd_json_writer {
     cd_buf *out;
-    bool comma;         /* the next value is not the first of its array or object */
-    const char *colon;  /* after a key: ":" (NULL) or ": " */
-    const char *sep;    /* between values: "," (NULL) or ", " */
+    bool comma;        /* the next value is not the first of its array or object */
+    const char *colon; /* after a key: ":" (NULL) or ": " */
+    const char *sep;   /* between values: "," (NULL) or ", " */
 } cd_json_writer;
 
 void cd_json_write_open(cd_json_writer *w, char bracket);  /* '{' or '[' */
 void cd_json_write_close(cd_json_writer *w, char bracket); /* '}' or ']' */
 void cd_json_write_key(cd_json_writer *w, const char *key);
-void cd_json_write_str(cd_json_writer *w, const char *s);  /* NULL: null */
+void cd_json_write_str(cd_json_writer *w, const char *s); /* NULL: null */
 void cd_json_write_strn(cd_json_writer *w, const char *s, size_t n);
 void cd_json_write_int(cd_json_writer *w, int64_t v);
-void cd_json_write_real(cd_json_writer *w, double v);      /* reads back as the same double; null where it is not finite */
+void cd_json_write_real(cd_json_writer *w,
+                        double v); /* reads back as the same double; null where it is not finite */
 void cd_json_write_bool(cd_json_writer *w, bool v);
 void cd_json_write_null(cd_json_writer *w);
-void cd_json_write_raw(cd_json_writer *w, const char *json, size_t n); /* a value that is JSON already */
+void cd_json_write_raw(cd_json_writer *w, const char *json,
+                       size_t n); /* a value that is JSON already */
 /* A key and its value. */
 void cd_json_write_member_str(cd_json_writer *w, const char *key, const char *s);
 void cd_json_write_member_int(cd_json_writer *w, const char *key, int64_t v);

@@ -12,16 +12,18 @@ typedef struct cd_json_parser {
     const char *beg, *end;
     cdmpp_err *err;
     cdmpp_status st;
-    bool foreign;   /* a text of another program: read as Python's json reads it */
-    cd_buf *said;   /* NULL: nobody listens */
-    size_t twice;   /* keys given twice */
+    bool foreign;    /* a text of another program: read as Python's json reads it */
+    cd_buf *said;    /* NULL: nobody listens */
+    size_t twice;    /* keys given twice */
     uint32_t values; /* read so far */
     int depth;
-    const cd_json *above[CD_JSON_MAX_DEPTH]; /* (depth) the arrays and objects that are being filled, outermost first */
+    const cd_json *above
+        [CD_JSON_MAX_DEPTH]; /* (depth) the arrays and objects that are being filled, outermost first */
 } cd_json_parser;
 
 /* `above` is as long as the depth allows and stays unset. */
-static inline void cd_json_parser_init(cd_json_parser *ps, cd_arena *a, cd_str text, cdmpp_err *err) {
+static inline void cd_json_parser_init(cd_json_parser *ps, cd_arena *a, cd_str text,
+                                       cdmpp_err *err) {
     ps->arena = a;
     ps->beg = text.p;
     ps->end = text.p + text.n;

@@ -28,7 +28,7 @@ static void place(cd_yaml *v, const yaml_mark_t *m) {
 }
 
 /* Refused, but reading goes on: the tree is thrown away once diag->n > 0. */
-#define REFUSE(r, at, ...) \
+#define REFUSE(r, at, ...)                                                                         \
     cd_diag_add((r)->diag, (r)->err, CDMPP_ESCHEMA, (r)->path, (at), false, "", __VA_ARGS__)
 
 static cdmpp_status syntax(reader *r) {
@@ -36,7 +36,8 @@ static cdmpp_status syntax(reader *r) {
     cd_yaml at = {0};
     if (r->p.error == YAML_MEMORY_ERROR) return CD_FAIL(r->err, ENOMEM, "YAML parser");
     place(&at, &m);
-    if (r->p.error == YAML_READER_ERROR) at.line = at.col = 1; /* libyaml knows only a byte offset */
+    if (r->p.error == YAML_READER_ERROR)
+        at.line = at.col = 1; /* libyaml knows only a byte offset */
     cd_diag_add(r->diag, r->err, CDMPP_EPARSE, r->path, &at, false, "", "%s%s%s",
                 r->p.context ? r->p.context : "", r->p.context ? ": " : "",
                 r->p.problem ? r->p.problem : "malformed YAML");
@@ -55,7 +56,8 @@ static cdmpp_status text(reader *r, const yaml_event_t *e, cd_yaml *v) {
     return v->text ? CDMPP_OK : CD_FAIL(r->err, ENOMEM, "%zu bytes of text", s.n);
 }
 
-static void refuse_marks(reader *r, const cd_yaml *v, const yaml_char_t *anchor, const yaml_char_t *tag) {
+static void refuse_marks(reader *r, const cd_yaml *v, const yaml_char_t *anchor,
+                         const yaml_char_t *tag) {
     if (anchor) REFUSE(r, v, "anchors are not supported, found '&%.40s'", (const char *)anchor);
     if (tag) REFUSE(r, v, "tags are not supported, found '%.40s'", (const char *)tag);
 }
@@ -63,8 +65,9 @@ static void refuse_marks(reader *r, const cd_yaml *v, const yaml_char_t *anchor,
 static cdmpp_status value(reader *r, yaml_event_t *e, unsigned depth, cd_yaml *v);
 
 static void check_key(reader *r, const cd_yaml *map, const cd_yaml *k, cd_yaml *v) {
-    if (k->kind != CD_YAML_SCALAR) REFUSE(r, k, "expected a plain text as key, found %s",
-                                          k->kind == CD_YAML_SEQ ? "a list" : "a mapping");
+    if (k->kind != CD_YAML_SCALAR)
+        REFUSE(r, k, "expected a plain text as key, found %s",
+               k->kind == CD_YAML_SEQ ? "a list" : "a mapping");
     v->key = k->kind == CD_YAML_SCALAR && k->text ? k->text : "";
     v->key_line = k->line;
     v->key_col = k->col;
@@ -77,7 +80,8 @@ static void check_key(reader *r, const cd_yaml *map, const cd_yaml *k, cd_yaml *
 
 /* In a mapping a key and a value alternate. On a refusal reading goes on, so that later mistakes are found too. */
 static cdmpp_status children(reader *r, unsigned depth, cd_yaml *v) {
-    const yaml_event_type_t end = v->kind == CD_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
+    const yaml_event_type_t end =
+        v->kind == CD_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
     cd_yaml **tail = &v->child;
     for (;; v->n++) {
         yaml_event_t e;
@@ -89,7 +93,8 @@ static cdmpp_status children(reader *r, unsigned depth, cd_yaml *v) {
             cd_yaml k = {0};
             if (v->n >= CD_YAML_MAX_KEYS) {
                 yaml_event_delete(&e);
-                return REFUSE(r, v, "expected at most %d keys in a mapping", CD_YAML_MAX_KEYS), CDMPP_ESCHEMA;
+                return REFUSE(r, v, "expected at most %d keys in a mapping", CD_YAML_MAX_KEYS),
+                       CDMPP_ESCHEMA;
             }
             CD_TRY(value(r, &e, depth, &k));
             check_key(r, v, &k, c);
@@ -108,14 +113,16 @@ static cdmpp_status value(reader *r, yaml_event_t *e, unsigned depth, cd_yaml *v
     place(v, &e->start_mark);
     v->text = "";
     if (e->type == YAML_ALIAS_EVENT) {
-        REFUSE(r, v, "aliases are not supported, found '*%.40s'", (const char *)e->data.alias.anchor);
+        REFUSE(r, v, "aliases are not supported, found '*%.40s'",
+               (const char *)e->data.alias.anchor);
     } else if (e->type == YAML_SCALAR_EVENT) {
         refuse_marks(r, v, e->data.scalar.anchor, e->data.scalar.tag);
         st = text(r, e, v);
     } else {
         inner = true;
         v->kind = e->type == YAML_MAPPING_START_EVENT ? CD_YAML_MAP : CD_YAML_SEQ;
-        if (v->kind == CD_YAML_MAP) refuse_marks(r, v, e->data.mapping_start.anchor, e->data.mapping_start.tag);
+        if (v->kind == CD_YAML_MAP)
+            refuse_marks(r, v, e->data.mapping_start.anchor, e->data.mapping_start.tag);
         else refuse_marks(r, v, e->data.sequence_start.anchor, e->data.sequence_start.tag);
     }
     yaml_event_delete(e);
@@ -154,8 +161,8 @@ static cdmpp_status document(reader *r, const cd_yaml **out) {
 }
 
 /* Only a new error makes this text a failure: the list may hold those of other files. */
-cdmpp_status cd_yaml_parse(cd_arena *a, const char *path, const char *in, size_t len, const cd_yaml **out,
-                           cd_diag *diag, cdmpp_err *err) {
+cdmpp_status cd_yaml_parse(cd_arena *a, const char *path, const char *in, size_t len,
+                           const cd_yaml **out, cd_diag *diag, cdmpp_err *err) {
     reader r = {.a = a, .path = path, .diag = diag, .err = err};
     const size_t before = diag->n;
     *out = NULL;
@@ -169,7 +176,8 @@ cdmpp_status cd_yaml_parse(cd_arena *a, const char *path, const char *in, size_t
     cdmpp_status st = document(&r, out);
     yaml_parser_delete(&r.p);
     if (!st && diag->n > before) st = CDMPP_ESCHEMA;
-    if (st && st != CDMPP_ENOMEM && !before && err) st = err->code; /* what the first mistake was, not the one that ended the reading */
+    if (st && st != CDMPP_ENOMEM && !before && err)
+        st = err->code; /* what the first mistake was, not the one that ended the reading */
     if (!st && diag->text.oom) st = CD_FAIL(err, ENOMEM, "list of errors");
     if (st) *out = NULL;
     return st;

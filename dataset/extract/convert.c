@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e, cd_convert_extra extra, cdmpp_err *err) {
+cdmpp_status cd_convert_open(cd_convert_state *c, const cd_feature_engine *e,
+                             cd_convert_extra extra, cdmpp_err *err) {
     memset(c, 0, sizeof *c);
     c->engine = e;
     c->extra = extra;
@@ -57,7 +58,8 @@ static bool copy_leaves(cd_arena *a, const cd_rows *r, cd_item *it) {
     }
     if (it->n_own && !(rows = cd_arena_alloc(a, it->n_own, row))) return false;
     for (uint32_t i = 0, n = 0; i < r->n_leaf; i++)
-        if (own[i] && rows) memcpy(rows + (size_t)n++ * CD_N_COL, r->leaf + (size_t)i * CD_N_COL, row);
+        if (own[i] && rows)
+            memcpy(rows + (size_t)n++ * CD_N_COL, r->leaf + (size_t)i * CD_N_COL, row);
     it->leaf_own = own;
     it->own = rows;
     return true;
@@ -81,11 +83,14 @@ static bool copy_rows(cd_arena *a, const cd_rows *r, cd_item *it) {
 /* --- a line ------------------------------------------------------------------ */
 
 /* Records of a task follow each other in a log: the signature of the last one is kept. */
-static cdmpp_status find_kind(cd_convert_state *c, const cd_task *t, const cd_record *r, cdmpp_err *err) {
+static cdmpp_status find_kind(cd_convert_state *c, const cd_task *t, const cd_record *r,
+                              cdmpp_err *err) {
     const cd_hardware *h = r->has_hardware ? &r->hardware : t->has_hardware ? &t->hardware : NULL;
     const int64_t threads = h ? h->num_cores : -1;
     cd_signature s;
-    if (c->kind && c->task == t && c->threads == threads && c->target.n == r->target.n && !memcmp(c->target.p, r->target.p, r->target.n)) return CDMPP_OK;
+    if (c->kind && c->task == t && c->threads == threads && c->target.n == r->target.n &&
+        !memcmp(c->target.p, r->target.p, r->target.n))
+        return CDMPP_OK;
     cd_arena_reset(&c->kinds);
     c->kind = NULL;
     char *target = cd_str_dup(&c->kinds, r->target);
@@ -99,7 +104,8 @@ static cdmpp_status find_kind(cd_convert_state *c, const cd_task *t, const cd_re
 }
 
 /* A definition that nobody has leaves the kind open. */
-static cdmpp_status set_kind(cd_convert_state *c, cd_arena *a, const cd_task *t, const cd_record *r, cd_item *it, cdmpp_err *err) {
+static cdmpp_status set_kind(cd_convert_state *c, cd_arena *a, const cd_task *t, const cd_record *r,
+                             cd_item *it, cdmpp_err *err) {
     it->text[CD_LAYOUT_DICT_KIND] = (cd_str){"", 0};
     if (!t->dag) return CDMPP_OK;
     CD_TRY(find_kind(c, t, r, err));
@@ -131,18 +137,21 @@ static cdmpp_status set_facts(const cd_convert_state *c, cd_arena *a, cd_item *i
     if (!c->engine->facts) return CDMPP_OK;
     float *x = CD_NEWN(a, float, CD_N_FACTS);
     if (!x) return CD_FAIL(err, ENOMEM, "facts of a program");
-    const cdmpp_status st = c->engine->facts(c->program, it->is_gpu ? CD_FACTS_OF_GPU : CD_FACTS_OF_CPU, x, err);
+    const cdmpp_status st =
+        c->engine->facts(c->program, it->is_gpu ? CD_FACTS_OF_GPU : CD_FACTS_OF_CPU, x, err);
     it->facts = st ? NULL : x;
     it->facts_state = st ? CD_FACTS_UNSUPPORTED : it->is_gpu ? CD_FACTS_THERE_GPU : CD_FACTS_THERE;
     return st == CDMPP_EUNSUPPORTED ? CDMPP_OK : st;
 }
 
 static cd_str device_of(const cd_convert_state *c, cd_str target, const char *source) {
-    if (!c->extra.device || !cd_str_is(cd_device_name_of(target, ""), "unknown")) return cd_device_name_of(target, source);
+    if (!c->extra.device || !cd_str_is(cd_device_name_of(target, ""), "unknown"))
+        return cd_device_name_of(target, source);
     return (cd_str){c->extra.device, strlen(c->extra.device)};
 }
 
-static bool set_keys(const cd_convert_state *c, cd_arena *a, const cd_task *t, const cd_record *r, const char *source, cd_item *it) {
+static bool set_keys(const cd_convert_state *c, cd_arena *a, const cd_task *t, const cd_record *r,
+                     const char *source, cd_item *it) {
     char *target = cd_str_dup(a, r->target);
     if (!target) return false;
     const cd_str s = {target, strlen(target)}; /* an escaped NUL ends it */
@@ -162,18 +171,20 @@ static void zero_row(cd_rows *out) {
 }
 
 /* A program that its target rejects stays in the data, as TVM has it: one row of zeros and an error number. */
-static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n, const char *source,
-                            cd_item **out, cdmpp_err *err) {
+static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n,
+                            const char *source, cd_item **out, cdmpp_err *err) {
     cd_record r;
     cd_rows rows;
     CD_TRY(cd_record_read(&c->scratch, line, n, &r, err));
     const cd_task *task = c->engine->find(c->engine->ctx, r.workload_key);
     if (!task) {
-        const cdmpp_status st = CD_FAIL(err, ENOTASK, "no task file defines %.*s",
-                                        r.workload_key.n > 150 ? 150 : (int)r.workload_key.n, r.workload_key.p);
+        const cdmpp_status st =
+            CD_FAIL(err, ENOTASK, "no task file defines %.*s",
+                    r.workload_key.n > 150 ? 150 : (int)r.workload_key.n, r.workload_key.p);
         return cd_err_key(err, st, "i[0][0]");
     }
-    if (c->engine->choose) CD_TRY(cd_err_key(err, c->engine->choose(c->program, &r, &task, err), "i[0][0]"));
+    if (c->engine->choose)
+        CD_TRY(cd_err_key(err, c->engine->choose(c->program, &r, &task, err), "i[0][0]"));
     const cdmpp_status built = c->engine->build(c->program, task, &r, &rows, err);
     if (built == CDMPP_EREJECTED) zero_row(&rows);
     else CD_TRY(built);
@@ -193,7 +204,8 @@ static cdmpp_status convert(cd_convert_state *c, cd_arena *a, const char *line, 
     return built;
 }
 
-cd_convert_result cd_convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n, const char *source, long number) {
+cd_convert_result cd_convert(cd_convert_state *c, cd_arena *a, const char *line, size_t n,
+                             const char *source, long number) {
     cd_convert_result o = {CDMPP_OK, NULL, NULL};
     cdmpp_err err = {0};
     cd_arena_reset(&c->scratch);

@@ -9,19 +9,20 @@
 typedef struct {
     cd_copies *c;
     cd_copies_scan scan;
-    uint64_t *run_n;      /* (run.n) records */
-    cd_run_scale *scale;  /* (run.n) */
-    cd_run_point *point;  /* (n_point) */
+    uint64_t *run_n;     /* (run.n) records */
+    cd_run_scale *scale; /* (run.n) */
+    cd_run_point *point; /* (n_point) */
     size_t n_point, cap_point, cap_label;
     double slow;
-    double *time;         /* (n_time) scratch */
+    double *time; /* (n_time) scratch */
     size_t n_time;
 } finder;
 
 /* ---- details ---- */
 
 /* Times and squares of the repeats of all copies, from the mean and the deviation of each. */
-static cdmpp_status read_details(cd_copies *c, const cd_h5 *h, uint64_t *first, cd_copies_block *b, cdmpp_err *err) {
+static cdmpp_status read_details(cd_copies *c, const cd_h5 *h, uint64_t *first, cd_copies_block *b,
+                                 cdmpp_err *err) {
     uint64_t n;
     CD_TRY(cd_h5_size(h, cd_layout[CD_LAYOUT_ARRAY_ID].path, CD_H5_U64, 2, &n, err));
     for (uint64_t at = 0, m; at < n; at += m) {
@@ -43,7 +44,8 @@ static cdmpp_status read_details(cd_copies *c, const cd_h5 *h, uint64_t *first, 
     return CDMPP_OK;
 }
 
-static cdmpp_status read_all_details(cd_copies *c, const char *const *in, size_t n, cdmpp_err *err) {
+static cdmpp_status read_all_details(cd_copies *c, const char *const *in, size_t n,
+                                     cdmpp_err *err) {
     uint64_t first = 0;
     cd_copies_block *b = cd_mem_alloc(sizeof *b);
     cdmpp_status st = b ? CDMPP_OK : CD_FAIL(err, ENOMEM, "block of labels");
@@ -72,7 +74,8 @@ static cdmpp_status need_times(finder *f, size_t n, cdmpp_err *err) {
 
 static size_t group_end(const finder *f, size_t i) {
     size_t j = i + 1;
-    while (j < f->scan.n_e && !memcmp(f->scan.e[j].id, f->scan.e[i].id, sizeof f->scan.e[i].id)) j++;
+    while (j < f->scan.n_e && !memcmp(f->scan.e[j].id, f->scan.e[i].id, sizeof f->scan.e[i].id))
+        j++;
     return j;
 }
 
@@ -90,14 +93,18 @@ static cdmpp_status add_points(finder *f, size_t i, size_t end, uint32_t program
         for (j = i; j < end && f->scan.e[j].run == f->scan.e[i].run; j++)
             if (!isnan(f->scan.e[j].s)) f->time[n++] = f->scan.e[j].s;
         if (!n) continue;
-        if (CD_GROW(f->point, f->n_point, f->cap_point)) return CD_FAIL(err, ENOMEM, "%zu measurements of shared programs", f->n_point);
-        f->point[f->n_point++] = (cd_run_point){program, f->scan.e[i].run, log(cd_sort_median(f->time, n))};
+        if (CD_GROW(f->point, f->n_point, f->cap_point))
+            return CD_FAIL(err, ENOMEM, "%zu measurements of shared programs", f->n_point);
+        f->point[f->n_point++] =
+            (cd_run_point){program, f->scan.e[i].run, log(cd_sort_median(f->time, n))};
     }
     if (f->n_point == before + 1) f->n_point = before;
     return CDMPP_OK;
 }
 
-static bool is_slow(const finder *f, uint32_t run) { return f->slow > 0 && f->scale[run].factor > f->slow; }
+static bool is_slow(const finder *f, uint32_t run) {
+    return f->slow > 0 && f->scale[run].factor > f->slow;
+}
 
 static cdmpp_status compare_runs(finder *f, cdmpp_err *err) {
     uint32_t program = 0;
@@ -125,8 +132,11 @@ static cdmpp_status find_slow_runs(finder *f, cd_log *log, cdmpp_err *err) {
         if (!is_slow(f, r)) continue;
         f->c->stats.slow_runs++;
         f->c->stats.left_out += f->run_n[r];
-        cd_log_put(log, CD_LOG_WARNING, "left out: the run %s/ with its %llu records; it took %.2f times as long as other runs took for the same programs (median of %llu)",
-                   f->scan.run.text[r], (unsigned long long)f->run_n[r], f->scale[r].factor, (unsigned long long)f->scale[r].n_shared);
+        cd_log_put(log, CD_LOG_WARNING,
+                   "left out: the run %s/ with its %llu records; it took %.2f times as long as "
+                   "other runs took for the same programs (median of %llu)",
+                   f->scan.run.text[r], (unsigned long long)f->run_n[r], f->scale[r].factor,
+                   (unsigned long long)f->scale[r].n_shared);
     }
     return CDMPP_OK;
 }
@@ -148,11 +158,17 @@ static cdmpp_status settle_group(finder *f, size_t i, size_t end, cdmpp_err *err
     c->keep[n ? measured : first] = 1;
     c->stats.programs++;
     if (n < 2) return CDMPP_OK;
-    if (c->n_label == UINT32_MAX - 1 || CD_GROW(c->label, c->n_label, f->cap_label)) return CD_FAIL(err, ENOMEM, "%zu programs of several records", c->n_label);
+    if (c->n_label == UINT32_MAX - 1 || CD_GROW(c->label, c->n_label, f->cap_label))
+        return CD_FAIL(err, ENOMEM, "%zu programs of several records", c->n_label);
     for (size_t j = i; j < end; j++)
-        if (!is_slow(f, f->scan.e[j].run) && !isnan(f->scan.e[j].s)) c->label_of[f->scan.e[j].program] = (uint32_t)c->n_label + 1;
+        if (!is_slow(f, f->scan.e[j].run) && !isnan(f->scan.e[j].s))
+            c->label_of[f->scan.e[j].program] = (uint32_t)c->n_label + 1;
     cd_sort_doubles(f->time, n);
-    c->label[c->n_label++] = (cd_copy_label){.program = measured, .median = cd_sort_median(f->time, n), .low = f->time[0], .high = f->time[n - 1], .copies = (uint32_t)n};
+    c->label[c->n_label++] = (cd_copy_label){.program = measured,
+                                             .median = cd_sort_median(f->time, n),
+                                             .low = f->time[0],
+                                             .high = f->time[n - 1],
+                                             .copies = (uint32_t)n};
     c->stats.several++;
     c->stats.records_of_several += n;
     return CDMPP_OK;
@@ -202,7 +218,8 @@ static cdmpp_status find(finder *f, cd_log *log, cdmpp_err *err) {
     c->n = f->scan.n;
     c->keep = cd_mem_zalloc(c->n + 1, sizeof *c->keep);
     c->label_of = cd_mem_zalloc(c->n + 1, sizeof *c->label_of);
-    if (!c->keep || !c->label_of) return CD_FAIL(err, ENOMEM, "%llu programs", (unsigned long long)c->n);
+    if (!c->keep || !c->label_of)
+        return CD_FAIL(err, ENOMEM, "%llu programs", (unsigned long long)c->n);
     CD_TRY(settle(f, err));
     if (c->n_label) qsort(c->label, c->n_label, sizeof *c->label, by_place);
     CD_TRY(measure_spread(f, err));
@@ -210,7 +227,8 @@ static cdmpp_status find(finder *f, cd_log *log, cdmpp_err *err) {
     return read_all_details(c, f->scan.in, f->scan.n_in, err);
 }
 
-cdmpp_status cd_copies_find(const char *const *in, size_t n, double slow, size_t part_records, cd_log *log, cd_copies *out, cdmpp_err *err) {
+cdmpp_status cd_copies_find(const char *const *in, size_t n, double slow, size_t part_records,
+                            cd_log *log, cd_copies *out, cdmpp_err *err) {
     finder f = {.c = out, .slow = slow};
     *out = (cd_copies){0};
     cdmpp_status st = cd_copies_scan_open(&f.scan, in, n, part_records, err);
@@ -252,7 +270,8 @@ void cd_copies_patch(const cd_copies *c, cd_layout_array a, uint64_t first, void
         const uint32_t k = c->label_of[first + i];
         if (!k || c->label[k - 1].program != first + i) continue;
         const double v = value_of(&c->label[k - 1], a);
-        if (cd_layout[a].type == CD_H5_U32) ((uint32_t *)out)[i] = v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
+        if (cd_layout[a].type == CD_H5_U32)
+            ((uint32_t *)out)[i] = v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
         else ((double *)out)[i] = v;
     }
 }

@@ -49,7 +49,8 @@ static void index_points(scale *s) {
     for (size_t i = 0; i < s->n; i++) s->at[s->p[i].run + 1]++;
     for (size_t r = 0; r < s->n_run; r++) s->at[r + 1] += s->at[r];
     for (size_t i = 0; i < s->n; i++) s->by_run[s->at[s->p[i].run]++] = (uint32_t)i;
-    memmove(s->at + 1, s->at, s->n_run * sizeof *s->at); /* each stands at its end: the beginning of the next */
+    memmove(s->at + 1, s->at,
+            s->n_run * sizeof *s->at); /* each stands at its end: the beginning of the next */
     s->at[0] = 0;
 }
 
@@ -76,18 +77,22 @@ static double settle(scale *s, size_t r) {
     return fabs(s->part[r] - old);
 }
 
-static bool judged(const scale *s, size_t r) { return s->at[r + 1] - s->at[r] >= CD_RUN_LEAST_SHARED; }
+static bool judged(const scale *s, size_t r) {
+    return s->at[r + 1] - s->at[r] >= CD_RUN_LEAST_SHARED;
+}
 
 /* The middle part of the judged runs that are joined with run r; the smaller middle of an even number. */
 static double middle(scale *s, size_t r) {
     size_t n = 0;
     for (size_t k = 0; k < s->n_run; k++)
-        if (judged(s, k) && root_of(s->root, (uint32_t)k) == root_of(s->root, (uint32_t)r)) s->other[n++] = s->part[k];
+        if (judged(s, k) && root_of(s->root, (uint32_t)k) == root_of(s->root, (uint32_t)r))
+            s->other[n++] = s->part[k];
     cd_sort_doubles(s->other, n);
     return s->other[(n - 1) / 2];
 }
 
-cdmpp_status cd_copies_scale(const cd_run_point *p, size_t n, size_t n_run, cd_run_scale *out, cdmpp_err *err) {
+cdmpp_status cd_copies_scale(const cd_run_point *p, size_t n, size_t n_run, cd_run_scale *out,
+                             cdmpp_err *err) {
     cd_arena a = {0};
     scale s = {.p = p, .n = n, .n_run = n_run};
     const cdmpp_status st = allocate(&s, &a, err);
@@ -101,7 +106,8 @@ cdmpp_status cd_copies_scale(const cd_run_point *p, size_t n, size_t n_run, cd_r
             for (size_t r = 0; r < n_run; r++) moved = fmax(moved, settle(&s, r));
         }
         for (size_t r = 0; r < n_run; r++)
-            out[r] = (cd_run_scale){judged(&s, r) ? exp(s.part[r] - middle(&s, r)) : 1, s.at[r + 1] - s.at[r]};
+            out[r] = (cd_run_scale){judged(&s, r) ? exp(s.part[r] - middle(&s, r)) : 1,
+                                    s.at[r + 1] - s.at[r]};
     }
     cd_arena_free(&a);
     return st;

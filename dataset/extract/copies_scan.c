@@ -8,28 +8,35 @@
 
 enum { MAX_PART = 16 }; /* reading takes time: beyond 16 parts they grow */
 
-cdmpp_status cd_copies_read(const cd_h5 *h, cd_layout_array a, uint64_t at, size_t n, void *out, cdmpp_err *err) {
-    return cd_h5_read(h, cd_layout[a].path, (cd_h5_shape){cd_layout[a].type, n, cd_layout[a].n_col}, at, out, err);
+cdmpp_status cd_copies_read(const cd_h5 *h, cd_layout_array a, uint64_t at, size_t n, void *out,
+                            cdmpp_err *err) {
+    return cd_h5_read(h, cd_layout[a].path, (cd_h5_shape){cd_layout[a].type, n, cd_layout[a].n_col},
+                      at, out, err);
 }
 
 static cdmpp_status check_input(const cd_h5 *h, cdmpp_err *err) {
     char digest[65];
     CD_TRY(cd_layout_check(h, digest, err));
-    const char *path = cd_layout[CD_LAYOUT_ARRAY_ID].path, *what = "the file has no identities of programs: extract the logs again, with cdmpp-extract --ids";
-    if (cd_h5_has(h, path) && !cd_h5_has(h, cd_layout[CD_LAYOUT_ARRAY_COPIES].path)) return CDMPP_OK;
+    const char *path = cd_layout[CD_LAYOUT_ARRAY_ID].path,
+               *what = "the file has no identities of programs: extract the logs again, with "
+                       "cdmpp-extract --ids";
+    if (cd_h5_has(h, path) && !cd_h5_has(h, cd_layout[CD_LAYOUT_ARRAY_COPIES].path))
+        return CDMPP_OK;
     if (cd_h5_has(h, path)) what = "copies are merged already: give the files of before";
     return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ENODATA, "%s", what), path), h->path, 0);
 }
 
 /* The run of each source file: its folder. */
-static cdmpp_status read_runs(cd_copies_scan *s, const cd_h5 *h, uint32_t **run, size_t *n, cdmpp_err *err) {
+static cdmpp_status read_runs(cd_copies_scan *s, const cd_h5 *h, uint32_t **run, size_t *n,
+                              cdmpp_err *err) {
     char **text = NULL;
     CD_TRY(cd_h5_read_text(h, cd_layout_dict_path[CD_LAYOUT_DICT_SOURCE], n, &text, err));
     *run = cd_mem_zalloc(*n + 1, sizeof **run);
     cdmpp_status st = *run ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu names", *n);
     for (size_t i = 0; i < *n && !st; i++) {
         const char *end = strrchr(text[i], '/');
-        st = cd_dict_add(&s->run, (cd_str){text[i], end ? (size_t)(end - text[i]) : 0}, &(*run)[i], err);
+        st = cd_dict_add(&s->run, (cd_str){text[i], end ? (size_t)(end - text[i]) : 0}, &(*run)[i],
+                         err);
     }
     cd_mem_free(text);
     return st;
@@ -54,15 +61,19 @@ static cdmpp_status count_file(cd_copies_scan *s, const cd_h5 *h, cdmpp_err *err
 
 /* ---- one part ---- */
 
-static uint32_t part_of(const cd_copies_scan *s, uint64_t id) { return (uint32_t)((id >> 32) * s->n_part >> 32); }
+static uint32_t part_of(const cd_copies_scan *s, uint64_t id) {
+    return (uint32_t)((id >> 32) * s->n_part >> 32);
+}
 
 static cdmpp_status add_entry(cd_copies_scan *s, cd_copies_entry e, cdmpp_err *err) {
-    if (CD_GROW(s->e, s->n_e, s->cap_e)) return CD_FAIL(err, ENOMEM, "identities of %zu programs", s->n_e);
+    if (CD_GROW(s->e, s->n_e, s->cap_e))
+        return CD_FAIL(err, ENOMEM, "identities of %zu programs", s->n_e);
     s->e[s->n_e++] = e;
     return CDMPP_OK;
 }
 
-static cdmpp_status read_entries(cd_copies_scan *s, const cd_h5 *h, uint64_t n, const uint32_t *run, size_t n_source, cdmpp_err *err) {
+static cdmpp_status read_entries(cd_copies_scan *s, const cd_h5 *h, uint64_t n, const uint32_t *run,
+                                 size_t n_source, cdmpp_err *err) {
     cd_copies_block *b = s->block;
     for (uint64_t at = 0, m; at < n; at += m) {
         m = n - at < CD_COPIES_BLOCK ? n - at : CD_COPIES_BLOCK;
@@ -73,7 +84,10 @@ static cdmpp_status read_entries(cd_copies_scan *s, const cd_h5 *h, uint64_t n, 
             if (b->u[i] >= n_source) return CD_FAIL(err, ESCHEMA, "an index beyond its dictionary");
             if (part_of(s, b->id[i][0]) != s->part) continue;
             const double t = b->v[0][i] > 0 ? b->v[0][i] : (double)NAN;
-            CD_TRY(add_entry(s, (cd_copies_entry){{b->id[i][0], b->id[i][1]}, s->first + at + i, t, run[b->u[i]]}, err));
+            CD_TRY(add_entry(
+                s,
+                (cd_copies_entry){{b->id[i][0], b->id[i][1]}, s->first + at + i, t, run[b->u[i]]},
+                err));
         }
     }
     return CDMPP_OK;
@@ -86,7 +100,8 @@ static cdmpp_status read_file(cd_copies_scan *s, const cd_h5 *h, cdmpp_err *err)
     const size_t n_run = s->run.n;
     CD_TRY(size_of(h, &n, err));
     cdmpp_status st = read_runs(s, h, &run, &n_source, err);
-    if (!st && (n > s->n - s->first || s->run.n != n_run)) st = CD_FAIL(err, ESCHEMA, "the file has changed since it was read first");
+    if (!st && (n > s->n - s->first || s->run.n != n_run))
+        st = CD_FAIL(err, ESCHEMA, "the file has changed since it was read first");
     if (!st) st = read_entries(s, h, n, run, n_source, err);
     s->first += n;
     cd_mem_free(run);
@@ -140,7 +155,8 @@ cdmpp_status cd_copies_scan_part(cd_copies_scan *s, uint32_t part, cdmpp_err *er
 
 /* ---- life ---- */
 
-cdmpp_status cd_copies_scan_open(cd_copies_scan *s, const char *const *in, size_t n, size_t part_records, cdmpp_err *err) {
+cdmpp_status cd_copies_scan_open(cd_copies_scan *s, const char *const *in, size_t n,
+                                 size_t part_records, cdmpp_err *err) {
     *s = (cd_copies_scan){.in = in, .n_in = n};
     s->block = cd_mem_alloc(sizeof *s->block);
     if (!s->block) return CD_FAIL(err, ENOMEM, "block of labels");

@@ -12,11 +12,11 @@
 /* Where a run stands; kept in checkpoints as these very bytes, which is safe
  * because the fingerprint names the version that wrote them. */
 typedef struct place {
-    uint64_t file;        /* this many files are done            */
-    int64_t line;         /* lines of the next one that are done */
-    uint32_t file_crc;    /* of these lines                      */
+    uint64_t file;     /* this many files are done            */
+    int64_t line;      /* lines of the next one that are done */
+    uint32_t file_crc; /* of these lines                      */
     uint64_t file_bytes;
-    cd_sha256 source;     /* of a line "crc bytes" for each file */
+    cd_sha256 source; /* of a line "crc bytes" for each file */
     uint64_t records, programs, rows, skipped, failed, reason[CDMPP_STATUS_COUNT];
 } place;
 
@@ -25,12 +25,12 @@ typedef struct run {
     cd_inputs in;
     cd_pipe pipe;
     cd_writer *w;
-    place begin;          /* of the reader                       */
-    place at;             /* of the writer                       */
-    cdmpp_status st;      /* of the writer thread                */
+    place begin;     /* of the reader                       */
+    place at;        /* of the writer                       */
+    cdmpp_status st; /* of the writer thread                */
     cdmpp_err err;
-    bool stopped;         /* by the user                         */
-    uint64_t n_read;      /* records put into the pipe           */
+    bool stopped;    /* by the user                         */
+    uint64_t n_read; /* records put into the pipe           */
 } run;
 
 /* --- writer thread -------------------------------------------------------------- */
@@ -84,7 +84,8 @@ static cdmpp_status write_line(run *r, const char *source, const cd_pipe_line *l
 
 static void end_file(place *at) {
     char text[64];
-    const int n = snprintf(text, sizeof text, "%08x %llu\n", (unsigned)at->file_crc, (unsigned long long)at->file_bytes);
+    const int n = snprintf(text, sizeof text, "%08x %llu\n", (unsigned)at->file_crc,
+                           (unsigned long long)at->file_bytes);
     cd_sha256_add(&at->source, text, (size_t)n);
     at->file++;
     at->line = 0;
@@ -126,7 +127,8 @@ static void tell(const run *r, const cd_file_lines *l, uint64_t bytes_before) {
     uint64_t done = 0, total = 0;
     if (!r->x->progress) return;
     cd_file_lines_progress(l, &done, &total);
-    const cd_extract_stats s = {.records = r->n_read, .bytes = bytes_before + done, .bytes_total = r->in.bytes};
+    const cd_extract_stats s = {
+        .records = r->n_read, .bytes = bytes_before + done, .bytes_total = r->in.bytes};
     r->x->progress(r->x->progress_ctx, &s);
 }
 
@@ -163,10 +165,13 @@ static void fill(cd_file_lines *l, cd_pipe_batch *b, int64_t done) {
     }
 }
 
-static bool stop_asked(const run *r) { return r->x->stop && __atomic_load_n(r->x->stop, __ATOMIC_RELAXED); }
+static bool stop_asked(const run *r) {
+    return r->x->stop && __atomic_load_n(r->x->stop, __ATOMIC_RELAXED);
+}
 
 /* Ends early, and OK, when the writer has failed: its error is the one to tell. */
-static cdmpp_status read_file(run *r, cd_file_lines *l, size_t file, int64_t done, uint64_t bytes_before, cdmpp_err *err) {
+static cdmpp_status read_file(run *r, cd_file_lines *l, size_t file, int64_t done,
+                              uint64_t bytes_before, cdmpp_err *err) {
     for (bool ends = false; !ends && !stop_asked(r);) {
         cd_pipe_batch *b = cd_pipe_blank(&r->pipe);
         if (!b) return CDMPP_OK;
@@ -189,7 +194,8 @@ static cdmpp_status read_all(run *r, cdmpp_err *err) {
         cd_file_lines *l = NULL;
         if (i < r->begin.file) continue;
         CD_TRY(cd_file_lines_open(r->in.path[i], CD_RECORD_LINE_MAX, &l, err));
-        const cdmpp_status st = read_file(r, l, i, i == r->begin.file ? r->begin.line : 0, bytes, err);
+        const cdmpp_status st =
+            read_file(r, l, i, i == r->begin.file ? r->begin.line : 0, bytes, err);
         cd_file_lines_close(l);
         if (st) return st;
     }
@@ -212,7 +218,8 @@ static void report(const run *r, cd_extract_stats *s) {
 
 static cdmpp_status read_and_write(run *r, cdmpp_err *err) {
     pthread_t t;
-    if (pthread_create(&t, NULL, writer, r) != 0) return CD_FAIL(err, EBACKEND, "cannot start the writer thread");
+    if (pthread_create(&t, NULL, writer, r) != 0)
+        return CD_FAIL(err, EBACKEND, "cannot start the writer thread");
     const cdmpp_status st = read_all(r, err);
     cd_pipe_end(&r->pipe);
     pthread_join(t, NULL);
@@ -225,17 +232,23 @@ static cdmpp_status conclude(run *r, cdmpp_err *err) {
     char digest[65];
     if (r->stopped) {
         CD_TRY(cd_writer_checkpoint(r->w, &r->at, sizeof r->at, err));
-        return CD_FAIL(err, EINTERRUPTED, "stopped after %llu records; the same command goes on from there",
+        return CD_FAIL(err, EINTERRUPTED,
+                       "stopped after %llu records; the same command goes on from there",
                        (unsigned long long)r->at.records);
     }
     CD_TRY(cd_writer_checkpoint(r->w, &r->at, sizeof r->at, err));
-    if (r->at.skipped == r->at.records && r->x->n_shard < 2) { /* a shard may be without programs, their merger not */
+    if (r->at.skipped == r->at.records &&
+        r->x->n_shard < 2) { /* a shard may be without programs, their merger not */
         CD_TRY(cd_writer_finish_empty(r->w, err));
-        if (!r->at.records) return CD_FAIL(err, ENODATA, "there is no record in the input; no data set was written");
-        return CD_FAIL(err, ENODATA, "none of %llu lines could be used; no data set was written", (unsigned long long)r->at.records);
+        if (!r->at.records)
+            return CD_FAIL(err, ENODATA,
+                           "there is no record in the input; no data set was written");
+        return CD_FAIL(err, ENODATA, "none of %llu lines could be used; no data set was written",
+                       (unsigned long long)r->at.records);
     }
     cd_sha256_hex(&r->at.source, digest);
-    const cd_finish f = {r->x->n_net, r->x->net, r->x->command_line ? r->x->command_line : "", digest};
+    const cd_finish f = {r->x->n_net, r->x->net, r->x->command_line ? r->x->command_line : "",
+                         digest};
     return cd_writer_finish(r->w, &f, err);
 }
 
@@ -257,7 +270,8 @@ static cdmpp_status run_all(run *r, cdmpp_err *err) {
     cdmpp_status st = read_and_write(r, err);
     if (st == CDMPP_OK) st = conclude(r, err);
     /* A bad line stays bad: nothing to go on from. */
-    if (st && r->x->strict && r->st == st && !is_fatal(st) && st != CDMPP_EIO) cd_writer_discard(r->w);
+    if (st && r->x->strict && r->st == st && !is_fatal(st) && st != CDMPP_EIO)
+        cd_writer_discard(r->w);
     else cd_writer_free(r->w);
     return st;
 }
@@ -271,7 +285,8 @@ cdmpp_status cd_extract_run(const cd_extract *x, cd_extract_stats *stats, cdmpp_
     CD_TRY(cd_inputs_list(x, &r.in, err));
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const int jobs = x->jobs > 0 ? x->jobs : cpus > 0 ? (int)cpus : 1;
-    cdmpp_status st = cd_pipe_open(&r.pipe, jobs, &x->engine, (cd_convert_extra){x->steps, x->ids, x->device}, err);
+    cdmpp_status st = cd_pipe_open(&r.pipe, jobs, &x->engine,
+                                   (cd_convert_extra){x->steps, x->ids, x->device}, err);
     if (st == CDMPP_OK) {
         st = run_all(&r, err);
         cd_pipe_close(&r.pipe);

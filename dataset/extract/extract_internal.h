@@ -22,9 +22,9 @@
 typedef enum { CD_SLOT_FREE, CD_SLOT_FULL, CD_SLOT_BUSY, CD_SLOT_DONE } cd_slot_state;
 
 typedef struct cd_pipe_line {
-    size_t at, n;       /* in the batch's text */
+    size_t at, n; /* in the batch's text */
     long number;
-    cd_convert_result out;     /* set by the reader for lines that could not be read */
+    cd_convert_result out; /* set by the reader for lines that could not be read */
 } cd_pipe_line;
 
 typedef struct cd_pipe_batch {
@@ -34,29 +34,30 @@ typedef struct cd_pipe_batch {
     cd_buf text;        /* the lines, each with its '\n'  */
     cd_pipe_line line[CD_BATCH_LINES];
     size_t n_line;
-    bool file_ends;     /* with this batch                */
-    uint32_t crc;       /* of the text                    */
-    cd_arena arena;     /* outcomes                       */
+    bool file_ends; /* with this batch                */
+    uint32_t crc;   /* of the text                    */
+    cd_arena arena; /* outcomes                       */
 } cd_pipe_batch;
 
 typedef struct cd_pipe {
     pthread_mutex_t lock;
     pthread_cond_t work, space, done;
-    cd_pipe_batch *slot;     /* (n_slot) */
+    cd_pipe_batch *slot; /* (n_slot) */
     size_t n_slot;
     uint64_t n_read, n_taken, n_written; /* batches so far */
-    bool no_more;       /* the reader has ended            */
-    bool abort;         /* the writer has ended with an error */
-    bool quit;          /* workers go home                 */
-    cd_journal_chunk **chunk;   /* (max_chunk) ring of chunks to compress */
+    bool no_more;                        /* the reader has ended            */
+    bool abort;                          /* the writer has ended with an error */
+    bool quit;                           /* workers go home                 */
+    cd_journal_chunk **chunk;            /* (max_chunk) ring of chunks to compress */
     size_t max_chunk, chunk_first, n_chunk;
-    pthread_t *thread;  /* (n_thread) workers */
+    pthread_t *thread;      /* (n_thread) workers */
     cd_convert_state *conv; /* (n_thread) */
     int n_thread;
 } cd_pipe;
 
 /* n workers, each with its own program. Errors: ENOMEM, EBACKEND, what `open` gives. */
-cdmpp_status cd_pipe_open(cd_pipe *p, int n, CD_KEEP const cd_feature_engine *e, cd_convert_extra extra, cdmpp_err *err);
+cdmpp_status cd_pipe_open(cd_pipe *p, int n, CD_KEEP const cd_feature_engine *e,
+                          cd_convert_extra extra, cdmpp_err *err);
 void cd_pipe_close(cd_pipe *p);
 
 /* Reader: the next slot, empty, or NULL when the run was aborted; then hand it on. */
@@ -72,9 +73,9 @@ cd_compressor cd_pipe_compressor(cd_pipe *p);
 /* writer_internal -- the writer's inside, shared by writer*.c only. */
 
 typedef struct cd_column {
-    uint64_t n;         /* elements pushed                                   */
-    uint32_t crc;       /* of the full chunks                                */
-    cd_journal_chunk *open;     /* being filled; NULL right after a full one         */
+    uint64_t n;             /* elements pushed                                   */
+    uint32_t crc;           /* of the full chunks                                */
+    cd_journal_chunk *open; /* being filled; NULL right after a full one         */
 } cd_column;
 
 struct cd_writer {
@@ -102,7 +103,8 @@ void cd_writer_remove_parts(cd_writer *w);
 
 /* state: false when there is none that fits. */
 cdmpp_status cd_writer_save(const cd_writer *w, const void *place, size_t n, cdmpp_err *err);
-cdmpp_status cd_writer_load(cd_writer *w, uint64_t *journal_length, cd_buf *place, bool *found, cdmpp_err *err);
+cdmpp_status cd_writer_load(cd_writer *w, uint64_t *journal_length, cd_buf *place, bool *found,
+                            cdmpp_err *err);
 /* Write path.new, sync, rename to path. */
 cdmpp_status cd_writer_replace_file(const char *path, const void *data, size_t n, cdmpp_err *err);
 #endif

@@ -28,7 +28,8 @@ static cdmpp_status open_program(void *tasks, void **out, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status build(void *p, const cd_task *t, const cd_record *r, cd_rows *out, cdmpp_err *err) {
+static cdmpp_status build(void *p, const cd_task *t, const cd_record *r, cd_rows *out,
+                          cdmpp_err *err) {
     return cd_program_build(((worker *)p)->program, t, r, out, err);
 }
 
@@ -44,26 +45,33 @@ static cdmpp_status facts(void *p, cd_facts_set set, float *out, cdmpp_err *err)
 }
 
 cd_feature_engine cd_feature_engine_default(const cd_task_registry *tasks) {
-    union { const cd_task_registry *c; void *p; } ctx = {.c = tasks}; /* only read from */
+    union {
+        const cd_task_registry *c;
+        void *p;
+    } ctx = {.c = tasks}; /* only read from */
     return (cd_feature_engine){ctx.p, find, open_program, build, close_program, facts, choose};
 }
 
-static cdmpp_status net_entries(const cd_task_registry *t, cd_net_entry **out, size_t *n, cdmpp_err *err) {
+static cdmpp_status net_entries(const cd_task_registry *t, cd_net_entry **out, size_t *n,
+                                cdmpp_err *err) {
     size_t total = 0, m = 0;
-    for (size_t i = 0; i < cd_task_registry_network_count(t); i++) total += cd_task_registry_network(t, i)->n;
+    for (size_t i = 0; i < cd_task_registry_network_count(t); i++)
+        total += cd_task_registry_network(t, i)->n;
     cd_net_entry *e = cd_mem_zalloc(total ? total : 1, sizeof *e);
     if (!e) return CD_FAIL(err, ENOMEM, "%zu network entries", total);
     for (size_t i = 0; i < cd_task_registry_network_count(t); i++) {
         const cd_network *w = cd_task_registry_network(t, i);
         for (uint32_t k = 0; k < w->n; k++)
-            e[m++] = (cd_net_entry){w->name, cd_task_registry_at(t, w->task[k])->workload_key, w->weight[k]};
+            e[m++] = (cd_net_entry){w->name, cd_task_registry_at(t, w->task[k])->workload_key,
+                                    w->weight[k]};
     }
     *out = e;
     *n = total;
     return CDMPP_OK;
 }
 
-static cdmpp_status with_tasks(const cd_extract *x, const cd_task_registry *tasks, cd_extract_stats *stats, cdmpp_err *err) {
+static cdmpp_status with_tasks(const cd_extract *x, const cd_task_registry *tasks,
+                               cd_extract_stats *stats, cdmpp_err *err) {
     cd_extract y = *x;
     cd_net_entry *net = NULL;
     CD_TRY(net_entries(tasks, &net, &y.n_net, err));

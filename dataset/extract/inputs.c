@@ -15,7 +15,8 @@ static bool ends_with(const char *s, size_t n, const char *end) {
 }
 
 static bool is_log(const char *path, void *ctx) {
-    static const char *const packed[] = {".gz", ".xz", ".zst"}, *const log[] = {".json", ".jsonl", ".log"};
+    static const char *const packed[] = {".gz", ".xz", ".zst"}, *const log[] = {".json", ".jsonl",
+                                                                                ".log"};
     size_t n = strlen(path);
     (void)ctx;
     for (size_t i = 0; i < 3; i++)
@@ -34,7 +35,8 @@ static cdmpp_status stat_file(const char *path, struct stat *s, cdmpp_err *err) 
 }
 
 /* The files of one argument. */
-static cdmpp_status expand(cd_arena *a, const char *arg, const char *const **path, size_t *n, cdmpp_err *err) {
+static cdmpp_status expand(cd_arena *a, const char *arg, const char *const **path, size_t *n,
+                           cdmpp_err *err) {
     struct stat s;
     CD_TRY(stat_file(arg, &s, err));
     if (S_ISDIR(s.st_mode)) return cd_file_list(a, arg, is_log, NULL, path, n, err);
@@ -98,7 +100,9 @@ static cdmpp_status list(const cd_extract *x, cd_inputs *in, cdmpp_err *err) {
         const char *const *path = NULL;
         size_t n = 0;
         CD_TRY(expand(&in->arena, x->input[i], &path, &n, err));
-        if (n == 0) return cd_err_at(err, CD_FAIL(err, EUSAGE, "no measure log in this folder"), x->input[i], 0);
+        if (n == 0)
+            return cd_err_at(err, CD_FAIL(err, EUSAGE, "no measure log in this folder"),
+                             x->input[i], 0);
         for (size_t k = 0; k < n; k++) CD_TRY(append(in, &cap, path[k], err));
     }
     if (in->n == 0) return CD_FAIL(err, EUSAGE, "no measure log is given");
@@ -125,8 +129,8 @@ static cdmpp_status add_file(cd_sha256 *h, const char *path, cdmpp_err *err) {
     struct stat s;
     char line[96];
     CD_TRY(stat_file(path, &s, err));
-    const int n = snprintf(line, sizeof line, "\n%lld %lld.%09ld\n", (long long)s.st_size, (long long)s.st_mtim.tv_sec,
-                           s.st_mtim.tv_nsec);
+    const int n = snprintf(line, sizeof line, "\n%lld %lld.%09ld\n", (long long)s.st_size,
+                           (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
     cd_sha256_add(h, path, strlen(path));
     cd_sha256_add(h, line, (size_t)n);
     return CDMPP_OK;
@@ -142,12 +146,14 @@ static cdmpp_status add_task_files(cd_sha256 *h, const char *arg, cdmpp_err *err
     return st;
 }
 
-cdmpp_status cd_inputs_fingerprint(const cd_extract *x, const cd_inputs *in, char out[65], cdmpp_err *err) {
+cdmpp_status cd_inputs_fingerprint(const cd_extract *x, const cd_inputs *in, char out[65],
+                                   cdmpp_err *err) {
     cd_sha256 h;
     char text[200], digest[65];
     cd_cols_digest(digest);
-    const int n = snprintf(text, sizeof text, "%s %s %u %u/%u%s%s\n", CDMPP_VERSION, digest, CD_LAYOUT_SCHEMA_VERSION, x->shard,
-                           x->n_shard, x->steps ? " steps" : "", x->ids ? " ids" : "");
+    const int n = snprintf(text, sizeof text, "%s %s %u %u/%u%s%s\n", CDMPP_VERSION, digest,
+                           CD_LAYOUT_SCHEMA_VERSION, x->shard, x->n_shard, x->steps ? " steps" : "",
+                           x->ids ? " ids" : "");
     cd_sha256_init(&h);
     cd_sha256_add(&h, text, (size_t)n);
     if (x->device) cd_sha256_add(&h, x->device, strlen(x->device));

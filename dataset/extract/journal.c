@@ -37,7 +37,8 @@ void cd_journal_chunk_free(cd_journal_chunk *c) {
 
 /* HDF5 stores whole chunks: what is missing at the end is zero. */
 void cd_journal_chunk_compress(cd_journal_chunk *c) {
-    const size_t item = cd_layout_array_bytes(c->array), full = cd_layout_array_chunk(c->array) * item, used = c->n * item;
+    const size_t item = cd_layout_array_bytes(c->array),
+                 full = cd_layout_array_chunk(c->array) * item, used = c->n * item;
     uLongf n = compressBound(full);
     memset(c->raw + used, 0, full - used);
     c->crc = (uint32_t)crc32_z(0, c->raw, used);
@@ -61,10 +62,15 @@ static cdmpp_status scan(cd_journal *j, cdmpp_err *err) {
     head h;
     for (uint64_t at = 0; at < j->length; at += sizeof h + h.n_zip) {
         const bool whole = pread(j->fd, &h, sizeof h, (off_t)at) == (ssize_t)sizeof h;
-        if (!whole || h.magic != MAGIC || h.array >= CD_LAYOUT_ARRAY_COUNT || h.n > cd_layout_array_chunk(h.array) ||
-            h.n_zip > UINT32_MAX || at + sizeof h + h.n_zip > j->length)
-            return cd_err_at(err, CD_FAIL(err, ESCHEMA, "not a chunk at byte %llu", (unsigned long long)at), j->path, 0);
-        CD_TRY(add_entry(j, (cd_journal_entry){at + sizeof h, (uint32_t)h.n_zip, h.n, (cd_layout_array)h.array}, err));
+        if (!whole || h.magic != MAGIC || h.array >= CD_LAYOUT_ARRAY_COUNT ||
+            h.n > cd_layout_array_chunk(h.array) || h.n_zip > UINT32_MAX ||
+            at + sizeof h + h.n_zip > j->length)
+            return cd_err_at(
+                err, CD_FAIL(err, ESCHEMA, "not a chunk at byte %llu", (unsigned long long)at),
+                j->path, 0);
+        CD_TRY(add_entry(
+            j, (cd_journal_entry){at + sizeof h, (uint32_t)h.n_zip, h.n, (cd_layout_array)h.array},
+            err));
     }
     return CDMPP_OK;
 }
@@ -77,8 +83,10 @@ static cdmpp_status open_locked(cd_journal *j, uint64_t length, cdmpp_err *err) 
         return cd_err_at(err, CD_FAIL(err, EIO, "another process is writing here"), j->path, 0);
     if (fstat(j->fd, &s) != 0) return fail_io(j, "read the size", err);
     if ((uint64_t)s.st_size < length)
-        return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected %llu bytes, found %llu", (unsigned long long)length,
-                                      (unsigned long long)s.st_size), j->path, 0);
+        return cd_err_at(err,
+                         CD_FAIL(err, ESCHEMA, "expected %llu bytes, found %llu",
+                                 (unsigned long long)length, (unsigned long long)s.st_size),
+                         j->path, 0);
     if (ftruncate(j->fd, (off_t)length) != 0) return fail_io(j, "cut the file", err);
     j->length = length;
     return scan(j, err);
@@ -105,9 +113,11 @@ static bool write_all(int fd, const void *data, size_t n, uint64_t at) {
 
 cdmpp_status cd_journal_append(cd_journal *j, const cd_journal_chunk *c, cdmpp_err *err) {
     const head h = {MAGIC, c->array, c->n, c->crc, c->n_zip};
-    if (!write_all(j->fd, &h, sizeof h, j->length) || !write_all(j->fd, c->zip, c->n_zip, j->length + sizeof h))
+    if (!write_all(j->fd, &h, sizeof h, j->length) ||
+        !write_all(j->fd, c->zip, c->n_zip, j->length + sizeof h))
         return fail_io(j, "write", err);
-    CD_TRY(add_entry(j, (cd_journal_entry){j->length + sizeof h, (uint32_t)c->n_zip, c->n, c->array}, err));
+    CD_TRY(add_entry(
+        j, (cd_journal_entry){j->length + sizeof h, (uint32_t)c->n_zip, c->n, c->array}, err));
     j->length += sizeof h + c->n_zip;
     return CDMPP_OK;
 }

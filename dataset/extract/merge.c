@@ -15,29 +15,30 @@
 typedef struct input {
     cd_h5 h;
     uint64_t n[CD_LAYOUT_ARRAY_COUNT];
-    uint64_t base[CD_LAYOUT_ARRAY_COUNT];   /* elements in the output before this file */
+    uint64_t base[CD_LAYOUT_ARRAY_COUNT]; /* elements in the output before this file */
     char **text[CD_LAYOUT_DICT_COUNT];
-    uint32_t *map[CD_LAYOUT_DICT_COUNT];    /* number here -> number in the output; UNMET: no program that stays had it so far */
+    uint32_t *map
+        [CD_LAYOUT_DICT_COUNT]; /* number here -> number in the output; UNMET: no program that stays had it so far */
     size_t n_map[CD_LAYOUT_DICT_COUNT];
 } input;
 
 typedef struct merge {
     cd_writer *w;
-    void *block;                     /* BLOCK_BYTES */
-    cd_arena arena;                  /* names of networks and tasks */
+    void *block;    /* BLOCK_BYTES */
+    cd_arena arena; /* names of networks and tasks */
     cd_net_entry *net;
     size_t n_net;
     cd_sha256 source;
-    uint64_t n_failed;               /* programs that were not measured */
-    const cd_copies *pick;           /* which programs stay, and their labels; NULL: all */
-    uint64_t first;                  /* programs of the inputs before this one */
+    uint64_t n_failed;     /* programs that were not measured */
+    const cd_copies *pick; /* which programs stay, and their labels; NULL: all */
+    uint64_t first;        /* programs of the inputs before this one */
 } merge;
 
 /* One array of one file on its way. */
 typedef struct passage {
     cd_layout_array a;
-    uint64_t at;                     /* of the block */
-    int64_t last, total;             /* offset before the block; of what stays */
+    uint64_t at;         /* of the block */
+    int64_t last, total; /* offset before the block; of what stays */
     cd_pick pick;
 } passage;
 
@@ -49,10 +50,12 @@ static cdmpp_status fail(const input *in, const char *object, const char *what, 
 /* --- one array ------------------------------------------------------------------- */
 
 /* `last` carries the offset before this block, so that order is checked across blocks. */
-static cdmpp_status move_offsets(const input *in, cd_layout_array a, int64_t *v, size_t n, int64_t *last, cdmpp_err *err) {
+static cdmpp_status move_offsets(const input *in, cd_layout_array a, int64_t *v, size_t n,
+                                 int64_t *last, cdmpp_err *err) {
     const cd_layout_array of = cd_layout_array_of_ptr(a);
     for (size_t i = 0; i < n; i++) {
-        if (v[i] < *last || v[i] > (int64_t)in->n[of]) return fail(in, cd_layout[a].path, "offsets do not rise", err);
+        if (v[i] < *last || v[i] > (int64_t)in->n[of])
+            return fail(in, cd_layout[a].path, "offsets do not rise", err);
         *last = v[i];
         v[i] += (int64_t)in->base[of];
     }
@@ -60,12 +63,15 @@ static cdmpp_status move_offsets(const input *in, cd_layout_array a, int64_t *v,
 }
 
 /* Texts enter the output in the order in which programs have them. */
-static cdmpp_status translate(const merge *m, const input *in, cd_layout_array a, uint32_t *v, size_t n, cdmpp_err *err) {
+static cdmpp_status translate(const merge *m, const input *in, cd_layout_array a, uint32_t *v,
+                              size_t n, cdmpp_err *err) {
     const cd_layout_dict d = cd_layout_array_dict(a);
     for (size_t i = 0; i < n; i++) {
-        if (v[i] >= in->n_map[d]) return fail(in, cd_layout[a].path, "an index beyond its dictionary", err);
+        if (v[i] >= in->n_map[d])
+            return fail(in, cd_layout[a].path, "an index beyond its dictionary", err);
         const char *text = in->text[d][v[i]];
-        if (in->map[d][v[i]] == UNMET) CD_TRY(cd_writer_intern(m->w, d, (cd_str){text, strlen(text)}, &in->map[d][v[i]], err));
+        if (in->map[d][v[i]] == UNMET)
+            CD_TRY(cd_writer_intern(m->w, d, (cd_str){text, strlen(text)}, &in->map[d][v[i]], err));
         v[i] = in->map[d][v[i]];
     }
     return CDMPP_OK;
@@ -87,14 +93,16 @@ static cdmpp_status squeeze(passage *p, void *block, size_t item, size_t *n, cdm
 }
 
 /* Offsets of what stays, without what lies between. The leading 0 leads here, too. */
-static cdmpp_status squeeze_offsets(const input *in, passage *p, int64_t *v, size_t *n, cdmpp_err *err) {
+static cdmpp_status squeeze_offsets(const input *in, passage *p, int64_t *v, size_t *n,
+                                    cdmpp_err *err) {
     const cd_layout_array of = cd_layout_array_of_ptr(p->a);
     size_t out = 0;
     for (size_t i = 0; i < *n; i++) {
         const int64_t end = v[i], before = p->last;
         bool stays = true;
         size_t one = 1;
-        if (end < before || end > (int64_t)in->n[of]) return fail(in, cd_layout[p->a].path, "offsets do not rise", err);
+        if (end < before || end > (int64_t)in->n[of])
+            return fail(in, cd_layout[p->a].path, "offsets do not rise", err);
         if (p->at || i) CD_TRY(cd_merge_pick_next(&p->pick, &one, &stays, err));
         p->last = end;
         if (!stays) continue;
@@ -106,13 +114,15 @@ static cdmpp_status squeeze_offsets(const input *in, passage *p, int64_t *v, siz
 }
 
 static bool is_label(cd_layout_array a) {
-    return a == CD_LAYOUT_ARRAY_LATENCY || a == CD_LAYOUT_ARRAY_LATENCY_MEAN || a == CD_LAYOUT_ARRAY_LATENCY_STD ||
-           a == CD_LAYOUT_ARRAY_LATENCY_MIN || a == CD_LAYOUT_ARRAY_REPEATS || cd_layout_of_copies(a);
+    return a == CD_LAYOUT_ARRAY_LATENCY || a == CD_LAYOUT_ARRAY_LATENCY_MEAN ||
+           a == CD_LAYOUT_ARRAY_LATENCY_STD || a == CD_LAYOUT_ARRAY_LATENCY_MIN ||
+           a == CD_LAYOUT_ARRAY_REPEATS || cd_layout_of_copies(a);
 }
 
 static cdmpp_status pick_block(merge *m, const input *in, passage *p, size_t *n, cdmpp_err *err) {
     if (is_label(p->a)) cd_copies_patch(m->pick, p->a, m->first + p->at, m->block, *n);
-    if (cd_layout_array_of_ptr(p->a) != CD_LAYOUT_ARRAY_COUNT) return squeeze_offsets(in, p, m->block, n, err);
+    if (cd_layout_array_of_ptr(p->a) != CD_LAYOUT_ARRAY_COUNT)
+        return squeeze_offsets(in, p, m->block, n, err);
     return squeeze(p, m->block, cd_layout_array_bytes(p->a), n, err);
 }
 
@@ -121,11 +131,14 @@ static cdmpp_status push_block(merge *m, const input *in, passage *p, size_t n, 
     const bool ptr = cd_layout_array_of_ptr(a) != CD_LAYOUT_ARRAY_COUNT;
     if (m->pick) CD_TRY(pick_block(m, in, p, &n, err));
     else if (ptr) CD_TRY(move_offsets(in, a, m->block, n, &p->last, err));
-    if (cd_layout_array_dict(a) != CD_LAYOUT_DICT_COUNT) CD_TRY(translate(m, in, a, m->block, n, err));
+    if (cd_layout_array_dict(a) != CD_LAYOUT_DICT_COUNT)
+        CD_TRY(translate(m, in, a, m->block, n, err));
     const uint8_t *error = m->block;
-    for (size_t i = 0; a == CD_LAYOUT_ARRAY_ERROR && i < n; i++) m->n_failed += error[i] != 0 && error[i] != CD_LABEL_REJECTED;
+    for (size_t i = 0; a == CD_LAYOUT_ARRAY_ERROR && i < n; i++)
+        m->n_failed += error[i] != 0 && error[i] != CD_LABEL_REJECTED;
     const size_t skip = ptr && !p->at ? 1 : 0; /* the leading 0 is there already */
-    return cd_writer_push(m->w, a, (const char *)m->block + skip * cd_layout_array_bytes(a), n - skip, err);
+    return cd_writer_push(m->w, a, (const char *)m->block + skip * cd_layout_array_bytes(a),
+                          n - skip, err);
 }
 
 /* The checksum of the whole array is compared after it was copied in blocks. */
@@ -135,18 +148,21 @@ static cdmpp_status copy_blocks(merge *m, const input *in, passage *p, cdmpp_err
     uLong crc = 0;
     for (size_t n; p->at < in->n[p->a]; p->at += n) {
         n = in->n[p->a] - p->at < most ? (size_t)(in->n[p->a] - p->at) : most;
-        CD_TRY(cd_h5_read(&in->h, info->path, (cd_h5_shape){info->type, n, info->n_col}, p->at, m->block, err));
+        CD_TRY(cd_h5_read(&in->h, info->path, (cd_h5_shape){info->type, n, info->n_col}, p->at,
+                          m->block, err));
         crc = crc32_z(crc, m->block, n * item);
         CD_TRY(push_block(m, in, p, n, err));
     }
     const cd_layout_array of = cd_layout_array_of_ptr(p->a);
     if (of != CD_LAYOUT_ARRAY_COUNT && p->last != (int64_t)in->n[of])
-        return fail(in, info->path, "the last offset is not the length of what it points into", err);
+        return fail(in, info->path, "the last offset is not the length of what it points into",
+                    err);
     return cd_layout_check_crc(&in->h, info->path, (uint32_t)crc, err);
 }
 
 typedef cdmpp_status passing(merge *m, const input *in, passage *p, cdmpp_err *err);
-static cdmpp_status pass(merge *m, const input *in, cd_layout_array a, passing *copy, cdmpp_err *err) {
+static cdmpp_status pass(merge *m, const input *in, cd_layout_array a, passing *copy,
+                         cdmpp_err *err) {
     passage p = {.a = a};
     cdmpp_status st = CDMPP_OK;
     if (m->pick) st = cd_merge_pick_open(&p.pick, &in->h, a, m->pick->keep + m->first, in->n, err);
@@ -155,17 +171,23 @@ static cdmpp_status pass(merge *m, const input *in, cd_layout_array a, passing *
     return st;
 }
 
-static cdmpp_status copy_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) { return pass(m, in, a, copy_blocks, err); }
+static cdmpp_status copy_array(merge *m, const input *in, cd_layout_array a, cdmpp_err *err) {
+    return pass(m, in, a, copy_blocks, err);
+}
 
 /* A program of one record is its own smallest and largest copy. */
 static cdmpp_status make_copies(merge *m, const input *in, passage *p, cdmpp_err *err) {
     const cd_layout_array_info *info = &cd_layout[CD_LAYOUT_ARRAY_LATENCY];
     const size_t most = BLOCK_BYTES / sizeof(double);
     for (size_t n; p->at < in->n[CD_LAYOUT_ARRAY_LATENCY]; p->at += n) {
-        n = in->n[CD_LAYOUT_ARRAY_LATENCY] - p->at < most ? (size_t)(in->n[CD_LAYOUT_ARRAY_LATENCY] - p->at) : most;
+        n = in->n[CD_LAYOUT_ARRAY_LATENCY] - p->at < most
+                ? (size_t)(in->n[CD_LAYOUT_ARRAY_LATENCY] - p->at)
+                : most;
         if (p->a == CD_LAYOUT_ARRAY_COPIES)
             for (size_t i = 0; i < n; i++) ((uint32_t *)m->block)[i] = 1;
-        else CD_TRY(cd_h5_read(&in->h, info->path, (cd_h5_shape){info->type, n, 0}, p->at, m->block, err));
+        else
+            CD_TRY(cd_h5_read(&in->h, info->path, (cd_h5_shape){info->type, n, 0}, p->at, m->block,
+                              err));
         CD_TRY(push_block(m, in, p, n, err));
     }
     return CDMPP_OK;
@@ -174,7 +196,9 @@ static cdmpp_status make_copies(merge *m, const input *in, passage *p, cdmpp_err
 /* --- one file ---------------------------------------------------------------------- */
 
 /* A file of an earlier version says nothing of the kinds of its programs and has no facts; steps are there where they were asked for. */
-static bool lacks(const input *in, cd_layout_array a) { return cd_layout_optional(a) && !cd_h5_has(&in->h, cd_layout[a].path); }
+static bool lacks(const input *in, cd_layout_array a) {
+    return cd_layout_optional(a) && !cd_h5_has(&in->h, cd_layout[a].path);
+}
 
 static cdmpp_status read_sizes(input *in, cdmpp_err *err) {
     uint64_t len[CD_LAYOUT_LEN_COUNT];
@@ -183,11 +207,13 @@ static cdmpp_status read_sizes(input *in, cdmpp_err *err) {
         const cd_layout_array_info *info = &cd_layout[a];
         if (lacks(in, (cd_layout_array)a)) continue;
         CD_TRY(cd_h5_size(&in->h, info->path, info->type, info->n_col, &in->n[a], err));
-        if (set[info->len] && len[info->len] != in->n[a]) return fail(in, info->path, "its length does not fit the others", err);
+        if (set[info->len] && len[info->len] != in->n[a])
+            return fail(in, info->path, "its length does not fit the others", err);
         len[info->len] = in->n[a];
         set[info->len] = true;
     }
-    if (len[CD_LAYOUT_LEN_PROGRAM1] != len[CD_LAYOUT_LEN_PROGRAM] + 1 || len[CD_LAYOUT_LEN_LEAF1] != len[CD_LAYOUT_LEN_LEAF] + 1)
+    if (len[CD_LAYOUT_LEN_PROGRAM1] != len[CD_LAYOUT_LEN_PROGRAM] + 1 ||
+        len[CD_LAYOUT_LEN_LEAF1] != len[CD_LAYOUT_LEN_LEAF] + 1)
         return fail(in, "/features/row_ptr", "expected one offset more than programs", err);
     return CDMPP_OK;
 }
@@ -196,7 +222,9 @@ static cdmpp_status fill_facts(merge *m, uint64_t n, cd_layout_array a, cdmpp_er
     float none[CD_N_FACTS];
     const uint8_t absent = CD_FACTS_ABSENT;
     for (size_t c = 0; c < CD_N_FACTS; c++) none[c] = NAN;
-    for (uint64_t i = 0; i < n; i++) CD_TRY(cd_writer_push(m->w, a, a == CD_LAYOUT_ARRAY_FACTS ? (const void *)none : &absent, 1, err));
+    for (uint64_t i = 0; i < n; i++)
+        CD_TRY(cd_writer_push(m->w, a, a == CD_LAYOUT_ARRAY_FACTS ? (const void *)none : &absent, 1,
+                              err));
     return CDMPP_OK;
 }
 
@@ -206,7 +234,8 @@ static cdmpp_status fill_array(merge *m, const input *in, cd_layout_array a, cdm
     uint64_t n = 0;
     if (m->pick && cd_layout_of_copies(a)) return pass(m, in, a, make_copies, err);
     if (cd_layout_asked_for(a) != CD_LAYOUT_ARRAY_COUNT) return CDMPP_OK;
-    for (uint64_t i = 0; i < in->n[CD_LAYOUT_ARRAY_LATENCY]; i++) n += !m->pick || m->pick->keep[m->first + i];
+    for (uint64_t i = 0; i < in->n[CD_LAYOUT_ARRAY_LATENCY]; i++)
+        n += !m->pick || m->pick->keep[m->first + i];
     if (cd_layout_of_facts(a)) return fill_facts(m, n, a, err);
     CD_TRY(cd_writer_intern(m->w, cd_layout_array_dict(a), (cd_str){"", 0}, &id, err));
     for (uint64_t i = 0; i < n; i++) CD_TRY(cd_writer_push(m->w, a, &id, 1, err));
@@ -217,7 +246,8 @@ static cdmpp_status read_dict(input *in, cd_layout_dict d, cdmpp_err *err) {
     if (d == CD_LAYOUT_DICT_KIND && lacks(in, CD_LAYOUT_ARRAY_KIND)) return CDMPP_OK;
     CD_TRY(cd_h5_read_text(&in->h, cd_layout_dict_path[d], &in->n_map[d], &in->text[d], err));
     const size_t n = in->n_map[d];
-    CD_TRY(cd_layout_check_crc(&in->h, cd_layout_dict_path[d], cd_layout_text_crc(n, (const char *const *)in->text[d]), err));
+    CD_TRY(cd_layout_check_crc(&in->h, cd_layout_dict_path[d],
+                               cd_layout_text_crc(n, (const char *const *)in->text[d]), err));
     in->map[d] = cd_mem_zalloc(n ? n : 1, sizeof *in->map[d]);
     if (!in->map[d]) return CD_FAIL(err, ENOMEM, "%zu names", n);
     for (size_t i = 0; i < n; i++) in->map[d][i] = UNMET;
@@ -239,15 +269,18 @@ static cdmpp_status read_nets(const input *in, cd_arena *a, nets *v, cdmpp_err *
     v->net = CD_NEWN(a, uint32_t, v->n + 1);
     v->of = CD_NEWN(a, uint32_t, v->n + 1);
     v->weight = CD_NEWN(a, int64_t, v->n + 1);
-    if (!v->net || !v->of || !v->weight) return CD_FAIL(err, ENOMEM, "%zu network entries", (size_t)v->n);
+    if (!v->net || !v->of || !v->weight)
+        return CD_FAIL(err, ENOMEM, "%zu network entries", (size_t)v->n);
     CD_TRY(cd_h5_read(&in->h, "/network/net", (cd_h5_shape){CD_H5_U32, v->n, 0}, 0, v->net, err));
     CD_TRY(cd_h5_read(&in->h, "/network/task", (cd_h5_shape){CD_H5_U32, v->n, 0}, 0, v->of, err));
-    return cd_h5_read(&in->h, "/network/weight", (cd_h5_shape){CD_H5_I64, v->n, 0}, 0, v->weight, err);
+    return cd_h5_read(&in->h, "/network/weight", (cd_h5_shape){CD_H5_I64, v->n, 0}, 0, v->weight,
+                      err);
 }
 
 /* Names are copied, because the file is closed before the data set is written. */
 static cdmpp_status add_nets(merge *m, const input *in, const nets *v, cdmpp_err *err) {
-    cd_net_entry *p = cd_mem_realloc(m->net, m->n_net * sizeof *p, (m->n_net + v->n + 1) * sizeof *p);
+    cd_net_entry *p =
+        cd_mem_realloc(m->net, m->n_net * sizeof *p, (m->n_net + v->n + 1) * sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu network entries", (size_t)v->n);
     m->net = p;
     for (uint64_t i = 0; i < v->n; i++) {
@@ -278,12 +311,16 @@ static cdmpp_status check_asked_for(const merge *m, const input *in, cdmpp_err *
     static const struct {
         cd_layout_array a;
         const char *what;
-    } t[] = {{CD_LAYOUT_ARRAY_STEP_PTR, "some files have steps of schedules (cdmpp-extract --steps) and others have none"},
-             {CD_LAYOUT_ARRAY_ID, "some files have identities of programs (cdmpp-extract --ids) and others have none"},
-             {CD_LAYOUT_ARRAY_COPIES, "some files have merged copies (cdmpp-extract --merge-copies) and others have not"}};
+    } t[] = {{CD_LAYOUT_ARRAY_STEP_PTR,
+              "some files have steps of schedules (cdmpp-extract --steps) and others have none"},
+             {CD_LAYOUT_ARRAY_ID,
+              "some files have identities of programs (cdmpp-extract --ids) and others have none"},
+             {CD_LAYOUT_ARRAY_COPIES,
+              "some files have merged copies (cdmpp-extract --merge-copies) and others have not"}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         const uint64_t n = cd_writer_count(m->w, t[k].a), lead = t[k].a == CD_LAYOUT_ARRAY_STEP_PTR;
-        if (n != lead && n != cd_writer_count(m->w, CD_LAYOUT_ARRAY_LATENCY) + lead) return fail(in, cd_layout[t[k].a].path, t[k].what, err);
+        if (n != lead && n != cd_writer_count(m->w, CD_LAYOUT_ARRAY_LATENCY) + lead)
+            return fail(in, cd_layout[t[k].a].path, t[k].what, err);
     }
     return CDMPP_OK;
 }
@@ -291,7 +328,9 @@ static cdmpp_status check_asked_for(const merge *m, const input *in, cdmpp_err *
 /* A file of before GPU programs had facts does not name their columns, and has none of them. */
 static bool has_gpu_facts(const cd_h5 *h) {
     char digest[65];
-    return !cd_h5_get_text(h, cd_layout[CD_LAYOUT_ARRAY_FACTS].path, cd_layout_facts_attr(CD_FACTS_OF_GPU, true), digest, sizeof digest, NULL);
+    return !cd_h5_get_text(h, cd_layout[CD_LAYOUT_ARRAY_FACTS].path,
+                           cd_layout_facts_attr(CD_FACTS_OF_GPU, true), digest, sizeof digest,
+                           NULL);
 }
 
 static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *err) {
@@ -300,13 +339,18 @@ static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *
     CD_TRY(cd_layout_check(&in->h, digest, err));
     CD_TRY(cd_h5_get_text(&in->h, "/", "source_digest", digest, sizeof digest, err));
     cd_sha256_add(&m->source, digest, strlen(digest));
-    if (!lacks(in, CD_LAYOUT_ARRAY_FACTS)) CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_CPU, err)); /* before the width, which says less */
-    if (!lacks(in, CD_LAYOUT_ARRAY_FACTS) && has_gpu_facts(&in->h)) CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_GPU, err));
+    if (!lacks(in, CD_LAYOUT_ARRAY_FACTS))
+        CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_CPU,
+                                     err)); /* before the width, which says less */
+    if (!lacks(in, CD_LAYOUT_ARRAY_FACTS) && has_gpu_facts(&in->h))
+        CD_TRY(cd_layout_check_facts(&in->h, CD_FACTS_OF_GPU, err));
     CD_TRY(read_sizes(in, err));
-    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) in->base[a] = cd_writer_count(m->w, (cd_layout_array)a);
+    for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
+        in->base[a] = cd_writer_count(m->w, (cd_layout_array)a);
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) CD_TRY(read_dict(in, (cd_layout_dict)d, err));
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
-        CD_TRY((lacks(in, (cd_layout_array)a) ? fill_array : copy_array)(m, in, (cd_layout_array)a, err));
+        CD_TRY((lacks(in, (cd_layout_array)a) ? fill_array : copy_array)(m, in, (cd_layout_array)a,
+                                                                         err));
     CD_TRY(check_asked_for(m, in, err));
     m->first += in->n[CD_LAYOUT_ARRAY_LATENCY];
     return join_networks(m, in, err);
@@ -314,24 +358,28 @@ static cdmpp_status join_file(merge *m, input *in, const char *path, cdmpp_err *
 
 /* --- all ----------------------------------------------------------------------------- */
 
-static cdmpp_status join_all(merge *m, const char *const *path, size_t n, const char *command_line, cdmpp_err *err) {
+static cdmpp_status join_all(merge *m, const char *const *path, size_t n, const char *command_line,
+                             cdmpp_err *err) {
     char digest[65];
     for (size_t i = 0; i < n; i++) {
         input in = {.h = {.file = -1}};
         const cdmpp_status st = cd_err_at(err, join_file(m, &in, path[i], err), path[i], 0);
         (void)cd_h5_close(&in.h, NULL);
-        for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) cd_mem_free(in.map[d]), cd_mem_free(in.text[d]);
+        for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++)
+            cd_mem_free(in.map[d]), cd_mem_free(in.text[d]);
         if (st) return st;
     }
-    if (!cd_writer_count(m->w, CD_LAYOUT_ARRAY_LATENCY)) return CD_FAIL(err, ENODATA, "none of %zu parts has a program; no data set was written", n);
+    if (!cd_writer_count(m->w, CD_LAYOUT_ARRAY_LATENCY))
+        return CD_FAIL(err, ENODATA, "none of %zu parts has a program; no data set was written", n);
     cd_sha256_hex(&m->source, digest);
     const cd_finish f = {m->n_net, m->net, command_line, digest};
     return cd_writer_finish(m->w, &f, err);
 }
 
-static cdmpp_status join(const char *out, const char *const *in, size_t n, const cd_copies *pick, const char *command_line,
-                         cd_extract_stats *stats, cdmpp_err *err) {
-    static const char no_print[65] = "0000000000000000000000000000000000000000000000000000000000000000";
+static cdmpp_status join(const char *out, const char *const *in, size_t n, const cd_copies *pick,
+                         const char *command_line, cd_extract_stats *stats, cdmpp_err *err) {
+    static const char no_print[65] =
+        "0000000000000000000000000000000000000000000000000000000000000000";
     merge m = {.pick = pick};
     cd_buf place = {0};
     memset(stats, 0, sizeof *stats);
@@ -358,8 +406,9 @@ cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const ch
     return join(out, in, n, NULL, command_line, stats, err);
 }
 
-cdmpp_status cd_merge_copies(const char *out, const char *const *in, size_t n, double slow, const char *command_line, cd_log *log,
-                             cd_extract_stats *stats, cd_copies_stats *copies, cdmpp_err *err) {
+cdmpp_status cd_merge_copies(const char *out, const char *const *in, size_t n, double slow,
+                             const char *command_line, cd_log *log, cd_extract_stats *stats,
+                             cd_copies_stats *copies, cdmpp_err *err) {
     cd_copies c;
     CD_TRY(cd_copies_find(in, n, slow, CD_COPIES_PART_RECORDS, log, &c, err));
     const cdmpp_status st = join(out, in, n, &c, command_line, stats, err);

@@ -19,7 +19,8 @@ static int levels_of(cd_layout_array a, cd_layout_array ptr[2]) {
     case CD_LAYOUT_LEN_OWN: return ptr[0] = CD_LAYOUT_ARRAY_OWN_PTR, 1;
     case CD_LAYOUT_LEN_TREE: return ptr[0] = CD_LAYOUT_ARRAY_TREE_PTR, 1;
     case CD_LAYOUT_LEN_STEP: return ptr[0] = CD_LAYOUT_ARRAY_STEP_PTR, 1;
-    case CD_LAYOUT_LEN_PATH: return ptr[0] = CD_LAYOUT_ARRAY_LEAF_PTR, ptr[1] = CD_LAYOUT_ARRAY_PATH_PTR, 2;
+    case CD_LAYOUT_LEN_PATH:
+        return ptr[0] = CD_LAYOUT_ARRAY_LEAF_PTR, ptr[1] = CD_LAYOUT_ARRAY_PATH_PTR, 2;
     default: return 0;
     }
 }
@@ -28,10 +29,12 @@ static cdmpp_status fill(cd_pick *p, cd_pick_level *l, uint64_t at, cdmpp_err *e
     if (at >= l->n_ptr) return fail(p, l->ptr, "fewer offsets than programs or leaves", err);
     l->buf_at = at;
     l->n_buf = l->n_ptr - at < BUFFER ? l->n_ptr - at : BUFFER;
-    return cd_h5_read(p->h, cd_layout[l->ptr].path, (cd_h5_shape){CD_H5_I64, l->n_buf, 0}, at, l->buf, err);
+    return cd_h5_read(p->h, cd_layout[l->ptr].path, (cd_h5_shape){CD_H5_I64, l->n_buf, 0}, at,
+                      l->buf, err);
 }
 
-cdmpp_status cd_merge_pick_open(cd_pick *p, const cd_h5 *h, cd_layout_array a, const uint8_t *keep, const uint64_t n_elem[CD_LAYOUT_ARRAY_COUNT], cdmpp_err *err) {
+cdmpp_status cd_merge_pick_open(cd_pick *p, const cd_h5 *h, cd_layout_array a, const uint8_t *keep,
+                                const uint64_t n_elem[CD_LAYOUT_ARRAY_COUNT], cdmpp_err *err) {
     cd_layout_array ptr[2];
     *p = (cd_pick){.h = h, .keep = keep, .n = n_elem[CD_LAYOUT_ARRAY_LATENCY]};
     p->depth = levels_of(a, ptr);
@@ -55,7 +58,9 @@ void cd_merge_pick_close(cd_pick *p) { cd_arena_free(&p->arena); }
 static cdmpp_status next_run(cd_pick *p, int d, uint64_t *n, bool *stays, cdmpp_err *err) {
     cd_pick_level *l = &p->level[d];
     if (!d) {
-        if (l->at == p->n) return fail(p, CD_LAYOUT_ARRAY_LATENCY, "fewer programs than what points into them", err);
+        if (l->at == p->n)
+            return fail(p, CD_LAYOUT_ARRAY_LATENCY, "fewer programs than what points into them",
+                        err);
         *n = 1;
         *stays = p->keep[l->at++];
         return CDMPP_OK;
@@ -65,7 +70,8 @@ static cdmpp_status next_run(cd_pick *p, int d, uint64_t *n, bool *stays, cdmpp_
     l->at += parents;
     if (l->at >= l->buf_at + l->n_buf) CD_TRY(fill(p, l, l->at, err));
     const int64_t end = l->buf[l->at - l->buf_at];
-    if (end < l->last || end > (int64_t)l->n_elem) return fail(p, l->ptr, "offsets do not rise", err);
+    if (end < l->last || end > (int64_t)l->n_elem)
+        return fail(p, l->ptr, "offsets do not rise", err);
     *n = (uint64_t)(end - l->last);
     l->last = end;
     return CDMPP_OK;

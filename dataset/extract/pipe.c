@@ -10,7 +10,8 @@ static void convert_batch(cd_convert_state *c, cd_pipe_batch *b) {
     b->crc = (uint32_t)crc32_z(0, (const Bytef *)b->text.p, b->text.n);
     for (size_t i = 0; i < b->n_line; i++) {
         cd_pipe_line *l = &b->line[i];
-        if (l->out.st == CDMPP_OK) l->out = cd_convert(c, &b->arena, b->text.p + l->at, l->n, b->source, l->number);
+        if (l->out.st == CDMPP_OK)
+            l->out = cd_convert(c, &b->arena, b->text.p + l->at, l->n, b->source, l->number);
     }
 }
 
@@ -57,7 +58,8 @@ static void *worker(void *arg) {
 
 /* --- life --------------------------------------------------------------------- */
 
-static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, cd_convert_extra extra, cdmpp_err *err) {
+static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, cd_convert_extra extra,
+                                 cdmpp_err *err) {
     cd_convert_state *c = &p->conv[p->n_thread];
     start *s = cd_mem_alloc(sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "worker");
@@ -73,7 +75,8 @@ static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, cd_conv
 }
 
 /* Two batches and chunks a worker and two more: enough that nobody waits, and memory does not grow with the input. */
-cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cd_convert_extra extra, cdmpp_err *err) {
+cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cd_convert_extra extra,
+                          cdmpp_err *err) {
     const size_t k = (size_t)n;
     memset(p, 0, sizeof *p);
     pthread_mutex_init(&p->lock, NULL);

@@ -13,7 +13,8 @@ static void add_text(cd_sha256 *h, cd_str s) {
 
 static void add_step(cd_sha256 *h, const cd_record_step *t) {
     const bool split = t->kind == CD_RECORD_STEP_SP;
-    const int32_t head[] = {(int32_t)t->kind, t->stage, t->i[0], split ? 0 : t->i[1], t->i[2], (int32_t)t->n_list};
+    const int32_t head[] = {(int32_t)t->kind,    t->stage, t->i[0],
+                            split ? 0 : t->i[1], t->i[2],  (int32_t)t->n_list};
     cd_sha256_add(h, head, sizeof head);
     cd_sha256_add(h, t->list, t->n_list * sizeof *t->list);
     add_text(h, t->s);

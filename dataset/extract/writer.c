@@ -76,12 +76,14 @@ cdmpp_status cd_writer_flush(cd_writer *w, cdmpp_err *err) {
 }
 
 /* Elements fill the open chunk; a full one leaves for compression and a new one is opened. */
-cdmpp_status cd_writer_push(cd_writer *w, cd_layout_array a, const void *data, size_t n, cdmpp_err *err) {
+cdmpp_status cd_writer_push(cd_writer *w, cd_layout_array a, const void *data, size_t n,
+                            cdmpp_err *err) {
     cd_column *col = &w->col[a];
     const size_t item = cd_layout_array_bytes(a);
     const uint8_t *p = data;
     while (n) {
-        if (!col->open && !(col->open = cd_journal_chunk_new(a))) return CD_FAIL(err, ENOMEM, "chunk of %s", cd_layout[a].path);
+        if (!col->open && !(col->open = cd_journal_chunk_new(a)))
+            return CD_FAIL(err, ENOMEM, "chunk of %s", cd_layout[a].path);
         const size_t room = cd_layout_array_chunk(a) - col->open->n, m = n < room ? n : room;
         memcpy(col->open->raw + col->open->n * item, p, m * item);
         col->open->n += (uint32_t)m;
@@ -94,7 +96,8 @@ cdmpp_status cd_writer_push(cd_writer *w, cd_layout_array a, const void *data, s
 
 uint64_t cd_writer_count(const cd_writer *w, cd_layout_array a) { return w->col[a].n; }
 
-cdmpp_status cd_writer_intern(cd_writer *w, cd_layout_dict d, cd_str text, uint32_t *out, cdmpp_err *err) {
+cdmpp_status cd_writer_intern(cd_writer *w, cd_layout_dict d, cd_str text, uint32_t *out,
+                              cdmpp_err *err) {
     return cd_dict_add(&w->dict[d], text, out, err);
 }
 
@@ -134,7 +137,8 @@ static cdmpp_status add_steps(cd_writer *w, const cd_item *it, cdmpp_err *err) {
 
 static cdmpp_status add_facts(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     float none[CD_N_FACTS];
-    const uint8_t state = !it->facts && cd_facts_are_there(it->facts_state) ? CD_FACTS_ABSENT : it->facts_state;
+    const uint8_t state =
+        !it->facts && cd_facts_are_there(it->facts_state) ? CD_FACTS_ABSENT : it->facts_state;
     for (size_t c = 0; c < CD_N_FACTS; c++) none[c] = NAN;
     CD_TRY(cd_writer_push(w, CD_LAYOUT_ARRAY_FACTS, it->facts ? it->facts : none, 1, err));
     return cd_writer_push(w, CD_LAYOUT_ARRAY_FACTS_STATE, &state, 1, err);
@@ -219,7 +223,8 @@ static cdmpp_status open_skips(cd_writer *w, cdmpp_err *err) {
     if (w->skip_fd < 0 || fstat(w->skip_fd, &s) != 0) return fail_io(path, "open the file", err);
     if ((uint64_t)s.st_size < w->n_skip_bytes)
         return cd_err_at(err, CD_FAIL(err, ESCHEMA, "shorter than at the checkpoint"), path, 0);
-    return ftruncate(w->skip_fd, (off_t)w->n_skip_bytes) == 0 ? CDMPP_OK : fail_io(path, "cut the file", err);
+    return ftruncate(w->skip_fd, (off_t)w->n_skip_bytes) == 0 ? CDMPP_OK
+                                                              : fail_io(path, "cut the file", err);
 }
 
 /* A checkpoint that does not fit the journal beside it is not used. */
@@ -247,8 +252,8 @@ static cdmpp_status open_parts(cd_writer *w, bool restart, cd_buf *place, cdmpp_
 }
 
 /* A checkpoint is used only if the fingerprint agrees. */
-cdmpp_status cd_writer_open(cd_writer **out, const char *path, const char *fingerprint, bool restart,
-                            const cd_compressor *z, cd_buf *place, cdmpp_err *err) {
+cdmpp_status cd_writer_open(cd_writer **out, const char *path, const char *fingerprint,
+                            bool restart, const cd_compressor *z, cd_buf *place, cdmpp_err *err) {
     cd_writer *w = cd_mem_zalloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "writer");
     w->last = &w->first;

@@ -15,8 +15,8 @@ static cdmpp_status set_crc(const cd_h5 *h, const char *object, uint32_t crc, cd
 /* --- arrays ---------------------------------------------------------------- */
 
 /* Chunks are compressed already: they are copied into the HDF5 file as they are. */
-static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_layout_array a, hid_t d, uint8_t *buf,
-                                cdmpp_err *err) {
+static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_layout_array a, hid_t d,
+                                uint8_t *buf, cdmpp_err *err) {
     const cd_layout_array_info *info = &cd_layout[a];
     uint64_t first = 0;
     for (size_t i = 0; i < w->journal.n; i++) {
@@ -35,7 +35,8 @@ static cdmpp_status copy_chunks(const cd_writer *w, const cd_h5 *h, cd_layout_ar
 /* Of no program steps, identities or copies were kept: the 0 that offsets begin with is all there is. */
 static bool left_out(const cd_writer *w, cd_layout_array a) {
     const cd_layout_array of = cd_layout_asked_for(a);
-    return of != CD_LAYOUT_ARRAY_COUNT && w->col[of].n <= (cd_layout_array_of_ptr(of) == CD_LAYOUT_ARRAY_COUNT ? 0 : 1);
+    return of != CD_LAYOUT_ARRAY_COUNT &&
+           w->col[of].n <= (cd_layout_array_of_ptr(of) == CD_LAYOUT_ARRAY_COUNT ? 0 : 1);
 }
 
 static cdmpp_status set_facts_names(const cd_h5 *h, cdmpp_err *err) {
@@ -50,7 +51,8 @@ static cdmpp_status set_facts_names(const cd_h5 *h, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status write_array(const cd_writer *w, const cd_h5 *h, cd_layout_array a, uint8_t *buf, cdmpp_err *err) {
+static cdmpp_status write_array(const cd_writer *w, const cd_h5 *h, cd_layout_array a, uint8_t *buf,
+                                cdmpp_err *err) {
     const cd_layout_array_info *info = &cd_layout[a];
     hid_t d = -1;
     CD_TRY(cd_h5_create_chunked(h, info->path, (cd_h5_shape){info->type, w->col[a].n, info->n_col},
@@ -60,7 +62,8 @@ static cdmpp_status write_array(const cd_writer *w, const cd_h5 *h, cd_layout_ar
     if (st || st2) return st ? st : st2;
     CD_TRY(cd_h5_set_text(h, info->path, "units", info->units, err));
     CD_TRY(cd_h5_set_text(h, info->path, "description", info->meaning, err));
-    if (a == CD_LAYOUT_ARRAY_LATENCY) CD_TRY(cd_h5_set_text(h, info->path, "statistic", "median", err));
+    if (a == CD_LAYOUT_ARRAY_LATENCY)
+        CD_TRY(cd_h5_set_text(h, info->path, "statistic", "median", err));
     if (a == CD_LAYOUT_ARRAY_FACTS) CD_TRY(set_facts_names(h, err));
     return set_crc(h, info->path, w->col[a].crc, err);
 }
@@ -79,8 +82,8 @@ static cdmpp_status write_arrays(const cd_writer *w, const cd_h5 *h, cdmpp_err *
 
 /* --- text ------------------------------------------------------------------ */
 
-static cdmpp_status write_text(const cd_h5 *h, const char *object, size_t n, const char *const *text,
-                               cdmpp_err *err) {
+static cdmpp_status write_text(const cd_h5 *h, const char *object, size_t n,
+                               const char *const *text, cdmpp_err *err) {
     CD_TRY(cd_h5_write_text(h, object, n, text, err));
     return set_crc(h, object, cd_layout_text_crc(n, text), err);
 }
@@ -94,12 +97,14 @@ static cdmpp_status write_names(const cd_h5 *h, cdmpp_err *err) {
 static const char *const *dict_text(const cd_dict *d) { return (const char *const *)d->text; }
 
 /* The content digest is over rows, labels and keys, not over how they were made. */
-static cdmpp_status write_root(const cd_writer *w, const cd_h5 *h, const cd_finish *f, cdmpp_err *err) {
+static cdmpp_status write_root(const cd_writer *w, const cd_h5 *h, const cd_finish *f,
+                               cdmpp_err *err) {
     uint64_t n[CD_LAYOUT_ARRAY_COUNT];
     uint32_t crc[CD_LAYOUT_ARRAY_COUNT], dict_crc[CD_LAYOUT_DICT_COUNT];
     char digest[65];
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++) n[a] = w->col[a].n, crc[a] = w->col[a].crc;
-    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) dict_crc[d] = cd_layout_text_crc(w->dict[d].n, dict_text(&w->dict[d]));
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++)
+        dict_crc[d] = cd_layout_text_crc(w->dict[d].n, dict_text(&w->dict[d]));
     cd_layout_content_digest(n, crc, dict_crc, digest);
     CD_TRY(cd_h5_set_text(h, "/", "schema", CD_LAYOUT_SCHEMA, err));
     CD_TRY(cd_h5_set_u32(h, "/", "schema_version", CD_LAYOUT_SCHEMA_VERSION, err));
@@ -126,8 +131,8 @@ static int by_name_and_task(const void *a, const void *b) {
 }
 
 /* Sorted rows of the tasks that occur, each pair once; names in order. */
-static void collect(const cd_writer *w, const cd_finish *f, net_row *row, const char **name, size_t *n_row,
-                    size_t *n_name) {
+static void collect(const cd_writer *w, const cd_finish *f, net_row *row, const char **name,
+                    size_t *n_row, size_t *n_name) {
     size_t n = 0, m = 0;
     for (size_t i = 0; i < f->n_net; i++) {
         const cd_str task = {f->net[i].task, strlen(f->net[i].task)};
@@ -145,19 +150,21 @@ static void collect(const cd_writer *w, const cd_finish *f, net_row *row, const 
     *n_row = m;
 }
 
-static cdmpp_status write_net_rows(const cd_h5 *h, const net_row *row, size_t n, uint32_t *u, int64_t *v,
-                                   cdmpp_err *err) {
+static cdmpp_status write_net_rows(const cd_h5 *h, const net_row *row, size_t n, uint32_t *u,
+                                   int64_t *v, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) u[i] = row[i].net;
     CD_TRY(cd_h5_write(h, "/network/net", (cd_h5_shape){CD_H5_U32, n, 0}, u, err));
     for (size_t i = 0; i < n; i++) u[i] = row[i].task;
     CD_TRY(cd_h5_write(h, "/network/task", (cd_h5_shape){CD_H5_U32, n, 0}, u, err));
     for (size_t i = 0; i < n; i++) v[i] = row[i].weight;
     CD_TRY(cd_h5_write(h, "/network/weight", (cd_h5_shape){CD_H5_I64, n, 0}, v, err));
-    return cd_h5_set_text(h, "/network/weight", "units", "occurrences of the task in the network", err);
+    return cd_h5_set_text(h, "/network/weight", "units", "occurrences of the task in the network",
+                          err);
 }
 
 /* Entries are sorted, so that the file does not depend on the order of the task files. */
-static cdmpp_status write_networks(const cd_writer *w, const cd_h5 *h, const cd_finish *f, cdmpp_err *err) {
+static cdmpp_status write_networks(const cd_writer *w, const cd_h5 *h, const cd_finish *f,
+                                   cdmpp_err *err) {
     const size_t cap = f->n_net ? f->n_net : 1;
     cd_arena a = {0};
     net_row *row = CD_NEWN(&a, net_row, cap);
@@ -175,7 +182,8 @@ static cdmpp_status write_networks(const cd_writer *w, const cd_h5 *h, const cd_
 
 /* --- the file -------------------------------------------------------------- */
 
-static cdmpp_status write_parts(const cd_writer *w, const cd_h5 *h, const cd_finish *f, cdmpp_err *err) {
+static cdmpp_status write_parts(const cd_writer *w, const cd_h5 *h, const cd_finish *f,
+                                cdmpp_err *err) {
     CD_TRY(write_root(w, h, f, err));
     CD_TRY(write_arrays(w, h, err));
     CD_TRY(write_names(h, err));
@@ -201,10 +209,13 @@ static cdmpp_status reserve(const cd_writer *w, const char *path, cdmpp_err *err
     if (fd >= 0) close(fd);
     (void)unlink(path);
     if (no == 0) return CDMPP_OK;
-    return cd_err_at(err, CD_FAIL(err, EIO, "cannot reserve %lld bytes: %s", (long long)need, strerror(no)), path, 0);
+    return cd_err_at(
+        err, CD_FAIL(err, EIO, "cannot reserve %lld bytes: %s", (long long)need, strerror(no)),
+        path, 0);
 }
 
-static cdmpp_status write_file(const cd_writer *w, const char *path, const cd_finish *f, cdmpp_err *err) {
+static cdmpp_status write_file(const cd_writer *w, const char *path, const cd_finish *f,
+                               cdmpp_err *err) {
     cd_h5 h;
     CD_TRY(reserve(w, path, err));
     CD_TRY(cd_h5_create(&h, path, err));
@@ -218,7 +229,8 @@ static cdmpp_status sync_path(const char *path, cdmpp_err *err) {
     const bool ok = fd >= 0 && fsync(fd) == 0;
     const int no = errno;
     if (fd >= 0) close(fd);
-    return ok ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(no)), path, 0);
+    return ok ? CDMPP_OK
+              : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(no)), path, 0);
 }
 
 /* The list replaces an old one in one step. */
@@ -263,7 +275,8 @@ cdmpp_status cd_writer_finish(cd_writer *w, const cd_finish *f, cdmpp_err *err) 
     }
     CD_TRY(publish_skips(w, err));
     if (rename(path, w->path) != 0)
-        return cd_err_at(err, CD_FAIL(err, EIO, "cannot replace the file: %s", strerror(errno)), w->path, 0);
+        return cd_err_at(err, CD_FAIL(err, EIO, "cannot replace the file: %s", strerror(errno)),
+                         w->path, 0);
     cd_writer_remove_parts(w);
     return CDMPP_OK;
 }

@@ -158,7 +158,8 @@ static cdmpp_status get_dicts(cursor *c, cd_writer *w, cdmpp_err *err) {
 }
 
 /* The fields in the order of cd_writer_save. */
-static cdmpp_status parse(cursor *c, cd_writer *w, uint64_t *journal_length, cd_buf *place, cdmpp_err *err) {
+static cdmpp_status parse(cursor *c, cd_writer *w, uint64_t *journal_length, cd_buf *place,
+                          cdmpp_err *err) {
     const char *m = take(c, sizeof magic - 1), *f = take(c, 64);
     if (!m || !f || memcmp(m, magic, sizeof magic - 1) != 0 || memcmp(f, w->fingerprint, 64) != 0) {
         c->bad = true;
@@ -197,7 +198,8 @@ static char *slurp(const char *path, size_t *n) {
 }
 
 /* A state that is damaged or of another run counts as none: then the run starts afresh. */
-cdmpp_status cd_writer_load(cd_writer *w, uint64_t *journal_length, cd_buf *place, bool *found, cdmpp_err *err) {
+cdmpp_status cd_writer_load(cd_writer *w, uint64_t *journal_length, cd_buf *place, bool *found,
+                            cdmpp_err *err) {
     char path[4096];
     size_t n = 0;
     uint32_t crc = 0;

@@ -10,15 +10,16 @@
 #include "features/rows/rows.h"
 #include "features/task/task.h"
 
-static const char *const name_path[CD_NAME_COUNT] = {"/dict/task", "/dict/device", "/dict/source_file",
-                                                     "/network/names", "/dict/kind"};
+static const char *const name_path[CD_NAME_COUNT] = {
+    "/dict/task", "/dict/device", "/dict/source_file", "/network/names", "/dict/kind"};
 
 typedef struct dataset {
     cd_dataset pub; /* first: the caller's pointer is ours */
     cd_dict name[CD_NAME_COUNT];
 } dataset;
 
-cdmpp_status cd_dataset_fail(const cd_dataset_file *f, const char *object, const char *what, cdmpp_err *err) {
+cdmpp_status cd_dataset_fail(const cd_dataset_file *f, const char *object, const char *what,
+                             cdmpp_err *err) {
     const cdmpp_status st = CD_FAIL(err, ESCHEMA, "%s", what);
     return cd_err_at(err, cd_err_key(err, st, object), f->h.path, 0);
 }
@@ -30,7 +31,8 @@ static cdmpp_status join_names(dataset *d, cd_dataset_file *f, cd_name_id k, cdm
     size_t n = 0;
     if (k == CD_NAME_KIND && !cd_h5_has(&f->h, name_path[k])) return CDMPP_OK;
     CD_TRY(cd_h5_read_text(&f->h, name_path[k], &n, &text, err));
-    cdmpp_status st = cd_layout_check_crc(&f->h, name_path[k], cd_layout_text_crc(n, (const char *const *)text), err);
+    cdmpp_status st = cd_layout_check_crc(&f->h, name_path[k],
+                                          cd_layout_text_crc(n, (const char *const *)text), err);
     f->map[k] = cd_mem_zalloc(n ? n : 1, sizeof **f->map);
     f->n_map[k] = n;
     if (st == CDMPP_OK && !f->map[k]) st = CD_FAIL(err, ENOMEM, "%zu names", n);
@@ -40,14 +42,17 @@ static cdmpp_status join_names(dataset *d, cd_dataset_file *f, cd_name_id k, cdm
     return st;
 }
 
-cdmpp_status cd_dataset_count(const cd_dataset_file *f, cd_layout_array a, uint64_t *n, cdmpp_err *err) {
+cdmpp_status cd_dataset_count(const cd_dataset_file *f, cd_layout_array a, uint64_t *n,
+                              cdmpp_err *err) {
     return cd_h5_size(&f->h, cd_layout[a].path, cd_layout[a].type, cd_layout[a].n_col, n, err);
 }
 
 static cdmpp_status count_steps(cd_dataset_file *f, cdmpp_err *err) {
     const char *path = cd_layout[CD_LAYOUT_ARRAY_STEP_PTR].path;
     if (cd_h5_has(&f->h, path)) return cd_dataset_count(f, CD_LAYOUT_ARRAY_STEP, &f->n.step, err);
-    const cdmpp_status st = CD_FAIL(err, ENODATA, "the file has no steps of schedules: extract the logs again, with cdmpp-extract --steps");
+    const cdmpp_status st = CD_FAIL(
+        err, ENODATA,
+        "the file has no steps of schedules: extract the logs again, with cdmpp-extract --steps");
     return cd_err_at(err, cd_err_key(err, st, path), f->h.path, 0);
 }
 
@@ -57,11 +62,14 @@ static cdmpp_status count_facts(cd_dataset_file *f, cdmpp_err *err) {
         CD_TRY(cd_layout_check_facts(&f->h, CD_FACTS_OF_CPU, err));
         return cd_dataset_count(f, CD_LAYOUT_ARRAY_FACTS, &f->n.fact, err);
     }
-    const cdmpp_status st = CD_FAIL(err, ENODATA, "the file has no facts of loop nests, it is of an earlier version: extract the logs again");
+    const cdmpp_status st = CD_FAIL(
+        err, ENODATA,
+        "the file has no facts of loop nests, it is of an earlier version: extract the logs again");
     return cd_err_at(err, cd_err_key(err, st, path), f->h.path, 0);
 }
 
-static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, const cd_dataset_options *how, cdmpp_err *err) {
+static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path,
+                              const cd_dataset_options *how, cdmpp_err *err) {
     CD_TRY(cd_h5_open(&f->h, path, err));
     CD_TRY(cd_layout_check(&f->h, f->digest, err));
     CD_TRY(cd_dataset_count(f, CD_LAYOUT_ARRAY_LATENCY, &f->n.program, err));
@@ -74,18 +82,31 @@ static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, 
     return how->ast ? cd_dataset_ast_count(f, err) : CDMPP_OK;
 }
 
-enum { PIECE = 16, RESIDENT = 64 << 20 }; /* chunks that are read at once: 10 MB of rows; bytes in memory of arrays on disk */
+enum {
+    PIECE = 16,
+    RESIDENT = 64 << 20
+}; /* chunks that are read at once: 10 MB of rows; bytes in memory of arrays on disk */
 
 /* --- arrays ------------------------------------------------------------------ */
 
 /* X(array, member): what is held in memory, one element per program. */
-#define MEMBER_MAP(X)                                                                           \
-    X(LATENCY, latency_s) X(LATENCY_MEAN, latency_mean_s) X(LATENCY_STD, latency_std_s)          \
-    X(LATENCY_MIN, latency_min_s) X(FLOP, flop) X(REPEATS, repeats) X(ERROR, error) X(TASK, task) \
-    X(DEVICE, device) X(SOURCE_FILE, source_file) X(SOURCE_LINE, source_line) X(IS_GPU, is_gpu)
+#define MEMBER_MAP(X)                                                                              \
+    X(LATENCY, latency_s)                                                                          \
+    X(LATENCY_MEAN, latency_mean_s)                                                                \
+    X(LATENCY_STD, latency_std_s)                                                                  \
+    X(LATENCY_MIN, latency_min_s)                                                                  \
+    X(FLOP, flop)                                                                                  \
+    X(REPEATS, repeats)                                                                            \
+    X(ERROR, error)                                                                                \
+    X(TASK, task)                                                                                  \
+    X(DEVICE, device)                                                                              \
+    X(SOURCE_FILE, source_file)                                                                    \
+    X(SOURCE_LINE, source_line)                                                                    \
+    X(IS_GPU, is_gpu)
 
 void *cd_dataset_alloc(cd_dataset *d, uint64_t n, size_t size) {
-    return d->spool ? cd_spool_take(d->spool, (size_t)n, size) : cd_mem_zalloc(n ? (size_t)n : 1, size);
+    return d->spool ? cd_spool_take(d->spool, (size_t)n, size)
+                    : cd_mem_zalloc(n ? (size_t)n : 1, size);
 }
 
 /* Networks are small, and every process has its own. */
@@ -93,22 +114,27 @@ static cdmpp_status allocate(cd_dataset *d, const cd_dataset_options *how, cdmpp
     bool ok = (d->row = cd_dataset_alloc(d, d->n_row, CD_N_COL * sizeof *d->row)) != NULL;
     ok = ok && (d->row_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->row_ptr)) != NULL;
     ok = ok && (d->leaf_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->leaf_ptr)) != NULL;
-#define CD_X(ID, member) ok = ok && (d->member = cd_dataset_alloc(d, d->n, sizeof *d->member)) != NULL;
+#define CD_X(ID, member)                                                                           \
+    ok = ok && (d->member = cd_dataset_alloc(d, d->n, sizeof *d->member)) != NULL;
     MEMBER_MAP(CD_X)
 #undef CD_X
     ok = ok && (d->kind = cd_dataset_alloc(d, d->n, sizeof *d->kind)) != NULL;
     ok = ok && (d->net_network = cd_mem_zalloc(d->n_net_task + 1, sizeof *d->net_network)) != NULL;
     ok = ok && (d->net_task = cd_mem_zalloc(d->n_net_task + 1, sizeof *d->net_task)) != NULL;
     ok = ok && (d->net_weight = cd_mem_zalloc(d->n_net_task + 1, sizeof *d->net_weight)) != NULL;
-    if (how->steps) ok = ok && (d->step_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->step_ptr)) != NULL;
+    if (how->steps)
+        ok = ok && (d->step_ptr = cd_dataset_alloc(d, d->n + 1, sizeof *d->step_ptr)) != NULL;
     if (how->steps) ok = ok && (d->step = cd_dataset_alloc(d, d->n_step, sizeof *d->step)) != NULL;
-    if (how->facts) ok = ok && (d->facts = cd_dataset_alloc(d, d->n, CD_N_FACTS * sizeof *d->facts)) != NULL;
+    if (how->facts)
+        ok = ok && (d->facts = cd_dataset_alloc(d, d->n, CD_N_FACTS * sizeof *d->facts)) != NULL;
     if (how->facts) ok = ok && (d->facts_state = cd_dataset_alloc(d, d->n, 1)) != NULL;
     if (!ok && d->spool) CD_TRY(cd_spool_failed(d->spool, err));
-    return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "data set of %zu programs, %zu rows", d->n, d->n_row);
+    return ok ? CDMPP_OK
+              : CD_FAIL(err, ENOMEM, "data set of %zu programs, %zu rows", d->n, d->n_row);
 }
 
-cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64_t n, void *out, cdmpp_err *err) {
+cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64_t n, void *out,
+                             cdmpp_err *err) {
     const cd_layout_array_info *info = &cd_layout[a];
     uint64_t have = 0;
     CD_TRY(cd_dataset_count(f, a, &have, err));
@@ -120,7 +146,8 @@ cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64
     do { /* once for an empty array: its type is looked at */
         const uint64_t m = n - at < step ? n - at : step;
         char *to = (char *)out + at * bytes;
-        CD_TRY(cd_h5_read(&f->h, info->path, (cd_h5_shape){info->type, m, info->n_col}, at, to, err));
+        CD_TRY(
+            cd_h5_read(&f->h, info->path, (cd_h5_shape){info->type, m, info->n_col}, at, to, err));
         crc = crc32_z(crc, (const Bytef *)to, (size_t)m * bytes);
         cd_spool_rest(f->spool);
         at += m;
@@ -128,26 +155,30 @@ cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_layout_array a, uint64
     return cd_layout_check_crc(&f->h, info->path, (uint32_t)crc, err);
 }
 
-cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_layout_array a, uint64_t n, uint64_t end, uint64_t base,
-                                 int64_t *ptr, cdmpp_err *err) {
+cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_layout_array a, uint64_t n,
+                                 uint64_t end, uint64_t base, int64_t *ptr, cdmpp_err *err) {
     CD_TRY(cd_dataset_read(f, a, n + 1, ptr, err));
     bool ok = ptr[0] == 0 && ptr[n] == (int64_t)end;
     for (uint64_t i = 0; i < n; i++) ok = ok && ptr[i] <= ptr[i + 1];
-    if (!ok) return cd_dataset_fail(f, cd_layout[a].path, "expected rising offsets from 0 to the length of its array", err);
+    if (!ok)
+        return cd_dataset_fail(f, cd_layout[a].path,
+                               "expected rising offsets from 0 to the length of its array", err);
     for (uint64_t i = 0; i <= n; i++) ptr[i] += (int64_t)base;
     return CDMPP_OK;
 }
 
-static cdmpp_status map_names(const cd_dataset_file *f, cd_name_id k, const char *object, uint32_t *v, uint64_t n,
-                              cdmpp_err *err) {
+static cdmpp_status map_names(const cd_dataset_file *f, cd_name_id k, const char *object,
+                              uint32_t *v, uint64_t n, cdmpp_err *err) {
     for (uint64_t i = 0; i < n; i++) {
-        if (v[i] >= f->n_map[k]) return cd_dataset_fail(f, object, "an index beyond its dictionary", err);
+        if (v[i] >= f->n_map[k])
+            return cd_dataset_fail(f, object, "an index beyond its dictionary", err);
         v[i] = f->map[k][v[i]];
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status read_kinds(const cd_dataset_file *f, cd_dataset *d, uint64_t at, cdmpp_err *err) {
+static cdmpp_status read_kinds(const cd_dataset_file *f, cd_dataset *d, uint64_t at,
+                               cdmpp_err *err) {
     uint32_t *v = d->kind + at;
     const uint64_t n = f->n.program;
     if (f->map[CD_NAME_KIND]) {
@@ -158,21 +189,26 @@ static cdmpp_status read_kinds(const cd_dataset_file *f, cd_dataset *d, uint64_t
     return CDMPP_OK;
 }
 
-static cdmpp_status read_steps(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
+static cdmpp_status read_steps(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
+                               cdmpp_err *err) {
     const uint64_t n = f->n.program;
     const int64_t *ptr = d->step_ptr + at->program;
     CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_STEP, f->n.step, d->step + at->step, err));
-    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_STEP_PTR, n, f->n.step, at->step, d->step_ptr + at->program, err));
+    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_STEP_PTR, n, f->n.step, at->step,
+                               d->step_ptr + at->program, err));
     for (uint64_t p = 0; p < n; p++) {
         if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
         if (!cd_step_codes_sound(d->step + ptr[p], (size_t)(ptr[p + 1] - ptr[p])))
-            return cd_dataset_fail(f, "/steps/code", "expected of each step its kind, the number of its values, and these", err);
+            return cd_dataset_fail(
+                f, "/steps/code",
+                "expected of each step its kind, the number of its values, and these", err);
     }
     return CDMPP_OK;
 }
 
 /* Nobody takes a program for one with facts that has none. */
-static cdmpp_status read_facts(const cd_dataset_file *f, cd_dataset *d, uint64_t at, cdmpp_err *err) {
+static cdmpp_status read_facts(const cd_dataset_file *f, cd_dataset *d, uint64_t at,
+                               cdmpp_err *err) {
     const uint64_t n = f->n.program;
     CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_FACTS, n, d->facts + at * CD_N_FACTS, err));
     CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_FACTS_STATE, n, d->facts_state + at, err));
@@ -181,15 +217,19 @@ static cdmpp_status read_facts(const cd_dataset_file *f, cd_dataset *d, uint64_t
         const float *x = d->facts + (at + p) * CD_N_FACTS;
         const uint8_t state = d->facts_state[at + p];
         if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
-        if (state == CD_FACTS_THERE_GPU && !checked) CD_TRY(cd_layout_check_facts(&f->h, CD_FACTS_OF_GPU, err));
+        if (state == CD_FACTS_THERE_GPU && !checked)
+            CD_TRY(cd_layout_check_facts(&f->h, CD_FACTS_OF_GPU, err));
         checked |= state == CD_FACTS_THERE_GPU;
         for (size_t c = 0; cd_facts_are_there(state) && c < CD_N_FACTS; c++)
-            if (!isfinite(x[c])) return cd_dataset_fail(f, "/facts/value", "expected finite numbers where /facts/state is 0 or 4", err);
+            if (!isfinite(x[c]))
+                return cd_dataset_fail(f, "/facts/value",
+                                       "expected finite numbers where /facts/state is 0 or 4", err);
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status read_networks(const cd_dataset_file *f, cd_dataset *d, size_t at, cdmpp_err *err) {
+static cdmpp_status read_networks(const cd_dataset_file *f, cd_dataset *d, size_t at,
+                                  cdmpp_err *err) {
     const cd_h5_shape u = {CD_H5_U32, f->n.net, 0}, w = {CD_H5_I64, f->n.net, 0};
     CD_TRY(cd_h5_read(&f->h, "/network/net", u, 0, d->net_network + at, err));
     CD_TRY(cd_h5_read(&f->h, "/network/task", u, 0, d->net_task + at, err));
@@ -198,11 +238,14 @@ static cdmpp_status read_networks(const cd_dataset_file *f, cd_dataset *d, size_
     return map_names(f, CD_NAME_TASK, "/network/task", d->net_task + at, f->n.net, err);
 }
 
-static cdmpp_status read_file(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
+static cdmpp_status read_file(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
+                              cdmpp_err *err) {
     const uint64_t p = at->program, n = f->n.program;
     CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_ROWS, f->n.row, d->row + at->row * CD_N_COL, err));
-    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_ROW_PTR, n, f->n.row, at->row, d->row_ptr + p, err));
-    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_LEAF_PTR, n, f->n.leaf, at->leaf, d->leaf_ptr + p, err));
+    CD_TRY(
+        cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_ROW_PTR, n, f->n.row, at->row, d->row_ptr + p, err));
+    CD_TRY(cd_dataset_read_ptr(f, CD_LAYOUT_ARRAY_LEAF_PTR, n, f->n.leaf, at->leaf, d->leaf_ptr + p,
+                               err));
 #define CD_X(ID, member) CD_TRY(cd_dataset_read(f, CD_LAYOUT_ARRAY_##ID, n, d->member + p, err));
     MEMBER_MAP(CD_X)
 #undef CD_X
@@ -218,7 +261,9 @@ static void drop_repeats(cd_dataset *d) {
     size_t m = 0;
     for (size_t i = 0; i < d->n_net_task; i++) {
         size_t j = 0;
-        while (j < m && (d->net_network[j] != d->net_network[i] || d->net_task[j] != d->net_task[i])) j++;
+        while (j < m &&
+               (d->net_network[j] != d->net_network[i] || d->net_task[j] != d->net_task[i]))
+            j++;
         if (j < m) continue;
         d->net_network[m] = d->net_network[i];
         d->net_task[m] = d->net_task[i];
@@ -247,18 +292,26 @@ static void publish_names(dataset *d) {
 
 static void add_sizes(cd_sizes *to, const cd_sizes *n) {
     to->program += n->program, to->row += n->row, to->net += n->net;
-    to->leaf += n->leaf, to->own += n->own, to->tree += n->tree, to->path += n->path, to->step += n->step, to->fact += n->fact;
+    to->leaf += n->leaf, to->own += n->own, to->tree += n->tree, to->path += n->path,
+        to->step += n->step, to->fact += n->fact;
 }
 
 /* What the arrays of all files take in memory. */
 static uint64_t bytes_of(const cd_sizes *n, bool ast, bool steps) {
-    enum { ROW = CD_N_COL * sizeof(float), PROGRAM = 2 * 8 + 5 * 8 + 2 * 4 + 2 * 4 + 2 * 4 + 8 + 2, LEAF = 8 + 2 * 4 + 8 };
-    return n->row * ROW + n->program * PROGRAM + n->fact * (CD_N_FACTS * sizeof(float) + 1) + (steps ? n->program * 8 + n->step * 4 : 0) + (ast ? n->program * 8 + n->own * ROW + n->leaf * LEAF + n->tree * 4 + n->path * 9 : 0);
+    enum {
+        ROW = CD_N_COL * sizeof(float),
+        PROGRAM = 2 * 8 + 5 * 8 + 2 * 4 + 2 * 4 + 2 * 4 + 8 + 2,
+        LEAF = 8 + 2 * 4 + 8
+    };
+    return n->row * ROW + n->program * PROGRAM + n->fact * (CD_N_FACTS * sizeof(float) + 1) +
+           (steps ? n->program * 8 + n->step * 4 : 0) +
+           (ast ? n->program * 8 + n->own * ROW + n->leaf * LEAF + n->tree * 4 + n->path * 9 : 0);
 }
 
 /* Arrays that are larger than asked for go to a file; little of them need be in memory at a time. Those that other processes read go to
  * one in memory. */
-static cdmpp_status choose_place(cd_dataset *p, cd_dataset_file *f, size_t n, const cd_dataset_options *how, cdmpp_err *err) {
+static cdmpp_status choose_place(cd_dataset *p, cd_dataset_file *f, size_t n,
+                                 const cd_dataset_options *how, cdmpp_err *err) {
     const bool disk = how->memory && p->bytes > how->memory;
     if (!disk && !how->share) return CDMPP_OK;
     CD_TRY(cd_spool_new(disk ? how->folder : NULL, p->bytes, RESIDENT, &p->spool, err));
@@ -267,7 +320,8 @@ static cdmpp_status choose_place(cd_dataset *p, cd_dataset_file *f, size_t n, co
 }
 
 /* The sizes of all files must be known before the arrays can be made. The kinds of a file of an earlier version are not known. */
-static cdmpp_status open_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, const cd_dataset_options *how, cdmpp_err *err) {
+static cdmpp_status open_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n,
+                               const cd_dataset_options *how, cdmpp_err *err) {
     cd_sizes all = {0};
     cd_dataset *p = &d->pub;
     for (size_t i = 0; i < n; i++) {
@@ -275,9 +329,11 @@ static cdmpp_status open_files(dataset *d, cd_dataset_file *f, const char *const
         add_sizes(&all, &f[i].n);
     }
     for (size_t i = 0; i < n; i++)
-        if (!f[i].map[CD_NAME_KIND]) CD_TRY(cd_dict_add(&d->name[CD_NAME_KIND], (cd_str){"", 0}, &f[i].no_kind, err));
+        if (!f[i].map[CD_NAME_KIND])
+            CD_TRY(cd_dict_add(&d->name[CD_NAME_KIND], (cd_str){"", 0}, &f[i].no_kind, err));
     p->n = all.program, p->n_row = all.row, p->n_net_task = all.net, p->n_col = CD_N_COL;
-    p->n_leaf = all.leaf, p->n_own = all.own, p->n_tree = all.tree, p->n_path = all.path, p->n_step = all.step;
+    p->n_leaf = all.leaf, p->n_own = all.own, p->n_tree = all.tree, p->n_path = all.path,
+    p->n_step = all.step;
     p->bytes = bytes_of(&all, how->ast, how->steps);
     return CDMPP_OK;
 }
@@ -288,12 +344,14 @@ static cdmpp_status make_arrays(cd_dataset *p, const cd_dataset_options *how, cd
     return st;
 }
 
-static cdmpp_status read_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, const cd_dataset_options *how, cdmpp_err *err) {
+static cdmpp_status read_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n,
+                               const cd_dataset_options *how, cdmpp_err *err) {
     cd_sizes at = {0};
     cd_dataset *p = &d->pub;
     cdmpp_status st = choose_place(p, f, n, how, err);
     if (!st) st = make_arrays(p, how, err);
-    if (st) return how->folder_key && st != CDMPP_ENOMEM ? cd_err_key(err, st, how->folder_key) : st;
+    if (st)
+        return how->folder_key && st != CDMPP_ENOMEM ? cd_err_key(err, st, how->folder_key) : st;
     for (size_t i = 0; i < n; i++) {
         CD_TRY(cd_err_at(err, read_file(&f[i], p, &at, err), path[i], 0));
         CD_TRY(cd_err_at(err, read_kinds(&f[i], p, at.program, err), path[i], 0));
@@ -307,8 +365,8 @@ static cdmpp_status read_files(dataset *d, cd_dataset_file *f, const char *const
 }
 
 /* One process of a machine reads, the others map what it read. One that may not (in a container of its own) reads for itself. */
-static cdmpp_status share_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, const cd_dataset_options *how, cdmpp_status st,
-                                cdmpp_err *err) {
+static cdmpp_status share_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n,
+                                const cd_dataset_options *how, cdmpp_status st, cdmpp_err *err) {
     cd_dataset *p = &d->pub;
     cd_spool_place place = {0};
     if (!st && how->share->first) st = read_files(d, f, path, n, how, err);
@@ -319,13 +377,15 @@ static cdmpp_status share_files(dataset *d, cd_dataset_file *f, const char *cons
     return p->borrowed ? make_arrays(p, how, err) : read_files(d, f, path, n, how, err);
 }
 
-static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n, const cd_dataset_options *how, cdmpp_err *err) {
+static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const *path, size_t n,
+                               const cd_dataset_options *how, cdmpp_err *err) {
     size_t net = 0;
     cd_dataset *p = &d->pub;
     cdmpp_status st = open_files(d, f, path, n, how, err);
     if (how->share) st = share_files(d, f, path, n, how, st, err);
     else if (!st) st = read_files(d, f, path, n, how, err);
-    for (size_t i = 0; !st && i < n; net += f[i++].n.net) st = cd_err_at(err, read_networks(&f[i], p, net, err), path[i], 0);
+    for (size_t i = 0; !st && i < n; net += f[i++].n.net)
+        st = cd_err_at(err, read_networks(&f[i], p, net, err), path[i], 0);
     if (st) return st;
     if (n > 1) drop_repeats(p);
     publish_names(d);
@@ -334,14 +394,17 @@ static cdmpp_status load_files(dataset *d, cd_dataset_file *f, const char *const
 }
 
 /* Files are closed here whatever happens. */
-cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path, const cd_dataset_options *how, cd_dataset **out, cdmpp_err *err) {
+cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path,
+                                    const cd_dataset_options *how, cd_dataset **out,
+                                    cdmpp_err *err) {
     dataset *d = cd_mem_zalloc(1, sizeof *d);
     cd_dataset_file *f = cd_mem_zalloc(n_path ? n_path : 1, sizeof *f);
     for (size_t i = 0; f && i < n_path; i++) f[i].h.file = -1;
     cdmpp_status st;
     if (d && f) st = load_files(d, f, path, n_path, how, err);
     else st = CD_FAIL(err, ENOMEM, "data set of %zu files", n_path);
-    if (!(d && f) && how->share) st = how->share->meet(how->share->ctx, st, &(cd_spool_place){0}, err);
+    if (!(d && f) && how->share)
+        st = how->share->meet(how->share->ctx, st, &(cd_spool_place){0}, err);
     for (size_t i = 0; f && i < n_path; i++) {
         (void)cd_h5_close(&f[i].h, NULL);
         for (int k = 0; k < CD_NAME_COUNT; k++) cd_mem_free(f[i].map[k]);
@@ -352,11 +415,13 @@ cdmpp_status cd_dataset_load_within(const char *const *path, size_t n_path, cons
     return st;
 }
 
-cdmpp_status cd_dataset_load(const char *const *path, size_t n_path, cd_dataset **out, cdmpp_err *err) {
+cdmpp_status cd_dataset_load(const char *const *path, size_t n_path, cd_dataset **out,
+                             cdmpp_err *err) {
     return cd_dataset_load_within(path, n_path, &(cd_dataset_options){0}, out, err);
 }
 
-cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, cd_dataset **out, cdmpp_err *err) {
+cdmpp_status cd_dataset_load_ast(const char *const *path, size_t n_path, cd_dataset **out,
+                                 cdmpp_err *err) {
     return cd_dataset_load_within(path, n_path, &(cd_dataset_options){.ast = true}, out, err);
 }
 

@@ -20,13 +20,16 @@ static void move_leaves(cd_dataset *d, size_t p, const uint32_t *from, uint32_t 
         if (d->leaf_row[l] >= 0) d->leaf_row[l] = row + to[d->leaf_row[l] - row];
 }
 
-cdmpp_status cd_dataset_order(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
-    const size_t first = (size_t)at->program, n = (size_t)f->n.program, most = most_rows(d, first, n);
+cdmpp_status cd_dataset_order(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at,
+                              cdmpp_err *err) {
+    const size_t first = (size_t)at->program, n = (size_t)f->n.program,
+                 most = most_rows(d, first, n);
     uint32_t *from = cd_mem_alloc(2 * most * sizeof *from);
     if (!from) return CD_FAIL(err, ENOMEM, "order of %zu rows", most);
     for (size_t p = first; p < first + n; p++) {
         if (p % CD_DATASET_REST == 0) cd_spool_rest(d->spool);
-        cd_rows_order(d->row + (size_t)d->row_ptr[p] * d->n_col, (size_t)(d->row_ptr[p + 1] - d->row_ptr[p]), from);
+        cd_rows_order(d->row + (size_t)d->row_ptr[p] * d->n_col,
+                      (size_t)(d->row_ptr[p + 1] - d->row_ptr[p]), from);
         if (d->leaf_row) move_leaves(d, p, from, from + most);
     }
     for (uint64_t k = 0; d->own && k < f->n.own; k++) {

@@ -6,7 +6,8 @@
 
 #define H5_TEXT_MAX (1u << 20) /* longest string of a dictionary: more is damage */
 
-#define H5_DEFLATE_MAX 2064u     /* deflate shrinks at most 1032 times; twice that, as the division rounds */
+#define H5_DEFLATE_MAX                                                                             \
+    2064u /* deflate shrinks at most 1032 times; twice that, as the division rounds */
 
 size_t cd_h5_type_bytes(cd_h5_type t) {
     static const uint8_t bytes[] = {
@@ -20,7 +21,8 @@ size_t cd_h5_type_bytes(cd_h5_type t) {
 /* HDF5's types are run-time values, so no table. */
 static hid_t type_id(cd_h5_type t) {
     switch (t) {
-#define CD_X(id, type, n) case CD_H5_##id: return type;
+#define CD_X(id, type, n)                                                                          \
+    case CD_H5_##id: return type;
         CD_H5_TYPE_MAP(CD_X)
 #undef CD_X
     default: return -1;
@@ -44,7 +46,8 @@ static void take_cause(char *text, size_t n) {
     H5Eclear2(H5E_DEFAULT);
 }
 
-static cdmpp_status fail(cdmpp_status st, const cd_h5 *h, const char *object, const char *what, cdmpp_err *err) {
+static cdmpp_status fail(cdmpp_status st, const cd_h5 *h, const char *object, const char *what,
+                         cdmpp_err *err) {
     char text[120];
     take_cause(text, sizeof text);
     cd_err_raise(err, st, __FILE__, __LINE__, "cannot %s: %s", what, text);
@@ -89,7 +92,8 @@ cdmpp_status cd_h5_close(cd_h5 *h, cdmpp_err *err) {
     const hid_t file = h->file;
     h->file = -1;
     quiet();
-    if (file >= 0 && H5Fclose(file) < 0) return fail(CDMPP_EIO, h, "/", "write and close the file", err);
+    if (file >= 0 && H5Fclose(file) < 0)
+        return fail(CDMPP_EIO, h, "/", "write and close the file", err);
     return CDMPP_OK;
 }
 
@@ -114,10 +118,11 @@ static hid_t create_array(const cd_h5 *h, const char *object, hid_t type, hid_t 
     return H5Dcreate2(h->file, object, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
 }
 
-cdmpp_status cd_h5_create_chunked(const cd_h5 *h, const char *object, cd_h5_shape s, uint32_t chunk, hid_t *out,
-                                  cdmpp_err *err) {
+cdmpp_status cd_h5_create_chunked(const cd_h5 *h, const char *object, cd_h5_shape s, uint32_t chunk,
+                                  hid_t *out, cdmpp_err *err) {
     const int rank = s.n_col ? 2 : 1;
-    const hsize_t dim[] = {s.n, s.n_col}, max[] = {H5S_UNLIMITED, s.n_col}, cut[] = {chunk, s.n_col};
+    const hsize_t dim[] = {s.n, s.n_col}, max[] = {H5S_UNLIMITED, s.n_col},
+                  cut[] = {chunk, s.n_col};
     quiet();
     const hid_t space = H5Screate_simple(rank, dim, max), dcpl = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(dcpl, rank, cut);
@@ -128,8 +133,8 @@ cdmpp_status cd_h5_create_chunked(const cd_h5 *h, const char *object, cd_h5_shap
     return *out < 0 ? fail(CDMPP_EIO, h, object, "create the array", err) : CDMPP_OK;
 }
 
-cdmpp_status cd_h5_write_chunk(const cd_h5 *h, const char *object, hid_t array, uint64_t first, uint32_t n_col,
-                               const void *zip, size_t n_zip, cdmpp_err *err) {
+cdmpp_status cd_h5_write_chunk(const cd_h5 *h, const char *object, hid_t array, uint64_t first,
+                               uint32_t n_col, const void *zip, size_t n_zip, cdmpp_err *err) {
     const hsize_t at[] = {first, 0};
     (void)n_col;
     if (H5Dwrite_chunk(array, H5P_DEFAULT, 0, at, n_zip, zip) < 0)
@@ -138,11 +143,12 @@ cdmpp_status cd_h5_write_chunk(const cd_h5 *h, const char *object, hid_t array, 
 }
 
 cdmpp_status cd_h5_close_array(const cd_h5 *h, const char *object, hid_t array, cdmpp_err *err) {
-    return array >= 0 && H5Dclose(array) < 0 ? fail(CDMPP_EIO, h, object, "close the array", err) : CDMPP_OK;
+    return array >= 0 && H5Dclose(array) < 0 ? fail(CDMPP_EIO, h, object, "close the array", err)
+                                             : CDMPP_OK;
 }
 
-static cdmpp_status write_whole(const cd_h5 *h, const char *object, hid_t type, int rank, const hsize_t *dim,
-                                const void *data, cdmpp_err *err) {
+static cdmpp_status write_whole(const cd_h5 *h, const char *object, hid_t type, int rank,
+                                const hsize_t *dim, const void *data, cdmpp_err *err) {
     quiet();
     const hid_t space = H5Screate_simple(rank, dim, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE);
     const hid_t d = create_array(h, object, type, space, dcpl);
@@ -156,7 +162,8 @@ static cdmpp_status write_whole(const cd_h5 *h, const char *object, hid_t type, 
     return st;
 }
 
-cdmpp_status cd_h5_write(const cd_h5 *h, const char *object, cd_h5_shape s, const void *data, cdmpp_err *err) {
+cdmpp_status cd_h5_write(const cd_h5 *h, const char *object, cd_h5_shape s, const void *data,
+                         cdmpp_err *err) {
     const hsize_t dim[] = {s.n, s.n_col};
     return write_whole(h, object, type_id(s.type), s.n_col ? 2 : 1, dim, data, err);
 }
@@ -170,7 +177,8 @@ static hid_t text_type(size_t width) {
 }
 
 /* Texts of one width, padded with zeros, as h5py reads them. */
-cdmpp_status cd_h5_write_text(const cd_h5 *h, const char *object, size_t n, const char *const *text, cdmpp_err *err) {
+cdmpp_status cd_h5_write_text(const cd_h5 *h, const char *object, size_t n, const char *const *text,
+                              cdmpp_err *err) {
     const hsize_t dim[] = {n};
     size_t width = 1;
     for (size_t i = 0; i < n; i++) {
@@ -189,8 +197,8 @@ cdmpp_status cd_h5_write_text(const cd_h5 *h, const char *object, size_t n, cons
 }
 
 /* Open and check rank and columns; n_col -1: text. */
-static cdmpp_status open_array(const cd_h5 *h, const char *object, long n_col, hid_t *out, uint64_t *n,
-                               cdmpp_err *err) {
+static cdmpp_status open_array(const cd_h5 *h, const char *object, long n_col, hid_t *out,
+                               uint64_t *n, cdmpp_err *err) {
     hsize_t dim[2] = {0, 0};
     const int rank = n_col > 0 ? 2 : 1;
     quiet();
@@ -205,8 +213,9 @@ static cdmpp_status open_array(const cd_h5 *h, const char *object, long n_col, h
         return CDMPP_OK;
     }
     H5Dclose(*out);
-    cd_err_raise(err, CDMPP_ESCHEMA, __FILE__, __LINE__, "expected %d dimension(s) of %ld columns, found %d of %llu",
-                 rank, n_col, have, (unsigned long long)dim[1]);
+    cd_err_raise(err, CDMPP_ESCHEMA, __FILE__, __LINE__,
+                 "expected %d dimension(s) of %ld columns, found %d of %llu", rank, n_col, have,
+                 (unsigned long long)dim[1]);
     return cd_err_at(err, cd_err_key(err, CDMPP_ESCHEMA, object), h->path, 0);
 }
 
@@ -223,12 +232,13 @@ static bool same_type(hid_t array, cd_h5_type type) {
 }
 
 static cdmpp_status wrong_type(const cd_h5 *h, const char *object, cdmpp_err *err) {
-    const cdmpp_status st = CD_FAIL(err, ESCHEMA, "the array has another element type than this version writes");
+    const cdmpp_status st =
+        CD_FAIL(err, ESCHEMA, "the array has another element type than this version writes");
     return cd_err_at(err, cd_err_key(err, st, object), h->path, 0);
 }
 
-cdmpp_status cd_h5_size(const cd_h5 *h, const char *object, cd_h5_type type, uint32_t n_col, uint64_t *n,
-                        cdmpp_err *err) {
+cdmpp_status cd_h5_size(const cd_h5 *h, const char *object, cd_h5_type type, uint32_t n_col,
+                        uint64_t *n, cdmpp_err *err) {
     hid_t d = -1;
     CD_TRY(open_array(h, object, (long)n_col, &d, n, err));
     const bool ok = same_type(d, type);
@@ -236,7 +246,8 @@ cdmpp_status cd_h5_size(const cd_h5 *h, const char *object, cd_h5_type type, uin
     const bool full = *n / H5_DEFLATE_MAX <= H5Dget_storage_size(d) / row + 1;
     H5Dclose(d);
     if (ok && !full) {
-        const cdmpp_status st = CD_FAIL(err, ESCHEMA, "the file is too small for %llu rows", (unsigned long long)*n);
+        const cdmpp_status st =
+            CD_FAIL(err, ESCHEMA, "the file is too small for %llu rows", (unsigned long long)*n);
         return cd_err_at(err, cd_err_key(err, st, object), h->path, 0);
     }
     return ok ? CDMPP_OK : wrong_type(h, object, err);
@@ -246,7 +257,8 @@ static bool read_slab(hid_t d, hid_t type, cd_h5_shape s, uint64_t first, void *
     const int rank = s.n_col ? 2 : 1;
     const hsize_t at[] = {first, 0}, dim[] = {s.n, s.n_col};
     const hid_t file = H5Dget_space(d), mem = H5Screate_simple(rank, dim, NULL);
-    const bool ok = file >= 0 && mem >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, at, NULL, dim, NULL) >= 0 &&
+    const bool ok = file >= 0 && mem >= 0 &&
+                    H5Sselect_hyperslab(file, H5S_SELECT_SET, at, NULL, dim, NULL) >= 0 &&
                     H5Dread(d, type, mem, file, H5P_DEFAULT, out) >= 0;
     if (mem >= 0) H5Sclose(mem);
     if (file >= 0) H5Sclose(file);
@@ -254,15 +266,16 @@ static bool read_slab(hid_t d, hid_t type, cd_h5_shape s, uint64_t first, void *
 }
 
 /* The stored type must be exactly the wanted one: silent conversions would hide damage. */
-cdmpp_status cd_h5_read(const cd_h5 *h, const char *object, cd_h5_shape s, uint64_t first, void *out, cdmpp_err *err) {
+cdmpp_status cd_h5_read(const cd_h5 *h, const char *object, cd_h5_shape s, uint64_t first,
+                        void *out, cdmpp_err *err) {
     hid_t d = -1;
     uint64_t n = 0;
     cdmpp_status st = CDMPP_OK;
     CD_TRY(open_array(h, object, (long)s.n_col, &d, &n, err));
     if (!same_type(d, s.type)) st = wrong_type(h, object, err);
     else if (first > n || s.n > n - first) {
-        st = CD_FAIL(err, ESCHEMA, "expected at least %llu rows, found %llu", (unsigned long long)(first + s.n),
-                     (unsigned long long)n);
+        st = CD_FAIL(err, ESCHEMA, "expected at least %llu rows, found %llu",
+                     (unsigned long long)(first + s.n), (unsigned long long)n);
         st = cd_err_at(err, cd_err_key(err, st, object), h->path, 0);
     } else if (s.n && !read_slab(d, type_id(s.type), s, first, out))
         st = fail(CDMPP_EIO, h, object, "read", err);
@@ -278,7 +291,8 @@ static char **text_block(size_t n, size_t width) {
     return v;
 }
 
-static cdmpp_status read_text(const cd_h5 *h, const char *object, hid_t d, size_t n, char ***out, cdmpp_err *err) {
+static cdmpp_status read_text(const cd_h5 *h, const char *object, hid_t d, size_t n, char ***out,
+                              cdmpp_err *err) {
     const hid_t ft = H5Dget_type(d);
     const bool fixed = ft >= 0 && H5Tget_class(ft) == H5T_STRING && H5Tis_variable_str(ft) <= 0;
     const size_t width = fixed ? H5Tget_size(ft) : 0;
@@ -291,7 +305,8 @@ static cdmpp_status read_text(const cd_h5 *h, const char *object, hid_t d, size_
     const hid_t t = text_type(width);
     cdmpp_status st = CDMPP_OK;
     if (!v || !flat) st = CD_FAIL(err, ENOMEM, "%zu strings of %zu bytes", n, width);
-    else if (n && H5Dread(d, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, flat) < 0) st = fail(CDMPP_EIO, h, object, "read", err);
+    else if (n && H5Dread(d, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, flat) < 0)
+        st = fail(CDMPP_EIO, h, object, "read", err);
     for (size_t i = 0; st == CDMPP_OK && i < n; i++) memcpy(v[i], flat + i * width, width);
     H5Tclose(t);
     cd_mem_free(flat);
@@ -300,7 +315,8 @@ static cdmpp_status read_text(const cd_h5 *h, const char *object, hid_t d, size_
     return st;
 }
 
-cdmpp_status cd_h5_read_text(const cd_h5 *h, const char *object, size_t *n, char ***out, cdmpp_err *err) {
+cdmpp_status cd_h5_read_text(const cd_h5 *h, const char *object, size_t *n, char ***out,
+                             cdmpp_err *err) {
     hid_t d = -1;
     uint64_t count = 0;
     CD_TRY(open_array(h, object, -1, &d, &count, err));

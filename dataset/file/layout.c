@@ -9,7 +9,8 @@
 #include "features/rows/rows.h"
 
 const cd_layout_array_info cd_layout[CD_LAYOUT_ARRAY_COUNT] = {
-#define X(ID, path, type, n_col, len, units, meaning) {path, CD_H5_##type, n_col, CD_LAYOUT_LEN_##len, units, meaning},
+#define X(ID, path, type, n_col, len, units, meaning)                                              \
+    {path, CD_H5_##type, n_col, CD_LAYOUT_LEN_##len, units, meaning},
 #include "dataset/file/layout.def"
 };
 
@@ -23,22 +24,27 @@ size_t cd_layout_array_bytes(cd_layout_array a) {
     return cd_h5_type_bytes(cd_layout[a].type) * (cd_layout[a].n_col ? cd_layout[a].n_col : 1);
 }
 
-uint32_t cd_layout_array_chunk(cd_layout_array a) { return cd_layout[a].n_col ? CD_LAYOUT_CHUNK_ROWS : CD_LAYOUT_CHUNK_ITEMS; }
+uint32_t cd_layout_array_chunk(cd_layout_array a) {
+    return cd_layout[a].n_col ? CD_LAYOUT_CHUNK_ROWS : CD_LAYOUT_CHUNK_ITEMS;
+}
 
 static void add_line(cd_sha256 *h, const char *path, uint64_t n, uint32_t crc) {
     char line[128];
-    const int len = snprintf(line, sizeof line, "%s %llu %08x\n", path, (unsigned long long)n, (unsigned)crc);
+    const int len =
+        snprintf(line, sizeof line, "%s %llu %08x\n", path, (unsigned long long)n, (unsigned)crc);
     cd_sha256_add(h, line, (size_t)len);
 }
 
-void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT], const uint32_t crc[CD_LAYOUT_ARRAY_COUNT],
+void cd_layout_content_digest(const uint64_t n[CD_LAYOUT_ARRAY_COUNT],
+                              const uint32_t crc[CD_LAYOUT_ARRAY_COUNT],
                               const uint32_t dict_crc[CD_LAYOUT_DICT_COUNT], char out[65]) {
     cd_sha256 h;
     cd_sha256_init(&h);
     for (int a = 0; a < CD_LAYOUT_ARRAY_COUNT; a++)
         if (!cd_layout_optional((cd_layout_array)a)) add_line(&h, cd_layout[a].path, n[a], crc[a]);
     for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++)
-        if (d != CD_LAYOUT_DICT_SOURCE && d != CD_LAYOUT_DICT_KIND) add_line(&h, cd_layout_dict_path[d], 0, dict_crc[d]);
+        if (d != CD_LAYOUT_DICT_SOURCE && d != CD_LAYOUT_DICT_KIND)
+            add_line(&h, cd_layout_dict_path[d], 0, dict_crc[d]);
     cd_sha256_hex(&h, out);
 }
 
@@ -58,14 +64,24 @@ cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err 
     uint32_t version = 0;
     CD_TRY(cd_h5_get_text(h, "/", "schema", schema, sizeof schema, err));
     if (strcmp(schema, CD_LAYOUT_SCHEMA) != 0)
-        return fail(h, "/", CD_FAIL(err, ESCHEMA, "schema: expected \"%s\", found \"%s\"", CD_LAYOUT_SCHEMA, schema), err);
+        return fail(h, "/",
+                    CD_FAIL(err, ESCHEMA, "schema: expected \"%s\", found \"%s\"", CD_LAYOUT_SCHEMA,
+                            schema),
+                    err);
     CD_TRY(cd_h5_get_u32(h, "/", "schema_version", &version, err));
     if (version != CD_LAYOUT_SCHEMA_VERSION)
-        return fail(h, "/", CD_FAIL(err, ESCHEMA, "schema_version: expected %u, found %u", CD_LAYOUT_SCHEMA_VERSION, version), err);
+        return fail(h, "/",
+                    CD_FAIL(err, ESCHEMA, "schema_version: expected %u, found %u",
+                            CD_LAYOUT_SCHEMA_VERSION, version),
+                    err);
     cd_cols_digest(want);
     CD_TRY(cd_h5_get_text(h, "/", "feature_digest", have, sizeof have, err));
     if (strcmp(want, have) != 0)
-        return fail(h, "/", CD_FAIL(err, ESCHEMA, "feature columns: expected digest %.12s..., found %.12s...", want, have), err);
+        return fail(h, "/",
+                    CD_FAIL(err, ESCHEMA,
+                            "feature columns: expected digest %.12s..., found %.12s...", want,
+                            have),
+                    err);
     return cd_h5_get_text(h, "/", "content_digest", content_digest, 65, err);
 }
 
@@ -73,7 +89,9 @@ cdmpp_status cd_layout_check_crc(const cd_h5 *h, const char *object, uint32_t cr
     uint32_t want = 0;
     CD_TRY(cd_h5_get_u32(h, object, CD_LAYOUT_ATTR_CRC, &want, err));
     if (crc == want) return CDMPP_OK;
-    return fail(h, object, CD_FAIL(err, ESCHEMA, "damaged: expected checksum %08x, found %08x", want, crc), err);
+    return fail(h, object,
+                CD_FAIL(err, ESCHEMA, "damaged: expected checksum %08x, found %08x", want, crc),
+                err);
 }
 
 cd_layout_array cd_layout_array_of_ptr(cd_layout_array a) {
@@ -88,9 +106,16 @@ cd_layout_array cd_layout_array_of_ptr(cd_layout_array a) {
     }
 }
 
-bool cd_layout_of_steps(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_STEP || a == CD_LAYOUT_ARRAY_STEP_PTR; }
-bool cd_layout_of_facts(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_FACTS || a == CD_LAYOUT_ARRAY_FACTS_STATE; }
-bool cd_layout_of_copies(cd_layout_array a) { return a == CD_LAYOUT_ARRAY_COPIES || a == CD_LAYOUT_ARRAY_COPY_MIN || a == CD_LAYOUT_ARRAY_COPY_MAX; }
+bool cd_layout_of_steps(cd_layout_array a) {
+    return a == CD_LAYOUT_ARRAY_STEP || a == CD_LAYOUT_ARRAY_STEP_PTR;
+}
+bool cd_layout_of_facts(cd_layout_array a) {
+    return a == CD_LAYOUT_ARRAY_FACTS || a == CD_LAYOUT_ARRAY_FACTS_STATE;
+}
+bool cd_layout_of_copies(cd_layout_array a) {
+    return a == CD_LAYOUT_ARRAY_COPIES || a == CD_LAYOUT_ARRAY_COPY_MIN ||
+           a == CD_LAYOUT_ARRAY_COPY_MAX;
+}
 
 cd_layout_array cd_layout_asked_for(cd_layout_array a) {
     if (cd_layout_of_steps(a)) return CD_LAYOUT_ARRAY_STEP_PTR;
@@ -99,19 +124,23 @@ cd_layout_array cd_layout_asked_for(cd_layout_array a) {
 }
 
 bool cd_layout_optional(cd_layout_array a) {
-    return a == CD_LAYOUT_ARRAY_KIND || cd_layout_of_facts(a) || cd_layout_asked_for(a) != CD_LAYOUT_ARRAY_COUNT;
+    return a == CD_LAYOUT_ARRAY_KIND || cd_layout_of_facts(a) ||
+           cd_layout_asked_for(a) != CD_LAYOUT_ARRAY_COUNT;
 }
 
 const char *cd_layout_facts_attr(cd_facts_set set, bool digest) {
-    static const char *const attr[CD_N_FACTS_SET][2] = {{"names", "digest"}, {"gpu_names", "gpu_digest"}};
+    static const char *const attr[CD_N_FACTS_SET][2] = {{"names", "digest"},
+                                                        {"gpu_names", "gpu_digest"}};
     return attr[set][digest];
 }
 
 void cd_layout_facts_names(cd_facts_set set, char out[CD_LAYOUT_NAMES]) {
     size_t at = 0;
     for (size_t i = 0; i < cd_facts_count(set); i++) {
-        const int n = snprintf(out + at, CD_LAYOUT_NAMES - at, "%s%s", i ? "\n" : "", cd_facts_cols(set)[i].name);
-        assert(n > 0 && at + (size_t)n < CD_LAYOUT_NAMES); /* a table of this size has shorter names */
+        const int n = snprintf(out + at, CD_LAYOUT_NAMES - at, "%s%s", i ? "\n" : "",
+                               cd_facts_cols(set)[i].name);
+        assert(n > 0 &&
+               at + (size_t)n < CD_LAYOUT_NAMES); /* a table of this size has shorter names */
         at += (size_t)n;
     }
 }
@@ -122,12 +151,20 @@ cdmpp_status cd_layout_check_facts(const cd_h5 *h, cd_facts_set set, cdmpp_err *
     cd_facts_cols_digest(set, want);
     CD_TRY(cd_h5_get_text(h, path, cd_layout_facts_attr(set, true), have, sizeof have, err));
     if (!strcmp(want, have)) return CDMPP_OK;
-    return fail(h, path, CD_FAIL(err, ESCHEMA, "facts of loop nests of %s programs: expected columns of digest %.12s..., found %.12s...: extract the logs again", set == CD_FACTS_OF_GPU ? "GPU" : "CPU", want, have), err);
+    return fail(h, path,
+                CD_FAIL(err, ESCHEMA,
+                        "facts of loop nests of %s programs: expected columns of digest %.12s..., "
+                        "found %.12s...: extract the logs again",
+                        set == CD_FACTS_OF_GPU ? "GPU" : "CPU", want, have),
+                err);
 }
 
 const char *cd_layout_facts_text(uint8_t state) {
-    static const char *const text[] = {"it has facts", "a GPU program of an earlier version", "extents or addresses that are not constants",
-                                       "rejected by its target, or from a file of an earlier version", "it has facts of GPU programs"};
+    static const char *const text[] = {
+        "it has facts", "a GPU program of an earlier version",
+        "extents or addresses that are not constants",
+        "rejected by its target, or from a file of an earlier version",
+        "it has facts of GPU programs"};
     return state < sizeof text / sizeof *text ? text[state] : "of an unknown state";
 }
 

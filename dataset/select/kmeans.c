@@ -13,14 +13,14 @@ typedef struct {
     size_t n, dim, k;
     uint64_t seed;
     cd_threads *pool;
-    cd_kmeans *m;      /* the start under way */
-    float *across;     /* (dim, k) */
-    float *dist;       /* (workers, k) */
-    float *near;       /* (n) squared distance to the nearest centre */
-    float *trial;      /* (n) the same with one more centre */
-    float *kept;       /* (n) the best trial so far */
-    uint32_t *order;   /* (n) points by label */
-    size_t *first;     /* (k+1) of each label in `order` */
+    cd_kmeans *m;    /* the start under way */
+    float *across;   /* (dim, k) */
+    float *dist;     /* (workers, k) */
+    float *near;     /* (n) squared distance to the nearest centre */
+    float *trial;    /* (n) the same with one more centre */
+    float *kept;     /* (n) the best trial so far */
+    uint32_t *order; /* (n) points by label */
+    size_t *first;   /* (k+1) of each label in `order` */
     bool moved;
 } run;
 
@@ -57,7 +57,8 @@ static cdmpp_status offer_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
     const offer *o = ctx;
     const run *r = o->r;
     (void)w, (void)err;
-    for (size_t i = beg; i < end; i++) r->trial[i] = fminf(r->near[i], distance(r->x + i * r->dim, o->point, r->dim));
+    for (size_t i = beg; i < end; i++)
+        r->trial[i] = fminf(r->near[i], distance(r->x + i * r->dim, o->point, r->dim));
     return CDMPP_OK;
 }
 
@@ -178,7 +179,8 @@ static cdmpp_status centre_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp
         const size_t n = r->first[c + 1] - r->first[c];
         for (size_t j = 0; n && j < r->dim; j++) {
             double s = 0;
-            for (size_t i = r->first[c]; i < r->first[c + 1]; i++) s += (double)r->x[r->order[i] * r->dim + j];
+            for (size_t i = r->first[c]; i < r->first[c + 1]; i++)
+                s += (double)r->x[r->order[i] * r->dim + j];
             r->m->centre[c * r->dim + j] = (float)(s / (double)n);
         }
     }
@@ -202,7 +204,9 @@ static cdmpp_status kmeans_new(cd_kmeans *m, size_t n, size_t dim, size_t k, cdm
     m->centre = cd_mem_zalloc(k * dim, sizeof *m->centre);
     m->label = cd_mem_zalloc(n, sizeof *m->label);
     m->size = cd_mem_zalloc(k, sizeof *m->size);
-    return m->centre && m->label && m->size ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu clusters of %zu points", k, n);
+    return m->centre && m->label && m->size
+               ? CDMPP_OK
+               : CD_FAIL(err, ENOMEM, "%zu clusters of %zu points", k, n);
 }
 
 void cd_kmeans_free(cd_kmeans *m) {
@@ -226,14 +230,14 @@ static cdmpp_status best_start(run *r, cd_kmeans *best, cd_kmeans *other, cdmpp_
 }
 
 /* Two results are in memory: the best so far and the one under way. */
-cdmpp_status cd_kmeans_find(const float *x, size_t n, size_t dim, size_t k, uint64_t seed, cd_threads *pool, cd_kmeans *out,
-                            cdmpp_err *err) {
+cdmpp_status cd_kmeans_find(const float *x, size_t n, size_t dim, size_t k, uint64_t seed,
+                            cd_threads *pool, cd_kmeans *out, cdmpp_err *err) {
     run r = {.x = x, .n = n, .dim = dim, .k = k, .seed = seed, .pool = pool};
     cd_kmeans other = {0};
     cdmpp_status st = kmeans_new(out, n, dim, k, err);
     if (!st) st = kmeans_new(&other, n, dim, k, err);
     cd_arena a = {0};
-    r.across = CD_NEWN(&a, float, dim * k);
+    r.across = CD_NEWN(&a, float, dim *k);
     r.dist = CD_NEWN(&a, float, (size_t)cd_threads_count(pool) * k);
     r.near = CD_NEWN(&a, float, n);
     r.trial = CD_NEWN(&a, float, n);

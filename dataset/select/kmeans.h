@@ -23,15 +23,15 @@
 
 typedef struct cd_kmeans {
     size_t k, dim;
-    float *centre;    /* (k, dim) */
-    uint32_t *label;  /* (n) nearest centre, the first of equals */
-    size_t *size;     /* (k) points of a centre */
-    double inertia;   /* sum of squared distances to the nearest centre */
+    float *centre;   /* (k, dim) */
+    uint32_t *label; /* (n) nearest centre, the first of equals */
+    size_t *size;    /* (k) points of a centre */
+    double inertia;  /* sum of squared distances to the nearest centre */
 } cd_kmeans;
 
 /* 1 <= k <= n, dim >= 1, x finite. `pool` may be NULL. Errors: ENOMEM. */
-cdmpp_status cd_kmeans_find(const float *x, size_t n, size_t dim, size_t k, uint64_t seed, cd_threads *pool, cd_kmeans *out,
-                            cdmpp_err *err);
+cdmpp_status cd_kmeans_find(const float *x, size_t n, size_t dim, size_t k, uint64_t seed,
+                            cd_threads *pool, cd_kmeans *out, cdmpp_err *err);
 void cd_kmeans_free(cd_kmeans *m);
 
 /* d[c] = squared distance of one point to centre c; `across` (dim, k) is the centres

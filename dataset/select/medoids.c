@@ -13,11 +13,12 @@ typedef struct {
     size_t n, dim;
     const double *price; /* (n) */
     cd_threads *pool;
-    float *across;   /* (dim, n) */
-    float *between;  /* (n, n) distances */
-    float *near;     /* (n) to the nearest that is chosen; before the first one the largest distance of all */
-    double *gain;    /* (n) by how much a point would lower the sum of `near`, for its price */
-    bool *out;       /* (n) chosen, or too dear */
+    float *across;  /* (dim, n) */
+    float *between; /* (n, n) distances */
+    float *
+        near; /* (n) to the nearest that is chosen; before the first one the largest distance of all */
+    double *gain; /* (n) by how much a point would lower the sum of `near`, for its price */
+    bool *out;    /* (n) chosen, or too dear */
 } run;
 
 static cdmpp_status between_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
@@ -53,10 +54,12 @@ static cdmpp_status gain_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_e
 static void begin(run *r) {
     float far = 0;
     for (size_t k = 0; k < r->n * r->n; k++) far = fmaxf(far, r->between[k]);
-    for (size_t j = 0; j < r->n; j++) r->near[j] = far > 0 ? far : 1; /* all points are one: the first of them */
+    for (size_t j = 0; j < r->n; j++)
+        r->near[j] = far > 0 ? far : 1; /* all points are one: the first of them */
 }
 
-static cdmpp_status choose(run *r, double rest, size_t k, uint32_t *chosen, size_t *n_chosen, cdmpp_err *err) {
+static cdmpp_status choose(run *r, double rest, size_t k, uint32_t *chosen, size_t *n_chosen,
+                           cdmpp_err *err) {
     cd_kmeans_transpose(r->x, r->n, r->dim, r->across);
     CD_TRY(cd_threads_run(r->pool, r->n, CHUNK, between_chunk, r, err));
     begin(r);
@@ -70,21 +73,25 @@ static cdmpp_status choose(run *r, double rest, size_t k, uint32_t *chosen, size
         chosen[(*n_chosen)++] = (uint32_t)best;
         r->out[best] = true;
         rest -= r->price[best];
-        for (size_t j = 0; j < r->n; j++) r->near[j] = fminf(r->near[j], r->between[best * r->n + j]);
+        for (size_t j = 0; j < r->n; j++)
+            r->near[j] = fminf(r->near[j], r->between[best * r->n + j]);
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const double *price, double budget, size_t k,
-                               cd_threads *pool, uint32_t *chosen, size_t *n_chosen, cdmpp_err *err) {
+cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const double *price,
+                               double budget, size_t k, cd_threads *pool, uint32_t *chosen,
+                               size_t *n_chosen, cdmpp_err *err) {
     cd_arena a = {0};
     run r = {.x = x, .n = n, .dim = dim, .price = price, .pool = pool};
     *n_chosen = 0;
     for (size_t i = 0; i < n * dim; i++)
-        if (!isfinite(x[i])) return CD_FAIL(err, ENUMERIC, "value %zu of program %zu is not finite", i % dim, i / dim);
+        if (!isfinite(x[i]))
+            return CD_FAIL(err, ENUMERIC, "value %zu of program %zu is not finite", i % dim,
+                           i / dim);
     if (!n) return CDMPP_OK;
-    r.across = CD_NEWN(&a, float, n * dim);
-    r.between = CD_NEWN(&a, float, n * n);
+    r.across = CD_NEWN(&a, float, n *dim);
+    r.between = CD_NEWN(&a, float, n *n);
     r.near = CD_NEWN(&a, float, n);
     r.gain = CD_NEWN(&a, double, n);
     r.out = CD_NEWN(&a, bool, n);

@@ -12,7 +12,7 @@
 typedef struct {
     const float *x; /* NULL: random */
     size_t dim;
-    uint64_t key;   /* of its task */
+    uint64_t key; /* of its task */
     uint32_t task;
 } point;
 
@@ -26,16 +26,16 @@ typedef struct {
 } candidate;
 
 typedef struct {
-    cd_arena arena;  /* of all arrays */
+    cd_arena arena; /* of all arrays */
     const cd_select_input *in;
     cd_threads *pool;
-    point *p;        /* (n) by contents, then by task */
-    float *x;        /* (n, dim) the same */
-    candidate *t;    /* (n_t) by key */
+    point *p;     /* (n) by contents, then by task */
+    float *x;     /* (n, dim) the same */
+    candidate *t; /* (n_t) by key */
     size_t n_t;
     const cd_kmeans *m;
     float *across, *dist;
-    double *mean;    /* (n_t, k) mean distances */
+    double *mean; /* (n_t, k) mean distances */
 } run;
 
 /* ---- canonical order ---- */
@@ -54,12 +54,15 @@ static int by_key(const void *a, const void *b) {
 static cdmpp_status order_points(run *r, cdmpp_err *err) {
     const cd_select_input *in = r->in;
     for (size_t i = 0; i < in->n; i++) {
-        r->p[i] = (point){in->x ? in->x + i * in->dim : NULL, in->dim, in->task_key[in->task[i]], in->task[i]};
+        r->p[i] = (point){in->x ? in->x + i * in->dim : NULL, in->dim, in->task_key[in->task[i]],
+                          in->task[i]};
         for (size_t j = 0; in->x && j < in->dim; j++)
-            if (!isfinite(r->p[i].x[j])) return CD_FAIL(err, ENUMERIC, "value %zu of program %zu is not finite", j, i);
+            if (!isfinite(r->p[i].x[j]))
+                return CD_FAIL(err, ENUMERIC, "value %zu of program %zu is not finite", j, i);
     }
     if (in->n) qsort(r->p, in->n, sizeof *r->p, by_contents);
-    for (size_t i = 0; in->x && i < in->n; i++) memcpy(r->x + i * in->dim, r->p[i].x, in->dim * sizeof(float));
+    for (size_t i = 0; in->x && i < in->n; i++)
+        memcpy(r->x + i * in->dim, r->p[i].x, in->dim * sizeof(float));
     return CDMPP_OK;
 }
 
@@ -70,7 +73,8 @@ static void list_candidates(run *r, uint64_t seed, size_t *slot) {
         const uint32_t t = r->p[i].task;
         if (slot[t] != SIZE_MAX) continue;
         slot[t] = r->n_t;
-        r->t[r->n_t++] = (candidate){.key = r->p[i].key, .task = t, .rank = cd_rng_at(seed, r->p[i].key)};
+        r->t[r->n_t++] =
+            (candidate){.key = r->p[i].key, .task = t, .rank = cd_rng_at(seed, r->p[i].key)};
     }
     if (r->n_t) qsort(r->t, r->n_t, sizeof *r->t, by_key);
     for (size_t k = 0; k < r->n_t; k++) slot[r->t[k].task] = k;
@@ -122,19 +126,23 @@ static cdmpp_status measure(run *r, const cd_kmeans *m, size_t *slot, cdmpp_err 
 static void take_nearest(run *r, size_t c, uint32_t *chosen, size_t *n) {
     candidate *best = NULL;
     for (size_t t = 0; t < r->n_t; t++)
-        if (!r->t[t].taken && (!best || r->mean[t * r->m->k + c] < r->mean[(size_t)(best - r->t) * r->m->k + c])) best = &r->t[t];
+        if (!r->t[t].taken &&
+            (!best || r->mean[t * r->m->k + c] < r->mean[(size_t)(best - r->t) * r->m->k + c]))
+            best = &r->t[t];
     best->taken = true;
     chosen[(*n)++] = best->task;
 }
 
-static cdmpp_status by_kmeans(run *r, size_t k, uint64_t seed, size_t *slot, uint32_t *chosen, size_t *n, cdmpp_err *err) {
+static cdmpp_status by_kmeans(run *r, size_t k, uint64_t seed, size_t *slot, uint32_t *chosen,
+                              size_t *n, cdmpp_err *err) {
     cd_kmeans m = {0};
     CD_TRY(cd_kmeans_find(r->x, r->in->n, r->in->dim, k, seed, r->pool, &m, err));
     const cdmpp_status st = measure(r, &m, slot, err);
     for (size_t turn = 0; !st && turn < k; turn++) {
         size_t large = SIZE_MAX;
         for (size_t c = 0; c < k; c++)
-            if (m.size[c] != SIZE_MAX && (large == SIZE_MAX || m.size[c] > m.size[large])) large = c;
+            if (m.size[c] != SIZE_MAX && (large == SIZE_MAX || m.size[c] > m.size[large]))
+                large = c;
         m.size[large] = SIZE_MAX; /* served */
         take_nearest(r, large, chosen, n);
     }
@@ -142,7 +150,8 @@ static cdmpp_status by_kmeans(run *r, size_t k, uint64_t seed, size_t *slot, uin
     return st;
 }
 
-static cdmpp_status by_center(run *r, size_t k, size_t *slot, uint32_t *chosen, size_t *n, cdmpp_err *err) {
+static cdmpp_status by_center(run *r, size_t k, size_t *slot, uint32_t *chosen, size_t *n,
+                              cdmpp_err *err) {
     const size_t dim = r->in->dim;
     cd_kmeans m = {.k = 1, .dim = dim, .centre = CD_NEWN(&r->arena, float, dim)};
     if (!m.centre) return CD_FAIL(err, ENOMEM, "mean of %zu values", dim);
@@ -169,8 +178,8 @@ static void by_draw(run *r, size_t k, uint32_t *chosen, size_t *n) {
     }
 }
 
-static cdmpp_status choose(run *r, cd_select_kind kind, size_t k, uint64_t seed, size_t *slot, uint32_t *chosen, size_t *n,
-                           cdmpp_err *err) {
+static cdmpp_status choose(run *r, cd_select_kind kind, size_t k, uint64_t seed, size_t *slot,
+                           uint32_t *chosen, size_t *n, cdmpp_err *err) {
     CD_TRY(order_points(r, err));
     list_candidates(r, seed, slot);
     if (k > r->n_t) k = r->n_t;
@@ -181,8 +190,9 @@ static cdmpp_status choose(run *r, cd_select_kind kind, size_t k, uint64_t seed,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
-                             uint32_t *chosen, size_t *n_chosen, cdmpp_err *err) {
+cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k,
+                             uint64_t seed, cd_threads *pool, uint32_t *chosen, size_t *n_chosen,
+                             cdmpp_err *err) {
     run r = {.in = in, .pool = pool};
     size_t *slot = CD_NEWN(&r.arena, size_t, in->n_task);
     r.p = CD_NEWN(&r.arena, point, in->n);

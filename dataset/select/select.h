@@ -27,16 +27,17 @@ typedef enum { CD_SELECT_KMEANS, CD_SELECT_RANDOM, CD_SELECT_CENTER } cd_select_
 
 typedef struct cd_select_input {
     size_t n, dim;
-    const float *x;           /* (n, dim) finite; NULL for RANDOM */
-    const uint32_t *task;     /* (n) below n_task */
+    const float *x;       /* (n, dim) finite; NULL for RANDOM */
+    const uint32_t *task; /* (n) below n_task */
     size_t n_task;
     const uint64_t *task_key; /* (n_task) of the names: cd_stable_id_name */
 } cd_select_input;
 
 /* chosen (k), the caller's: tasks in the order of choice; *n_chosen = min(k, tasks with
  * programs). `pool` may be NULL. Errors: ENOMEM, ENUMERIC (a value that is not finite). */
-cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
-                             uint32_t *chosen, size_t *n_chosen, cdmpp_err *err);
+cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k,
+                             uint64_t seed, cd_threads *pool, uint32_t *chosen, size_t *n_chosen,
+                             cdmpp_err *err);
 
 /* medoids -- programs that stand for all, as many as a budget pays for.
  *
@@ -50,8 +51,9 @@ cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, siz
 
 /* x (n, dim), dim at least 1; price (n) above 0. chosen (k), the caller's: points in the order of choice. Errors: ENOMEM, ENUMERIC (a
  * value that is not finite). */
-cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const double *price, double budget, size_t k, cd_threads *pool,
-                               uint32_t *chosen, size_t *n_chosen, cdmpp_err *err);
+cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const double *price,
+                               double budget, size_t k, cd_threads *pool, uint32_t *chosen,
+                               size_t *n_chosen, cdmpp_err *err);
 
 /* task_embedding -- one vector per program from its feature rows, for choosing among inputs.
  *
@@ -63,5 +65,6 @@ cdmpp_status cd_select_medoids(const float *x, size_t n, size_t dim, const doubl
 
 /* x (n, dim), row-major, for programs program[0 .. n-1] of d, each with at least one row. dim
  * is at least 1. Errors: ENOMEM. */
-cdmpp_status cd_task_embedding_rows(const cd_dataset *d, const size_t *program, size_t n, CD_GIVE float **x, size_t *dim, cdmpp_err *err);
+cdmpp_status cd_task_embedding_rows(const cd_dataset *d, const size_t *program, size_t n,
+                                    CD_GIVE float **x, size_t *dim, cdmpp_err *err);
 #endif

@@ -24,14 +24,16 @@ static void summarise(const cd_dataset *d, size_t p, float *v) {
 static bool standardise(float *v, size_t n, size_t m, size_t j) {
     double mean = 0, var = 0;
     for (size_t i = 0; i < n; i++) mean += (double)v[i * m + j] / (double)n;
-    for (size_t i = 0; i < n; i++) var += ((double)v[i * m + j] - mean) * ((double)v[i * m + j] - mean) / (double)n;
+    for (size_t i = 0; i < n; i++)
+        var += ((double)v[i * m + j] - mean) * ((double)v[i * m + j] - mean) / (double)n;
     const double std = sqrt(var);
     if (!(std > 1e-6 * (1 + fabs(mean)))) return false;
     for (size_t i = 0; i < n; i++) v[i * m + j] = (float)(((double)v[i * m + j] - mean) / std);
     return true;
 }
 
-cdmpp_status cd_task_embedding_rows(const cd_dataset *d, const size_t *program, size_t n, float **x, size_t *dim, cdmpp_err *err) {
+cdmpp_status cd_task_embedding_rows(const cd_dataset *d, const size_t *program, size_t n, float **x,
+                                    size_t *dim, cdmpp_err *err) {
     const size_t m = 2 * d->n_col;
     float *v = cd_mem_zalloc(n * m + 1, sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "vectors of %zu programs", n);
@@ -39,7 +41,8 @@ cdmpp_status cd_task_embedding_rows(const cd_dataset *d, const size_t *program, 
     size_t kept = 0;
     for (size_t j = 0; j < m; j++) {
         if (!standardise(v, n, m, j)) continue;
-        for (size_t i = 0; i < n; i++) v[i * m + kept] = v[i * m + j]; /* kept <= j: columns behind are untouched */
+        for (size_t i = 0; i < n; i++)
+            v[i * m + kept] = v[i * m + j]; /* kept <= j: columns behind are untouched */
         kept++;
     }
     if (!kept && n)

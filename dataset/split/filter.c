@@ -25,10 +25,10 @@ typedef struct {
     const cd_filter_spec *spec;
     uint8_t *keep;
     cd_filter_count *count;
-    double low, high;  /* seconds, both kept */
-    double *latency;   /* (n) of the programs that the percentiles are of */
-    size_t *per;       /* (n_task, n_device) kept programs */
-    drawn *draw;       /* (n) */
+    double low, high; /* seconds, both kept */
+    double *latency;  /* (n) of the programs that the percentiles are of */
+    size_t *per;      /* (n_task, n_device) kept programs */
+    drawn *draw;      /* (n) */
 } run;
 
 /* ---- one program ---- */
@@ -52,7 +52,8 @@ static bool wrong_leaves(const run *r, size_t i) {
 }
 
 static bool wrong_flop(const run *r, size_t i) {
-    const double lo = r->spec->min_flop, hi = r->spec->max_flop, f = lo > 0 || hi > 0 ? r->d->flop[i] : 0;
+    const double lo = r->spec->min_flop, hi = r->spec->max_flop,
+                 f = lo > 0 || hi > 0 ? r->d->flop[i] : 0;
     return (lo > 0 && !(f >= lo)) || (hi > 0 && !(f >= 0 && f <= hi));
 }
 
@@ -62,7 +63,8 @@ static cd_filter_drop reason(const run *r, size_t i) {
     const cd_filter_drop why = unmeasured(r, i);
     if (why != CD_FILTER_N_DROP) return why;
     /* Negated, so that a NaN is noisy. */
-    if (limit > 0 && d->repeats[i] > 1 && !(d->latency_std_s[i] <= limit * d->latency_mean_s[i])) return CD_FILTER_DROP_NOISY;
+    if (limit > 0 && d->repeats[i] > 1 && !(d->latency_std_s[i] <= limit * d->latency_mean_s[i]))
+        return CD_FILTER_DROP_NOISY;
     if (wrong_leaves(r, i)) return CD_FILTER_DROP_LEAVES;
     if (wrong_flop(r, i)) return CD_FILTER_DROP_FLOP;
     return y < r->low || y > r->high ? CD_FILTER_DROP_RANGE : CD_FILTER_N_DROP;
@@ -90,7 +92,9 @@ static void find_range(run *r) {
 }
 
 /* ---- tasks ---- */
-static size_t group_of(const cd_dataset *d, size_t i) { return (size_t)d->task[i] * d->n_device + d->device[i]; }
+static size_t group_of(const cd_dataset *d, size_t i) {
+    return (size_t)d->task[i] * d->n_device + d->device[i];
+}
 
 static void drop(run *r, size_t i, cd_filter_drop why) {
     r->keep[i] = 0;
@@ -104,13 +108,16 @@ static int by_draw(const void *a, const void *b) {
     return (x->i > y->i) - (x->i < y->i);
 }
 
-static const uint64_t draw_stream = 0x66696c74; /* apart from the draws of the split, which may have the same seed */
+static const uint64_t draw_stream =
+    0x66696c74; /* apart from the draws of the split, which may have the same seed */
 
 static void drop_surplus(run *r) {
     size_t n = 0, nth = 0;
     for (size_t i = 0; i < r->d->n; i++) {
         if (!r->keep[i] || (int64_t)r->per[group_of(r->d, i)] <= r->spec->max_per_task) continue;
-        r->draw[n++] = (drawn){group_of(r->d, i), i, cd_rng_at(r->spec->seed ^ draw_stream, cd_stable_id_program(r->d, i))};
+        r->draw[n++] =
+            (drawn){group_of(r->d, i), i,
+                    cd_rng_at(r->spec->seed ^ draw_stream, cd_stable_id_program(r->d, i))};
     }
     if (n) qsort(r->draw, n, sizeof *r->draw, by_draw);
     for (size_t k = 0; k < n; k++) {
@@ -129,13 +136,14 @@ static void filter(run *r) {
         else r->per[group_of(d, i)]++;
     }
     for (size_t i = 0; i < d->n; i++)
-        if (r->keep[i] && (int64_t)r->per[group_of(d, i)] < r->spec->min_per_task) drop(r, i, CD_FILTER_DROP_RARE);
+        if (r->keep[i] && (int64_t)r->per[group_of(d, i)] < r->spec->min_per_task)
+            drop(r, i, CD_FILTER_DROP_RARE);
     if (r->spec->max_per_task > 0) drop_surplus(r);
     for (size_t i = 0; i < d->n; i++) r->count->kept += r->keep[i];
 }
 
-cdmpp_status cd_filter(const cd_dataset *d, const cd_filter_spec *spec, uint8_t *keep, cd_filter_count *count,
-                       cdmpp_err *err) {
+cdmpp_status cd_filter(const cd_dataset *d, const cd_filter_spec *spec, uint8_t *keep,
+                       cd_filter_count *count, cdmpp_err *err) {
     run r = {.d = d, .spec = spec, .keep = keep, .count = count};
     *count = (cd_filter_count){.in = d->n};
     cd_arena a = {0};

@@ -14,13 +14,13 @@ static const char modes[] = "cross, sampleK, randomK, list-ID-ID... or network-N
 typedef struct {
     double flop;
     const char *name;
-    uint64_t rank;   /* of random */
+    uint64_t rank; /* of random */
     uint32_t task;
 } numbered;
 
 typedef struct {
     const cd_dataset *d;
-    numbered *list[2];   /* of CPUs and GPUs, by number */
+    numbered *list[2]; /* of CPUs and GPUs, by number */
     size_t n_list[2];
     uint8_t *has, *take; /* (n_device, n_task) */
     uint8_t *gpu;        /* (n_device) which list */
@@ -34,9 +34,12 @@ static int by_number(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static uint8_t *cell(const sampler *s, uint8_t *v, size_t device, size_t task) { return &v[device * s->d->n_task + task]; }
+static uint8_t *cell(const sampler *s, uint8_t *v, size_t device, size_t task) {
+    return &v[device * s->d->n_task + task];
+}
 
-static const uint64_t draw_stream = 0x73616d70; /* apart from the draws of the split, which may have the same seed */
+static const uint64_t draw_stream =
+    0x73616d70; /* apart from the draws of the split, which may have the same seed */
 
 /* Tasks of CPUs and GPUs are numbered apart, by the largest number of operations of any of their programs, then by workload key. */
 static void number_tasks(sampler *s, uint64_t seed, uint32_t *slot) {
@@ -52,7 +55,9 @@ static void number_tasks(sampler *s, uint64_t seed, uint32_t *slot) {
             s->gpu[d->device[i]] = (uint8_t)gpu;
             if (slot[t] == UINT32_MAX) {
                 slot[t] = (uint32_t)n;
-                list[n++] = (numbered){d->flop[i], d->task_name[t], cd_rng_at(seed ^ draw_stream, cd_stable_id_name(d->task_name[t])), t};
+                list[n++] = (numbered){
+                    d->flop[i], d->task_name[t],
+                    cd_rng_at(seed ^ draw_stream, cd_stable_id_name(d->task_name[t])), t};
             } else if (d->flop[i] > list[slot[t]].flop) {
                 list[slot[t]].flop = d->flop[i];
             }
@@ -80,7 +85,8 @@ static void take_random(sampler *s, uint32_t dev, size_t k) {
         size_t before = 0;
         if (!*cell(s, s->has, dev, list[i].task)) continue;
         for (size_t j = 0; j < n && before < k; j++)
-            before += *cell(s, s->has, dev, list[j].task) && (list[j].rank < list[i].rank || (list[j].rank == list[i].rank && j < i));
+            before += *cell(s, s->has, dev, list[j].task) &&
+                      (list[j].rank < list[i].rank || (list[j].rank == list[i].rank && j < i));
         if (before < k) *cell(s, s->take, dev, list[i].task) = 1;
     }
 }
@@ -88,7 +94,8 @@ static void take_random(sampler *s, uint32_t dev, size_t k) {
 static void take_network(sampler *s, uint32_t dev, const char *name) {
     const cd_dataset *d = s->d;
     for (size_t k = 0; k < d->n_net_task; k++)
-        if (cd_network_alias_answers(d->network_name[d->net_network[k]], name)) *cell(s, s->take, dev, d->net_task[k]) = 1;
+        if (cd_network_alias_answers(d->network_name[d->net_network[k]], name))
+            *cell(s, s->take, dev, d->net_task[k]) = 1;
 }
 
 /* ---- text ---- */
@@ -96,7 +103,9 @@ static cdmpp_status number(cd_sample_scan *s, size_t least, size_t *out, cdmpp_e
     const size_t n = strspn(s->text + s->at, "0123456789");
     const bool fits = n > 0 && n <= 9 && s->at + n <= s->end;
     *out = fits ? (size_t)strtoul(s->text + s->at, NULL, 10) : 0;
-    if (!fits || *out < least) return cd_sample_scan_expected(s, least ? "a number from 1 to 999999999" : "the number of a task", err);
+    if (!fits || *out < least)
+        return cd_sample_scan_expected(
+            s, least ? "a number from 1 to 999999999" : "the number of a task", err);
     s->at += n;
     return CDMPP_OK;
 }
@@ -107,7 +116,8 @@ static cdmpp_status bad_mode(const cd_sample_scan *s, cdmpp_err *err) {
     size_t n = strspn(s->text + s->at, "abcdefghijklmnopqrstuvwxyz_");
     if (n > s->end - s->at) n = s->end - s->at;
     memcpy(text, s->text + s->at, n < sizeof text ? n : sizeof text - 1);
-    const char *near = text[0] ? cd_did_you_mean_nearest(text, word, sizeof word / sizeof *word) : NULL;
+    const char *near =
+        text[0] ? cd_did_you_mean_nearest(text, word, sizeof word / sizeof *word) : NULL;
     if (!near) return cd_sample_scan_expected(s, modes, err);
     snprintf(what, sizeof what, "%s (did you mean '%s'?)", modes, near);
     return cd_sample_scan_expected(s, what, err);
@@ -118,7 +128,8 @@ static cdmpp_status read_list(sampler *s, cd_sample_scan *t, const uint8_t *dev,
     do {
         size_t id;
         const cd_sample_scan start = *t;
-        if (!cd_sample_scan_word(t, "-")) return cd_sample_scan_expected(t, "'-' and the number of a task", err);
+        if (!cd_sample_scan_word(t, "-"))
+            return cd_sample_scan_expected(t, "'-' and the number of a task", err);
         CD_TRY(number(t, 0, &id, err));
         if (t->at < t->end && t->text[t->at] != '-') return cd_sample_scan_expected(t, "'-'", err);
         bool known = false;
@@ -127,12 +138,15 @@ static cdmpp_status read_list(sampler *s, cd_sample_scan *t, const uint8_t *dev,
             *cell(s, s->take, v, s->list[s->gpu[v]][id].task) = 1;
             known = true;
         }
-        if (!known) return CD_FAIL(err, ESCHEMA, "character %zu: no device has a task %zu", start.at + 2, id);
+        if (!known)
+            return CD_FAIL(err, ESCHEMA, "character %zu: no device has a task %zu", start.at + 2,
+                           id);
     } while (t->at < t->end);
     return CDMPP_OK;
 }
 
-static cdmpp_status read_networks(sampler *s, cd_sample_scan *t, const uint8_t *dev, cdmpp_err *err) {
+static cdmpp_status read_networks(sampler *s, cd_sample_scan *t, const uint8_t *dev,
+                                  cdmpp_err *err) {
     do {
         char name[CD_SAMPLE_NAME];
         CD_TRY(cd_sample_scan_name(t, CD_SAMPLE_SCAN_NETWORK, name, err));
@@ -180,7 +194,8 @@ static cdmpp_status read_device(sampler *s, cd_sample_scan *part, uint32_t *out,
 static cdmpp_status read_part(sampler *s, cd_sample_scan *part, uint8_t *dev, cdmpp_err *err) {
     uint32_t own;
     CD_TRY(read_device(s, part, &own, err));
-    for (size_t v = 0; v < s->d->n_device; v++) dev[v] = own == UINT32_MAX ? !s->named[v] : v == own;
+    for (size_t v = 0; v < s->d->n_device; v++)
+        dev[v] = own == UINT32_MAX ? !s->named[v] : v == own;
     for (bool more = true; more;) {
         cd_sample_scan mode;
         more = cd_sample_scan_cut(part, '+', &mode);
@@ -199,30 +214,37 @@ static cdmpp_status name_devices(sampler *s, cd_sample_scan text, cdmpp_err *err
         start = part;
         CD_TRY(read_device(s, &part, &v, err));
         if (v == UINT32_MAX ? nobody : s->named[v])
-            return cd_sample_scan_expected(&start, v == UINT32_MAX ? "one part without a device" : "one part of a device", err);
+            return cd_sample_scan_expected(
+                &start, v == UINT32_MAX ? "one part without a device" : "one part of a device",
+                err);
         if (v == UINT32_MAX) nobody = true;
         else s->named[v] = 1;
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status mark(sampler *s, const char *text, uint8_t *dev, uint8_t *asked, cdmpp_err *err) {
+static cdmpp_status mark(sampler *s, const char *text, uint8_t *dev, uint8_t *asked,
+                         cdmpp_err *err) {
     cd_sample_scan all = {s->d, text, 0, strlen(text)};
     const char *by = strstr(text, ".by_");
     if (by)
-        return CD_FAIL(err, EPARSE, "character %zu: the split is a key of its own: split.mode: '%.80s'", (size_t)(by - text) + 1, by + 1);
+        return CD_FAIL(err, EPARSE,
+                       "character %zu: the split is a key of its own: split.mode: '%.80s'",
+                       (size_t)(by - text) + 1, by + 1);
     CD_TRY(name_devices(s, all, err));
     for (bool more = true; more;) {
         cd_sample_scan part;
         more = cd_sample_scan_cut(&all, ',', &part);
         CD_TRY(read_part(s, &part, dev, err));
     }
-    for (size_t i = 0; i < s->d->n; i++) asked[i] = *cell(s, s->take, s->d->device[i], s->d->task[i]);
+    for (size_t i = 0; i < s->d->n; i++)
+        asked[i] = *cell(s, s->take, s->d->device[i], s->d->task[i]);
     return CDMPP_OK;
 }
 
 /* cells: one for each device and task. */
-cdmpp_status cd_sample_mark(const cd_dataset *d, const char *text, uint64_t seed, uint8_t *asked, cdmpp_err *err) {
+cdmpp_status cd_sample_mark(const cd_dataset *d, const char *text, uint64_t seed, uint8_t *asked,
+                            cdmpp_err *err) {
     const size_t cells = d->n_device * d->n_task + 1;
     cd_arena a = {0};
     sampler s = {.d = d, .has = CD_NEWN(&a, uint8_t, cells), .take = CD_NEWN(&a, uint8_t, cells)};

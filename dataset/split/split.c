@@ -22,7 +22,10 @@ static void part_by_record(const cd_splitter *m) {
     const cd_split_spec *s = m->spec;
     for (size_t i = 0; i < m->d->n; i++) {
         const double u = cd_rng_unit(s->seed, m->key[i]);
-        if (m->keep[i]) m->s->part[i] = u < s->test ? CD_SPLIT_PART_TEST : u < s->test + s->valid ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN;
+        if (m->keep[i])
+            m->s->part[i] = u < s->test              ? CD_SPLIT_PART_TEST
+                            : u < s->test + s->valid ? CD_SPLIT_PART_VALID
+                                                     : CD_SPLIT_PART_TRAIN;
     }
 }
 
@@ -67,15 +70,25 @@ static void count_rest(const cd_splitter *m) {
 
 static cdmpp_status empty_part(const cd_splitter *m, cd_split_part p, cdmpp_err *err) {
     const cd_split *s = m->s;
-    const bool shared = m->spec->kind == CD_SPLIT_NETWORK && p == CD_SPLIT_PART_TRAIN && s->n_shared;
+    const bool shared =
+        m->spec->kind == CD_SPLIT_NETWORK && p == CD_SPLIT_PART_TRAIN && s->n_shared;
     const bool named = m->spec->train_name.n || m->spec->test_name.n || m->spec->valid_name.n;
     char why[120] = "";
-    if (shared) snprintf(why, sizeof why, "; %zu tasks of other networks occur in the held-out ones, too, and are not trained on", s->n_shared);
+    if (shared)
+        snprintf(
+            why, sizeof why,
+            "; %zu tasks of other networks occur in the held-out ones, too, and are not trained on",
+            s->n_shared);
     else if ((m->spec->kind == CD_SPLIT_RECORD || m->spec->kind == CD_SPLIT_TASK) && !named)
         snprintf(why, sizeof why, "; more programs, or %s",
-                 p == CD_SPLIT_PART_TRAIN ? "less of them in split.valid and split.test" : p == CD_SPLIT_PART_TEST ? "a larger split.test, or another split.seed" : "a larger split.valid, or another split.seed");
-    return CD_FAIL(err, ERANGE, "the %s part of the split by %s is empty (train %zu, validation %zu, test %zu programs)%s", cd_split_part_name(p),
-                   cd_split_name(m->spec->kind), s->n_program[0], s->n_program[1], s->n_program[2], why);
+                 p == CD_SPLIT_PART_TRAIN  ? "less of them in split.valid and split.test"
+                 : p == CD_SPLIT_PART_TEST ? "a larger split.test, or another split.seed"
+                                           : "a larger split.valid, or another split.seed");
+    return CD_FAIL(
+        err, ERANGE,
+        "the %s part of the split by %s is empty (train %zu, validation %zu, test %zu programs)%s",
+        cd_split_part_name(p), cd_split_name(m->spec->kind), s->n_program[0], s->n_program[1],
+        s->n_program[2], why);
 }
 
 /* The digest of a split is over the sorted keys of each part: equal splits of equal data have equal digests. */
@@ -97,11 +110,19 @@ static cdmpp_status finish(cd_splitter *m, cdmpp_err *err) {
 }
 
 void cd_split_notes(cd_buf *b, const cd_split *s) {
-    if (s->n_shared) cd_buf_putf(b, "%zu tasks of the held-out networks occur in others, too: not trained on\n", s->n_shared);
+    if (s->n_shared)
+        cd_buf_putf(b, "%zu tasks of the held-out networks occur in others, too: not trained on\n",
+                    s->n_shared);
     if (s->target)
-        cd_buf_putf(b, "target device: %zu of %zu candidate tasks chosen; %zu programs train, %zu validate, %zu are tested, %zu have no label\n",
-                    s->n_chosen, s->n_candidate, s->n_target[0], s->n_target[1], s->n_target[2], s->n_unlabelled);
-    if (s->n_thinned) cd_buf_putf(b, "%zu programs of tasks that train are left out, more than split.train_per_task\n", s->n_thinned);
+        cd_buf_putf(b,
+                    "target device: %zu of %zu candidate tasks chosen; %zu programs train, %zu "
+                    "validate, %zu are tested, %zu have no label\n",
+                    s->n_chosen, s->n_candidate, s->n_target[0], s->n_target[1], s->n_target[2],
+                    s->n_unlabelled);
+    if (s->n_thinned)
+        cd_buf_putf(
+            b, "%zu programs of tasks that train are left out, more than split.train_per_task\n",
+            s->n_thinned);
     if (s->n_unused) cd_buf_putf(b, "%zu programs are in no part\n", s->n_unused);
 }
 
@@ -113,14 +134,21 @@ static cdmpp_status check(const cd_split_spec *s, cdmpp_err *err) {
     const bool by_name = s->kind != CD_SPLIT_RECORD && s->kind != CD_SPLIT_INTERLEAVED;
     for (int k = 0; k < 3; k++)
         if (names[k]->n && !by_name)
-            return cd_err_key(err, CD_FAIL(err, ESCHEMA, "names need a split by task, network or device, found %s", cd_split_name(s->kind)),
+            return cd_err_key(err,
+                              CD_FAIL(err, ESCHEMA,
+                                      "names need a split by task, network or device, found %s",
+                                      cd_split_name(s->kind)),
                               key[k]);
     if (s->target && s->kind != CD_SPLIT_DEVICE)
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "target tasks need a split by device, found %s", cd_split_name(s->kind)),
+        return cd_err_key(err,
+                          CD_FAIL(err, ESCHEMA, "target tasks need a split by device, found %s",
+                                  cd_split_name(s->kind)),
                           "split.target_tasks");
     if (s->target && s->valid_name.n)
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "with target tasks, tasks are drawn for validation, found names"),
-                          "split.valid_names");
+        return cd_err_key(
+            err,
+            CD_FAIL(err, ESCHEMA, "with target tasks, tasks are drawn for validation, found names"),
+            "split.valid_names");
     return CDMPP_OK;
 }
 
@@ -134,14 +162,16 @@ static cdmpp_status make(cd_splitter *m, cdmpp_err *err) {
         m->task_used[d->task[i]] = 1;
     }
     if (m->spec->kind == CD_SPLIT_RECORD) part_by_record(m);
-    else CD_TRY(m->spec->kind == CD_SPLIT_INTERLEAVED ? cd_split_interleave(m, err) : cd_split_by_units(m, err));
+    else
+        CD_TRY(m->spec->kind == CD_SPLIT_INTERLEAVED ? cd_split_interleave(m, err)
+                                                     : cd_split_by_units(m, err));
     if (m->spec->train_per_task > 0) CD_TRY(cd_split_thin(m, err));
     return finish(m, err);
 }
 
 /* Room for the largest number of units that any rule has. */
-cdmpp_status cd_split_make(const cd_dataset *d, const uint8_t *keep, const cd_split_spec *spec, cd_split **out,
-                           cdmpp_err *err) {
+cdmpp_status cd_split_make(const cd_dataset *d, const uint8_t *keep, const cd_split_spec *spec,
+                           cd_split **out, cdmpp_err *err) {
     const size_t n_unit = d->n_task + d->n_network + d->n_device + 1;
     cd_splitter m = {.d = d, .keep = keep, .spec = spec, .s = cd_mem_zalloc(1, sizeof *m.s)};
     if (!m.s) return CD_FAIL(err, ENOMEM, "split of %zu programs", d->n);

@@ -59,37 +59,38 @@
  *     is nothing, and a smaller limit keeps a subset. A split with the same seed draws
  *     other numbers: what is kept falls into its parts by their fractions. */
 
-#define CD_FILTER_MAP(X)                                                 \
-    X(ASKED, "of a device or task that was not asked for")               \
-    X(ERROR, "not measured, or rejected by its target")                  \
-    X(LATENCY, "latency is not a finite number above 0, or is 1e9 s or more") \
-    X(NO_ROWS, "no feature rows (the program was rejected)")             \
-    X(NO_FACTS, "no facts of its loop nest")                             \
-    X(NOISY, "std/mean of the repeats above the limit")                  \
-    X(LEAVES, "another number of leaves")                                \
-    X(FLOP, "operations of the task unknown or outside the limits")      \
-    X(RANGE, "latency outside the percentiles")                          \
-    X(RARE, "fewer programs of its task and device than the minimum")    \
+#define CD_FILTER_MAP(X)                                                                           \
+    X(ASKED, "of a device or task that was not asked for")                                         \
+    X(ERROR, "not measured, or rejected by its target")                                            \
+    X(LATENCY, "latency is not a finite number above 0, or is 1e9 s or more")                      \
+    X(NO_ROWS, "no feature rows (the program was rejected)")                                       \
+    X(NO_FACTS, "no facts of its loop nest")                                                       \
+    X(NOISY, "std/mean of the repeats above the limit")                                            \
+    X(LEAVES, "another number of leaves")                                                          \
+    X(FLOP, "operations of the task unknown or outside the limits")                                \
+    X(RANGE, "latency outside the percentiles")                                                    \
+    X(RARE, "fewer programs of its task and device than the minimum")                              \
     X(SURPLUS, "more programs of its task and device than the maximum")
 
 typedef enum {
 #define CD_X(name, text) CD_FILTER_DROP_##name,
     CD_FILTER_MAP(CD_X)
 #undef CD_X
-    CD_FILTER_N_DROP
+        CD_FILTER_N_DROP
 } cd_filter_drop;
 
 typedef struct cd_filter_spec {
-    const uint8_t *asked;   /* (d->n) 1: use it; NULL: all */
-    bool facts;             /* drop programs without facts; those of d are then loaded */
-    double max_std_ratio;   /* std/mean over 2 repeats or more; <= 0: no limit */
-    double low_percentile, high_percentile; /* of latency, both kept; <= 0, and <= 0 or >= 100: no limit */
-    const uint32_t *leaves; /* (n_leaves) numbers of leaves to keep */
-    size_t n_leaves;        /* 0: any */
+    const uint8_t *asked; /* (d->n) 1: use it; NULL: all */
+    bool facts;           /* drop programs without facts; those of d are then loaded */
+    double max_std_ratio; /* std/mean over 2 repeats or more; <= 0: no limit */
+    double low_percentile,
+        high_percentile;       /* of latency, both kept; <= 0, and <= 0 or >= 100: no limit */
+    const uint32_t *leaves;    /* (n_leaves) numbers of leaves to keep */
+    size_t n_leaves;           /* 0: any */
     double min_flop, max_flop; /* of the task, both kept; <= 0: no limit */
-    int64_t min_per_task;   /* of one device; <= 1: no minimum */
-    int64_t max_per_task;   /* of one device; <= 0: no maximum */
-    uint64_t seed;          /* of the draw of max_per_task */
+    int64_t min_per_task;      /* of one device; <= 1: no minimum */
+    int64_t max_per_task;      /* of one device; <= 0: no maximum */
+    uint64_t seed;             /* of the draw of max_per_task */
 } cd_filter_spec;
 
 typedef struct cd_filter_count {
@@ -100,54 +101,67 @@ typedef struct cd_filter_count {
 const char *cd_filter_drop_text(cd_filter_drop d);
 
 /* keep[i] = 1 for programs to use, (d->n), caller's. Errors: ENOMEM. */
-cdmpp_status cd_filter(const cd_dataset *d, const cd_filter_spec *spec, uint8_t *keep, cd_filter_count *count,
-                       cdmpp_err *err);
+cdmpp_status cd_filter(const cd_dataset *d, const cd_filter_spec *spec, uint8_t *keep,
+                       cd_filter_count *count, cdmpp_err *err);
 
-typedef enum { CD_SPLIT_PART_TRAIN, CD_SPLIT_PART_VALID, CD_SPLIT_PART_TEST, CD_SPLIT_N_PART, CD_SPLIT_PART_NONE = CD_SPLIT_N_PART } cd_split_part;
+typedef enum {
+    CD_SPLIT_PART_TRAIN,
+    CD_SPLIT_PART_VALID,
+    CD_SPLIT_PART_TEST,
+    CD_SPLIT_N_PART,
+    CD_SPLIT_PART_NONE = CD_SPLIT_N_PART
+} cd_split_part;
 #define CD_SPLIT_KINDS "record|task|network|device|interleaved"
-typedef enum { CD_SPLIT_RECORD, CD_SPLIT_TASK, CD_SPLIT_NETWORK, CD_SPLIT_DEVICE, CD_SPLIT_INTERLEAVED } cd_split_kind;
+typedef enum {
+    CD_SPLIT_RECORD,
+    CD_SPLIT_TASK,
+    CD_SPLIT_NETWORK,
+    CD_SPLIT_DEVICE,
+    CD_SPLIT_INTERLEAVED
+} cd_split_kind;
 
 /* K tasks of a held-out device. */
 typedef struct cd_split_target {
-    size_t n_task;            /* K */
+    size_t n_task; /* K */
     cd_select_kind select;
-    const float *x;           /* (d->n, dim) vectors to choose by; NULL: embed.h's of the rows */
+    const float *x; /* (d->n, dim) vectors to choose by; NULL: embed.h's of the rows */
     size_t dim;
-    cd_threads *pool;         /* for choosing; NULL: none */
+    cd_threads *pool; /* for choosing; NULL: none */
 } cd_split_target;
 
 typedef struct cd_split_spec {
     cd_split_kind kind;
     uint64_t seed;
-    double valid, test;              /* fractions, both > 0, sum < 1 */
-    cd_texts valid_name, test_name, train_name; /* units by name instead of fractions; not for RECORD
+    double valid, test; /* fractions, both > 0, sum < 1 */
+    cd_texts valid_name, test_name,
+        train_name;                /* units by name instead of fractions; not for RECORD
                                         and INTERLEAVED. Networks: see features/task/task.h */
-    const cd_split_target *target;   /* DEVICE only; NULL: the whole device is the test part */
-    int64_t train_per_task;          /* of one device; <= 0: no maximum */
-    double train_best;               /* share of these that are the fastest ones, 0..1 */
+    const cd_split_target *target; /* DEVICE only; NULL: the whole device is the test part */
+    int64_t train_per_task;        /* of one device; <= 0: no maximum */
+    double train_best;             /* share of these that are the fastest ones, 0..1 */
 } cd_split_spec;
 
 typedef struct cd_split {
-    cd_arena arena;              /* of the arrays */
+    cd_arena arena; /* of the arrays */
     cd_split_kind kind;
     size_t n;
-    uint8_t *part;               /* (n) cd_split_part; CD_SPLIT_PART_NONE: filtered out, or in no part */
+    uint8_t *part; /* (n) cd_split_part; CD_SPLIT_PART_NONE: filtered out, or in no part */
     size_t n_program[CD_SPLIT_N_PART], n_task[CD_SPLIT_N_PART];
-    char hash[CD_SPLIT_N_PART][65];    /* SHA-256 over the sorted 64-bit keys of the part's programs */
-    char digest[65];             /* over the three */
+    char hash[CD_SPLIT_N_PART][65]; /* SHA-256 over the sorted 64-bit keys of the part's programs */
+    char digest[65];                /* over the three */
 
-    size_t n_unused;             /* kept programs in no part, not unlabelled, and not thinned out */
-    size_t n_thinned;            /* by train_per_task */
-    size_t n_shared;             /* NETWORK: see (3) */
-    uint8_t *target;             /* (n) 1: a kept program of the held-out device; NULL without `target` */
-    uint8_t *unlabelled;         /* (n) 1: its input may be used, its latency not; NULL without `target` */
+    size_t n_unused;     /* kept programs in no part, not unlabelled, and not thinned out */
+    size_t n_thinned;    /* by train_per_task */
+    size_t n_shared;     /* NETWORK: see (3) */
+    uint8_t *target;     /* (n) 1: a kept program of the held-out device; NULL without `target` */
+    uint8_t *unlabelled; /* (n) 1: its input may be used, its latency not; NULL without `target` */
     size_t n_target[CD_SPLIT_N_PART], n_unlabelled; /* programs of the held-out device */
-    size_t n_candidate;          /* tasks to choose from */
-    uint32_t *chosen;            /* (n_chosen) tasks of the data set, in the order of choice */
+    size_t n_candidate;                             /* tasks to choose from */
+    uint32_t *chosen; /* (n_chosen) tasks of the data set, in the order of choice */
     size_t n_chosen;
 } cd_split;
 
-const char *cd_split_part_name(cd_split_part p);       /* "train", "validation", "test" */
+const char *cd_split_part_name(cd_split_part p); /* "train", "validation", "test" */
 const char *cd_split_name(cd_split_kind k);
 
 /* `keep` (d->n) from cd_filter. Errors: ESCHEMA (a name that no program has, a unit in
@@ -202,8 +216,10 @@ uint64_t cd_stable_id_program(const cd_dataset *d, size_t i);
 /* asked[i] = 1 for the programs of the sample, 0 for others; (d->n), the caller's.
  * Errors: EPARSE (with the character at which it stops to make sense), ESCHEMA (a device
  * or network that the data set does not have, with the nearest), ENOMEM. */
-cdmpp_status cd_sample_mark(const cd_dataset *d, const char *text, uint64_t seed, uint8_t *asked, cdmpp_err *err);
+cdmpp_status cd_sample_mark(const cd_dataset *d, const char *text, uint64_t seed, uint8_t *asked,
+                            cdmpp_err *err);
 
 /* Sets kind, train_name and test_name of *spec; texts live in the arena. The same errors. */
-cdmpp_status cd_sample_split(const cd_dataset *d, const char *text, cd_arena *arena, cd_split_spec *spec, cdmpp_err *err);
+cdmpp_status cd_sample_split(const cd_dataset *d, const char *text, cd_arena *arena,
+                             cd_split_spec *spec, cdmpp_err *err);
 #endif

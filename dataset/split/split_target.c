@@ -10,10 +10,10 @@ enum { PER_TASK = 64 }; /* programs of a task that vectors are made of; more cha
 typedef struct {
     cd_splitter *m;
     uint32_t target;
-    uint8_t *here, *there;  /* (n_task) the target, another device has programs of it */
-    uint8_t *part;          /* (n_task) of the target's programs */
-    uint8_t *valid;         /* (n_task) validation on other devices */
-    size_t *program;        /* (n_program) candidates' programs, at most PER_TASK of a task */
+    uint8_t *here, *there; /* (n_task) the target, another device has programs of it */
+    uint8_t *part;         /* (n_task) of the target's programs */
+    uint8_t *valid;        /* (n_task) validation on other devices */
+    size_t *program;       /* (n_program) candidates' programs, at most PER_TASK of a task */
     size_t n_program;
 } dividing;
 
@@ -25,7 +25,8 @@ static cdmpp_status find_target(dividing *v, cdmpp_err *err) {
             n++;
         }
     if (n == 1) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one device, the target, found %zu", n), "split.test_names");
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one device, the target, found %zu", n),
+                      "split.test_names");
 }
 
 static void find_tasks(dividing *v) {
@@ -43,8 +44,10 @@ static cdmpp_status divide(dividing *v, cdmpp_err *err) {
     const size_t n_task = m->d->n_task;
     cd_split_list_tasks(m, v->here);
     if (m->n_unit < 3)
-        return CD_FAIL(err, ERANGE, "expected at least 3 tasks on device '%s' (test, validation, candidates), found %zu",
-                       m->d->device_name[v->target], m->n_unit);
+        return CD_FAIL(
+            err, ERANGE,
+            "expected at least 3 tasks on device '%s' (test, validation, candidates), found %zu",
+            m->d->device_name[v->target], m->n_unit);
     cd_split_take(m, m->spec->test, m->n_unit, CD_SPLIT_PART_TEST);
     cd_split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
     for (size_t u = 0; u < m->n_unit; u++) {
@@ -57,7 +60,8 @@ static cdmpp_status divide(dividing *v, cdmpp_err *err) {
         if (v->here[t]) v->there[t] = 0;
     cd_split_list_tasks(m, v->there);
     if (m->n_unit) cd_split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
-    for (size_t u = 0; u < m->n_unit; u++) v->valid[m->unit[u].id] = m->unit[u].part == CD_SPLIT_PART_VALID;
+    for (size_t u = 0; u < m->n_unit; u++)
+        v->valid[m->unit[u].id] = m->unit[u].part == CD_SPLIT_PART_VALID;
     return CDMPP_OK;
 }
 
@@ -101,7 +105,8 @@ static cdmpp_status gather(const dividing *v, float **x, size_t *dim, cdmpp_err 
     *dim = t->dim;
     *x = cd_mem_zalloc(v->n_program * t->dim + 1, sizeof **x);
     if (!*x) return CD_FAIL(err, ENOMEM, "vectors of %zu programs", v->n_program);
-    for (size_t i = 0; i < v->n_program; i++) memcpy(*x + i * t->dim, t->x + v->program[i] * t->dim, t->dim * sizeof **x);
+    for (size_t i = 0; i < v->n_program; i++)
+        memcpy(*x + i * t->dim, t->x + v->program[i] * t->dim, t->dim * sizeof **x);
     return CDMPP_OK;
 }
 
@@ -116,9 +121,11 @@ static cdmpp_status choose(dividing *v, cdmpp_err *err) {
     if (!task || !key) return CD_FAIL(err, ENOMEM, "%zu candidates", m->s->n_candidate);
     CD_TRY(gather(v, &x, &dim, err));
     for (size_t i = 0; i < v->n_program; i++) task[i] = m->d->task[v->program[i]];
-    for (size_t k = 0; k < m->d->n_task; k++) key[k] = v->here[k] ? cd_stable_id_name(m->d->task_name[k]) : 0;
+    for (size_t k = 0; k < m->d->n_task; k++)
+        key[k] = v->here[k] ? cd_stable_id_name(m->d->task_name[k]) : 0;
     const cd_select_input in = {v->n_program, dim, x, task, m->d->n_task, key};
-    const cdmpp_status st = cd_select_tasks(&in, t->select, t->n_task, m->spec->seed, t->pool, m->s->chosen, &m->s->n_chosen, err);
+    const cdmpp_status st = cd_select_tasks(&in, t->select, t->n_task, m->spec->seed, t->pool,
+                                            m->s->chosen, &m->s->n_chosen, err);
     cd_mem_free(x);
     return st;
 }
@@ -136,7 +143,8 @@ static void place(dividing *v) {
             continue;
         }
         s->target[i] = 1;
-        s->part[i] = v->part[t] == CD_SPLIT_PART_VALID && !s->n_chosen ? CD_SPLIT_PART_NONE : v->part[t];
+        s->part[i] =
+            v->part[t] == CD_SPLIT_PART_VALID && !s->n_chosen ? CD_SPLIT_PART_NONE : v->part[t];
         s->unlabelled[i] = s->part[i] == CD_SPLIT_PART_NONE;
     }
 }
@@ -147,8 +155,11 @@ static cdmpp_status with_target(dividing *v, cdmpp_err *err) {
     find_tasks(v);
     CD_TRY(divide(v, err));
     if (k > v->m->s->n_candidate)
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %zu, the candidates on '%s', found %zu", v->m->s->n_candidate,
-                                       v->m->d->device_name[v->target], k), "split.target_tasks");
+        return cd_err_key(err,
+                          CD_FAIL(err, ERANGE,
+                                  "expected at most %zu, the candidates on '%s', found %zu",
+                                  v->m->s->n_candidate, v->m->d->device_name[v->target], k),
+                          "split.target_tasks");
     if (k) CD_TRY(list_programs(v, err));
     if (k) CD_TRY(choose(v, err));
     place(v);
@@ -159,7 +170,11 @@ static cdmpp_status with_target(dividing *v, cdmpp_err *err) {
 cdmpp_status cd_split_with_target(cd_splitter *m, cdmpp_err *err) {
     const size_t n = m->d->n_task;
     cd_arena *a = &m->arena;
-    dividing v = {.m = m, .here = CD_NEWN(a, uint8_t, n), .there = CD_NEWN(a, uint8_t, n), .part = CD_NEWN(a, uint8_t, n), .valid = CD_NEWN(a, uint8_t, n)};
+    dividing v = {.m = m,
+                  .here = CD_NEWN(a, uint8_t, n),
+                  .there = CD_NEWN(a, uint8_t, n),
+                  .part = CD_NEWN(a, uint8_t, n),
+                  .valid = CD_NEWN(a, uint8_t, n)};
     m->s->target = CD_NEWN(&m->s->arena, uint8_t, m->d->n);
     m->s->unlabelled = CD_NEWN(&m->s->arena, uint8_t, m->d->n);
     m->s->chosen = CD_NEWN(&m->s->arena, uint32_t, n);

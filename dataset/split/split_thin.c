@@ -5,7 +5,8 @@
 
 #include "dataset/split/split_internal.h"
 
-static const uint64_t thin_stream = 0x7468696e; /* apart from the draws of the split, which have the same seed */
+static const uint64_t thin_stream =
+    0x7468696e; /* apart from the draws of the split, which have the same seed */
 
 typedef struct {
     size_t group, i;
@@ -32,8 +33,9 @@ static size_t list(const cd_splitter *m, candidate *v) {
     size_t n = 0;
     for (size_t i = 0; i < d->n; i++)
         if (m->s->part[i] == CD_SPLIT_PART_TRAIN)
-            v[n++] = (candidate){(size_t)d->task[i] * d->n_device + d->device[i], i, d->latency_s[i], m->key[i],
-                                 cd_rng_at(m->spec->seed ^ thin_stream, m->key[i])};
+            v[n++] =
+                (candidate){(size_t)d->task[i] * d->n_device + d->device[i], i, d->latency_s[i],
+                            m->key[i], cd_rng_at(m->spec->seed ^ thin_stream, m->key[i])};
     return n;
 }
 
@@ -48,12 +50,14 @@ static void thin(const cd_splitter *m, candidate *v, size_t n) {
 }
 
 cdmpp_status cd_split_thin(cd_splitter *m, cdmpp_err *err) {
-    candidate *v = cd_mem_zalloc(m->d->n + 1, sizeof *v); /* freed before the training: not in the arena of the split */
+    candidate *v = cd_mem_zalloc(
+        m->d->n + 1, sizeof *v); /* freed before the training: not in the arena of the split */
     if (!v) return CD_FAIL(err, ENOMEM, "%zu programs", m->d->n);
     const size_t n = list(m, v);
     if (n) qsort(v, n, sizeof *v, by_latency);
     for (size_t i = 0, k; i < n; i = k) {
-        for (k = i + 1; k < n && v[k].group == v[i].group; k++) {}
+        for (k = i + 1; k < n && v[k].group == v[i].group; k++) {
+        }
         thin(m, v + i, k - i);
     }
     cd_mem_free(v);

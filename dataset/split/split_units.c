@@ -16,7 +16,8 @@ static int by_rank(const void *a, const void *b) {
 }
 
 static void add_unit(cd_splitter *m, const char *name, uint32_t id) {
-    m->unit[m->n_unit++] = (cd_split_unit){cd_rng_at(m->spec->seed, cd_stable_id_name(name)), name, id, CD_SPLIT_PART_TRAIN};
+    m->unit[m->n_unit++] = (cd_split_unit){cd_rng_at(m->spec->seed, cd_stable_id_name(name)), name,
+                                           id, CD_SPLIT_PART_TRAIN};
 }
 
 static void sort_units(cd_splitter *m) {
@@ -61,7 +62,8 @@ static cdmpp_status list_units(cd_splitter *m, cdmpp_err *err) {
 
 /* ---- units by name ---- */
 static bool answers(const cd_splitter *m, const cd_split_unit *u, const char *asked) {
-    return m->spec->kind == CD_SPLIT_NETWORK ? cd_network_alias_answers(u->name, asked) : !strcmp(u->name, asked);
+    return m->spec->kind == CD_SPLIT_NETWORK ? cd_network_alias_answers(u->name, asked)
+                                             : !strcmp(u->name, asked);
 }
 
 /* The nearest name is suggested: with and without the shapes behind a network's name. */
@@ -72,24 +74,28 @@ static cdmpp_status unknown_name(const cd_splitter *m, const char *asked, cdmpp_
         char base[CD_DID_YOU_MEAN_MAX];
         const cd_str s = cd_network_alias_base(m->unit[u].name);
         snprintf(base, sizeof base, "%.*s", (int)s.n, s.p);
-        const size_t d = cd_did_you_mean_distance(asked, base), whole = cd_did_you_mean_distance(asked, m->unit[u].name);
+        const size_t d = cd_did_you_mean_distance(asked, base),
+                     whole = cd_did_you_mean_distance(asked, m->unit[u].name);
         if (d >= least && whole >= least) continue;
         least = d < whole ? d : whole;
         best = m->unit[u].name;
     }
-    return CD_FAIL(err, ESCHEMA, "expected a %s of the data set, found '%.120s'%s%.120s%s", cd_split_name(m->spec->kind), asked,
-                   best ? ", did you mean '" : "", best ? best : "", best ? "'?" : "");
+    return CD_FAIL(err, ESCHEMA, "expected a %s of the data set, found '%.120s'%s%.120s%s",
+                   cd_split_name(m->spec->kind), asked, best ? ", did you mean '" : "",
+                   best ? best : "", best ? "'?" : "");
 }
 
 /* Units start in part `from`; one that has left it is named twice. */
-static cdmpp_status assign_names(cd_splitter *m, const cd_texts *names, uint8_t from, cd_split_part part, cdmpp_err *err) {
+static cdmpp_status assign_names(cd_splitter *m, const cd_texts *names, uint8_t from,
+                                 cd_split_part part, cdmpp_err *err) {
     for (size_t i = 0; i < names->n; i++) {
         bool hit = false;
         cdmpp_status st = CDMPP_OK;
         for (size_t u = 0; u < m->n_unit && !st; u++) {
             if (!answers(m, &m->unit[u], names->v[i])) continue;
             if (m->unit[u].part != from && m->unit[u].part != part)
-                st = CD_FAIL(err, ESCHEMA, "'%.120s' is in the %s part already", m->unit[u].name, cd_split_part_name((cd_split_part)m->unit[u].part));
+                st = CD_FAIL(err, ESCHEMA, "'%.120s' is in the %s part already", m->unit[u].name,
+                             cd_split_part_name((cd_split_part)m->unit[u].part));
             m->unit[u].part = (uint8_t)part;
             hit = true;
         }
@@ -120,12 +126,19 @@ static cdmpp_status assign_units(cd_splitter *m, cdmpp_err *err) {
     const cd_split_spec *s = m->spec;
     enum { FREE = CD_SPLIT_N_PART + 1 };
     fill(m, CD_SPLIT_PART_TRAIN, FREE);
-    CD_TRY(cd_err_key(err, assign_names(m, &s->train_name, FREE, CD_SPLIT_PART_TRAIN, err), "split.train_names"));
-    CD_TRY(cd_err_key(err, assign_names(m, &s->test_name, FREE, CD_SPLIT_PART_TEST, err), "split.test_names"));
-    CD_TRY(cd_err_key(err, assign_names(m, &s->valid_name, FREE, CD_SPLIT_PART_VALID, err), "split.valid_names"));
-    fill(m, FREE, s->train_name.n ? (s->test_name.n ? CD_SPLIT_PART_NONE : CD_SPLIT_PART_TEST) : CD_SPLIT_PART_TRAIN);
-    if (!s->test_name.n && !s->train_name.n) cd_split_take(m, s->test, m->n_unit, CD_SPLIT_PART_TEST);
-    if (!s->valid_name.n && s->kind == CD_SPLIT_TASK) cd_split_take(m, s->valid, m->n_unit, CD_SPLIT_PART_VALID);
+    CD_TRY(cd_err_key(err, assign_names(m, &s->train_name, FREE, CD_SPLIT_PART_TRAIN, err),
+                      "split.train_names"));
+    CD_TRY(cd_err_key(err, assign_names(m, &s->test_name, FREE, CD_SPLIT_PART_TEST, err),
+                      "split.test_names"));
+    CD_TRY(cd_err_key(err, assign_names(m, &s->valid_name, FREE, CD_SPLIT_PART_VALID, err),
+                      "split.valid_names"));
+    fill(m, FREE,
+         s->train_name.n ? (s->test_name.n ? CD_SPLIT_PART_NONE : CD_SPLIT_PART_TEST)
+                         : CD_SPLIT_PART_TRAIN);
+    if (!s->test_name.n && !s->train_name.n)
+        cd_split_take(m, s->test, m->n_unit, CD_SPLIT_PART_TEST);
+    if (!s->valid_name.n && s->kind == CD_SPLIT_TASK)
+        cd_split_take(m, s->valid, m->n_unit, CD_SPLIT_PART_VALID);
     return CDMPP_OK;
 }
 
@@ -133,13 +146,18 @@ static cdmpp_status assign_units(cd_splitter *m, cdmpp_err *err) {
 /* Test beats validation beats train beats no part: a task of a held-out network is not
  * trained on, one that only unused networks have is not used. */
 static void tasks_of_networks(cd_splitter *m) {
-    static const uint8_t strength[] = {[CD_SPLIT_PART_TRAIN] = 1, [CD_SPLIT_PART_VALID] = 2, [CD_SPLIT_PART_TEST] = 3, [CD_SPLIT_PART_NONE] = 0};
+    static const uint8_t strength[] = {[CD_SPLIT_PART_TRAIN] = 1,
+                                       [CD_SPLIT_PART_VALID] = 2,
+                                       [CD_SPLIT_PART_TEST] = 3,
+                                       [CD_SPLIT_PART_NONE] = 0};
     const cd_dataset *d = m->d;
-    memset(m->task_part, m->spec->train_name.n ? CD_SPLIT_PART_NONE : CD_SPLIT_PART_TRAIN, d->n_task);
+    memset(m->task_part, m->spec->train_name.n ? CD_SPLIT_PART_NONE : CD_SPLIT_PART_TRAIN,
+           d->n_task);
     for (size_t u = 0; u < m->n_unit; u++)
         for (size_t k = 0; k < d->n_net_task; k++) {
             uint8_t *p = &m->task_part[d->net_task[k]];
-            if (d->net_network[k] == m->unit[u].id && strength[m->unit[u].part] > strength[*p]) *p = m->unit[u].part;
+            if (d->net_network[k] == m->unit[u].id && strength[m->unit[u].part] > strength[*p])
+                *p = m->unit[u].part;
         }
 }
 
@@ -151,7 +169,9 @@ static size_t count_shared(const cd_splitter *m, uint8_t *seen) {
     for (size_t u = 0; u < m->n_unit; u++)
         for (size_t k = 0; k < d->n_net_task; k++) {
             const uint32_t t = d->net_task[k];
-            if (d->net_network[k] != m->unit[u].id || m->unit[u].part == CD_SPLIT_PART_TEST || m->task_part[t] != CD_SPLIT_PART_TEST) continue;
+            if (d->net_network[k] != m->unit[u].id || m->unit[u].part == CD_SPLIT_PART_TEST ||
+                m->task_part[t] != CD_SPLIT_PART_TEST)
+                continue;
             n += m->task_used[t] && !seen[t];
             seen[t] = 1;
         }
@@ -167,7 +187,8 @@ static void part_of_units(cd_splitter *m) {
 
 /* A fraction of the tasks that train. */
 static void valid_tasks(cd_splitter *m, uint8_t *used) {
-    for (size_t t = 0; t < m->d->n_task; t++) used[t] = m->task_used[t] && m->task_part[t] == CD_SPLIT_PART_TRAIN;
+    for (size_t t = 0; t < m->d->n_task; t++)
+        used[t] = m->task_used[t] && m->task_part[t] == CD_SPLIT_PART_TRAIN;
     cd_split_list_tasks(m, used);
     cd_split_take(m, m->spec->valid, m->n_unit, CD_SPLIT_PART_VALID);
     for (size_t u = 0; u < m->n_unit; u++) m->task_part[m->unit[u].id] = m->unit[u].part;
@@ -189,7 +210,8 @@ cdmpp_status cd_split_by_units(cd_splitter *m, cdmpp_err *err) {
     if (kind != CD_SPLIT_TASK && !m->spec->valid_name.n) valid_tasks(m, tmp);
     for (size_t i = 0; i < d->n; i++) {
         const uint8_t t = m->task_part[d->task[i]], v = m->dev_part[d->device[i]];
-        if (m->keep[i]) m->s->part[i] = v > t ? v : t; /* none beats test beats validation beats train */
+        if (m->keep[i])
+            m->s->part[i] = v > t ? v : t; /* none beats test beats validation beats train */
     }
     return CDMPP_OK;
 }

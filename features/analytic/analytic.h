@@ -22,18 +22,22 @@ enum {
     CD_N_FACT_CAPACITY = CD_FACT_WRITTEN_0 - CD_FACT_FETCHED_0,
     CD_N_FACT_REGION = 4 /* parallel loops that are told apart */
 };
-#define CD_FACT_CAPACITY_LEAST 4096.0 /* bytes of fetched_4k; each of the following is twice the one before */
-#define CD_FACTS_VERSION 2            /* of the meaning: raise it when a value changes under the same name */
+#define CD_FACT_CAPACITY_LEAST                                                                     \
+    4096.0                 /* bytes of fetched_4k; each of the following is twice the one before */
+#define CD_FACTS_VERSION 2 /* of the meaning: raise it when a value changes under the same name */
 
 enum {
 #define X(ID, name, of, unit, meaning) CD_GPU_FACT_##ID,
 #include "features/analytic/facts_gpu_cols.def"
     CD_N_GPU_FACTS,
-    CD_N_GPU_FACT_GROUP = CD_GPU_FACT_SECTORS_LOADED - CD_GPU_FACT_GROUP_1 /* groups of 1, 4, 16 ... blocks */
+    CD_N_GPU_FACT_GROUP =
+        CD_GPU_FACT_SECTORS_LOADED - CD_GPU_FACT_GROUP_1 /* groups of 1, 4, 16 ... blocks */
 };
-_Static_assert((int)CD_N_GPU_FACTS <= (int)CD_N_FACTS, "facts of GPU programs are stored in the place of those of CPU programs");
-#define CD_GPU_FACTS_VERSION 2        /* likewise; 1: a compiler writes out loops of up to 256 copies, not 4096 */
-#define CD_GPU_SECTOR 32.0            /* bytes */
+_Static_assert((int)CD_N_GPU_FACTS <= (int)CD_N_FACTS,
+               "facts of GPU programs are stored in the place of those of CPU programs");
+#define CD_GPU_FACTS_VERSION                                                                       \
+    2 /* likewise; 1: a compiler writes out loops of up to 256 copies, not 4096 */
+#define CD_GPU_SECTOR 32.0 /* bytes */
 
 /* Of which programs facts are: which columns they have. */
 typedef enum { CD_FACTS_OF_CPU, CD_FACTS_OF_GPU, CD_N_FACTS_SET } cd_facts_set;
@@ -70,7 +74,8 @@ cdmpp_status cd_facts_gpu(cd_facts *f, const cd_nest *nest, float *out, cdmpp_er
 /* Which of them a program has: thread axes make a GPU program. */
 cd_facts_set cd_facts_set_of_nest(const cd_nest *nest);
 /* Those of the set. */
-cdmpp_status cd_facts_of(cd_facts *f, cd_facts_set set, const cd_nest *nest, float *out, cdmpp_err *err);
+cdmpp_status cd_facts_of(cd_facts *f, cd_facts_set set, const cd_nest *nest, float *out,
+                         cdmpp_err *err);
 
 /* The numbers of a device that the three models read: clock_mhz, l1_kb, l2_kb, l3_kb, bandwidth_gb_s, and where they are known cores,
  * cores_used, lanes and probe_compute, probe_l1, probe_l2, probe_l3, probe_memory. Of a GPU: clock_mhz, cores, lanes, warp, core_threads,
@@ -78,28 +83,44 @@ cdmpp_status cd_facts_of(cd_facts *f, cd_facts_set set, const cd_nest *nest, flo
 typedef cd_device cd_device_numbers;
 
 /* General rules that stood in for a number that the device does not say. */
-enum { CD_ANALYTIC_RULE_L1 = 1, CD_ANALYTIC_RULE_L2 = 2, CD_ANALYTIC_RULE_L3 = 4, CD_ANALYTIC_RULE_LANES = 8, CD_ANALYTIC_RULE_OVERHEAD = 16,
-       CD_ANALYTIC_RULE_REGISTERS = 32, CD_ANALYTIC_RULE_BLOCKS = 64, CD_ANALYTIC_RULE_LATENCY = 128 };
+enum {
+    CD_ANALYTIC_RULE_L1 = 1,
+    CD_ANALYTIC_RULE_L2 = 2,
+    CD_ANALYTIC_RULE_L3 = 4,
+    CD_ANALYTIC_RULE_LANES = 8,
+    CD_ANALYTIC_RULE_OVERHEAD = 16,
+    CD_ANALYTIC_RULE_REGISTERS = 32,
+    CD_ANALYTIC_RULE_BLOCKS = 64,
+    CD_ANALYTIC_RULE_LATENCY = 128
+};
 
 typedef struct cd_analytic_time {
-    double roofline_s;          /* the slowest of the parts, and overhead */
-    double ecm_s;               /* CPU: arithmetic beside loads from L1, transfers between levels one after the other, and overhead.
+    double roofline_s; /* the slowest of the parts, and overhead */
+    double
+        ecm_s; /* CPU: arithmetic beside loads from L1, transfers between levels one after the other, and overhead.
                                    GPU: instructions and shared memory one after the other, beside the other parts, and overhead */
-    double sum_s;               /* all one after the other */
-    double compute_s;           /* arithmetic, instructions, waiting for sums, calls: all data in L1. GPU: instructions */
-    double l1_s, l2_s, l3_s, memory_s; /* loads and stores by registers; lines from L2, from L3, from memory. GPU: l1_s shared memory, l3_s 0 */
-    double latency_s;           /* GPU: a thread's loads, barriers and sums wait for each other; CPU: 0 */
-    double overhead_s;          /* calls, parallel regions, launches */
-    double threads;             /* that the program can use: work over the time of the longest thread. GPU: resident on a multiprocessor */
-    double waves;               /* GPU: turns of resident blocks; CPU: 0 */
-    unsigned rules;             /* CD_ANALYTIC_RULE_* that were needed */
+    double sum_s; /* all one after the other */
+    double
+        compute_s; /* arithmetic, instructions, waiting for sums, calls: all data in L1. GPU: instructions */
+    double l1_s, l2_s, l3_s,
+        memory_s; /* loads and stores by registers; lines from L2, from L3, from memory. GPU: l1_s shared memory, l3_s 0 */
+    double latency_s;  /* GPU: a thread's loads, barriers and sums wait for each other; CPU: 0 */
+    double overhead_s; /* calls, parallel regions, launches */
+    double
+        threads; /* that the program can use: work over the time of the longest thread. GPU: resident on a multiprocessor */
+    double waves;   /* GPU: turns of resident blocks; CPU: 0 */
+    unsigned rules; /* CD_ANALYTIC_RULE_* that were needed */
 } cd_analytic_time;
 
 /* Seconds of a run whose data were used just before, on the cores in use of the device. Errors: ESCHEMA (a number that the device does
  * not say, its key named), ERANGE (facts that are none), EUNSUPPORTED (not a CPU). */
-cdmpp_status cd_analytic_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err);
+cdmpp_status cd_analytic_seconds(const float *facts, const cd_device_numbers *device,
+                                 cd_analytic_time *out, cdmpp_err *err);
 /* The same of facts of a GPU program (CD_FACTS_OF_GPU). Errors: likewise, EUNSUPPORTED (not a GPU). */
-cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err);
+cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers *device,
+                                     cd_analytic_time *out, cdmpp_err *err);
 /* Those of the set. */
-cdmpp_status cd_analytic_seconds_of(cd_facts_set set, const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err);
+cdmpp_status cd_analytic_seconds_of(cd_facts_set set, const float *facts,
+                                    const cd_device_numbers *device, cd_analytic_time *out,
+                                    cdmpp_err *err);
 #endif

@@ -18,35 +18,37 @@
 
 #include "features/analytic/analytic.h"
 
-#define ISSUE 4.0               /* instructions of warps that a multiprocessor starts in a clock */
-#define SECTORS_A_CLOCK 1.0     /* from L2 to a multiprocessor */
+#define ISSUE              4.0 /* instructions of warps that a multiprocessor starts in a clock */
+#define SECTORS_A_CLOCK    1.0 /* from L2 to a multiprocessor */
 #define L1_SECTORS_A_CLOCK 4.0
-#define MEMORY_CLOCKS 500.0
-#define SYNC_CLOCKS 30.0
-#define SUM_CLOCKS 5.0
-#define AT_ONCE 8.0             /* accesses to local tiles in memory that a thread has on their way */
-#define L1_CLOCKS 30.0
-#define BLOCK_CLOCKS 3.0        /* of the GPU, to start a block */
-#define LAUNCH_S 3e-6
-#define REGISTERS 65536.0       /* of a multiprocessor; of a block at most */
-#define MOST_REGISTERS 255.0    /* of a thread */
-#define SPARE 0.125             /* of the registers of a thread that tiles cannot have */
-#define BANDWIDTH 0.8           /* of the peak that a kernel reaches */
-#define BLOCKS 32.0
+#define MEMORY_CLOCKS      500.0
+#define SYNC_CLOCKS        30.0
+#define SUM_CLOCKS         5.0
+#define AT_ONCE            8.0 /* accesses to local tiles in memory that a thread has on their way */
+#define L1_CLOCKS          30.0
+#define BLOCK_CLOCKS       3.0 /* of the GPU, to start a block */
+#define LAUNCH_S           3e-6
+#define REGISTERS          65536.0 /* of a multiprocessor; of a block at most */
+#define MOST_REGISTERS     255.0   /* of a thread */
+#define SPARE              0.125   /* of the registers of a thread that tiles cannot have */
+#define BANDWIDTH          0.8     /* of the peak that a kernel reaches */
+#define BLOCKS             32.0
 
 typedef struct {
     const float *fact;
     const cd_device *d;
     cd_analytic_time *out;
-    bool wide;                  /* wavefronts of 64 */
-    double clock, resident;     /* blocks of a multiprocessor */
-    double busiest;             /* blocks that one runs, over the mean */
-    double start_s;             /* of all blocks */
-    double most;                /* registers of a thread */
+    bool wide;              /* wavefronts of 64 */
+    double clock, resident; /* blocks of a multiprocessor */
+    double busiest;         /* blocks that one runs, over the mean */
+    double start_s;         /* of all blocks */
+    double most;            /* registers of a thread */
 } machine;
 
 static double fact(const machine *m, int k) { return (double)m->fact[k]; }
-static double by_warp(const machine *m, int of_32, int of_64) { return fact(m, m->wide ? of_64 : of_32); }
+static double by_warp(const machine *m, int of_32, int of_64) {
+    return fact(m, m->wide ? of_64 : of_32);
+}
 
 static double known(machine *m, double value, double rule, unsigned mark) {
     if (value > 0) return value;
@@ -55,11 +57,14 @@ static double known(machine *m, double value, double rule, unsigned mark) {
 }
 
 /* Threads of a block, whole warps. */
-static double whole(const machine *m) { return ceil(fact(m, CD_GPU_FACT_THREADS) / m->d->warp) * m->d->warp; }
+static double whole(const machine *m) {
+    return ceil(fact(m, CD_GPU_FACT_THREADS) / m->d->warp) * m->d->warp;
+}
 
 /* Compilers know the threads of the block (__launch_bounds__, amdgpu-flat-work-group-size), and keep its registers within what a block can have. */
 static double most_registers(machine *m) {
-    const double thread = known(m, m->d->thread_registers, MOST_REGISTERS, CD_ANALYTIC_RULE_REGISTERS);
+    const double thread =
+        known(m, m->d->thread_registers, MOST_REGISTERS, CD_ANALYTIC_RULE_REGISTERS);
     return fmin(thread, fmax(1, floor(REGISTERS / fmax(1, whole(m)))));
 }
 
@@ -70,8 +75,10 @@ static double resident(machine *m) {
     const double registers = known(m, d->core_registers, REGISTERS, CD_ANALYTIC_RULE_REGISTERS);
     double n = known(m, d->core_blocks, BLOCKS, CD_ANALYTIC_RULE_BLOCKS);
     n = fmin(n, floor(d->core_threads / fmax(threads, 1)));
-    n = fmin(n, floor(registers / fmax(1, threads * fmin(fact(m, CD_GPU_FACT_REGISTERS), m->most))));
-    if (fact(m, CD_GPU_FACT_SHARED_BYTES) > 0) n = fmin(n, floor(d->shared_kb * 1024 / fact(m, CD_GPU_FACT_SHARED_BYTES)));
+    n = fmin(n,
+             floor(registers / fmax(1, threads * fmin(fact(m, CD_GPU_FACT_REGISTERS), m->most))));
+    if (fact(m, CD_GPU_FACT_SHARED_BYTES) > 0)
+        n = fmin(n, floor(d->shared_kb * 1024 / fact(m, CD_GPU_FACT_SHARED_BYTES)));
     return fmax(n, 1);
 }
 
@@ -79,7 +86,8 @@ static void waves(machine *m) {
     const double blocks = fmax(1, fact(m, CD_GPU_FACT_BLOCKS)), cores = m->d->cores;
     m->most = most_registers(m);
     m->resident = resident(m);
-    const double full = floor(blocks / (cores * m->resident)), last = blocks - full * cores * m->resident;
+    const double full = floor(blocks / (cores * m->resident)),
+                 last = blocks - full * cores * m->resident;
     m->busiest = (full * m->resident + ceil(last / cores)) * cores / blocks;
     m->out->waves = full + (last > 0);
     m->out->threads = fmin(m->resident, ceil(blocks / cores)) * fact(m, CD_GPU_FACT_THREADS);
@@ -87,89 +95,138 @@ static void waves(machine *m) {
 
 /* Accesses of warps to tiles that are no registers, and where these are. */
 typedef struct {
-    double warps;               /* of the whole program; each is 4 sectors of a warp of 32 */
-    double sectors;             /* of one */
-    bool l2, memory;            /* beyond L1, beyond L2 */
-    double wait;                /* clocks that a thread waits for all of them */
+    double warps;    /* of the whole program; each is 4 sectors of a warp of 32 */
+    double sectors;  /* of one */
+    bool l2, memory; /* beyond L1, beyond L2 */
+    double wait;     /* clocks that a thread waits for all of them */
 } tiles;
 
 static tiles spilled(const machine *m) {
     const cd_device *d = m->d;
-    const double threads = fmax(1, fact(m, CD_GPU_FACT_THREADS)), blocks = fmin(m->resident, ceil(fact(m, CD_GPU_FACT_BLOCKS) / d->cores));
-    const double lanes = fact(m, m->wide ? CD_GPU_FACT_LANES_64 : CD_GPU_FACT_LANES_32), bytes = 4 * fact(m, CD_GPU_FACT_ACCUMULATORS) * threads / lanes * blocks;
-    const double over = fmin(1, fmax(0, fact(m, CD_GPU_FACT_ACCUMULATORS) - (1 - SPARE) * m->most) / fmax(1, fact(m, CD_GPU_FACT_ACCUMULATORS)));
+    const double threads = fmax(1, fact(m, CD_GPU_FACT_THREADS)),
+                 blocks = fmin(m->resident, ceil(fact(m, CD_GPU_FACT_BLOCKS) / d->cores));
+    const double lanes = fact(m, m->wide ? CD_GPU_FACT_LANES_64 : CD_GPU_FACT_LANES_32),
+                 bytes = 4 * fact(m, CD_GPU_FACT_ACCUMULATORS) * threads / lanes * blocks;
+    const double over = fmin(1, fmax(0, fact(m, CD_GPU_FACT_ACCUMULATORS) - (1 - SPARE) * m->most) /
+                                    fmax(1, fact(m, CD_GPU_FACT_ACCUMULATORS)));
     /* a sum of a tile that does not fit is a load and a store */
-    const double all = fmax(fact(m, CD_GPU_FACT_LOCAL_ACCESSES), 2 * over * fact(m, CD_GPU_FACT_FP_INSTRUCTIONS));
+    const double all =
+        fmax(fact(m, CD_GPU_FACT_LOCAL_ACCESSES), 2 * over * fact(m, CD_GPU_FACT_FP_INSTRUCTIONS));
     tiles t = {.warps = all / d->warp / fmax(lanes, 1e-9), .sectors = 4 * d->warp / CD_GPU_SECTOR};
     if (all <= 0) return (tiles){0};
     t.l2 = bytes > d->l1_kb * 1024;
     t.memory = bytes * d->cores > d->l2_kb * 1024;
     const double each = fmax(1, fact(m, CD_GPU_FACT_THREADS_ALL));
-    t.wait = all / each / AT_ONCE * (t.memory ? MEMORY_CLOCKS : t.l2 ? MEMORY_CLOCKS / 2 : L1_CLOCKS);
+    t.wait = all / each / AT_ONCE *
+             (t.memory ? MEMORY_CLOCKS
+              : t.l2   ? MEMORY_CLOCKS / 2
+                       : L1_CLOCKS);
     return t;
 }
 
 /* Sectors that are loaded where the blocks of a wave share L2: between two columns along the logarithm. */
 static double loaded(const machine *m) {
     const double blocks = fmin(fact(m, CD_GPU_FACT_BLOCKS), m->d->cores * m->resident);
-    const double x = log2(fmax(blocks, 1)) / 2, last = CD_N_GPU_FACT_GROUP - 1, k = fmin(floor(x), last - 1), part = fmin(x - k, 1);
-    const double a = fact(m, CD_GPU_FACT_GROUP_1 + (int)k), b = fact(m, CD_GPU_FACT_GROUP_1 + (int)k + 1);
+    const double x = log2(fmax(blocks, 1)) / 2, last = CD_N_GPU_FACT_GROUP - 1,
+                 k = fmin(floor(x), last - 1), part = fmin(x - k, 1);
+    const double a = fact(m, CD_GPU_FACT_GROUP_1 + (int)k),
+                 b = fact(m, CD_GPU_FACT_GROUP_1 + (int)k + 1);
     const double all = fact(m, CD_GPU_FACT_SECTORS_LOADED) + fact(m, CD_GPU_FACT_SECTORS_STORED);
     if (all * CD_GPU_SECTOR <= m->d->l2_kb * 1024) return fact(m, CD_GPU_FACT_SECTORS_LOADED);
     /* a wave that loads more than L2 between two waits finds nothing of the last time */
-    const double y = x / 2, j = fmin(floor(y), 2), rest = fmin(y - j, 1), c = fact(m, CD_GPU_FACT_STEP_1 + (int)j), e = fact(m, CD_GPU_FACT_STEP_1 + (int)j + 1);
-    const double step = c + (e - c) * rest, wave = step * blocks / fmax(1, fact(m, CD_GPU_FACT_BLOCKS) * fact(m, CD_GPU_FACT_PHASES));
-    return fmax(fact(m, CD_GPU_FACT_SECTORS_LOADED), wave * CD_GPU_SECTOR > m->d->l2_kb * 1024 ? step : a + (b - a) * part);
+    const double y = x / 2, j = fmin(floor(y), 2), rest = fmin(y - j, 1),
+                 c = fact(m, CD_GPU_FACT_STEP_1 + (int)j),
+                 e = fact(m, CD_GPU_FACT_STEP_1 + (int)j + 1);
+    const double step = c + (e - c) * rest,
+                 wave = step * blocks /
+                        fmax(1, fact(m, CD_GPU_FACT_BLOCKS) * fact(m, CD_GPU_FACT_PHASES));
+    return fmax(fact(m, CD_GPU_FACT_SECTORS_LOADED),
+                wave * CD_GPU_SECTOR > m->d->l2_kb * 1024 ? step : a + (b - a) * part);
 }
 
 static void parts(machine *m) {
     const cd_device *d = m->d;
-    const double share = m->busiest / d->cores / m->clock; /* seconds for a unit of the whole program that takes a clock */
-    const double warps = by_warp(m, CD_GPU_FACT_WARPS_32, CD_GPU_FACT_WARPS_64), rate = d->lanes / d->warp;
-    const double moved = by_warp(m, CD_GPU_FACT_LOAD_SECTORS_32, CD_GPU_FACT_LOAD_SECTORS_64), stored = by_warp(m, CD_GPU_FACT_STORE_SECTORS_32, CD_GPU_FACT_STORE_SECTORS_64);
-    const double waves = by_warp(m, CD_GPU_FACT_SHARED_LOAD_WAVES_32, CD_GPU_FACT_SHARED_LOAD_WAVES_64) +
-                         by_warp(m, CD_GPU_FACT_SHARED_STORE_WAVES_32, CD_GPU_FACT_SHARED_STORE_WAVES_64);
+    const double share = m->busiest / d->cores /
+                         m->clock; /* seconds for a unit of the whole program that takes a clock */
+    const double warps = by_warp(m, CD_GPU_FACT_WARPS_32, CD_GPU_FACT_WARPS_64),
+                 rate = d->lanes / d->warp;
+    const double moved = by_warp(m, CD_GPU_FACT_LOAD_SECTORS_32, CD_GPU_FACT_LOAD_SECTORS_64),
+                 stored = by_warp(m, CD_GPU_FACT_STORE_SECTORS_32, CD_GPU_FACT_STORE_SECTORS_64);
+    const double waves =
+        by_warp(m, CD_GPU_FACT_SHARED_LOAD_WAVES_32, CD_GPU_FACT_SHARED_LOAD_WAVES_64) +
+        by_warp(m, CD_GPU_FACT_SHARED_STORE_WAVES_32, CD_GPU_FACT_SHARED_STORE_WAVES_64);
     const tiles t = spilled(m);
-    const double far = fmin(fact(m, CD_GPU_FACT_GROUP_1), moved) + stored + (t.l2 ? t.warps * t.sectors : 0);
-    m->out->compute_s = share * fmax(warps * fact(m, CD_GPU_FACT_FP_SHARE) / rate, warps / fmax(ISSUE, rate));
+    const double far =
+        fmin(fact(m, CD_GPU_FACT_GROUP_1), moved) + stored + (t.l2 ? t.warps * t.sectors : 0);
+    m->out->compute_s =
+        share * fmax(warps * fact(m, CD_GPU_FACT_FP_SHARE) / rate, warps / fmax(ISSUE, rate));
     m->out->l1_s = share * waves;
-    m->out->l2_s = share * fmax(far / SECTORS_A_CLOCK, (moved + stored + t.warps * t.sectors) / L1_SECTORS_A_CLOCK);
-    m->out->memory_s = (loaded(m) + fact(m, CD_GPU_FACT_SECTORS_STORED) + (t.memory ? t.warps * t.sectors : 0)) * CD_GPU_SECTOR / (BANDWIDTH * d->bandwidth_gb_s * 1e9);
+    m->out->l2_s = share * fmax(far / SECTORS_A_CLOCK,
+                                (moved + stored + t.warps * t.sectors) / L1_SECTORS_A_CLOCK);
+    m->out->memory_s =
+        (loaded(m) + fact(m, CD_GPU_FACT_SECTORS_STORED) + (t.memory ? t.warps * t.sectors : 0)) *
+        CD_GPU_SECTOR / (BANDWIDTH * d->bandwidth_gb_s * 1e9);
     m->out->rules |= CD_ANALYTIC_RULE_L2 | CD_ANALYTIC_RULE_LATENCY;
-    const double wait = MEMORY_CLOCKS * fact(m, CD_GPU_FACT_PHASES) + SYNC_CLOCKS * fact(m, CD_GPU_FACT_SYNCS) +
-                        fmax(SUM_CLOCKS * fact(m, CD_GPU_FACT_CHAIN), fact(m, CD_GPU_FACT_THREAD_INSTRUCTIONS)) + t.wait;
+    const double wait =
+        MEMORY_CLOCKS * fact(m, CD_GPU_FACT_PHASES) + SYNC_CLOCKS * fact(m, CD_GPU_FACT_SYNCS) +
+        fmax(SUM_CLOCKS * fact(m, CD_GPU_FACT_CHAIN), fact(m, CD_GPU_FACT_THREAD_INSTRUCTIONS)) +
+        t.wait;
     m->out->latency_s = m->out->waves * wait / m->clock;
     m->start_s = BLOCK_CLOCKS * fact(m, CD_GPU_FACT_BLOCKS_ALL) / m->clock;
     m->out->overhead_s = LAUNCH_S * fact(m, CD_GPU_FACT_KERNELS) + m->start_s;
 }
 
 static cdmpp_status check(const float *facts, const cd_device *d, cdmpp_err *err) {
-    if (d->kind != CD_DEVICE_GPU) return CD_FAIL(err, EUNSUPPORTED, "facts of GPU programs say nothing about a %s", cd_device_kind_name(d->kind));
+    if (d->kind != CD_DEVICE_GPU)
+        return CD_FAIL(err, EUNSUPPORTED, "facts of GPU programs say nothing about a %s",
+                       cd_device_kind_name(d->kind));
     const struct {
         const char *key;
         double value;
-    } need[] = {{"clock_mhz", d->clock_mhz}, {"cores", d->cores}, {"lanes", d->lanes}, {"warp", d->warp}, {"core_threads", d->core_threads},
-                {"shared_kb", d->shared_kb}, {"l1_kb", d->l1_kb}, {"l2_kb", d->l2_kb}, {"bandwidth_gb_s", d->bandwidth_gb_s}};
+    } need[] = {{"clock_mhz", d->clock_mhz},
+                {"cores", d->cores},
+                {"lanes", d->lanes},
+                {"warp", d->warp},
+                {"core_threads", d->core_threads},
+                {"shared_kb", d->shared_kb},
+                {"l1_kb", d->l1_kb},
+                {"l2_kb", d->l2_kb},
+                {"bandwidth_gb_s", d->bandwidth_gb_s}};
     for (size_t i = 0; i < sizeof need / sizeof *need; i++)
-        if (!(need[i].value > 0)) return CD_FAIL(err, ESCHEMA, "the device does not say %s, which the estimate from the loop nest needs", need[i].key);
+        if (!(need[i].value > 0))
+            return CD_FAIL(
+                err, ESCHEMA,
+                "the device does not say %s, which the estimate from the loop nest needs",
+                need[i].key);
     for (size_t i = 0; i < CD_N_GPU_FACTS; i++)
-        if (!(facts[i] >= 0)) return CD_FAIL(err, ERANGE, "fact %s is %g", cd_facts_cols(CD_FACTS_OF_GPU)[i].name, (double)facts[i]);
+        if (!(facts[i] >= 0))
+            return CD_FAIL(err, ERANGE, "fact %s is %g", cd_facts_cols(CD_FACTS_OF_GPU)[i].name,
+                           (double)facts[i]);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err) {
+cdmpp_status cd_analytic_gpu_seconds(const float *facts, const cd_device_numbers *device,
+                                     cd_analytic_time *out, cdmpp_err *err) {
     CD_TRY(check(facts, device, err));
     *out = (cd_analytic_time){0};
-    machine m = {.fact = facts, .d = device, .out = out, .wide = device->warp > 32, .clock = device->clock_mhz * 1e6};
+    machine m = {.fact = facts,
+                 .d = device,
+                 .out = out,
+                 .wide = device->warp > 32,
+                 .clock = device->clock_mhz * 1e6};
     waves(&m);
     parts(&m);
-    const double launch = out->overhead_s - m.start_s, far = fmax(out->l2_s, out->memory_s), least = fmax(out->latency_s, m.start_s);
+    const double launch = out->overhead_s - m.start_s, far = fmax(out->l2_s, out->memory_s),
+                 least = fmax(out->latency_s, m.start_s);
     out->roofline_s = fmax(fmax(out->compute_s, out->l1_s), fmax(far, least)) + launch;
     out->ecm_s = fmax(out->compute_s + out->l1_s, fmax(far, least)) + launch;
     out->sum_s = fmax(out->compute_s + out->l1_s + far + out->latency_s, m.start_s) + launch;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_analytic_seconds_of(cd_facts_set set, const float *facts, const cd_device_numbers *device, cd_analytic_time *out, cdmpp_err *err) {
-    return cd_facts_set_is_gpu(set) ? cd_analytic_gpu_seconds(facts, device, out, err) : cd_analytic_seconds(facts, device, out, err);
+cdmpp_status cd_analytic_seconds_of(cd_facts_set set, const float *facts,
+                                    const cd_device_numbers *device, cd_analytic_time *out,
+                                    cdmpp_err *err) {
+    return cd_facts_set_is_gpu(set) ? cd_analytic_gpu_seconds(facts, device, out, err)
+                                    : cd_analytic_seconds(facts, device, out, err);
 }

@@ -19,8 +19,9 @@ static const struct {
     const cd_fact_col *col;
     size_t n;
     int version;
-} sets[CD_N_FACTS_SET] = {[CD_FACTS_OF_CPU] = {"cpu", cpu_cols, CD_N_FACTS, CD_FACTS_VERSION},
-                             [CD_FACTS_OF_GPU] = {"gpu", gpu_cols, CD_N_GPU_FACTS, CD_GPU_FACTS_VERSION}};
+} sets[CD_N_FACTS_SET] = {
+    [CD_FACTS_OF_CPU] = {"cpu", cpu_cols, CD_N_FACTS, CD_FACTS_VERSION},
+    [CD_FACTS_OF_GPU] = {"gpu", gpu_cols, CD_N_GPU_FACTS, CD_GPU_FACTS_VERSION}};
 
 size_t cd_facts_count(cd_facts_set set) { return sets[set].n; }
 const cd_fact_col *cd_facts_cols(cd_facts_set set) { return sets[set].col; }
@@ -42,7 +43,8 @@ void cd_facts_cols_digest(cd_facts_set set, char out[65]) {
 void cd_facts_cols_print(cd_facts_set set, cd_buf *out) {
     cd_buf_puts(out, "| # | name | unit | meaning |\n| --: | --- | --- | --- |\n");
     for (size_t i = 0; i < sets[set].n; i++)
-        cd_buf_putf(out, "| %zu | `%s` | %s | %s |\n", i, sets[set].col[i].name, sets[set].col[i].unit, sets[set].col[i].meaning);
+        cd_buf_putf(out, "| %zu | `%s` | %s | %s |\n", i, sets[set].col[i].name,
+                    sets[set].col[i].unit, sets[set].col[i].meaning);
 }
 
 cdmpp_status cd_facts_new(cd_facts **out, cdmpp_err *err) {
@@ -58,7 +60,8 @@ void cd_facts_free(cd_facts *f) {
 
 /* Counts of hostile shapes may leave float's range. */
 static void limit(float *out) {
-    for (size_t i = 0; i < CD_N_FACTS; i++) out[i] = !(out[i] >= 0) ? 0 : out[i] > 1e30F ? 1e30F : out[i];
+    for (size_t i = 0; i < CD_N_FACTS; i++)
+        out[i] = !(out[i] >= 0) ? 0 : out[i] > 1e30F ? 1e30F : out[i];
 }
 
 static cd_an *start(cd_facts *f, const cd_nest *nest, float *out) {
@@ -85,8 +88,10 @@ cd_facts_set cd_facts_set_of_nest(const cd_nest *nest) {
     return CD_FACTS_OF_CPU;
 }
 
-cdmpp_status cd_facts_of(cd_facts *f, cd_facts_set set, const cd_nest *nest, float *out, cdmpp_err *err) {
-    return set == CD_FACTS_OF_GPU ? cd_facts_gpu(f, nest, out, err) : cd_facts_cpu(f, nest, out, err);
+cdmpp_status cd_facts_of(cd_facts *f, cd_facts_set set, const cd_nest *nest, float *out,
+                         cdmpp_err *err) {
+    return set == CD_FACTS_OF_GPU ? cd_facts_gpu(f, nest, out, err)
+                                  : cd_facts_cpu(f, nest, out, err);
 }
 
 cdmpp_status cd_facts_cpu(cd_facts *f, const cd_nest *nest, float *out, cdmpp_err *err) {

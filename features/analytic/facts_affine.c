@@ -8,7 +8,8 @@
 static void add_slice(cd_an_form *f, cd_an_slice s) {
     if (!s.k || s.n <= 1) return;
     for (uint32_t i = 0; i < f->n; i++)
-        if (f->t[i].var == s.var && f->t[i].lo == s.lo && f->t[i].n == s.n && f->t[i].dim == s.dim) {
+        if (f->t[i].var == s.var && f->t[i].lo == s.lo && f->t[i].n == s.n &&
+            f->t[i].dim == s.dim) {
             f->t[i].k += s.k;
             if (!f->t[i].k) f->t[i] = f->t[--f->n];
             return;
@@ -22,7 +23,8 @@ void cd_facts_affine_add(cd_an_form *form, const cd_an_form *add, int64_t times,
     form->inexact |= add->inexact;
     form->gather |= add->gather;
     for (uint32_t i = 0; i < add->n; i++)
-        add_slice(form, (cd_an_slice){cd_an_mul(times, add->t[i].k), add->t[i].lo, add->t[i].n, add->t[i].var, dim});
+        add_slice(form, (cd_an_slice){cd_an_mul(times, add->t[i].k), add->t[i].lo, add->t[i].n,
+                                      add->t[i].var, dim});
 }
 
 cd_bound cd_facts_affine_range(const cd_an_form *f) {
@@ -80,7 +82,9 @@ static void divide(cd_an *w, const cd_an_form *f, int64_t d, cd_an_form *whole, 
     const cd_an_slice *big = NULL;
     for (uint32_t i = 0; i < rest->n; i++)
         if (!big || llabs(rest->t[i].k) * rest->t[i].n > llabs(big->k) * big->n) big = &rest->t[i];
-    if (big) add_slice(whole, (cd_an_slice){big->k < 0 ? -1 : 1, big->lo, (r.hi - r.lo) / d + 1, big->var, 0});
+    if (big)
+        add_slice(whole,
+                  (cd_an_slice){big->k < 0 ? -1 : 1, big->lo, (r.hi - r.lo) / d + 1, big->var, 0});
 }
 
 static void add_expr(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out);
@@ -130,7 +134,9 @@ static void add_var(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out) 
     if (v >= 0) add_slice(out, (cd_an_slice){times, 1, w->var[v].extent, v, 0});
 }
 
-static const cd_expr *first_moving(const cd_expr *e) { return e->a[0]->flags & CD_EXPR_HAS_VAR ? e->a[0] : e->a[1]; }
+static const cd_expr *first_moving(const cd_expr *e) {
+    return e->a[0]->flags & CD_EXPR_HAS_VAR ? e->a[0] : e->a[1];
+}
 
 static void add_expr(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out) {
     switch ((cd_expr_op)e->op) {
@@ -149,8 +155,12 @@ static void add_expr(cd_an *w, const cd_expr *e, int64_t times, cd_an_form *out)
         else if (e->a[0]->op == CD_INT) add_expr(w, e->a[1], cd_an_mul(times, e->a[0]->u.i), out);
         else out->inexact = true;
         return;
-    case CD_FDIV: case CD_FMOD: case CD_DIV: case CD_MOD: add_divided(w, e, times, out); return;
-    case CD_MIN: case CD_MAX: /* of a clamp the side that moves */
+    case CD_FDIV:
+    case CD_FMOD:
+    case CD_DIV:
+    case CD_MOD: add_divided(w, e, times, out); return;
+    case CD_MIN:
+    case CD_MAX: /* of a clamp the side that moves */
         out->inexact = true;
         add_expr(w, first_moving(e), times, out);
         return;
@@ -195,12 +205,16 @@ double cd_facts_affine_chance(cd_an *w, const cd_expr *e) {
     switch ((cd_expr_op)e->op) {
     case CD_INT: return e->u.i != 0;
     case CD_AND: return cd_facts_affine_chance(w, e->a[0]) * cd_facts_affine_chance(w, e->a[1]);
-    case CD_OR: return 1 - (1 - cd_facts_affine_chance(w, e->a[0])) * (1 - cd_facts_affine_chance(w, e->a[1]));
+    case CD_OR:
+        return 1 -
+               (1 - cd_facts_affine_chance(w, e->a[0])) * (1 - cd_facts_affine_chance(w, e->a[1]));
     case CD_NOT: return 1 - cd_facts_affine_chance(w, e->a[0]);
     case CD_CALL: return e->n == 1 ? cd_facts_affine_chance(w, e->a[0]) : 0.5; /* likely */
     default: break;
     }
-    if (!cd_expr_op_is_cmp((cd_expr_op)e->op) || !cd_expr_dtype_is_index(e->a[0]->type) || (e->flags & CD_EXPR_HAS_LOAD)) return 0.5;
+    if (!cd_expr_op_is_cmp((cd_expr_op)e->op) || !cd_expr_dtype_is_index(e->a[0]->type) ||
+        (e->flags & CD_EXPR_HAS_LOAD))
+        return 0.5;
     switch ((cd_expr_op)e->op) {
     case CD_LT: return below(w, e->a[0], e->a[1], 0);
     case CD_LE: return below(w, e->a[0], e->a[1], 1);

@@ -15,38 +15,39 @@
 
 #include "features/analytic/analytic_internal.h"
 
-#define PORTS 2.0
-#define LOAD_PORTS 2.0
-#define ISSUE 6.0
-#define SUM_CYCLES 4.0
-#define MEMORY_SUM_CYCLES 10.0 /* a sum that goes through a store and a load */
-#define AHEAD 256.0            /* instructions that a core looks ahead */
-#define MOST_LOOPS 96
+#define PORTS             2.0
+#define LOAD_PORTS        2.0
+#define ISSUE             6.0
+#define SUM_CYCLES        4.0
+#define MEMORY_SUM_CYCLES 10.0  /* a sum that goes through a store and a load */
+#define AHEAD             256.0 /* instructions that a core looks ahead */
+#define MOST_LOOPS        96
 /* Cycles for an element. */
-#define DIVIDE_VECTOR 0.5
-#define DIVIDE_SCALAR 4.0
-#define EXP_CYCLES 15.0
-#define CALL_CYCLES 40.0
+#define DIVIDE_VECTOR         0.5
+#define DIVIDE_SCALAR         4.0
+#define EXP_CYCLES            15.0
+#define CALL_CYCLES           40.0
 #define DIVISION_INSTRUCTIONS 4.0
-#define TURN_INSTRUCTIONS 2.0
-#define REGISTERS_SPARE 2.0
-#define GROUP 4                /* elements from lane to lane up to which vectors are loaded and shuffled */
+#define TURN_INSTRUCTIONS     2.0
+#define REGISTERS_SPARE       2.0
+#define GROUP                 4 /* elements from lane to lane up to which vectors are loaded and shuffled */
 
 typedef struct {
     cd_an *w;
     const cd_an_node *n;
     int32_t k;
-    int32_t stay[MOST_LOOPS];   /* loops around that stay loops, innermost first */
+    int32_t stay[MOST_LOOPS]; /* loops around that stay loops, innermost first */
     uint32_t n_stay;
-    int32_t vector;             /* variable, -1 */
-    int64_t lanes, extent;      /* of a register, of the vector loop */
-    double chance;              /* that conditions around hold */
-    double copies;              /* turns of the loops that are written out */
-    double turns;               /* executions of the unrolled body */
+    int32_t vector;        /* variable, -1 */
+    int64_t lanes, extent; /* of a register, of the vector loop */
+    double chance;         /* that conditions around hold */
+    double copies;         /* turns of the loops that are written out */
+    double turns;          /* executions of the unrolled body */
     cd_an_value value;
     /* sums over the accesses, of the whole program */
     double unit, same, strided, store_unit, store_strided, spills;
-    double live, live_read, accumulators; /* vectors that stay in registers over turns of the innermost loop */
+    double live, live_read,
+        accumulators; /* vectors that stay in registers over turns of the innermost loop */
 } statement;
 
 typedef struct {
@@ -100,7 +101,9 @@ static lanes lanes_of(const statement *s, const cd_an_access *a) {
     if (same) return (lanes){.same = others};
     if (run > 1) return (lanes){.unit = others * (double)cd_an_pieces(run, s->lanes)};
     const int64_t step_in = cd_an_stride(a, inner);
-    if (v->n_digit == 1 && step_in <= GROUP * a->elem) return (lanes){.unit = 2.0 * (double)step_in / a->elem * (double)cd_an_pieces(s->extent, s->lanes)};
+    if (v->n_digit == 1 && step_in <= GROUP * a->elem)
+        return (lanes){.unit = 2.0 * (double)step_in / a->elem *
+                               (double)cd_an_pieces(s->extent, s->lanes)};
     return (lanes){.strided = (double)s->extent};
 }
 
@@ -111,21 +114,27 @@ static double times_of(const statement *s, const cd_an_access *a, bool *stays) {
     *stays = i > 0;
     if (i == s->n_stay) return 1;
     const cd_an_node *l = &s->w->node[s->stay[i]];
-    const bool within = s->vector >= 0 && s->w->var[s->vector].node < s->stay[i]; /* the loop is turned for a vector at a time */
+    const bool within =
+        s->vector >= 0 &&
+        s->w->var[s->vector].node < s->stay[i]; /* the loop is turned for a vector at a time */
     return l->runs * l->extent * s->chance / (within ? (double)s->extent : 1);
 }
 
 static double block_of(const statement *s, const cd_an_access *a) {
     double n = 1;
     for (int32_t p = s->n->parent; p > 0; p = s->w->node[p].parent)
-        if (s->w->node[p].copied && s->w->node[p].var != s->vector && cd_an_stride(a, p)) n *= s->w->node[p].extent;
+        if (s->w->node[p].copied && s->w->node[p].var != s->vector && cd_an_stride(a, p))
+            n *= s->w->node[p].extent;
     return n;
 }
 
 /* One element of a buffer that is new in every turn of the innermost loop. */
 static bool in_register(const statement *s, const cd_an_access *a) {
-    const int32_t loop = s->vector >= 0 ? cd_an_innermost(s->w, s->vector) : s->n_stay ? s->stay[0] : 0;
-    return loop && !cd_an_stride(a, loop) && cd_an_private(s->w, a, loop) && s->w->tensor[a->tensor].bytes <= 16 * a->elem;
+    const int32_t loop = s->vector >= 0 ? cd_an_innermost(s->w, s->vector)
+                         : s->n_stay    ? s->stay[0]
+                                        : 0;
+    return loop && !cd_an_stride(a, loop) && cd_an_private(s->w, a, loop) &&
+           s->w->tensor[a->tensor].bytes <= 16 * a->elem;
 }
 
 static void access(statement *s, const cd_an_access *a) {
@@ -136,7 +145,8 @@ static void access(statement *s, const cd_an_access *a) {
     }
     const double times = times_of(s, a, &stays), n = block_of(s, a);
     const lanes l = lanes_of(s, a);
-    const double vectors = n * (l.unit + l.same + (l.strided > 0 ? (double)cd_an_pieces(s->extent, s->lanes) : 0));
+    const double vectors =
+        n * (l.unit + l.same + (l.strided > 0 ? (double)cd_an_pieces(s->extent, s->lanes) : 0));
     if (a->write) {
         s->store_unit += times * n * (l.unit + l.same);
         s->store_strided += times * n * l.strided;
@@ -156,7 +166,8 @@ static void access(statement *s, const cd_an_access *a) {
 static void registers(statement *s) {
     const double have = (s->w->nest->vector_bytes >= 64 ? 32 : 16) - REGISTERS_SPARE;
     const double over = s->live - have;
-    if (over > 0) s->spills = s->turns * (fmin(over, s->live_read) + 2 * fmax(0, over - s->live_read));
+    if (over > 0)
+        s->spills = s->turns * (fmin(over, s->live_read) + 2 * fmax(0, over - s->live_read));
 }
 
 /* ---- cycles ---- */
@@ -173,7 +184,8 @@ static double chain(const statement *s) {
     if (!s->n_stay) return SUM_CYCLES * row * s->chance;
     if (!cd_an_stride(store, s->stay[0])) return SUM_CYCLES * row * s->turns;
     if (row > 1) return SUM_CYCLES * row * s->turns / fmax(1, AHEAD / (4 * s->copies));
-    if (s->n_stay > 1 && !cd_an_stride(store, s->stay[1])) return MEMORY_SUM_CYCLES * s->turns / fmax(1, s->w->node[s->stay[0]].extent);
+    if (s->n_stay > 1 && !cd_an_stride(store, s->stay[1]))
+        return MEMORY_SUM_CYCLES * s->turns / fmax(1, s->w->node[s->stay[0]].extent);
     return 0;
 }
 
@@ -205,11 +217,14 @@ static cycles cycles_of(const statement *s, float *out) {
     const double loads = s->unit + s->same + s->strided, stores = s->store_unit + s->store_strided;
     c.port = (c.arithmetic + more) / PORTS;
     c.move = fmax((loads + s->spills) / LOAD_PORTS, stores + s->spills / 2);
-    const double moves = loads + stores + s->spills + s->strided + s->store_strided; /* lanes one by one take two */
-    const double instructions = c.arithmetic + more + moves + branches + DIVISION_INSTRUCTIONS * divisions;
+    const double moves =
+        loads + stores + s->spills + s->strided + s->store_strided; /* lanes one by one take two */
+    const double instructions =
+        c.arithmetic + more + moves + branches + DIVISION_INSTRUCTIONS * divisions;
     c.issue = instructions / ISSUE;
     c.chain = chain(s);
-    c.calls = elements * (v->divides * (s->vector < 0 ? DIVIDE_SCALAR : DIVIDE_VECTOR) + v->exps * EXP_CYCLES + (v->tanhs + v->calls) * CALL_CYCLES);
+    c.calls = elements * (v->divides * (s->vector < 0 ? DIVIDE_SCALAR : DIVIDE_VECTOR) +
+                          v->exps * EXP_CYCLES + (v->tanhs + v->calls) * CALL_CYCLES);
     c.all = fmax(fmax(c.port, c.move), fmax(c.issue, c.chain)) + c.calls;
     if (c.chain < c.all - c.calls) c.chain = 0;
     out[CD_FACT_DIVMODS] += (float)divisions;
@@ -222,7 +237,8 @@ static cycles cycles_of(const statement *s, float *out) {
 
 static void put_operations(const statement *s, const cycles *c, float *out) {
     const cd_an_value *v = &s->value;
-    const double n = s->n->runs, whole = (double)(s->extent / s->lanes), pieces = (double)cd_an_pieces(s->extent, s->lanes);
+    const double n = s->n->runs, whole = (double)(s->extent / s->lanes),
+                 pieces = (double)cd_an_pieces(s->extent, s->lanes);
     out[CD_FACT_FLOP] += (float)(n * (v->adds + v->muls + v->others));
     out[CD_FACT_FLOP_FUSED] += (float)(n * 2 * v->fused);
     if (s->vector < 0) out[CD_FACT_SCALAR_OPS] += (float)c->arithmetic;
@@ -230,7 +246,8 @@ static void put_operations(const statement *s, const cycles *c, float *out) {
         out[CD_FACT_VECTOR_OPS] += (float)(c->arithmetic * whole / pieces);
         const bool found = s->w->node[cd_an_innermost(s->w, s->vector)].loop != CD_LOOP_VECTORIZED;
         if (found) out[CD_FACT_AUTO_OPS] += (float)c->arithmetic;
-        if (found && s->n_stay && s->stay[0] > s->w->var[s->vector].node) out[CD_FACT_OUTER_OPS] += (float)c->arithmetic;
+        if (found && s->n_stay && s->stay[0] > s->w->var[s->vector].node)
+            out[CD_FACT_OUTER_OPS] += (float)c->arithmetic;
         out[CD_FACT_PART_OPS] += (float)(c->arithmetic * (pieces - whole) / pieces);
     }
     out[CD_FACT_LOADS_UNIT] += (float)s->unit;
@@ -273,7 +290,9 @@ static void put_main(const statement *s, const cycles *c, work *t, float *out) {
     out[CD_FACT_MAIN_BODY] = (float)body;
     out[CD_FACT_MAIN_TURNS] = s->n_stay ? (float)s->w->node[s->stay[0]].extent : 1;
     out[CD_FACT_MAIN_VECTOR] = (float)s->extent;
-    out[CD_FACT_MAIN_LOADS] = (float)((s->unit + s->same + s->strided + s->store_unit + s->store_strided) / fmax(c->arithmetic, 1));
+    out[CD_FACT_MAIN_LOADS] =
+        (float)((s->unit + s->same + s->strided + s->store_unit + s->store_strided) /
+                fmax(c->arithmetic, 1));
     out[CD_FACT_MAIN_SHARE] = (float)flop;
 }
 
@@ -303,7 +322,8 @@ static void one(cd_an *w, int32_t k, work *t) {
     s.lanes = w->nest->vector_bytes / (w->tensor[w->acc[s.n->acc0].tensor].elem);
     if (s.lanes < 1) s.lanes = 1;
     look_around(&s);
-    cd_facts_value_of(w, w->ast->node[s.n->ast].e, s.n->parent > 0 ? w->var[w->node[s.n->parent].var].e : NULL, &s.value);
+    cd_facts_value_of(w, w->ast->node[s.n->ast].e,
+                      s.n->parent > 0 ? w->var[w->node[s.n->parent].var].e : NULL, &s.value);
     for (uint32_t i = s.n->acc0; i < s.n->acc1; i++) access(&s, &w->acc[i]);
     registers(&s);
     const cycles c = cycles_of(&s, out);
@@ -330,7 +350,9 @@ static void put_loops(cd_an *w, float *out) {
         if (n->kind != CD_AN_LOOP || !n->last_digit || n->copied) continue;
         double each = n->extent;
         const cd_an_var *v = &w->var[n->var];
-        if (v->vector) each = floor((double)v->extent / (w->nest->vector_bytes / 4.0) / 4) / ((double)v->extent / n->extent);
+        if (v->vector)
+            each = floor((double)v->extent / (w->nest->vector_bytes / 4.0) / 4) /
+                   ((double)v->extent / n->extent);
         const double at_once = lanes_around(w, k);
         turns += n->runs * each / at_once;
         out[CD_FACT_LOOP_ENTRIES] += (float)(w->node[v->node].runs / at_once);
@@ -358,10 +380,12 @@ static void put_regions(work *t, float *out) {
 static void put_threads(const cd_an *w, const work *t, float *out) {
     static const struct {
         int threads, fact;
-    } on[] = {{2, CD_FACT_SHARE_2}, {4, CD_FACT_SHARE_4}, {8, CD_FACT_SHARE_8}, {16, CD_FACT_SHARE_16}, {32, CD_FACT_SHARE_32}, {64, CD_FACT_SHARE_64}};
+    } on[] = {{2, CD_FACT_SHARE_2},   {4, CD_FACT_SHARE_4},   {8, CD_FACT_SHARE_8},
+              {16, CD_FACT_SHARE_16}, {32, CD_FACT_SHARE_32}, {64, CD_FACT_SHARE_64}};
     for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
         double s = t->serial;
-        for (uint32_t r = 0; r < t->n; r++) s += t->region[r] * ceil(t->chunks[r] / on[i].threads) / t->chunks[r];
+        for (uint32_t r = 0; r < t->n; r++)
+            s += t->region[r] * ceil(t->chunks[r] / on[i].threads) / t->chunks[r];
         out[on[i].fact] = t->total > 0 ? (float)(s / t->total) : 1;
     }
     double least = INFINITY;
@@ -382,5 +406,6 @@ void cd_facts_core_count(cd_an *w) {
     put_threads(w, &t, w->out);
     put_regions(&t, w->out);
     const double flop = (double)w->out[CD_FACT_FLOP];
-    w->out[CD_FACT_MAIN_SHARE] = flop > 0 ? fminf(1, (float)((double)w->out[CD_FACT_MAIN_SHARE] / flop)) : 1;
+    w->out[CD_FACT_MAIN_SHARE] =
+        flop > 0 ? fminf(1, (float)((double)w->out[CD_FACT_MAIN_SHARE] / flop)) : 1;
 }

@@ -5,9 +5,9 @@
 #include "features/analytic/analytic_internal.h"
 
 #define ADDRESS_REGISTERS 16.0
-#define TURN 2.0                /* instructions of an iteration */
-#define FOLD 4.0                /* instructions of a step in which threads add up */
-#define WARP 32.0
+#define TURN              2.0 /* instructions of an iteration */
+#define FOLD              4.0 /* instructions of a step in which threads add up */
+#define WARP              32.0
 
 typedef enum { OF_SUM, OF_MAIN } whose;
 
@@ -23,7 +23,9 @@ static cd_an_gpu_place place_of(const cd_an *w, const cd_an_tensor *t) {
     const cd_nest_tensor *x = &w->nest->tensor[t->nest];
     bool thread = false, block = false;
     if (t->arg || t->home < 0) return CD_GPU_GLOBAL;
-    if (w->ast->node[t->home].kind == CD_AST_ALLOC || !strncmp(x->scope, "local", 5) || !strncmp(x->scope, "warp", 4)) return CD_GPU_LOCAL;
+    if (w->ast->node[t->home].kind == CD_AST_ALLOC || !strncmp(x->scope, "local", 5) ||
+        !strncmp(x->scope, "warp", 4))
+        return CD_GPU_LOCAL;
     if (!strncmp(x->scope, "shared", 6)) return CD_GPU_SHARED;
     if (*x->scope) return CD_GPU_GLOBAL;
     for (int32_t p = w->ast->node[t->home].parent; p >= 0; p = w->ast->node[p].parent) {
@@ -52,7 +54,8 @@ static void put_storage(cd_an_gpu *g, int32_t begin, int32_t end) {
     for (uint32_t t = 0; t < g->w->n_tensor; t++) {
         const cd_an_tensor *x = &g->w->tensor[t];
         if (x->home < begin || x->home >= end) continue;
-        if (g->place[t] == CD_GPU_SHARED) g->fact[CD_GPU_FACT_SHARED_BYTES] += x->bytes * copies(g, x);
+        if (g->place[t] == CD_GPU_SHARED)
+            g->fact[CD_GPU_FACT_SHARED_BYTES] += x->bytes * copies(g, x);
         if (g->place[t] == CD_GPU_LOCAL) accumulators += ceil(x->bytes / 4) * copies(g, x);
     }
     g->fact[CD_GPU_FACT_ACCUMULATORS] = accumulators;
@@ -73,10 +76,17 @@ static double turns(const cd_an_gpu *g) {
 static cdmpp_status inside(cd_an_gpu *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->w->ast->node[k];
     const uint32_t vector_cond = g->vector_cond;
-    if (g->n_path == CD_GPU_DEEP) return CD_FAIL(err, EUNSUPPORTED, "facts: more than %d loops around each other", CD_GPU_DEEP);
+    if (g->n_path == CD_GPU_DEEP)
+        return CD_FAIL(err, EUNSUPPORTED, "facts: more than %d loops around each other",
+                       CD_GPU_DEEP);
     cd_an_gpu_loop *l = &g->path[g->n_path++];
-    *l = (cd_an_gpu_loop){.ast = k, .var = g->w->var_of[n->var->u.i], .e = n->var, .loop = n->loop, .copied = g->copied[k], .extent = n->extent,
-                       .axis = (uint8_t)(n->kind == CD_AST_THREAD ? n->tag + 1 : 0)};
+    *l = (cd_an_gpu_loop){.ast = k,
+                          .var = g->w->var_of[n->var->u.i],
+                          .e = n->var,
+                          .loop = n->loop,
+                          .copied = g->copied[k],
+                          .extent = n->extent,
+                          .axis = (uint8_t)(n->kind == CD_AST_THREAD ? n->tag + 1 : 0)};
     if (n->extent == 1) l->var = -1;
     if (n->loop == CD_LOOP_VECTORIZED && !l->axis) g->vector_cond = g->n_cond;
     CD_TRY(range(g, k + 1, n->end, err));
@@ -92,7 +102,9 @@ static cdmpp_status inside(cd_an_gpu *g, int32_t k, cdmpp_err *err) {
 
 static cdmpp_status branch(cd_an_gpu *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->w->ast->node[k];
-    if (g->n_cond == CD_GPU_DEEP) return CD_FAIL(err, EUNSUPPORTED, "facts: more than %d conditions around each other", CD_GPU_DEEP);
+    if (g->n_cond == CD_GPU_DEEP)
+        return CD_FAIL(err, EUNSUPPORTED, "facts: more than %d conditions around each other",
+                       CD_GPU_DEEP);
     g->cond[g->n_cond++] = n->e;
     CD_TRY(range(g, k + 1, n->end, err));
     g->n_cond--;
@@ -142,15 +154,18 @@ static void find_axes(cd_an_gpu *g, int32_t begin, int32_t end) {
         if (n->kind != CD_AST_THREAD || n->dead) continue;
         if (n->extent > g->extent[n->tag]) g->extent[n->tag] = n->extent;
     }
-    g->blocks = (double)g->extent[CD_AST_TAG_BX] * (double)g->extent[CD_AST_TAG_BY] * (double)g->extent[CD_AST_TAG_BZ];
-    g->threads = (double)g->extent[CD_AST_TAG_TX] * (double)g->extent[CD_AST_TAG_TY] * (double)g->extent[CD_AST_TAG_TZ];
+    g->blocks = (double)g->extent[CD_AST_TAG_BX] * (double)g->extent[CD_AST_TAG_BY] *
+                (double)g->extent[CD_AST_TAG_BZ];
+    g->threads = (double)g->extent[CD_AST_TAG_TX] * (double)g->extent[CD_AST_TAG_TY] *
+                 (double)g->extent[CD_AST_TAG_TZ];
     g->groups = ceil(g->threads / CD_GPU_LANES);
 }
 
 static void put_distinct(cd_an_gpu *g) {
     for (uint32_t t = 0; t < g->w->n_tensor; t++) {
         const cd_an_tensor *x = &g->w->tensor[t];
-        const double all = ceil(x->bytes / CD_GPU_SECTOR), loaded = fmin(g->loaded[t], all), stored = fmin(g->stored[t], all);
+        const double all = ceil(x->bytes / CD_GPU_SECTOR), loaded = fmin(g->loaded[t], all),
+                     stored = fmin(g->stored[t], all);
         g->fact[CD_GPU_FACT_SECTORS_LOADED] += loaded;
         g->fact[CD_GPU_FACT_SECTORS_STORED] += stored;
         if (!x->arg) g->fact[CD_GPU_FACT_SECTORS_SCRATCH] += loaded + stored;
@@ -176,7 +191,8 @@ static void put_launch(cd_an_gpu *g) {
 
 /* What is of the whole program adds up; of the other facts those of the kernel that executes most stay. */
 static void merge(cd_an_gpu *g, double *all) {
-    const double much = g->fact[CD_GPU_FACT_WARPS_32] + 4 * (g->fact[CD_GPU_FACT_LOAD_SECTORS_32] + g->fact[CD_GPU_FACT_STORE_SECTORS_32]);
+    const double much = g->fact[CD_GPU_FACT_WARPS_32] + 4 * (g->fact[CD_GPU_FACT_LOAD_SECTORS_32] +
+                                                             g->fact[CD_GPU_FACT_STORE_SECTORS_32]);
     const bool is_main = much > g->main;
     g->fact[CD_GPU_FACT_MAIN_SHARE] = g->fact[CD_GPU_FACT_INSTRUCTIONS];
     if (is_main) g->main = much;
@@ -205,15 +221,21 @@ static cdmpp_status kernel(cd_an_gpu *g, int32_t k, double *all, cdmpp_err *err)
 static cdmpp_status kernels(cd_an_gpu *g, double *all, cdmpp_err *err) {
     for (int32_t k = 0; k < g->w->ast->n;) {
         const cd_ast_node *n = &g->w->ast->node[k];
-        if (n->dead || n->kind == CD_AST_REALIZE || n->kind == CD_AST_ATTR || n->kind == CD_AST_ALLOC) {
+        if (n->dead || n->kind == CD_AST_REALIZE || n->kind == CD_AST_ATTR ||
+            n->kind == CD_AST_ALLOC) {
             k++;
             continue;
         }
-        if (n->kind != CD_AST_THREAD) return CD_FAIL(err, EUNSUPPORTED, "facts: a statement or loop outside of all thread axes, which a GPU program has not");
+        if (n->kind != CD_AST_THREAD)
+            return CD_FAIL(err, EUNSUPPORTED,
+                           "facts: a statement or loop outside of all thread axes, which a GPU "
+                           "program has not");
         CD_TRY(kernel(g, k, all, err));
         k = n->end;
     }
-    return all[CD_GPU_FACT_KERNELS] > 0 ? CDMPP_OK : CD_FAIL(err, EUNSUPPORTED, "facts: no thread axes, which a GPU program has");
+    return all[CD_GPU_FACT_KERNELS] > 0
+               ? CDMPP_OK
+               : CD_FAIL(err, EUNSUPPORTED, "facts: no thread axes, which a GPU program has");
 }
 
 /* ---- all ---- */
@@ -221,17 +243,27 @@ static cdmpp_status kernels(cd_an_gpu *g, double *all, cdmpp_err *err) {
 static double over(double a, double b) { return b > 0 ? a / b : 0; }
 
 static void put_ratios(double *f, double lanes) {
-    const double bytes = CD_GPU_SECTOR / 4, shared = f[CD_GPU_FACT_SHARED_LOADS] + f[CD_GPU_FACT_SHARED_STORES];
-    f[CD_GPU_FACT_LOAD_SPREAD_32] = over(f[CD_GPU_FACT_LOAD_SECTORS_32], f[CD_GPU_FACT_GLOBAL_LOADS] / bytes);
-    f[CD_GPU_FACT_LOAD_SPREAD_64] = over(f[CD_GPU_FACT_LOAD_SECTORS_64], f[CD_GPU_FACT_GLOBAL_LOADS] / bytes);
-    f[CD_GPU_FACT_STORE_SPREAD_32] = over(f[CD_GPU_FACT_STORE_SECTORS_32], f[CD_GPU_FACT_GLOBAL_STORES] / bytes);
-    f[CD_GPU_FACT_CONFLICTS_32] = over(f[CD_GPU_FACT_SHARED_LOAD_WAVES_32] + f[CD_GPU_FACT_SHARED_STORE_WAVES_32], shared / WARP);
-    f[CD_GPU_FACT_CONFLICTS_64] = over(f[CD_GPU_FACT_SHARED_LOAD_WAVES_64] + f[CD_GPU_FACT_SHARED_STORE_WAVES_64], shared / CD_GPU_LANES);
+    const double bytes = CD_GPU_SECTOR / 4,
+                 shared = f[CD_GPU_FACT_SHARED_LOADS] + f[CD_GPU_FACT_SHARED_STORES];
+    f[CD_GPU_FACT_LOAD_SPREAD_32] =
+        over(f[CD_GPU_FACT_LOAD_SECTORS_32], f[CD_GPU_FACT_GLOBAL_LOADS] / bytes);
+    f[CD_GPU_FACT_LOAD_SPREAD_64] =
+        over(f[CD_GPU_FACT_LOAD_SECTORS_64], f[CD_GPU_FACT_GLOBAL_LOADS] / bytes);
+    f[CD_GPU_FACT_STORE_SPREAD_32] =
+        over(f[CD_GPU_FACT_STORE_SECTORS_32], f[CD_GPU_FACT_GLOBAL_STORES] / bytes);
+    f[CD_GPU_FACT_CONFLICTS_32] = over(
+        f[CD_GPU_FACT_SHARED_LOAD_WAVES_32] + f[CD_GPU_FACT_SHARED_STORE_WAVES_32], shared / WARP);
+    f[CD_GPU_FACT_CONFLICTS_64] =
+        over(f[CD_GPU_FACT_SHARED_LOAD_WAVES_64] + f[CD_GPU_FACT_SHARED_STORE_WAVES_64],
+             shared / CD_GPU_LANES);
     f[CD_GPU_FACT_ACTIVE] = over(f[CD_GPU_FACT_ACTIVE], lanes);
-    f[CD_GPU_FACT_FLOP_PER_SECTOR] = over(f[CD_GPU_FACT_FLOP], f[CD_GPU_FACT_GROUP_1] + f[CD_GPU_FACT_SECTORS_STORED]);
-    f[CD_GPU_FACT_FP_PER_SHARED] = over(f[CD_GPU_FACT_FP_INSTRUCTIONS], f[CD_GPU_FACT_SHARED_LOADS]);
+    f[CD_GPU_FACT_FLOP_PER_SECTOR] =
+        over(f[CD_GPU_FACT_FLOP], f[CD_GPU_FACT_GROUP_1] + f[CD_GPU_FACT_SECTORS_STORED]);
+    f[CD_GPU_FACT_FP_PER_SHARED] =
+        over(f[CD_GPU_FACT_FP_INSTRUCTIONS], f[CD_GPU_FACT_SHARED_LOADS]);
     f[CD_GPU_FACT_FP_SHARE] = over(f[CD_GPU_FACT_FP_INSTRUCTIONS], f[CD_GPU_FACT_INSTRUCTIONS]);
-    f[CD_GPU_FACT_MAIN_SHARE] = fmin(1, over(f[CD_GPU_FACT_MAIN_SHARE], f[CD_GPU_FACT_INSTRUCTIONS]));
+    f[CD_GPU_FACT_MAIN_SHARE] =
+        fmin(1, over(f[CD_GPU_FACT_MAIN_SHARE], f[CD_GPU_FACT_INSTRUCTIONS]));
 }
 
 static bool reserve(cd_an_gpu *g) {
@@ -246,7 +278,8 @@ static bool reserve(cd_an_gpu *g) {
 
 cdmpp_status cd_facts_gpu_walk(cd_an_gpu *g, double *all, cdmpp_err *err) {
     if (!reserve(g)) return CD_FAIL(err, ENOMEM, "facts");
-    for (uint32_t t = 0; t < g->w->n_tensor; t++) g->place[t] = (uint8_t)place_of(g->w, &g->w->tensor[t]);
+    for (uint32_t t = 0; t < g->w->n_tensor; t++)
+        g->place[t] = (uint8_t)place_of(g->w, &g->w->tensor[t]);
     cd_facts_gpu_unroll(g);
     CD_TRY(kernels(g, all, err));
     return g->w->oom ? CD_FAIL(err, ENOMEM, "facts") : CDMPP_OK;

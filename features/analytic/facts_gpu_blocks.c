@@ -36,10 +36,15 @@ static void put(cd_an_access *a, int64_t stride, int64_t n, bool moves, int32_t 
     }
     uint32_t k = a->n++;
     for (; k > 0 && a->t[k - 1].stride > stride; k--) a->t[k] = a->t[k - 1];
-    a->t[k] = (cd_an_term){.stride = stride, .n = n, .reach = cd_an_mul(stride, n - 1), .node = moves, .dim = (uint8_t)dim};
+    a->t[k] = (cd_an_term){.stride = stride,
+                           .n = n,
+                           .reach = cd_an_mul(stride, n - 1),
+                           .node = moves,
+                           .dim = (uint8_t)dim};
 }
 
-static void put_slice(const cd_an_gpu *g, cd_an_access *a, const cd_an_slice *s, double n, int32_t home) {
+static void put_slice(const cd_an_gpu *g, cd_an_access *a, const cd_an_slice *s, double n,
+                      int32_t home) {
     const uint8_t axis = g->w->var[s->var].axis;
     if (!cd_an_gpu_is_block(axis)) {
         put(a, s->k, s->n, !stands(g, s->var, home), s->dim);
@@ -69,11 +74,15 @@ static double width(const cd_an_gpu *g, const cd_expr *e, double n, int32_t home
     const double k = d && d->op == CD_INT ? fabs((double)d->u.i) : 0;
     switch ((cd_expr_op)e->op) {
     case CD_VAR: return width_of_var(g, e, n, home);
-    case CD_ADD: case CD_SUB: return a + width(g, d, n, home) - 1;
+    case CD_ADD:
+    case CD_SUB: return a + width(g, d, n, home) - 1;
     case CD_MUL: return k > 0 ? (a - 1) * k + 1 : a * width(g, d, n, home);
-    case CD_DIV: case CD_FDIV: return k > 0 ? (a - 1) / k + 1 : a;
-    case CD_MOD: case CD_FMOD: return k > 0 ? fmin(a, k) : a;
-    case CD_MIN: case CD_MAX: return fmax(a, width(g, d, n, home));
+    case CD_DIV:
+    case CD_FDIV: return k > 0 ? (a - 1) / k + 1 : a;
+    case CD_MOD:
+    case CD_FMOD: return k > 0 ? fmin(a, k) : a;
+    case CD_MIN:
+    case CD_MAX: return fmax(a, width(g, d, n, home));
     case CD_SELECT: return fmax(width(g, e->a[1], n, home), width(g, e->a[2], n, home));
     case CD_CAST: return a;
     default: return (double)CD_AN_MOST; /* anywhere: the extent bounds it */
@@ -87,11 +96,15 @@ double cd_facts_gpu_sectors(const cd_an_gpu *g, const cd_an_raw *r, double n, in
     double bytes;
     if (r->inexact || r->gather) {
         a.c = 0;
-        for (uint32_t d = 0; d < t->rank; d++) put(&a, t->stride[d], (int64_t)ceil(fmin(width(g, r->x[d], n, home), (double)t->extent[d])), true, (int32_t)d);
+        for (uint32_t d = 0; d < t->rank; d++)
+            put(&a, t->stride[d],
+                (int64_t)ceil(fmin(width(g, r->x[d], n, home), (double)t->extent[d])), true,
+                (int32_t)d);
     } else {
         for (uint32_t i = 0; i < r->n; i++) put_slice(g, &a, &r->t[i], n, home);
         cd_facts_tree_find_out(t, &a);
     }
-    const double all = ceil(t->bytes / CD_GPU_SECTOR), some = cd_facts_lines_count(&a, 1, (int64_t)CD_GPU_SECTOR, &bytes);
+    const double all = ceil(t->bytes / CD_GPU_SECTOR),
+                 some = cd_facts_lines_count(&a, 1, (int64_t)CD_GPU_SECTOR, &bytes);
     return fmin(some, all);
 }

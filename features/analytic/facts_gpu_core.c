@@ -9,14 +9,15 @@
 
 #include "features/analytic/analytic_internal.h"
 
-#define WIDEST 16               /* bytes of a vector load */
-#define MOST_LIVE 64.0          /* operands that a compiler keeps at once */
-#define AHEAD 4.0               /* iterations that a compiler puts side by side, so that their loads do not wait for each other */
+#define WIDEST    16   /* bytes of a vector load */
+#define MOST_LIVE 64.0 /* operands that a compiler keeps at once */
+#define AHEAD                                                                                      \
+    4.0 /* iterations that a compiler puts side by side, so that their loads do not wait for each other */
 /* Instructions. */
 #define DIVIDE 8.0
-#define EXP 8.0
-#define TANH 20.0
-#define CALL 40.0
+#define EXP    8.0
+#define TANH   20.0
+#define CALL   40.0
 #define DIVMOD 4.0
 
 typedef struct {
@@ -24,13 +25,13 @@ typedef struct {
     const cd_ast_node *n;
     int32_t k;
     uint32_t raw0, raw1;
-    double chance;              /* that conditions hold */
-    double serial, vthreads;    /* iterations of loops; copies for virtual threads */
-    double runs;                /* executions of a thread */
-    double copies;              /* of them in the unrolled body */
-    int32_t home;               /* of what is stored */
-    double instructions;        /* of a thread */
-    double live;                /* values that the body loads and keeps */
+    double chance;           /* that conditions hold */
+    double serial, vthreads; /* iterations of loops; copies for virtual threads */
+    double runs;             /* executions of a thread */
+    double copies;           /* of them in the unrolled body */
+    int32_t home;            /* of what is stored */
+    double instructions;     /* of a thread */
+    double live;             /* values that the body loads and keeps */
 } statement;
 
 static double *fact(const statement *s, int k) { return &s->g->fact[k]; }
@@ -66,7 +67,9 @@ static bool uses(const statement *s, const cd_expr *var) {
     return cd_expr_uses(s->n->e, var);
 }
 
-static bool is_copied(const cd_an_gpu_loop *l) { return l->copied || l->loop == CD_LOOP_VECTORIZED; }
+static bool is_copied(const cd_an_gpu_loop *l) {
+    return l->copied || l->loop == CD_LOOP_VECTORIZED;
+}
 
 /* A statement that no virtual thread changes is done once for all of them. */
 static void look_around(statement *s) {
@@ -96,7 +99,8 @@ static double chance(const cd_an_gpu *g) {
         one[i] = cd_facts_affine_chance(g->w, g->cond[i]);
         for (uint32_t k = 0; k < i && alone; k++)
             for (uint32_t l = 0; l < g->n_path && alone; l++)
-                if (g->path[l].var >= 0 && cd_expr_uses(g->cond[i], g->path[l].e) && cd_expr_uses(g->cond[k], g->path[l].e)) {
+                if (g->path[l].var >= 0 && cd_expr_uses(g->cond[i], g->path[l].e) &&
+                    cd_expr_uses(g->cond[k], g->path[l].e)) {
                     alone = false;
                     if (one[i] < one[k]) all *= one[i] / one[k];
                     one[i] = fmin(one[i], one[k]);
@@ -112,7 +116,8 @@ static double chance(const cd_an_gpu *g) {
  * in a register, up to where it or what is stored is made anew. *live: elements that a step of the sums needs at once. */
 static double executions(const statement *s, const cd_an_raw *r, double *live) {
     const cd_an_gpu *g = s->g;
-    const int32_t home = g->w->tensor[r->tensor].home > s->home ? g->w->tensor[r->tensor].home : s->home;
+    const int32_t home =
+        g->w->tensor[r->tensor].home > s->home ? g->w->tensor[r->tensor].home : s->home;
     double times = 1, body = 1;
     bool stays = false;
     *live = 1;
@@ -132,13 +137,17 @@ static double executions(const statement *s, const cd_an_raw *r, double *live) {
     return times * body;
 }
 
-static void put_global(const statement *s, bool load, double runs, double instructions, const cd_an_gpu_touch *t) {
+static void put_global(const statement *s, bool load, double runs, double instructions,
+                       const cd_an_gpu_touch *t) {
     const cd_an_gpu *g = s->g;
     const double groups = instructions * g->groups * g->blocks, all = all_threads(s) * t->active;
     *fact(s, load ? CD_GPU_FACT_GLOBAL_LOADS : CD_GPU_FACT_GLOBAL_STORES) += runs * all;
-    *fact(s, load ? CD_GPU_FACT_LOAD_INSTRUCTIONS : CD_GPU_FACT_STORE_INSTRUCTIONS) += instructions * all;
-    *fact(s, load ? CD_GPU_FACT_LOAD_SECTORS_32 : CD_GPU_FACT_STORE_SECTORS_32) += groups * t->sectors_32;
-    *fact(s, load ? CD_GPU_FACT_LOAD_SECTORS_64 : CD_GPU_FACT_STORE_SECTORS_64) += groups * t->sectors_64;
+    *fact(s, load ? CD_GPU_FACT_LOAD_INSTRUCTIONS : CD_GPU_FACT_STORE_INSTRUCTIONS) +=
+        instructions * all;
+    *fact(s, load ? CD_GPU_FACT_LOAD_SECTORS_32 : CD_GPU_FACT_STORE_SECTORS_32) +=
+        groups * t->sectors_32;
+    *fact(s, load ? CD_GPU_FACT_LOAD_SECTORS_64 : CD_GPU_FACT_STORE_SECTORS_64) +=
+        groups * t->sectors_64;
     *fact(s, CD_GPU_FACT_ACTIVE) += t->active * instructions * all_threads(s);
     s->g->lanes += instructions * all_threads(s);
     if (load) *fact(s, CD_GPU_FACT_LOADS_AT_ONCE) += instructions * t->active;
@@ -153,28 +162,39 @@ static double steps(const statement *s) {
 }
 
 /* No more than every access of the blocks is a sector of its own, and no more than smaller groups load: what is approximated may say so. */
-static void put_sectors(const statement *s, const cd_an_raw *r, bool load, double instructions, const cd_an_gpu_touch *t) {
+static void put_sectors(const statement *s, const cd_an_raw *r, bool load, double instructions,
+                        const cd_an_gpu_touch *t) {
     cd_an_gpu *g = s->g;
     const double most = instructions * g->groups * t->sectors_32, turns = steps(s);
-    double *all = load ? &g->loaded[r->tensor] : &g->stored[r->tensor], group = (double)INFINITY, step = (double)INFINITY;
+    double *all = load ? &g->loaded[r->tensor] : &g->stored[r->tensor], group = (double)INFINITY,
+           step = (double)INFINITY;
     for (int i = 0; load && i < CD_N_GPU_FACT_GROUP; i++) {
-        const double n = (double)(1 << (2 * i)), some = fmin(n, g->blocks), groups = g->blocks / some;
+        const double n = (double)(1 << (2 * i)), some = fmin(n, g->blocks),
+                     groups = g->blocks / some;
         const bool all_before = i && n >= 4 * g->blocks; /* the last one had all blocks */
-        if (!all_before) group = fmin(group, fmin(cd_facts_gpu_sectors(g, r, some, -1), some * most) * groups);
+        if (!all_before)
+            group = fmin(group, fmin(cd_facts_gpu_sectors(g, r, some, -1), some * most) * groups);
         *fact(s, CD_GPU_FACT_GROUP_1 + i) += group;
         if (i % 2) continue;
         if (turns <= 1) step = group;
-        else step = fmin(step, fmax(group, fmin(turns * cd_facts_gpu_sectors(g, r, some, s->home), some * most) * groups));
+        else
+            step = fmin(step, fmax(group, fmin(turns * cd_facts_gpu_sectors(g, r, some, s->home),
+                                               some * most) *
+                                              groups));
         *fact(s, CD_GPU_FACT_STEP_1 + i / 2) += step;
     }
     *all += fmin(fmin(group, cd_facts_gpu_sectors(g, r, g->blocks, -1)), g->blocks * most);
 }
 
-static void put_shared(const statement *s, bool load, double instructions, const cd_an_gpu_touch *t) {
+static void put_shared(const statement *s, bool load, double instructions,
+                       const cd_an_gpu_touch *t) {
     const double groups = instructions * s->g->groups * s->g->blocks;
-    *fact(s, load ? CD_GPU_FACT_SHARED_LOADS : CD_GPU_FACT_SHARED_STORES) += instructions * all_threads(s) * t->active;
-    *fact(s, load ? CD_GPU_FACT_SHARED_LOAD_WAVES_32 : CD_GPU_FACT_SHARED_STORE_WAVES_32) += groups * t->waves_32;
-    *fact(s, load ? CD_GPU_FACT_SHARED_LOAD_WAVES_64 : CD_GPU_FACT_SHARED_STORE_WAVES_64) += groups * t->waves_64;
+    *fact(s, load ? CD_GPU_FACT_SHARED_LOADS : CD_GPU_FACT_SHARED_STORES) +=
+        instructions * all_threads(s) * t->active;
+    *fact(s, load ? CD_GPU_FACT_SHARED_LOAD_WAVES_32 : CD_GPU_FACT_SHARED_STORE_WAVES_32) +=
+        groups * t->waves_32;
+    *fact(s, load ? CD_GPU_FACT_SHARED_LOAD_WAVES_64 : CD_GPU_FACT_SHARED_STORE_WAVES_64) +=
+        groups * t->waves_64;
 }
 
 /* Neighbours in memory along an unrolled loop, of which a load takes 4, or 2, where all other steps keep them aligned. */
@@ -183,10 +203,12 @@ static double wide(const statement *s, const cd_an_raw *r) {
     int64_t run = 1;
     for (uint32_t k = 0; k < r->n && !r->inexact && !r->gather; k++)
         for (uint32_t i = 0; i < s->g->n_path; i++)
-            if (s->g->path[i].copied && s->g->path[i].var == r->t[k].var && r->t[k].k == elem) run = r->t[k].n;
+            if (s->g->path[i].copied && s->g->path[i].var == r->t[k].var && r->t[k].k == elem)
+                run = r->t[k].n;
     for (int64_t q = WIDEST / elem; q > 1; q /= 2) {
         bool aligned = run % q == 0 && r->c % (q * elem) == 0;
-        for (uint32_t k = 0; k < r->n && aligned; k++) aligned = r->t[k].k == elem || r->t[k].k % (q * elem) == 0;
+        for (uint32_t k = 0; k < r->n && aligned; k++)
+            aligned = r->t[k].k == elem || r->t[k].k % (q * elem) == 0;
         if (aligned) return (double)q;
     }
     return 1;
@@ -197,7 +219,9 @@ static void put_local(statement *s, const cd_an_raw *r) {
     const cd_an_gpu *g = s->g;
     for (uint32_t i = 0; i < g->n_path; i++) {
         const cd_an_gpu_loop *l = &g->path[i];
-        if (l->axis || is_copied(l) || l->ast < g->w->tensor[r->tensor].home || !cd_facts_gpu_moves(g, r, l)) continue;
+        if (l->axis || is_copied(l) || l->ast < g->w->tensor[r->tensor].home ||
+            !cd_facts_gpu_moves(g, r, l))
+            continue;
         *fact(s, CD_GPU_FACT_LOCAL_ACCESSES) += s->runs * (double)r->chance * all_threads(s);
         s->instructions += s->runs * (double)r->chance;
         return;
@@ -221,7 +245,7 @@ static void access(statement *s, const cd_an_raw *r) {
     cd_facts_gpu_probe(g, at, &t);
     double instructions = runs;
     const double q = load && place == CD_GPU_SHARED && !t.neighbours ? wide(s, at) : 1;
-    if (q > 1) {                /* words of all lanes once, with no conflicts */
+    if (q > 1) { /* words of all lanes once, with no conflicts */
         instructions /= q;
         t.waves_32 = fmax(ceil(g->threads / 32) / g->groups, q * t.words_32 / 32);
         t.waves_64 = fmax(1, q * t.words_64 / 32);
@@ -270,7 +294,8 @@ static void put_chain(const statement *s) {
     if (!sums) return;
     for (uint32_t i = 0; i < s->g->n_path; i++) {
         const cd_an_gpu_loop *l = &s->g->path[i];
-        if ((!l->axis || cd_an_gpu_is_vthread(l->axis)) && cd_facts_gpu_moves(s->g, store, l)) own *= distinct(store, l);
+        if ((!l->axis || cd_an_gpu_is_vthread(l->axis)) && cd_facts_gpu_moves(s->g, store, l))
+            own *= distinct(store, l);
     }
     *fact(s, CD_GPU_FACT_CHAIN) += s->runs / own;
 }
@@ -284,7 +309,9 @@ static double divmods(const statement *s) {
         double n = 1;
         if (w->division[i].store != s->k) continue;
         for (uint32_t l = 0; l < s->g->n_path; l++)
-            if (!s->g->path[l].axis && s->g->path[l].var >= 0 && cd_expr_uses(w->division[i].e, s->g->path[l].e)) n *= (double)s->g->path[l].extent;
+            if (!s->g->path[l].axis && s->g->path[l].var >= 0 &&
+                cd_expr_uses(w->division[i].e, s->g->path[l].e))
+                n *= (double)s->g->path[l].extent;
         all += n;
     }
     return all;
@@ -295,8 +322,8 @@ static void put_work(statement *s) {
     const double all = s->runs * all_threads(s), div = divmods(s) * s->chance;
     cd_facts_value_of(s->g->w, s->n->e, NULL, &v);
     const double fp = v.adds + v.muls - v.fused + v.others;
-    const double each = fp + v.ints + v.casts + 2 * v.selects + 2 * (v.conditions + s->g->n_cond) + DIVIDE * v.divides + EXP * v.exps + TANH * v.tanhs +
-                        CALL * v.calls;
+    const double each = fp + v.ints + v.casts + 2 * v.selects + 2 * (v.conditions + s->g->n_cond) +
+                        DIVIDE * v.divides + EXP * v.exps + TANH * v.tanhs + CALL * v.calls;
     s->instructions += s->runs * each + DIVMOD * div;
     *fact(s, CD_GPU_FACT_FLOP) += all * (v.adds + v.muls + v.others);
     *fact(s, CD_GPU_FACT_FLOP_FUSED) += all * 2 * v.fused;

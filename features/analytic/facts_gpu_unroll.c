@@ -4,10 +4,10 @@
 
 #include "features/analytic/analytic_internal.h"
 
-#define MAX_DEPTH 8             /* TVM's auto_max_depth */
+#define MAX_DEPTH 8 /* TVM's auto_max_depth */
 
 typedef struct {
-    double step, copies;        /* statements written out; by the compiler too, INFINITY: a loop stays */
+    double step, copies; /* statements written out; by the compiler too, INFINITY: a loop stays */
     int depth, normal;
 } count;
 
@@ -42,8 +42,14 @@ static count range(cd_an_gpu *g, int32_t from, int32_t to, double step, double v
         count c = {0};
         if (n->kind == CD_AST_STORE) c = (count){.step = vthreads, .copies = 1};
         else if (n->kind == CD_AST_FOR) c = loop(g, k, step, vthreads);
-        else if (n->kind == CD_AST_THREAD) c = range(g, k + 1, n->end, step, n->tag == CD_AST_TAG_VTHREAD ? vthreads * (double)n->extent : vthreads);
-        else c = range(g, k + 1, n->end, n->kind == CD_AST_ATTR && n->attr == CD_ATTR_UNROLL_STEP ? (double)n->extent : step, vthreads);
+        else if (n->kind == CD_AST_THREAD)
+            c = range(g, k + 1, n->end, step,
+                      n->tag == CD_AST_TAG_VTHREAD ? vthreads * (double)n->extent : vthreads);
+        else
+            c = range(g, k + 1, n->end,
+                      n->kind == CD_AST_ATTR && n->attr == CD_ATTR_UNROLL_STEP ? (double)n->extent
+                                                                               : step,
+                      vthreads);
         all.step += c.step;
         all.copies += c.copies;
         if (c.depth > all.depth) all.depth = c.depth;

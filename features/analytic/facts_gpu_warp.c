@@ -12,9 +12,9 @@
 
 #include "features/analytic/analytic_internal.h"
 
-#define POINTS CD_GPU_POINTS
-#define POINTS_ALIKE 2          /* where they look alike: shared memory, sums of digits without conditions */
-#define BANKS 32
+#define POINTS       CD_GPU_POINTS
+#define POINTS_ALIKE 2 /* where they look alike: shared memory, sums of digits without conditions */
+#define BANKS        32
 
 typedef cd_an_gpu_lanes lanes;
 
@@ -27,7 +27,9 @@ typedef struct {
 
 /* Numbers of 32 bits, as devices compute indices. Tests that execute programs (interp.h, gputrace.h) have operators of their own, of 64 bits: what
  * they are the truth of must not be what they use. */
-static inline int32_t floor_div(int32_t a, int32_t b) { return b ? (int32_t)(a / (int64_t)b - (a % b && (a ^ b) < 0)) : 0; }
+static inline int32_t floor_div(int32_t a, int32_t b) {
+    return b ? (int32_t)(a / (int64_t)b - (a % b && (a ^ b) < 0)) : 0;
+}
 static inline int32_t wrap(int64_t x) { return (int32_t)(uint32_t)(uint64_t)x; }
 
 static int32_t apply(cd_expr_op op, int32_t a, int32_t b) {
@@ -74,20 +76,20 @@ static bool divide_all(cd_expr_op op, const int32_t *x, int32_t d, int32_t *rest
 }
 
 /* The operators of nearly all addresses in loops that a compiler makes vectors of. */
-#define EACH(OF)                                                                      \
-    do {                                                                              \
-        if (b->same)                                                                  \
-            for (int i = 0; i < CD_GPU_LANES; i++) v[i] = OF(x[i], other);            \
-        else                                                                          \
-            for (int i = 0; i < CD_GPU_LANES; i++) v[i] = OF(x[i], y[i]);             \
+#define EACH(OF)                                                                                   \
+    do {                                                                                           \
+        if (b->same)                                                                               \
+            for (int i = 0; i < CD_GPU_LANES; i++) v[i] = OF(x[i], other);                         \
+        else                                                                                       \
+            for (int i = 0; i < CD_GPU_LANES; i++) v[i] = OF(x[i], y[i]);                          \
     } while (0)
-#define PLUS(x, y) (int32_t)((uint32_t)(x) + (uint32_t)(y))
-#define MINUS(x, y) (int32_t)((uint32_t)(x) - (uint32_t)(y))
-#define TIMES(x, y) (int32_t)((uint32_t)(x) * (uint32_t)(y))
-#define LESS(x, y) ((x) < (y))
+#define PLUS(x, y)     (int32_t)((uint32_t)(x) + (uint32_t)(y))
+#define MINUS(x, y)    (int32_t)((uint32_t)(x) - (uint32_t)(y))
+#define TIMES(x, y)    (int32_t)((uint32_t)(x) * (uint32_t)(y))
+#define LESS(x, y)     ((x) < (y))
 #define AT_LEAST(x, y) ((x) >= (y))
-#define BOTH(x, y) (((x) != 0) & ((y) != 0))
-#define ANY(x, y) apply(op, x, y)
+#define BOTH(x, y)     (((x) != 0) & ((y) != 0))
+#define ANY(x, y)      apply(op, x, y)
 
 static void apply_all(cd_expr_op op, const lanes *a, const lanes *b, lanes *restrict to) {
     lanes all;
@@ -102,7 +104,8 @@ static void apply_all(cd_expr_op op, const lanes *a, const lanes *b, lanes *rest
         a = &all;
     }
     const int32_t *x = a->v, *y = b->v, other = b->v[0];
-    if (b->same && other > 0 && (op == CD_FDIV || op == CD_FMOD) && divide_all(op, x, other, v)) return;
+    if (b->same && other > 0 && (op == CD_FDIV || op == CD_FMOD) && divide_all(op, x, other, v))
+        return;
     switch (op) {
     case CD_ADD: EACH(PLUS); return;
     case CD_SUB: EACH(MINUS); return;
@@ -162,22 +165,27 @@ static const lanes *eval(const probe *p, const cd_expr *e, lanes *to) {
         if (e->n == 3 && !strcmp(e->u.name, "if_then_else")) return choose(p, e, to);
         if (e->n == 1 && !strcmp(e->u.name, "likely")) return eval(p, e->a[0], to);
         return constant(to, 1);
-    default: return cd_expr_op_is_binary((cd_expr_op)e->op) ? binary(p, e, to) : constant(to, 0); /* what is loaded is not known */
+    default:
+        return cd_expr_op_is_binary((cd_expr_op)e->op)
+                   ? binary(p, e, to)
+                   : constant(to, 0); /* what is loaded is not known */
     }
 }
 
 /* ---- lanes ---- */
 
 typedef struct {
-    int64_t at[CD_GPU_LANES];   /* bytes */
+    int64_t at[CD_GPU_LANES]; /* bytes */
     bool on[CD_GPU_LANES];
 } access;
 
 /* *same: what is the same for all lanes. */
 static void add(int64_t *restrict at, const lanes *restrict v, int64_t stride, int64_t *same) {
     if (v->same) *same += v->v[0] * stride;
-    else if (stride == (uint32_t)stride && !any_negative(v->v)) /* of 32 bits each a product is one instruction */
-        for (int i = 0; i < CD_GPU_LANES; i++) at[i] += (int64_t)((uint64_t)(uint32_t)v->v[i] * (uint32_t)stride);
+    else if (stride == (uint32_t)stride &&
+             !any_negative(v->v)) /* of 32 bits each a product is one instruction */
+        for (int i = 0; i < CD_GPU_LANES; i++)
+            at[i] += (int64_t)((uint64_t)(uint32_t)v->v[i] * (uint32_t)stride);
     else
         for (int i = 0; i < CD_GPU_LANES; i++) at[i] += v->v[i] * stride;
 }
@@ -208,7 +216,8 @@ static void address(const probe *p, const cd_an_raw *r, access *out) {
     int64_t same = sum ? r->c : 0;
     lanes v;
     memset(out->at, 0, sizeof out->at);
-    for (uint32_t i = 0; i < r->n && sum; i++) add(out->at, digit(p, &r->t[i], &v), r->t[i].k, &same);
+    for (uint32_t i = 0; i < r->n && sum; i++)
+        add(out->at, digit(p, &r->t[i], &v), r->t[i].k, &same);
     for (uint32_t d = 0; d < t->rank && !sum; d++) {
         add(out->at, eval(p, r->x[d], &v), t->stride[d], &same);
         if (t->x) add(out->at, eval(p, t->x[2 * d], &v), -t->stride[d], &same);
@@ -219,17 +228,17 @@ static void address(const probe *p, const cd_an_raw *r, access *out) {
 static void mask(const probe *p, const cd_expr *cond, bool not, access *out) {
     lanes v;
     const lanes *c = eval(p, cond, &v);
-    for (int i = 0; i < CD_GPU_LANES; i++) out->on[i] = out->on[i] && (lane(c, i) != 0) != not;
+    for (int i = 0; i < CD_GPU_LANES; i++) out->on[i] = out->on[i] && (lane(c, i) != 0) != not ;
 }
 
 /* ---- what the lanes share ---- */
 
 #define MOST_GRANULES (CD_GPU_LANES * 5) /* of words, 16 bytes that begin within one */
-#define SLOTS 512               /* more than these */
+#define SLOTS         512                /* more than these */
 
 typedef struct {
     int64_t key[SLOTS];
-    uint8_t by[SLOTS];          /* 0: free; bit 0, 1: the first, the second 32 lanes touch it */
+    uint8_t by[SLOTS]; /* 0: free; bit 0, 1: the first, the second 32 lanes touch it */
 } table;
 
 static uint8_t *find(table *t, int64_t key) {
@@ -240,9 +249,9 @@ static uint8_t *find(table *t, int64_t key) {
 }
 
 typedef struct {
-    int64_t number;             /* of the granule */
-    uint8_t half;               /* whose lanes touch it: 0, 1 */
-    bool first;                 /* no lane before does */
+    int64_t number; /* of the granule */
+    uint8_t half;   /* whose lanes touch it: 0, 1 */
+    bool first;     /* no lane before does */
 } granule;
 
 /* The granules of 2^shift bytes that lanes touch, each once for each half: out (MOST_GRANULES). Returns how many. */
@@ -296,12 +305,16 @@ static void put_waves(const access *a, int64_t bytes, cd_an_gpu_touch *out) {
 
 /* Values of the loops around at point i of n; the first thread of the group. */
 static void place(const cd_an_gpu *g, int i, int n) {
-    static const double step[] = {0.618033988749895, 0.414213562373095, 0.732050807568877, 0.236067977499790, 0.645751311064591, 0.316624790355400,
-                                  0.605551275463989, 0.123105625617661, 0.358898943540674, 0.795831523312720};
+    static const double step[] = {0.618033988749895, 0.414213562373095, 0.732050807568877,
+                                  0.236067977499790, 0.645751311064591, 0.316624790355400,
+                                  0.605551275463989, 0.123105625617661, 0.358898943540674,
+                                  0.795831523312720};
     for (uint32_t l = 0; l < g->n_path; l++) {
         const cd_an_gpu_loop *o = &g->path[l];
         if (o->var < 0 || cd_an_gpu_is_thread(o->axis)) continue;
-        const double x = ((double)i + 0.5) * step[l % (sizeof step / sizeof *step)] + (n > 1 ? 0 : 0.25), part = x - (double)(int)x;
+        const double x = ((double)i + 0.5) * step[l % (sizeof step / sizeof *step)] +
+                         (n > 1 ? 0 : 0.25),
+                     part = x - (double)(int)x;
         g->value[o->e->u.i] = (int32_t)(part * (double)o->extent);
     }
 }
@@ -329,12 +342,14 @@ static const cd_an_gpu_lanes *spread(cd_an_gpu *g, int point, int group) {
 
 const cd_an_gpu_loop *cd_facts_gpu_vector(const cd_an_gpu *g) {
     for (uint32_t l = g->n_path; l-- > 0;)
-        if (g->path[l].loop == CD_LOOP_VECTORIZED && !g->path[l].axis && g->path[l].extent > 1) return &g->path[l];
+        if (g->path[l].loop == CD_LOOP_VECTORIZED && !g->path[l].axis && g->path[l].extent > 1)
+            return &g->path[l];
     return NULL;
 }
 
 /* Neighbours along the vector loop lie side by side in all lanes. */
-static bool side_by_side(const probe *p, const cd_an_raw *r, const cd_an_gpu_loop *vector, const access *first) {
+static bool side_by_side(const probe *p, const cd_an_raw *r, const cd_an_gpu_loop *vector,
+                         const access *first) {
     access next;
     p->g->value[vector->e->u.i] = 1;
     address(p, r, &next);
@@ -368,7 +383,9 @@ static void one(const probe *p, const cd_an_raw *r, bool first, cd_an_gpu_touch 
 
 void cd_facts_gpu_probe(cd_an_gpu *g, const cd_an_raw *r, cd_an_gpu_touch *out) {
     const int groups = (int)g->groups;
-    const bool alike = g->place[r->tensor] == CD_GPU_SHARED || (groups <= POINTS_ALIKE && !g->n_cond && !r->cond && !r->inexact && !r->gather);
+    const bool alike =
+        g->place[r->tensor] == CD_GPU_SHARED ||
+        (groups <= POINTS_ALIKE && !g->n_cond && !r->cond && !r->inexact && !r->gather);
     const int most = alike ? POINTS_ALIKE : POINTS, n = groups < most && groups > 1 ? groups : most;
     *out = (cd_an_gpu_touch){0};
     for (int i = 0; i < n; i++) {

@@ -8,10 +8,10 @@
 #include "features/analytic/analytic_internal.h"
 
 typedef struct {
-    int64_t run;                /* bytes without a whole free granule */
-    int64_t stride, n, span;    /* of the outermost level of copies; span: bytes of all */
-    double copies;              /* of the levels within that one */
-    uint64_t bits;              /* of everything that moves a run's beginning */
+    int64_t run;             /* bytes without a whole free granule */
+    int64_t stride, n, span; /* of the outermost level of copies; span: bytes of all */
+    double copies;           /* of the levels within that one */
+    uint64_t bits;           /* of everything that moves a run's beginning */
 } set;
 
 static void flush(set *s) {
@@ -56,14 +56,17 @@ static int64_t outside(const cd_an_access *a, int32_t node, uint32_t i) {
 double cd_facts_lines_count(const cd_an_access *a, int32_t node, int64_t granule, double *width) {
     set s = {.run = a->elem, .n = 1, .span = a->elem, .copies = 1, .bits = (uint64_t)granule};
     for (uint32_t i = 0; i < a->n; i++) {
-        if (a->t[i].node >= node) add(&s, a->t[i].stride, a->t[i].reach - (a->n_dim ? outside(a, node, i) : 0), granule);
+        if (a->t[i].node >= node)
+            add(&s, a->t[i].stride, a->t[i].reach - (a->n_dim ? outside(a, node, i) : 0), granule);
         else s.bits |= (uint64_t)a->t[i].stride;
     }
     flush(&s);
     *width = (double)s.span;
     /* grid and granule are powers of two */
-    const int64_t grid = (int64_t)(s.bits & (0 - s.bits)), begin = a->n_dim && a->c < 0 ? 0 : a->c & (grid - 1);
+    const int64_t grid = (int64_t)(s.bits & (0 - s.bits)),
+                  begin = a->n_dim && a->c < 0 ? 0 : a->c & (grid - 1);
     const double each = (double)((s.run - 1 + begin) & ~(grid - 1)) / (double)granule + 1;
-    const double lines = each * s.copies, most = (double)(s.span - 1) / (double)granule + 1; /* copies that lie within each other */
+    const double lines = each * s.copies, most = (double)(s.span - 1) / (double)granule +
+                                                 1; /* copies that lie within each other */
     return lines < most ? lines : most;
 }

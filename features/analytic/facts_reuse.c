@@ -15,28 +15,30 @@
 
 #include "features/analytic/analytic_internal.h"
 
-#define MOST 16
+#define MOST          16
 #define CROWDED_CACHE 32768.0 /* bytes: 64 sets of 8 lines */
 
 typedef struct {
     double lines, written, distance;
-    uint32_t small;             /* capacities that move more than lines and written; the others move these */
+    uint32_t small; /* capacities that move more than lines and written; the others move these */
     double fetch[MOST], back[MOST]; /* (small) */
-} state;                        /* of a tensor at a node */
+} state;                            /* of a tensor at a node */
 
 typedef struct {
     cd_an *w;
     int64_t granule;
     uint32_t n_cap;
-    double cap[MOST];           /* bytes */
-    state **at;                 /* (n_node) of its tensors; a loop with one child goes on with the child's */
-    double *old, *old_written;  /* (n_tensor) scratch: of the body */
-    double *bytes;              /* (n_node) touched by one execution */
-    const double *fits;         /* (n_node) the same of lines, of pages: a node of few lines has few pages. NULL: not known */
-    double *low, *high;         /* (n_tensor) scratch: range of addresses */
-    double *reach, *last;       /* (n_tensor) scratch: prefix of bytes, lines */
-    double *head;               /* (n_tensor) scratch: bytes up to the end of the first child that touches it */
-    int32_t *touched, *wrote, *first; /* (n_tensor) scratch: last child that did, first that touches */
+    double cap[MOST]; /* bytes */
+    state **at;       /* (n_node) of its tensors; a loop with one child goes on with the child's */
+    double *old, *old_written; /* (n_tensor) scratch: of the body */
+    double *bytes;             /* (n_node) touched by one execution */
+    const double *
+        fits; /* (n_node) the same of lines, of pages: a node of few lines has few pages. NULL: not known */
+    double *low, *high;   /* (n_tensor) scratch: range of addresses */
+    double *reach, *last; /* (n_tensor) scratch: prefix of bytes, lines */
+    double *head; /* (n_tensor) scratch: bytes up to the end of the first child that touches it */
+    int32_t *touched, *wrote,
+        *first; /* (n_tensor) scratch: last child that did, first that touches */
 } pass;
 
 static state *at(const pass *p, int32_t node) { return p->at[node]; }
@@ -66,7 +68,8 @@ static double unite(const pass *p, uint32_t from, uint32_t to, state *out) {
         state *s = &out[a->tensor];
         if (a->copy || a->inside) continue;
         const double low = (double)a->c, high = low + a->width;
-        if (!s->lines || low >= p->high[a->tensor] || high <= p->low[a->tensor]) s->lines += a->lines;
+        if (!s->lines || low >= p->high[a->tensor] || high <= p->low[a->tensor])
+            s->lines += a->lines;
         else s->lines = cd_an_max(s->lines, a->lines);
         if (s->lines == a->lines) {
             p->low[a->tensor] = low;
@@ -82,7 +85,9 @@ static double unite(const pass *p, uint32_t from, uint32_t to, state *out) {
     return bytes * (double)p->granule;
 }
 
-static void measure(const pass *p, cd_an_access *a, int32_t node) { a->lines = cd_facts_lines_count(a, node, p->granule, &a->width); }
+static void measure(const pass *p, cd_an_access *a, int32_t node) {
+    a->lines = cd_facts_lines_count(a, node, p->granule, &a->width);
+}
 
 /* A node that fits any of the capacities, with all that is below it: a store, or what skip() left out. */
 static void leaf(pass *p, int32_t k) {
@@ -107,13 +112,16 @@ static void follow(pass *p, state *body, int32_t child, double before) {
         /* both run over the tensor in the same order: what is between is the rest of the one and the beginning of the other */
         const bool again = p->touched[t] >= 0;
         const double rest = again ? cd_an_min(p->bytes[p->touched[t]], p->bytes[child]) : 0;
-        const double span = before + p->bytes[child] - p->reach[t] - rest, both = again ? cd_an_min(p->last[t], s[t].lines) : 0;
-        const double rewritten = p->wrote[t] >= 0 ? cd_an_min(at(p, p->wrote[t])[t].written, s[t].written) : 0;
+        const double span = before + p->bytes[child] - p->reach[t] - rest,
+                     both = again ? cd_an_min(p->last[t], s[t].lines) : 0;
+        const double rewritten =
+            p->wrote[t] >= 0 ? cd_an_min(at(p, p->wrote[t])[t].written, s[t].written) : 0;
         for (uint32_t c = 0; c < b->small; c++) {
             const double fetch = fetched(&s[t], c), back = given(&s[t], c);
             const bool kept = span <= p->cap[c];
             b->fetch[c] = (again ? b->fetch[c] : 0) + (fetch - (kept ? cd_an_min(both, fetch) : 0));
-            b->back[c] = (again ? b->back[c] : 0) + (back - (kept ? cd_an_min(rewritten, back) : 0));
+            b->back[c] =
+                (again ? b->back[c] : 0) + (back - (kept ? cd_an_min(rewritten, back) : 0));
         }
         if (!again) {
             p->first[t] = child;
@@ -128,13 +136,16 @@ static void follow(pass *p, state *body, int32_t child, double before) {
 }
 
 /* What the first child finds in the cache from the last one of the turn before. */
-static void around(const pass *p, uint32_t t, double all, double shared, uint32_t c, double *fetch, double *back) {
+static void around(const pass *p, uint32_t t, double all, double shared, uint32_t c, double *fetch,
+                   double *back) {
     const int32_t first = p->first[t], last = p->touched[t];
     *fetch = *back = 0;
     if (first < 0 || all - p->reach[t] + p->head[t] > p->cap[c]) return;
     const state *a = &at(p, first)[t], *b = &at(p, last)[t];
     *fetch = shared * cd_an_min(cd_an_min(a->lines, b->lines), fetched(a, c));
-    if (p->wrote[t] >= 0) *back = shared * cd_an_min(cd_an_min(a->written, at(p, p->wrote[t])[t].written), given(a, c));
+    if (p->wrote[t] >= 0)
+        *back =
+            shared * cd_an_min(cd_an_min(a->written, at(p, p->wrote[t])[t].written), given(a, c));
 }
 
 /* The body of a loop with several children; returns its bytes. */
@@ -153,7 +164,8 @@ static double sequence(pass *p, int32_t k) {
         follow(p, body, c, before);
         before += p->bytes[c];
     }
-    for (uint32_t t = 0; t < p->w->n_tensor; t++) body[t].distance = cd_an_min(body[t].distance + before, bytes);
+    for (uint32_t t = 0; t < p->w->n_tensor; t++)
+        body[t].distance = cd_an_min(body[t].distance + before, bytes);
     return before;
 }
 
@@ -168,7 +180,9 @@ static double conflicts(const cd_an_access *a, int32_t node, double lines) {
         if (a->t[i].node < node) continue;
         const int64_t step = a->t[i].stride / CD_AN_LINE;
         const int64_t low = step & -step, cycle = step % 64 ? 64 / low : 1;
-        sets *= a->t[i].stride < CD_AN_LINE ? cd_an_max(1, (double)(a->t[i].stride * a->t[i].n) / CD_AN_LINE) : (double)(a->t[i].n < cycle ? a->t[i].n : cycle);
+        sets *= a->t[i].stride < CD_AN_LINE
+                    ? cd_an_max(1, (double)(a->t[i].stride * a->t[i].n) / CD_AN_LINE)
+                    : (double)(a->t[i].n < cycle ? a->t[i].n : cycle);
     }
     return lines > 8 * cd_an_min(ceil(sets), 64) ? lines : 0;
 }
@@ -177,7 +191,9 @@ static double conflicts(const cd_an_access *a, int32_t node, double lines) {
 static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
     if (cd_an_stride(a, k)) return true;
     for (uint32_t i = 0; i < a->n; i++)
-        if (a->t[i].node > k && a->t[i].node != CD_AN_HERE && !p->w->node[a->t[i].node].copied && !cd_an_is_vector(p->w, a->t[i].node)) return true;
+        if (a->t[i].node > k && a->t[i].node != CD_AN_HERE && !p->w->node[a->t[i].node].copied &&
+            !cd_an_is_vector(p->w, a->t[i].node))
+            return true;
     return false;
 }
 
@@ -186,20 +202,25 @@ static bool in_memory(const pass *p, const cd_an_access *a, int32_t k) {
 static void crowd(const pass *p, cd_an_access *a, int32_t k, double old) {
     const cd_an_node *n = &p->w->node[k];
     const double again = n->extent * old - a->lines;
-    if (a->crowded || a->copy || a->inside || old <= 8 || cd_an_is_vector(p->w, k) || again < 0.25 * n->extent * old) return;
+    if (a->crowded || a->copy || a->inside || old <= 8 || cd_an_is_vector(p->w, k) ||
+        again < 0.25 * n->extent * old)
+        return;
     a->crowded = true;
     if (p->bytes[k + 1] > CROWDED_CACHE || !in_memory(p, a, k)) return;
-    p->w->out[CD_FACT_CONFLICT_LINES] += (float)(again / (n->extent * old) * conflicts(a, k + 1, old) * n->runs * n->extent);
+    p->w->out[CD_FACT_CONFLICT_LINES] +=
+        (float)(again / (n->extent * old) * conflicts(a, k + 1, old) * n->runs * n->extent);
 }
 
 /* Lines that all iterations of a parallel loop read. */
 static void share(const pass *p, int32_t k) {
     const cd_an_node *n = &p->w->node[k];
-    if (p->granule != CD_AN_LINE || n->loop != CD_LOOP_PARALLEL || k != p->w->var[n->var].node) return;
+    if (p->granule != CD_AN_LINE || n->loop != CD_LOOP_PARALLEL || k != p->w->var[n->var].node)
+        return;
     for (uint32_t i = n->acc0; i < n->acc1; i++) {
         const cd_an_access *a = &p->w->acc[i];
         bool still = !a->write && !a->copy && !p->w->tensor[a->tensor].written;
-        for (int32_t d = k; d <= cd_an_innermost(p->w, n->var); d++) still = still && !cd_an_stride(a, d);
+        for (int32_t d = k; d <= cd_an_innermost(p->w, n->var); d++)
+            still = still && !cd_an_stride(a, d);
         if (still && !a->inside) p->w->out[CD_FACT_LINES_SHARED] += (float)a->lines;
     }
 }
@@ -212,7 +233,9 @@ static void turn(const pass *p, int32_t k, uint32_t t, double row) {
     const uint32_t small = smaller(p, s->distance);
     double fetch = 0, back = 0, shared = 0;
     if (s->lines > old * 1.000001) s->distance = p->bytes[k];
-    if (n->only < 0 && n->extent > 1 && small) shared = cd_an_max(0, (n->extent * old - s->lines) / ((n->extent - 1) * cd_an_max(old, 1e-9)));
+    if (n->only < 0 && n->extent > 1 && small)
+        shared =
+            cd_an_max(0, (n->extent * old - s->lines) / ((n->extent - 1) * cd_an_max(old, 1e-9)));
     for (uint32_t c = 0; c < small; c++) {
         if (shared > 0) around(p, t, row, shared, c, &fetch, &back);
         s->fetch[c] = n->extent * (c < s->small ? s->fetch[c] : old) - (n->extent - 1) * fetch;
@@ -286,7 +309,9 @@ static void put_lines(const pass *p, float *out) {
             out[CD_FACT_WRITTEN_0 + c] += (float)given(&root[t], c);
         }
         out[CD_FACT_LINES] += lines;
-        out[!x->arg ? CD_FACT_LINES_SCRATCH : x->written ? CD_FACT_LINES_OUTPUT : CD_FACT_LINES_INPUT] += lines;
+        out[!x->arg      ? CD_FACT_LINES_SCRATCH
+            : x->written ? CD_FACT_LINES_OUTPUT
+                         : CD_FACT_LINES_INPUT] += lines;
         if (x->first_written) out[CD_FACT_LINES_ALLOCATED] += lines;
     }
 }
@@ -300,7 +325,8 @@ static void put_pages(const pass *p, float *out) {
     }
 }
 
-static bool start(pass *p, cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, const double *fits) {
+static bool start(pass *p, cd_an *w, int64_t granule, const double *cap, uint32_t n_cap,
+                  const double *fits) {
     *p = (pass){.w = w, .granule = granule, .n_cap = n_cap, .fits = fits};
     memcpy(p->cap, cap, n_cap * sizeof *cap);
     if (!prepare(p)) return !(w->oom = true);
@@ -311,13 +337,15 @@ static bool start(pass *p, cd_an *w, int64_t granule, const double *cap, uint32_
 /* Few pages are looked up once each. */
 static bool few_pages(cd_an *w, const pass *lines) {
     double all = 0, width;
-    for (uint32_t t = 0; t < w->n_tensor; t++) all += at(lines, 0)[t].lines > 0 ? at(lines, 0)[t].lines * CD_AN_LINE / CD_AN_PAGE + 1 : 0;
+    for (uint32_t t = 0; t < w->n_tensor; t++)
+        all += at(lines, 0)[t].lines > 0 ? at(lines, 0)[t].lines * CD_AN_LINE / CD_AN_PAGE + 1 : 0;
     if (all > 32) return false;
     double pages[32] = {0};
     for (uint32_t k = 0; k < w->n_raw; k++) {
         const cd_an_access *a = &w->acc[k];
         if (a->copy || a->inside || a->tensor >= 32) continue;
-        pages[a->tensor] = cd_an_max(pages[a->tensor], cd_facts_lines_count(a, 0, CD_AN_PAGE, &width));
+        pages[a->tensor] =
+            cd_an_max(pages[a->tensor], cd_facts_lines_count(a, 0, CD_AN_PAGE, &width));
     }
     for (uint32_t t = 0; t < 32; t++) w->out[CD_FACT_PAGES_64] += (float)pages[t];
     w->out[CD_FACT_PAGES_2048] = w->out[CD_FACT_PAGES_64];
@@ -328,13 +356,15 @@ void cd_facts_reuse_count(cd_an *w) {
     pass p;
     double cap[MOST];
     const double entries[] = {64.0 * CD_AN_PAGE, 2048.0 * CD_AN_PAGE};
-    for (uint32_t c = 0; c < CD_N_FACT_CAPACITY; c++) cap[c] = CD_FACT_CAPACITY_LEAST * (double)(1U << c);
+    for (uint32_t c = 0; c < CD_N_FACT_CAPACITY; c++)
+        cap[c] = CD_FACT_CAPACITY_LEAST * (double)(1U << c);
     if (!start(&p, w, CD_AN_LINE, cap, CD_N_FACT_CAPACITY, NULL)) return;
     put_lines(&p, w->out);
     if (!few_pages(w, &p) && start(&p, w, CD_AN_PAGE, entries, 2, p.bytes)) put_pages(&p, w->out);
 }
 
-void cd_facts_reuse_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap, double *fetch, double *back) {
+void cd_facts_reuse_traffic(cd_an *w, int64_t granule, const double *cap, uint32_t n_cap,
+                            double *fetch, double *back) {
     pass p;
     if (!start(&p, w, granule, cap, n_cap, NULL)) return;
     for (uint32_t c = 0; c < n_cap; c++) fetch[c] = back[c] = 0;

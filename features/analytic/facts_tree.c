@@ -20,13 +20,17 @@ static void chain(cd_an_var *v) {
 /* Digit j, the innermost is 0: variable / lo % n. */
 static int64_t digit_lo(const cd_an_var *v, uint32_t j) { return j ? v->cut[j - 1] : 1; }
 static int64_t digit_n(const cd_an_var *v, uint32_t j) {
-    return j < v->n_cut ? v->cut[j] / digit_lo(v, j) : (v->extent + digit_lo(v, j) - 1) / digit_lo(v, j);
+    return j < v->n_cut ? v->cut[j] / digit_lo(v, j)
+                        : (v->extent + digit_lo(v, j) - 1) / digit_lo(v, j);
 }
-static int32_t digit_node(const cd_an_var *v, uint32_t j) { return v->node + (int32_t)(v->n_digit - 1 - j); }
+static int32_t digit_node(const cd_an_var *v, uint32_t j) {
+    return v->node + (int32_t)(v->n_digit - 1 - j);
+}
 
 /* ---- accesses ---- */
 
-static void put_term(cd_an *w, cd_an_access *a, int64_t stride, int64_t n, int32_t node, int32_t dim) {
+static void put_term(cd_an *w, cd_an_access *a, int64_t stride, int64_t n, int32_t node,
+                     int32_t dim) {
     for (uint32_t i = 0; i < a->n; i++)
         if (a->t[i].node == node) {
             a->t[i].stride += stride;
@@ -58,7 +62,8 @@ static void put_slice(cd_an *w, cd_an_access *a, const cd_an_slice *s) {
     }
     for (uint32_t j = 0; j < v->n_digit; j++)
         if (digit_lo(v, j) >= s->lo && digit_lo(v, j) < end)
-            put_term(w, a, cd_an_mul(s->k, digit_lo(v, j) / s->lo), digit_n(v, j), digit_node(v, j), s->dim);
+            put_term(w, a, cd_an_mul(s->k, digit_lo(v, j) / s->lo), digit_n(v, j), digit_node(v, j),
+                     s->dim);
 }
 
 /* Strides above 0, rising. */
@@ -118,7 +123,13 @@ static void place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
         return;
     }
     cd_an_term scratch[CD_AN_TERMS];
-    *out = (cd_an_access){.tensor = raw->tensor, .write = raw->write, .chance = raw->chance, .gather = raw->gather, .elem = t->elem, .c = raw->c, .t = scratch};
+    *out = (cd_an_access){.tensor = raw->tensor,
+                          .write = raw->write,
+                          .chance = raw->chance,
+                          .gather = raw->gather,
+                          .elem = t->elem,
+                          .c = raw->c,
+                          .t = scratch};
     for (uint32_t i = 0; i < raw->n; i++) put_slice(w, out, &raw->t[i]);
     order_terms(out);
     out->t = cd_arena_alloc(&w->arena, out->n, sizeof *out->t);
@@ -126,7 +137,8 @@ static void place(cd_an *w, const cd_an_raw *raw, cd_an_access *out) {
     else w->oom = !(out->n = 0);
     for (uint32_t i = 0; i < out->n; i++) out->nodes |= (uint64_t)1 << (out->t[i].node & 63);
     if (t->pack) pack(t, out);
-    for (uint32_t i = 0; i < out->n; i++) out->t[i].reach = cd_an_mul(out->t[i].stride, out->t[i].n - 1);
+    for (uint32_t i = 0; i < out->n; i++)
+        out->t[i].reach = cd_an_mul(out->t[i].stride, out->t[i].n - 1);
     if (!t->pack) cd_facts_tree_find_out(t, out);
 }
 
@@ -137,7 +149,9 @@ static bool same_terms(const cd_an_access *a, const cd_an_access *b) {
     for (;; i++, j++) {
         while (i < a->n && a->t[i].node == CD_AN_HERE) i++;
         if (i == a->n || j == b->n) return i == a->n && j == b->n;
-        if (a->t[i].stride != b->t[j].stride || a->t[i].n != b->t[j].n || a->t[i].node != b->t[j].node) return false;
+        if (a->t[i].stride != b->t[j].stride || a->t[i].n != b->t[j].n ||
+            a->t[i].node != b->t[j].node)
+            return false;
     }
 }
 
@@ -173,7 +187,9 @@ static void find_neighbours(cd_an *w, uint32_t from, uint32_t to) {
         cd_an_access *b = &w->acc[j];
         for (uint32_t i = from; i < j && !b->inside && !b->copy && !b->write; i++) {
             cd_an_access *a = &w->acc[i];
-            if (a->tensor != b->tensor || a->write || a->copy || a->inside || a->c == b->c || !same_terms(a, b)) continue;
+            if (a->tensor != b->tensor || a->write || a->copy || a->inside || a->c == b->c ||
+                !same_terms(a, b))
+                continue;
             b->inside = join(w, a, b);
         }
     }
@@ -201,11 +217,13 @@ static cd_an_node *open_node(cd_an *w, cd_an_kind kind, int32_t parent, int32_t 
         return NULL;
     }
     cd_an_node *n = &w->node[w->n_node++];
-    *n = (cd_an_node){.kind = (uint8_t)kind, .parent = parent, .ast = ast, .extent = 1, .only = -1, .var = -1};
+    *n = (cd_an_node){
+        .kind = (uint8_t)kind, .parent = parent, .ast = ast, .extent = 1, .only = -1, .var = -1};
     return n;
 }
 
-static void build(builder *b, int32_t from, int32_t to, int32_t parent, double runs, int64_t unroll);
+static void build(builder *b, int32_t from, int32_t to, int32_t parent, double runs,
+                  int64_t unroll);
 
 static void close_node(builder *b, int32_t k) {
     b->w->node[k].end = b->w->n_node;
@@ -231,7 +249,8 @@ static void build_loop(builder *b, int32_t k, int32_t parent, double runs, int64
         d->loop = n->loop;
         d->var = var;
         d->last_digit = j == 0;
-        d->extent = j < v->n_cut ? (double)digit_n(v, j) : (double)v->extent / (double)digit_lo(v, j);
+        d->extent =
+            j < v->n_cut ? (double)digit_n(v, j) : (double)v->extent / (double)digit_lo(v, j);
         d->runs = runs;
         d->acc0 = b->raw;
         d->unroll = unroll;
@@ -248,13 +267,15 @@ static void build_store(builder *b, int32_t k, int32_t parent, double runs, int6
     n->runs = runs;
     n->unroll = unroll;
     n->acc0 = b->raw;
-    for (; b->raw < w->n_raw && w->raw[b->raw].store == k; b->raw++) place(w, &w->raw[b->raw], &w->acc[b->raw]);
+    for (; b->raw < w->n_raw && w->raw[b->raw].store == k; b->raw++)
+        place(w, &w->raw[b->raw], &w->acc[b->raw]);
     find_neighbours(w, w->node[w->n_node - 1].acc0, b->raw);
     close_node(b, w->n_node - 1);
 }
 
 /* Children of AST nodes from..to-1, dead ones replaced by theirs. */
-static void build(builder *b, int32_t from, int32_t to, int32_t parent, double runs, int64_t unroll) {
+static void build(builder *b, int32_t from, int32_t to, int32_t parent, double runs,
+                  int64_t unroll) {
     for (int32_t k = from; k < to;) {
         const cd_ast_node *n = &b->w->ast->node[k];
         if (n->dead) {
@@ -263,8 +284,11 @@ static void build(builder *b, int32_t from, int32_t to, int32_t parent, double r
         }
         if (n->kind == CD_AST_FOR) build_loop(b, k, parent, runs, unroll);
         else if (n->kind == CD_AST_STORE) build_store(b, k, parent, runs, unroll);
-        else if (n->kind == CD_AST_IF) build(b, k + 1, n->end, parent, runs * cd_facts_affine_chance(b->w, n->e), unroll);
-        else build(b, k + 1, n->end, parent, runs, n->kind == CD_AST_ATTR && n->attr == CD_ATTR_UNROLL_STEP ? n->extent : unroll);
+        else if (n->kind == CD_AST_IF)
+            build(b, k + 1, n->end, parent, runs * cd_facts_affine_chance(b->w, n->e), unroll);
+        else
+            build(b, k + 1, n->end, parent, runs,
+                  n->kind == CD_AST_ATTR && n->attr == CD_ATTR_UNROLL_STEP ? n->extent : unroll);
         k = n->end;
     }
 }
@@ -272,7 +296,8 @@ static void build(builder *b, int32_t from, int32_t to, int32_t parent, double r
 static void find_only(cd_an *w) {
     for (int32_t k = 0; k < w->n_node; k++) {
         cd_an_node *n = &w->node[k];
-        if (n->kind == CD_AN_LOOP && k + 1 < n->end && w->node[k + 1].end == n->end) n->only = k + 1;
+        if (n->kind == CD_AN_LOOP && k + 1 < n->end && w->node[k + 1].end == n->end)
+            n->only = k + 1;
     }
 }
 

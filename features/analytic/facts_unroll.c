@@ -5,13 +5,14 @@
 
 #include "features/analytic/analytic_internal.h"
 
-#define MAX_DEPTH 8       /* TVM's auto_max_depth */
-#define LEAST 4           /* turns of a serial loop that are worth a vector */
-#define MOST_STEP 4       /* elements from lane to lane that compilers load in groups and shuffle */
-#define MOST_COST 300     /* instructions of a loop that a compiler writes out; a store with its loads is so many: */
+#define MAX_DEPTH 8 /* TVM's auto_max_depth */
+#define LEAST     4 /* turns of a serial loop that are worth a vector */
+#define MOST_STEP 4 /* elements from lane to lane that compilers load in groups and shuffle */
+#define MOST_COST                                                                                  \
+    300 /* instructions of a loop that a compiler writes out; a store with its loads is so many: */
 #define SCALAR_COST 6
 #define VECTOR_COST 8
-#define KEPT_COST 2       /* spared where the element stays in a register */
+#define KEPT_COST   2 /* spared where the element stays in a register */
 
 typedef struct {
     double step;
@@ -35,7 +36,8 @@ static count of_loop(cd_an *w, int32_t k) {
     count c = written_out(w, cd_an_innermost(w, n->var) + 1, n->end);
     if (n->loop == CD_LOOP_VECTORIZED) return c;
     const bool serial = n->loop == CD_LOOP_SERIAL && c.normal == 0 && c.depth <= MAX_DEPTH;
-    if ((serial && (double)v->extent * c.step <= (double)n->unroll) || n->loop == CD_LOOP_UNROLLED) {
+    if ((serial && (double)v->extent * c.step <= (double)n->unroll) ||
+        n->loop == CD_LOOP_UNROLLED) {
         mark(w, n->var, false);
         c.step *= (double)v->extent;
         c.depth++;
@@ -66,7 +68,8 @@ static bool clean(const cd_expr *e, const cd_expr *var) {
         if (cd_expr_uses(e->a[0], var)) return false;
         from = 1;
     } else if (e->op == CD_CALL) {
-        if (strcmp(e->u.name, "sqrt") && strcmp(e->u.name, "rsqrt") && !cd_expr_is_dot4(e)) return false;
+        if (strcmp(e->u.name, "sqrt") && strcmp(e->u.name, "rsqrt") && !cd_expr_is_dot4(e))
+            return false;
     } else if (!cd_expr_op_is_arith((cd_expr_op)e->op)) {
         return false;
     }
@@ -81,7 +84,9 @@ static bool store_fits(const cd_an *w, int32_t k, int32_t loop) {
         const cd_an_access *a = &w->acc[i];
         const int64_t s = cd_an_stride(a, loop);
         if (a->copy) continue;
-        if (a->gather || s > MOST_STEP * a->elem || s % a->elem || (a->write && !s && !cd_an_private(w, a, loop))) return false;
+        if (a->gather || s > MOST_STEP * a->elem || s % a->elem ||
+            (a->write && !s && !cd_an_private(w, a, loop)))
+            return false;
     }
     return clean(w->ast->node[n->ast].e, w->var[w->node[loop].var].e);
 }
@@ -90,7 +95,9 @@ static bool store_fits(const cd_an *w, int32_t k, int32_t loop) {
 static bool sums_up(const cd_an *w, int32_t store, int32_t loop) {
     if (cd_an_private(w, &w->acc[w->node[store].acc0], loop)) return true;
     for (int32_t p = w->node[store].parent; p != loop; p = w->node[p].parent)
-        if ((!w->node[p].copied || w->node[p].guessed) && cd_an_stride(&w->acc[w->node[store].acc0], p)) return false;
+        if ((!w->node[p].copied || w->node[p].guessed) &&
+            cd_an_stride(&w->acc[w->node[store].acc0], p))
+            return false;
     return true;
 }
 
@@ -113,7 +120,8 @@ static bool fits(const cd_an *w, int32_t k) {
 
 static void set_vector(cd_an *w, int32_t var) {
     w->var[var].vector = true;
-    for (uint32_t j = 0; j < w->var[var].n_digit; j++) w->node[w->var[var].node + (int32_t)j].copied = false;
+    for (uint32_t j = 0; j < w->var[var].n_digit; j++)
+        w->node[w->var[var].node + (int32_t)j].copied = false;
 }
 
 /* ---- compilers ---- */
@@ -139,7 +147,8 @@ static double below(const cd_an *w, int32_t from, int32_t to, double vectors) {
         }
         const cd_an_var *v = &w->var[n->var];
         const int64_t lanes = w->nest->vector_bytes / 4;
-        const double c = below(w, cd_an_innermost(w, n->var) + 1, n->end, v->vector ? (double)((v->extent + lanes - 1) / lanes) : vectors);
+        const double c = below(w, cd_an_innermost(w, n->var) + 1, n->end,
+                               v->vector ? (double)((v->extent + lanes - 1) / lanes) : vectors);
         if (c < 0 || (!n->copied && !v->vector)) return -1;
         all += v->vector ? c : c * (double)v->extent;
     }

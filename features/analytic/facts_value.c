@@ -16,15 +16,20 @@ typedef struct {
 } counter;
 
 /* Not moved by the innermost loop: done once outside of it. */
-static bool outside(const counter *c, const cd_expr *e) { return c->inner && !cd_expr_uses(e, c->inner); }
+static bool outside(const counter *c, const cd_expr *e) {
+    return c->inner && !cd_expr_uses(e, c->inner);
+}
 
 static void call(const counter *c, const cd_expr *e, double part) {
     cd_an_value *v = c->v;
-    static const char *const exps[] = {"exp", "exp2", "exp10", "sigmoid", "log", "log2", "log10", "log1p", NULL};
+    static const char *const exps[] = {"exp",  "exp2",  "exp10", "sigmoid", "log",
+                                       "log2", "log10", "log1p", NULL};
     static const char *const tanhs[] = {"tanh", "erf", NULL};
     static const char *const roots[] = {"sqrt", "rsqrt", NULL};
-    static const char *const cheap[] = {"likely", "floor", "ceil", "trunc", "round", "nearbyint", "fabs", "isnan", "isfinite", "bitwise_and", "bitwise_or",
-                                        "bitwise_xor", "bitwise_not", "shift_left", "shift_right", "reinterpret", NULL};
+    static const char *const cheap[] = {
+        "likely",      "floor",      "ceil",        "trunc",       "round",      "nearbyint",
+        "fabs",        "isnan",      "isfinite",    "bitwise_and", "bitwise_or", "bitwise_xor",
+        "bitwise_not", "shift_left", "shift_right", "reinterpret", NULL};
     const char *name = e->u.name;
     if (outside(c, e)) return;
     if (one_of(name, exps)) v->exps += part;
@@ -47,13 +52,16 @@ static void arithmetic(const counter *c, const cd_expr *e, double part) {
         return;
     }
     switch ((cd_expr_op)e->op) {
-    case CD_ADD: case CD_SUB:
+    case CD_ADD:
+    case CD_SUB:
         v->adds += part;
         if (is_mul(e->a[0]) || is_mul(e->a[1])) v->fused += part;
         return;
     case CD_MUL: v->muls += part; return;
-    case CD_MIN: case CD_MAX: v->others += part; return;
-    default: if (!outside(c, e)) v->divides += part;
+    case CD_MIN:
+    case CD_MAX: v->others += part; return;
+    default:
+        if (!outside(c, e)) v->divides += part;
     }
 }
 

@@ -20,7 +20,8 @@ enum {
     CD_DAGTEXT_SYMMETRIC_PADDING = 1, /* padding is as wide behind as before */
     CD_DAGTEXT_FLOAT32 = 2            /* a type that nothing in the text fixes is float32 */
 };
-#define CD_DAGTEXT_ASSUMPTIONS "symmetric-padding|float32" /* their names, bit by bit (enum_names) */
+#define CD_DAGTEXT_ASSUMPTIONS                                                                     \
+    "symmetric-padding|float32" /* their names, bit by bit (enum_names) */
 
 /* May the line be one of a definition? Without its newline. */
 bool cd_dagtext_is_line(cd_str line);
@@ -29,5 +30,6 @@ cdmpp_status cd_dagtext_hash(cd_str text, char out[33], cdmpp_err *err);
 /* The definition of a workload key, ["hash", [shape], ...] or ["hash", dimension, ...], from its text. *rests: the assumptions that were
  * needed, of those allowed. The result prints to the same text, and has the key. Errors: ESCHEMA (the text is not that of the key, a line
  * is cut), EUNSUPPORTED (what this reader does not know), ENOTASK (open; the message says what), ENOMEM. */
-cdmpp_status cd_dagtext_read(cd_str key, cd_str text, unsigned allowed, CD_GIVE cd_te_dag **out, unsigned *rests, cdmpp_err *err);
+cdmpp_status cd_dagtext_read(cd_str key, cd_str text, unsigned allowed, CD_GIVE cd_te_dag **out,
+                             unsigned *rests, cdmpp_err *err);
 #endif

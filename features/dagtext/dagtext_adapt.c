@@ -35,12 +35,15 @@ static bool factors(const cd_expr *e, uint32_t n, const cd_expr **out) {
 }
 
 /* The average of operator s: its line divides s by as many casts as s has reduction axes. */
-static bool average_of(const cd_te_dag *dag, uint32_t s, const cd_expr **extent, const cd_te_op **average) {
+static bool average_of(const cd_te_dag *dag, uint32_t s, const cd_expr **extent,
+                       const cd_te_op **average) {
     const uint32_t n = dag->op[s].n_raxis;
     for (uint32_t i = s + 1; i < dag->n_op; i++) {
         const cd_te_op *op = &dag->op[i];
         const cd_expr *e = op->is_placeholder ? NULL : op->body[0];
-        if (!e || e->op != CD_DIV || e->a[0]->op != CD_LOAD || e->a[0]->u.i != s || !is_own(op, e->a[0]) || !factors(e->a[1], n, extent)) continue;
+        if (!e || e->op != CD_DIV || e->a[0]->op != CD_LOAD || e->a[0]->u.i != s ||
+            !is_own(op, e->a[0]) || !factors(e->a[1], n, extent))
+            continue;
         *average = op;
         return true;
     }
@@ -54,15 +57,19 @@ static cdmpp_status adapt(cd_dagtext *t, cd_te_dag *dag, uint32_t s) {
     const cd_expr *extent[CD_TE_MAX_AXIS];
     cd_te_op *op = &dag->op[s];
     axes x = {NULL, op};
-    const bool named = !strncmp(op->name, "adaptive_pool", 13), found = op->red->result[0]->op == CD_ADD && average_of(dag, s, extent, &x.from);
+    const bool named = !strncmp(op->name, "adaptive_pool", 13),
+               found = op->red->result[0]->op == CD_ADD && average_of(dag, s, extent, &x.from);
     if (!named && !(found && is_old(op))) return CDMPP_OK;
-    if (!found || (!named && op->n_raxis < 2)) return CD_FAIL(t->err, EUNSUPPORTED, "the extents of %s are expressions, which are not printed", op->name);
+    if (!found || (!named && op->n_raxis < 2))
+        return CD_FAIL(t->err, EUNSUPPORTED,
+                       "the extents of %s are expressions, which are not printed", op->name);
     cd_te_iter *it = CD_NEWN(&dag->arena, cd_te_iter, op->n_raxis);
     if (!it) return CD_FAIL(t->err, ENOMEM, "axes");
     for (uint32_t i = 0; i < op->n_raxis; i++) {
         it[i] = op->raxis[i];
         it[i].extent = cd_expr_map(&dag->pool, t->a, extent[i], rename_axis, &x);
-        if (cd_expr_is_int(it[i].extent)) return CD_FAIL(t->err, EUNSUPPORTED, "the extents of %s are numbers", op->name);
+        if (cd_expr_is_int(it[i].extent))
+            return CD_FAIL(t->err, EUNSUPPORTED, "the extents of %s are numbers", op->name);
     }
     op->raxis = it;
     return CDMPP_OK;

@@ -29,7 +29,8 @@ static const cd_expr *find_axis(const void *ctx, cd_str name) {
 static bool find_tensor(const void *ctx, cd_str name, uint32_t *number, cd_dtype *type) {
     const builder *b = ctx;
     uint32_t k = 0;
-    for (size_t i = 1; i < name.n && k < CD_DAGTEXT_MAX_OP; i++) k = k * 10 + (uint32_t)(name.p[i] - '0');
+    for (size_t i = 1; i < name.n && k < CD_DAGTEXT_MAX_OP; i++)
+        k = k * 10 + (uint32_t)(name.p[i] - '0');
     *number = k;
     if (k >= b->dag->n_op) return false;
     *type = b->dag->op[k].dtype[0];
@@ -61,7 +62,9 @@ static cdmpp_status make_body(builder *b, uint32_t i, cd_te_op *op, cd_dtype *ty
     cdmpp_err why = {0};
     const cdmpp_status st = cd_te_parse(&b->dag->pool, b->t->a, text, CD_F32, &scope, body, &why);
     if (b->dag->pool.oom || st == CDMPP_ENOMEM) return CD_FAIL(b->t->err, ENOMEM, "an expression");
-    if (st) return CD_FAIL(b->t->err, EUNSUPPORTED, "an expression that this reader does not know: %s", why.msg);
+    if (st)
+        return CD_FAIL(b->t->err, EUNSUPPORTED, "an expression that this reader does not know: %s",
+                       why.msg);
     op->body = body;
     *type = body[0]->type;
     op->red = red;
@@ -71,7 +74,12 @@ static cdmpp_status make_body(builder *b, uint32_t i, cd_te_op *op, cd_dtype *ty
 static cdmpp_status make_op(builder *b, uint32_t i) {
     cd_te_op *op = &b->dag->op[i];
     const cd_dagtext_line *l = b->line = &b->t->line[i];
-    *op = (cd_te_op){.tag = "", .first_tensor = i, .n_out = 1, .flop_attr = -1, .is_placeholder = !l->body.n, .rank = l->body.n ? l->n_axis : l->rank};
+    *op = (cd_te_op){.tag = "",
+                     .first_tensor = i,
+                     .n_out = 1,
+                     .flop_attr = -1,
+                     .is_placeholder = !l->body.n,
+                     .rank = l->body.n ? l->n_axis : l->rank};
     int64_t *shape = CD_NEWN(&b->dag->arena, int64_t, op->rank);
     cd_dtype *type = CD_NEW(&b->dag->arena, cd_dtype);
     op->name = cd_str_dup(&b->dag->arena, l->name);
@@ -98,7 +106,7 @@ typedef struct {
     uint32_t *in, n, first; /* operators that are read, each once per operator */
     bool *is_read;
     const cd_te_dag *dag;
-    bool misfit;            /* a load has more or fewer indices than its tensor has dimensions */
+    bool misfit; /* a load has more or fewer indices than its tensor has dimensions */
 } reads;
 
 static void add_reads(reads *r, const cd_expr *e) {
@@ -116,19 +124,29 @@ static void add_reads(reads *r, const cd_expr *e) {
 static cdmpp_status check_order(builder *b) {
     cd_te_dag *d = b->dag;
     const uint32_t n = d->n_op;
-    uint32_t *ptr = CD_NEWN(b->t->a, uint32_t, n + 1), *order = CD_NEWN(b->t->a, uint32_t, n + 1), n_order = 0;
-    reads r = {CD_NEWN(b->t->a, uint32_t, (size_t)n * n + 1), 0, 0, CD_NEWN(b->t->a, bool, n + 1), d, false};
+    uint32_t *ptr = CD_NEWN(b->t->a, uint32_t, n + 1), *order = CD_NEWN(b->t->a, uint32_t, n + 1),
+             n_order = 0;
+    reads r = {CD_NEWN(b->t->a, uint32_t, (size_t)n * n + 1),
+               0,
+               0,
+               CD_NEWN(b->t->a, bool, n + 1),
+               d,
+               false};
     d->arg = CD_NEWN(&d->arena, uint32_t, n);
-    if (!ptr || !order || !r.in || !r.is_read || !d->arg) return CD_FAIL(b->t->err, ENOMEM, "operators");
+    if (!ptr || !order || !r.in || !r.is_read || !d->arg)
+        return CD_FAIL(b->t->err, ENOMEM, "operators");
     for (uint32_t i = 0; i < n; i++) {
         ptr[i] = r.first = r.n;
         if (d->op[i].body) add_reads(&r, d->op[i].body[0]);
     }
     ptr[n] = r.n;
-    if (r.misfit) return CD_FAIL(b->t->err, ESCHEMA, "a load has more or fewer indices than its tensor has dimensions");
+    if (r.misfit)
+        return CD_FAIL(b->t->err, ESCHEMA,
+                       "a load has more or fewer indices than its tensor has dimensions");
     for (unsigned pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < n; i++)
-            if (pass == 0 ? d->op[i].is_placeholder : !d->op[i].is_placeholder && !r.is_read[i]) d->arg[d->n_arg++] = i;
+            if (pass == 0 ? d->op[i].is_placeholder : !d->op[i].is_placeholder && !r.is_read[i])
+                d->arg[d->n_arg++] = i;
     const cd_te_reads all = {n, d->n_arg, ptr, r.in, d->arg};
     CD_TRY(cd_te_stage_order(b->t->a, &all, order, &n_order, b->t->err));
     bool same = n_order == n;
@@ -139,7 +157,9 @@ static cdmpp_status check_order(builder *b) {
 /* Placeholders that TVM's operators of these names read second are weights, whose layout a tuner may change
  * (attrs["layout_free_placeholders"], which is not printed). */
 static bool marks_weights(const char *name) {
-    static const char *const whole[] = {"conv2d_nhwc", "bgemm"}, *const begin[] = {"T_matmul_", "T_batch_matmul_"};
+    static const char *const whole[] = {"conv2d_nhwc", "bgemm"}, *const begin[] = {
+                                                                     "T_matmul_",
+                                                                     "T_batch_matmul_"};
     for (size_t k = 0; k < 2; k++)
         if (!strcmp(name, whole[k]) || !strncmp(name, begin[k], strlen(begin[k]))) return true;
     return false;
@@ -148,7 +168,9 @@ static bool marks_weights(const char *name) {
 static void mark_weights(cd_te_dag *d) {
     for (uint32_t i = 0; i < d->n_op; i++) {
         const cd_expr *e = d->op[i].body ? d->op[i].body[0] : NULL;
-        if (!e || !d->op[i].red || !marks_weights(d->op[i].name) || e->op != CD_MUL || e->a[1]->op != CD_LOAD) continue;
+        if (!e || !d->op[i].red || !marks_weights(d->op[i].name) || e->op != CD_MUL ||
+            e->a[1]->op != CD_LOAD)
+            continue;
         cd_te_op *w = &d->op[e->a[1]->u.i];
         w->layout_free = w->is_placeholder;
     }
@@ -157,7 +179,8 @@ static void mark_weights(cd_te_dag *d) {
 static cdmpp_status build(builder *b) {
     for (uint32_t i = 0; i < b->t->n_line; i++) {
         const cdmpp_status st = make_op(b, i);
-        if (st) return cd_err_key(b->t->err, st, b->dag->op[i].name ? b->dag->op[i].name : "operator");
+        if (st)
+            return cd_err_key(b->t->err, st, b->dag->op[i].name ? b->dag->op[i].name : "operator");
     }
     mark_weights(b->dag);
     return check_order(b);

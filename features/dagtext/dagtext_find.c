@@ -37,13 +37,21 @@ static void add_guard(finder *f, where *w, const cd_expr *var, int64_t lo, int64
 
 /* i < 5 and the like; `holds` false: the opposite. */
 static void compare(finder *f, where *w, const cd_expr *c, bool holds) {
-    const bool known = cd_expr_op_is_cmp((cd_expr_op)c->op) && c->a[0]->op == CD_VAR && c->a[1]->op == CD_INT;
+    const bool known =
+        cd_expr_op_is_cmp((cd_expr_op)c->op) && c->a[0]->op == CD_VAR && c->a[1]->op == CD_INT;
     const int64_t v = known ? c->a[1]->u.i : 0;
     cd_expr_op op = (cd_expr_op)c->op;
-    if (!holds) op = op == CD_LT ? CD_GE : op == CD_GE ? CD_LT : op == CD_LE ? CD_GT : op == CD_GT ? CD_LE : op == CD_NE ? CD_EQ : CD_NE;
+    if (!holds)
+        op = op == CD_LT   ? CD_GE
+             : op == CD_GE ? CD_LT
+             : op == CD_LE ? CD_GT
+             : op == CD_GT ? CD_LE
+             : op == CD_NE ? CD_EQ
+                           : CD_NE;
     if (!known || op == CD_NE || v > CD_DAGTEXT_FAR || v < -CD_DAGTEXT_FAR) w->vague = true;
     else if (op == CD_EQ) add_guard(f, w, c->a[0], v, v);
-    else if (op == CD_LT || op == CD_LE) add_guard(f, w, c->a[0], -CD_DAGTEXT_FAR, op == CD_LT ? v - 1 : v);
+    else if (op == CD_LT || op == CD_LE)
+        add_guard(f, w, c->a[0], -CD_DAGTEXT_FAR, op == CD_LT ? v - 1 : v);
     else add_guard(f, w, c->a[0], op == CD_GT ? v + 1 : v, CD_DAGTEXT_FAR);
 }
 
@@ -88,8 +96,11 @@ static bool understood(const finder *f, cd_dagtext_index *x, const cd_expr *e) {
     }
     if (e->op == CD_CAST) return cd_expr_dtype_is_index(e->type) && understood(f, x, e->a[0]);
     if (e->op == CD_MUL && e->a[0]->op != CD_INT && e->a[1]->op != CD_INT) return false;
-    if ((e->op == CD_FDIV || e->op == CD_FMOD) && (e->a[1]->op != CD_INT || e->a[1]->u.i <= 0)) return false;
-    if (e->op != CD_ADD && e->op != CD_SUB && e->op != CD_MUL && e->op != CD_FDIV && e->op != CD_FMOD && e->op != CD_MIN && e->op != CD_MAX) return false;
+    if ((e->op == CD_FDIV || e->op == CD_FMOD) && (e->a[1]->op != CD_INT || e->a[1]->u.i <= 0))
+        return false;
+    if (e->op != CD_ADD && e->op != CD_SUB && e->op != CD_MUL && e->op != CD_FDIV &&
+        e->op != CD_FMOD && e->op != CD_MIN && e->op != CD_MAX)
+        return false;
     return understood(f, x, e->a[0]) && understood(f, x, e->a[1]);
 }
 
@@ -108,17 +119,27 @@ static int64_t step_of(const finder *f, const cd_expr *e, bool spatial) {
 }
 
 /* floordiv(i*8, 3) + r: an adaptive pool, whose windows differ. */
-static bool is_window(const cd_expr *e) { return e->op == CD_ADD && e->a[0]->op == CD_FDIV && e->a[0]->flags & CD_EXPR_HAS_VAR && e->a[1]->op == CD_VAR; }
+static bool is_window(const cd_expr *e) {
+    return e->op == CD_ADD && e->a[0]->op == CD_FDIV && e->a[0]->flags & CD_EXPR_HAS_VAR &&
+           e->a[1]->op == CD_VAR;
+}
 
 static void add_index(finder *f, const cd_expr *load, uint32_t d, where w) {
-    cd_dagtext_index x = {.op = f->i_op, .tensor = (uint32_t)load->u.i, .dim = d, .e = load->a[d], .guard = w.guard, .part = f->part};
+    cd_dagtext_index x = {.op = f->i_op,
+                          .tensor = (uint32_t)load->u.i,
+                          .dim = d,
+                          .e = load->a[d],
+                          .guard = w.guard,
+                          .part = f->part};
     const bool known = understood(f, &x, x.e);
     x.vague = w.vague || !known || (x.reduces && is_window(x.e));
     if (known) x.step = step_of(f, x.e, true);
     if (known && !x.step) x.step = step_of(f, x.e, false);
     if (!x.step) x.step = 1;
     for (uint32_t k = 0; x.e->op == CD_FDIV && k < load->n; k++)
-        if (load->a[k]->op == CD_FMOD && load->a[k]->a[0] == x.e->a[0] && load->a[k]->a[1] == x.e->a[1]) x.pair = load->a[k], x.pair_dim = k;
+        if (load->a[k]->op == CD_FMOD && load->a[k]->a[0] == x.e->a[0] &&
+            load->a[k]->a[1] == x.e->a[1])
+            x.pair = load->a[k], x.pair_dim = k;
     if (CD_GROW_IN(f->a, f->out->v, f->out->n, f->out->cap)) f->oom = true;
     else f->out->v[f->out->n++] = x;
 }
@@ -127,7 +148,8 @@ static void add_index(finder *f, const cd_expr *load, uint32_t d, where w) {
 
 static void walk(finder *f, const cd_expr *e, where w) {
     if (!(e->flags & CD_EXPR_HAS_LOAD)) return;
-    if (e->op == CD_SELECT || (e->op == CD_CALL && e->n == 3 && !strcmp(e->u.name, "if_then_else"))) {
+    if (e->op == CD_SELECT ||
+        (e->op == CD_CALL && e->n == 3 && !strcmp(e->u.name, "if_then_else"))) {
         where yes = w, no = w;
         condition(f, &yes, e->a[0], true);
         condition(f, &no, e->a[0], false);
@@ -140,7 +162,8 @@ static void walk(finder *f, const cd_expr *e, where w) {
     for (uint32_t i = 0; i < e->n; i++) walk(f, e->a[i], w);
 }
 
-cdmpp_status cd_dagtext_find(cd_arena *a, const cd_te_dag *dag, cd_dagtext_indices *out, cdmpp_err *err) {
+cdmpp_status cd_dagtext_find(cd_arena *a, const cd_te_dag *dag, cd_dagtext_indices *out,
+                             cdmpp_err *err) {
     finder f = {.a = a, .dag = dag, .out = out};
     *out = (cd_dagtext_indices){0};
     for (f.i_op = 0; f.i_op < dag->n_op; f.i_op++) {

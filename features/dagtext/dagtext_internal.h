@@ -7,7 +7,7 @@
 
 /* One line. A load in `body` names an operator; operators may have equal names. */
 typedef struct cd_dagtext_line {
-    cd_str name, body;          /* body.n == 0: a placeholder */
+    cd_str name, body; /* body.n == 0: a placeholder */
     uint32_t n_axis, n_raxis, rank;
     const cd_str *axis, *raxis; /* raxis: the other names of the body, in the order of first use */
     const int64_t *shape;       /* (rank) of a placeholder */
@@ -16,18 +16,18 @@ typedef struct cd_dagtext_line {
 
 /* A load whose name several earlier operators have. */
 typedef struct cd_dagtext_site {
-    uint32_t line, chosen;      /* the operator that is read, as a line */
+    uint32_t line, chosen; /* the operator that is read, as a line */
 } cd_dagtext_site;
 
 typedef struct cd_dagtext {
     cd_arena *a;
     cdmpp_err *err;
     uint32_t n_line, n_site, cap_site;
-    cd_dagtext_line *line;      /* (n_line) */
-    cd_dagtext_site *site;      /* (n_site) in the order of the text */
-    uint32_t n_dim, n_shape;    /* of the key */
-    const int64_t *dim;         /* (n_dim) all dimensions of the key, one after another */
-    const uint32_t *rank;       /* (n_shape) ranks of its shapes; n_shape 0: a flat key */
+    cd_dagtext_line *line;   /* (n_line) */
+    cd_dagtext_site *site;   /* (n_site) in the order of the text */
+    uint32_t n_dim, n_shape; /* of the key */
+    const int64_t *dim;      /* (n_dim) all dimensions of the key, one after another */
+    const uint32_t *rank;    /* (n_shape) ranks of its shapes; n_shape 0: a flat key */
     unsigned allowed, rests;
 } cd_dagtext;
 
@@ -39,7 +39,14 @@ cdmpp_status cd_dagtext_notation(const cd_dagtext *t, uint32_t i, uint32_t *site
 uint32_t cd_dagtext_above(const cd_dagtext *t, uint32_t below, cd_str name);
 
 /* The next token of a body: a word, a number with its type, or one sign. False: the end. */
-typedef enum { CD_TOKEN_END, CD_TOKEN_LOAD, CD_TOKEN_CALL, CD_TOKEN_AXIS, CD_TOKEN_NUMBER, CD_TOKEN_SIGN } cd_dagtext_token;
+typedef enum {
+    CD_TOKEN_END,
+    CD_TOKEN_LOAD,
+    CD_TOKEN_CALL,
+    CD_TOKEN_AXIS,
+    CD_TOKEN_NUMBER,
+    CD_TOKEN_SIGN
+} cd_dagtext_token;
 cd_dagtext_token cd_dagtext_next(cd_str *rest, cd_str *word);
 
 /* The definition by the chosen sites, its extents unknown: 0. Errors: ESCHEMA (not in this order), EUNSUPPORTED, ENOMEM. */
@@ -68,14 +75,15 @@ typedef struct cd_dagtext_guard {
 /* One index of one load. */
 typedef struct cd_dagtext_index {
     uint32_t op, tensor, dim;
-    const cd_expr *e, *pair;    /* pair: e is floordiv(x, c) and another index of the load floormod(x, c), at dimension pair_dim */
+    const cd_expr *e,
+        *pair; /* pair: e is floordiv(x, c) and another index of the load floormod(x, c), at dimension pair_dim */
     uint32_t pair_dim, n_var;
     const cd_expr *var[CD_DAGTEXT_MAX_VAR]; /* (n_var) axes in e */
     const cd_dagtext_guard *guard;
-    int64_t step;               /* the smallest distance of two elements that the axes reach, one moving */
-    bool vague;                 /* not understood: says nothing */
-    bool part;                  /* of an operator that takes a part */
-    bool reduces;               /* has a reduction axis */
+    int64_t step; /* the smallest distance of two elements that the axes reach, one moving */
+    bool vague;   /* not understood: says nothing */
+    bool part;    /* of an operator that takes a part */
+    bool reduces; /* has a reduction axis */
 } cd_dagtext_index;
 
 /* All indices of a definition. Errors: ENOMEM. */
@@ -83,17 +91,20 @@ typedef struct cd_dagtext_indices {
     uint32_t n, cap;
     cd_dagtext_index *v;
 } cd_dagtext_indices;
-cdmpp_status cd_dagtext_find(cd_arena *a, const cd_te_dag *dag, cd_dagtext_indices *out, cdmpp_err *err);
+cdmpp_status cd_dagtext_find(cd_arena *a, const cd_te_dag *dag, cd_dagtext_indices *out,
+                             cdmpp_err *err);
 
 /* The values of an index. */
 typedef struct cd_dagtext_range {
     int64_t lo, hi;
-    int64_t gap;                /* no two neighbours are further apart */
-    bool empty;                 /* no element: the condition never holds */
-    bool loose;                 /* lo and hi may not be reached */
+    int64_t gap; /* no two neighbours are further apart */
+    bool empty;  /* no element: the condition never holds */
+    bool loose;  /* lo and hi may not be reached */
 } cd_dagtext_range;
 /* With extents at their least (most false) or greatest; axis `set` (NULL: none) has extent `to`. */
-cd_dagtext_range cd_dagtext_range_of(const cd_dagtext_index *x, const cd_expr *e, const cd_dagtext_extent *extent, bool most, const cd_expr *set, int64_t to);
+cd_dagtext_range cd_dagtext_range_of(const cd_dagtext_index *x, const cd_expr *e,
+                                     const cd_dagtext_extent *extent, bool most, const cd_expr *set,
+                                     int64_t to);
 
 /* Finds the extents and writes them into the definition. Errors: ENOTASK (open), ESCHEMA (no solution), ENOMEM. */
 cdmpp_status cd_dagtext_solve(cd_dagtext *t, cd_te_dag *dag);

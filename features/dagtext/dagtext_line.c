@@ -5,7 +5,9 @@
 #include "features/dagtext/dagtext_internal.h"
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_first(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_first(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 static bool is_word(char c) { return is_first(c) || is_digit(c) || c == '.'; }
 
 static bool eat(cd_str *s, const char *z) {
@@ -51,7 +53,8 @@ bool cd_dagtext_is_line(cd_str line) {
     if (is_placeholder(line, &name, &rest)) return true;
     if (!head(&rest, &name, axis, &n)) return false;
     if (eat(&rest, ".v")) return rest.n && is_digit(rest.p[0]);
-    return eat(&rest, " = ") || eat(&rest, " += ") || eat(&rest, " max= ") || eat(&rest, " min= ") || eat(&rest, "reduce");
+    return eat(&rest, " = ") || eat(&rest, " += ") || eat(&rest, " max= ") ||
+           eat(&rest, " min= ") || eat(&rest, "reduce");
 }
 
 /* ---- hash ---- */
@@ -105,19 +108,23 @@ static cdmpp_status read_shape(cd_dagtext *t, cd_str s, cd_dagtext_line *l) {
     uint32_t cap = 0;
     int64_t *shape = NULL;
     bool ok = eat(&s, " [");
-    if (ok && eat(&s, "]")) return s.n ? CD_FAIL(t->err, EUNSUPPORTED, "a shape that is no list of numbers") : CDMPP_OK;
+    if (ok && eat(&s, "]"))
+        return s.n ? CD_FAIL(t->err, EUNSUPPORTED, "a shape that is no list of numbers") : CDMPP_OK;
     do {
         int64_t v = 0;
         size_t n = 0;
         for (; n < s.n && is_digit(s.p[n]) && v < INT32_MAX; n++) v = v * 10 + (s.p[n] - '0');
-        ok = ok && n && v <= INT32_MAX && !(n < s.n && is_digit(s.p[n])) && l->rank < CD_TE_MAX_AXIS;
+        ok =
+            ok && n && v <= INT32_MAX && !(n < s.n && is_digit(s.p[n])) && l->rank < CD_TE_MAX_AXIS;
         if (!ok) return CD_FAIL(t->err, EUNSUPPORTED, "a shape that is no list of numbers");
         s.p += n, s.n -= n;
         if (CD_GROW_IN(t->a, shape, l->rank, cap)) return CD_FAIL(t->err, ENOMEM, "a shape");
         shape[l->rank++] = v;
     } while (eat(&s, ", "));
     l->shape = shape;
-    return eat(&s, "]") && !s.n ? CDMPP_OK : CD_FAIL(t->err, EUNSUPPORTED, "a shape that is no list of numbers");
+    return eat(&s, "]") && !s.n
+               ? CDMPP_OK
+               : CD_FAIL(t->err, EUNSUPPORTED, "a shape that is no list of numbers");
 }
 
 static bool listed(const cd_str *list, uint32_t n, cd_str w) {
@@ -135,7 +142,9 @@ uint32_t cd_dagtext_above(const cd_dagtext *t, uint32_t below, cd_str name) {
 /* A load: of which operator is open where an earlier one has the same name. */
 static cdmpp_status add_load(cd_dagtext *t, uint32_t i, cd_str name) {
     const uint32_t last = cd_dagtext_above(t, i, name);
-    if (last == i) return CD_FAIL(t->err, ESCHEMA, "it reads \"%.*s\", which no line above defines", cd_str_shown(name, 60), name.p);
+    if (last == i)
+        return CD_FAIL(t->err, ESCHEMA, "it reads \"%.*s\", which no line above defines",
+                       cd_str_shown(name, 60), name.p);
     if (cd_dagtext_above(t, last, name) == last) return CDMPP_OK;
     if (CD_GROW_IN(t->a, t->site, t->n_site, t->cap_site)) return CD_FAIL(t->err, ENOMEM, "loads");
     t->site[t->n_site++] = (cd_dagtext_site){i, last};
@@ -149,10 +158,14 @@ static cdmpp_status read_names(cd_dagtext *t, uint32_t i, cd_dagtext_line *l) {
     if (!raxis) return CD_FAIL(t->err, ENOMEM, "axes");
     l->raxis = raxis;
     for (cd_dagtext_token k; (k = cd_dagtext_next(&rest, &w)) != CD_TOKEN_END;) {
-        if (k == CD_TOKEN_SIGN && w.p[0] == '"') return CD_FAIL(t->err, EUNSUPPORTED, "a text in a call");
+        if (k == CD_TOKEN_SIGN && w.p[0] == '"')
+            return CD_FAIL(t->err, EUNSUPPORTED, "a text in a call");
         if (k == CD_TOKEN_LOAD) CD_TRY(add_load(t, i, w));
-        if (k != CD_TOKEN_AXIS || listed(l->axis, l->n_axis, w) || listed(raxis, l->n_raxis, w)) continue;
-        if (!l->reduce || l->n_raxis == CD_TE_MAX_AXIS) return CD_FAIL(t->err, EUNSUPPORTED, "\"%.*s\" is none of its axes", cd_str_shown(w, 60), w.p);
+        if (k != CD_TOKEN_AXIS || listed(l->axis, l->n_axis, w) || listed(raxis, l->n_raxis, w))
+            continue;
+        if (!l->reduce || l->n_raxis == CD_TE_MAX_AXIS)
+            return CD_FAIL(t->err, EUNSUPPORTED, "\"%.*s\" is none of its axes",
+                           cd_str_shown(w, 60), w.p);
         raxis[l->n_raxis++] = w;
     }
     return CDMPP_OK;
@@ -160,14 +173,18 @@ static cdmpp_status read_names(cd_dagtext *t, uint32_t i, cd_dagtext_line *l) {
 
 static cdmpp_status read_compute(cd_dagtext *t, uint32_t i, cd_str line, cd_dagtext_line *l) {
     cd_str axis[CD_TE_MAX_AXIS], rest = line;
-    if (!head(&rest, &l->name, axis, &l->n_axis)) return CD_FAIL(t->err, EUNSUPPORTED, "no name and axes");
+    if (!head(&rest, &l->name, axis, &l->n_axis))
+        return CD_FAIL(t->err, EUNSUPPORTED, "no name and axes");
     if (eat(&rest, " += ")) l->reduce = CD_ADD;
     else if (eat(&rest, " max= ")) l->reduce = CD_MAX;
     else if (eat(&rest, " min= ")) l->reduce = CD_MIN;
-    else if (!eat(&rest, " = ")) return CD_FAIL(t->err, EUNSUPPORTED, "several outputs, or a reduction that is no sum, maximum or minimum");
+    else if (!eat(&rest, " = "))
+        return CD_FAIL(t->err, EUNSUPPORTED,
+                       "several outputs, or a reduction that is no sum, maximum or minimum");
     if (!rest.n) return CD_FAIL(t->err, ESCHEMA, "nothing behind the sign");
     for (uint32_t k = 0; k < l->n_axis; k++)
-        if (listed(axis, k, axis[k])) return CD_FAIL(t->err, EUNSUPPORTED, "two axes with one name");
+        if (listed(axis, k, axis[k]))
+            return CD_FAIL(t->err, EUNSUPPORTED, "two axes with one name");
     cd_str *own = CD_NEWN(t->a, cd_str, l->n_axis + 1u);
     if (!own) return CD_FAIL(t->err, ENOMEM, "axes");
     memcpy(own, axis, l->n_axis * sizeof *own);
@@ -183,9 +200,13 @@ cdmpp_status cd_dagtext_split(cd_dagtext *t, cd_str text) {
     if (!t->line) return CD_FAIL(t->err, ENOMEM, "lines");
     while (next_line(&text, &line)) {
         cd_dagtext_line *l = &t->line[t->n_line];
-        if (t->n_line == CD_DAGTEXT_MAX_OP) return CD_FAIL(t->err, EUNSUPPORTED, "more than %d lines", CD_DAGTEXT_MAX_OP);
-        if (line.n >= sizeof cut && memmem(line.p, line.n, cut, sizeof cut - 1)) return CD_FAIL(t->err, ESCHEMA, "TVM cut a line in its middle: %s", cut);
-        const cdmpp_status st = is_placeholder(line, &l->name, &rest) ? read_shape(t, rest, l) : read_compute(t, t->n_line, line, l);
+        if (t->n_line == CD_DAGTEXT_MAX_OP)
+            return CD_FAIL(t->err, EUNSUPPORTED, "more than %d lines", CD_DAGTEXT_MAX_OP);
+        if (line.n >= sizeof cut && memmem(line.p, line.n, cut, sizeof cut - 1))
+            return CD_FAIL(t->err, ESCHEMA, "TVM cut a line in its middle: %s", cut);
+        const cdmpp_status st = is_placeholder(line, &l->name, &rest)
+                                    ? read_shape(t, rest, l)
+                                    : read_compute(t, t->n_line, line, l);
         char name[64];
         if (st) snprintf(name, sizeof name, "%.*s", cd_str_shown(l->name, 60), l->name.p);
         if (st) return cd_err_key(t->err, st, name);

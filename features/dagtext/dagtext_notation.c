@@ -5,7 +5,9 @@
 #include "features/dagtext/dagtext_internal.h"
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_first(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_first(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 
 static size_t word_length(cd_str s) {
     size_t n = 0;
@@ -17,7 +19,8 @@ static size_t word_length(cd_str s) {
 static size_t digits(cd_str s) {
     size_t n = 0;
     while (n < s.n && (is_digit(s.p[n]) || s.p[n] == '.')) n++;
-    if (n + 1 < s.n && s.p[n] == 'e' && (is_digit(s.p[n + 1]) || s.p[n + 1] == '+' || s.p[n + 1] == '-'))
+    if (n + 1 < s.n && s.p[n] == 'e' &&
+        (is_digit(s.p[n + 1]) || s.p[n + 1] == '+' || s.p[n + 1] == '-'))
         for (n += 2; n < s.n && is_digit(s.p[n]);) n++;
     return n;
 }
@@ -45,7 +48,9 @@ cd_dagtext_token cd_dagtext_next(cd_str *rest, cd_str *word) {
         n += word_length((cd_str){rest->p + n, rest->n - n});
     } else if (is_first(rest->p[0])) {
         n = word_length(*rest);
-        k = n == rest->n || !strchr("[(", rest->p[n]) ? CD_TOKEN_AXIS : rest->p[n] == '[' ? CD_TOKEN_LOAD : CD_TOKEN_CALL;
+        k = n == rest->n || !strchr("[(", rest->p[n]) ? CD_TOKEN_AXIS
+            : rest->p[n] == '['                       ? CD_TOKEN_LOAD
+                                                      : CD_TOKEN_CALL;
     } else if (rest->p[0] == '(' && typed_integer(*rest)) {
         k = CD_TOKEN_NUMBER;
         n = typed_integer(*rest);
@@ -58,7 +63,8 @@ cd_dagtext_token cd_dagtext_next(cd_str *rest, cd_str *word) {
 static void put_number(cd_buf *out, cd_str w) {
     if (w.p[0] == '(') {
         const size_t n = word_length((cd_str){w.p + 1, w.n - 1}), at = n + 2;
-        if (cd_str_is((cd_str){w.p + 1, n}, "bool")) cd_buf_puts(out, cd_str_is((cd_str){w.p + at, w.n - at}, "0") ? "false" : "true");
+        if (cd_str_is((cd_str){w.p + 1, n}, "bool"))
+            cd_buf_puts(out, cd_str_is((cd_str){w.p + at, w.n - at}, "0") ? "false" : "true");
         else cd_buf_putf(out, "%.*s:%.*s", (int)(w.n - at), w.p + at, (int)n, w.p + 1);
         return;
     }

@@ -36,25 +36,31 @@ static range sum(range a, range b) {
 
 static int64_t times(int64_t a, int64_t b) {
     int64_t v;
-    return __builtin_mul_overflow(a, b, &v) ? ((a < 0) == (b < 0) ? CD_DAGTEXT_FAR : -CD_DAGTEXT_FAR) : far(v);
+    return __builtin_mul_overflow(a, b, &v)
+               ? ((a < 0) == (b < 0) ? CD_DAGTEXT_FAR : -CD_DAGTEXT_FAR)
+               : far(v);
 }
 
 /* b is a number. */
 static range product(range a, range b) {
     const int64_t c = b.lo < 0 ? -b.lo : b.lo;
-    range r = {times(a.lo, b.lo), times(a.hi, b.lo), times(a.gap, c), a.empty || b.empty, a.loose || b.loose};
+    range r = {times(a.lo, b.lo), times(a.hi, b.lo), times(a.gap, c), a.empty || b.empty,
+               a.loose || b.loose};
     if (b.lo < 0) r.lo = times(a.hi, b.lo), r.hi = times(a.lo, b.lo);
     return r;
 }
 
 static range quotient(range a, int64_t c) {
-    return (range){cd_expr_floordiv(a.lo, c), cd_expr_floordiv(a.hi, c), a.gap / c + (a.gap % c != 0), a.empty, a.loose};
+    return (range){cd_expr_floordiv(a.lo, c), cd_expr_floordiv(a.hi, c),
+                   a.gap / c + (a.gap % c != 0), a.empty, a.loose};
 }
 
 /* All remainders, where the values have no gaps; else it is not known which. */
 static range remainder_of(range a, int64_t c) {
     const int64_t lo = cd_expr_floordiv(a.lo, c), hi = cd_expr_floordiv(a.hi, c);
-    if (lo == hi) return (range){cd_expr_floormod(a.lo, c), cd_expr_floormod(a.hi, c), a.gap, a.empty, a.loose};
+    if (lo == hi)
+        return (range){cd_expr_floormod(a.lo, c), cd_expr_floormod(a.hi, c), a.gap, a.empty,
+                       a.loose};
     return (range){0, c - 1, 1, a.empty, a.loose || a.gap > 1};
 }
 
@@ -70,12 +76,18 @@ static range of(const place *p, const cd_expr *e) {
     case CD_MUL: return e->a[0]->op == CD_INT ? product(b, a) : product(a, b);
     case CD_FDIV: return quotient(a, b.lo);
     case CD_FMOD: return remainder_of(a, b.lo);
-    case CD_MIN: return (range){min2(a.lo, b.lo), min2(a.hi, b.hi), max2(a.gap, b.gap), a.empty || b.empty, true};
-    default: return (range){max2(a.lo, b.lo), max2(a.hi, b.hi), max2(a.gap, b.gap), a.empty || b.empty, true};
+    case CD_MIN:
+        return (range){min2(a.lo, b.lo), min2(a.hi, b.hi), max2(a.gap, b.gap), a.empty || b.empty,
+                       true};
+    default:
+        return (range){max2(a.lo, b.lo), max2(a.hi, b.hi), max2(a.gap, b.gap), a.empty || b.empty,
+                       true};
     }
 }
 
-cd_dagtext_range cd_dagtext_range_of(const cd_dagtext_index *x, const cd_expr *e, const cd_dagtext_extent *extent, bool most, const cd_expr *set, int64_t to) {
+cd_dagtext_range cd_dagtext_range_of(const cd_dagtext_index *x, const cd_expr *e,
+                                     const cd_dagtext_extent *extent, bool most, const cd_expr *set,
+                                     int64_t to) {
     const place p = {x, extent, set, to, most};
     return of(&p, e);
 }

@@ -28,7 +28,9 @@ static cdmpp_status read_key(cd_dagtext *t, cd_str key, cd_str *hash) {
         flat += it->kind == CD_JSON_INT;
         CD_TRY(read_shape(t, it, dim, rank));
     }
-    return flat && t->n_shape ? CD_FAIL(t->err, ESCHEMA, "shapes and dimensions in one workload key") : CDMPP_OK;
+    return flat && t->n_shape
+               ? CD_FAIL(t->err, ESCHEMA, "shapes and dimensions in one workload key")
+               : CDMPP_OK;
 }
 
 /* The next choice of what loads read; false: all were tried. */
@@ -52,7 +54,10 @@ static cdmpp_status check_constants(const cd_dagtext *t, const cd_te_dag *dag) {
         const cd_te_op *op = &dag->op[i];
         const cd_expr *e = op->is_placeholder ? NULL : op->body[0];
         if (e && e->op == CD_SELECT && !(e->flags & CD_EXPR_HAS_LOAD) && e->flags & CD_EXPR_HAS_VAR)
-            return CD_FAIL(t->err, EUNSUPPORTED, "%s is a matrix of constants: the attributes of its readers are not printed", op->name);
+            return CD_FAIL(
+                t->err, EUNSUPPORTED,
+                "%s is a matrix of constants: the attributes of its readers are not printed",
+                op->name);
     }
     return CDMPP_OK;
 }
@@ -75,8 +80,9 @@ static cdmpp_status tell_way(const cd_dagtext *t, const uint32_t *first) {
     uint32_t k = 0;
     while (k + 1 < t->n_site && first[k] == t->site[k].chosen) k++;
     const cd_dagtext_line *reader = &t->line[t->site[k].line], *l = &t->line[first[k]];
-    return CD_FAIL(t->err, ENOTASK, "which %.*s is read by %.*s is open: several lines have this name", cd_str_shown(l->name, 60), l->name.p,
-                   cd_str_shown(reader->name, 60), reader->name.p);
+    return CD_FAIL(
+        t->err, ENOTASK, "which %.*s is read by %.*s is open: several lines have this name",
+        cd_str_shown(l->name, 60), l->name.p, cd_str_shown(reader->name, 60), reader->name.p);
 }
 
 /* A way that is impossible (ESCHEMA) does not count; one that is open does. */
@@ -87,7 +93,8 @@ static cdmpp_status try_all(cd_dagtext *t, cd_te_dag **out) {
     if (!first) return CD_FAIL(t->err, ENOMEM, "loads");
     do {
         cd_te_dag *dag = NULL;
-        if (++ways > MAX_WAYS) st = CD_FAIL(t->err, EUNSUPPORTED, "too many loads of names that several lines have");
+        if (++ways > MAX_WAYS)
+            st = CD_FAIL(t->err, EUNSUPPORTED, "too many loads of names that several lines have");
         else st = try_way(t, &dag);
         if (st == CDMPP_OK || st == CDMPP_ENOTASK) possible++;
         if (possible == 1 && (st == CDMPP_OK || st == CDMPP_ENOTASK)) {
@@ -116,7 +123,9 @@ static cdmpp_status check_text(const cd_dagtext *t, const cd_te_dag *dag, cd_str
     const bool oom = b.oom, same = !oom && cd_str_eq((cd_str){b.p, b.n}, text);
     cd_buf_free(&b);
     if (oom) return CD_FAIL(t->err, ENOMEM, "a printed definition");
-    return same ? CDMPP_OK : CD_FAIL(t->err, EUNSUPPORTED, "what was read from it does not print to the same text");
+    return same ? CDMPP_OK
+                : CD_FAIL(t->err, EUNSUPPORTED,
+                          "what was read from it does not print to the same text");
 }
 
 static cdmpp_status read(cd_dagtext *t, cd_str key, cd_str text, cd_te_dag **out) {
@@ -124,8 +133,10 @@ static cdmpp_status read(cd_dagtext *t, cd_str key, cd_str text, cd_te_dag **out
     char own[33];
     CD_TRY(read_key(t, key, &hash));
     CD_TRY(cd_dagtext_hash(text, own, t->err));
-    if (!cd_str_is(hash, own) && memmem(text.p, text.n, "..(OMITTED)..", 13)) return CD_FAIL(t->err, ESCHEMA, "TVM cut a line of the text in its middle: ..(OMITTED)..");
-    if (!cd_str_is(hash, own)) return CD_FAIL(t->err, ESCHEMA, "the text is not that of the key: its MD5 is %s", own);
+    if (!cd_str_is(hash, own) && memmem(text.p, text.n, "..(OMITTED)..", 13))
+        return CD_FAIL(t->err, ESCHEMA, "TVM cut a line of the text in its middle: ..(OMITTED)..");
+    if (!cd_str_is(hash, own))
+        return CD_FAIL(t->err, ESCHEMA, "the text is not that of the key: its MD5 is %s", own);
     CD_TRY(cd_dagtext_split(t, text));
     CD_TRY(try_all(t, out));
     cdmpp_status st = cd_te_dag_finish(*out, t->err);
@@ -136,7 +147,8 @@ static cdmpp_status read(cd_dagtext *t, cd_str key, cd_str text, cd_te_dag **out
     return st;
 }
 
-cdmpp_status cd_dagtext_read(cd_str key, cd_str text, unsigned allowed, cd_te_dag **out, unsigned *rests, cdmpp_err *err) {
+cdmpp_status cd_dagtext_read(cd_str key, cd_str text, unsigned allowed, cd_te_dag **out,
+                             unsigned *rests, cdmpp_err *err) {
     cd_arena a = {0};
     cdmpp_err own = {0};
     cd_dagtext t = {.a = &a, .err = err ? err : &own, .allowed = allowed};

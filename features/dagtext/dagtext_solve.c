@@ -18,7 +18,9 @@ typedef struct {
     uint32_t at;               /* operator where it failed */
 } solver;
 
-static range of(const solver *s, const index_of *x, const cd_expr *e, bool most) { return cd_dagtext_range_of(x, e, s->extent, most, NULL, 0); }
+static range of(const solver *s, const index_of *x, const cd_expr *e, bool most) {
+    return cd_dagtext_range_of(x, e, s->extent, most, NULL, 0);
+}
 
 /* The extent of a dimension; that of a placeholder is fixed. */
 static cd_dagtext_extent dimension(const solver *s, uint32_t tensor, uint32_t dim) {
@@ -42,7 +44,8 @@ static void narrow_dimension(solver *s, const index_of *x, int64_t lo, int64_t h
 
 /* ---- law 1: inside ---- */
 
-static bool inside(const solver *s, const index_of *x, const cd_expr *var, int64_t to, int64_t size) {
+static bool inside(const solver *s, const index_of *x, const cd_expr *var, int64_t to,
+                   int64_t size) {
     const range r = cd_dagtext_range_of(x, x->e, s->extent, false, var, to);
     return r.empty || r.loose || (r.lo >= 0 && r.hi < size);
 }
@@ -75,7 +78,8 @@ static bool covers(const solver *s, const index_of *x, const cd_expr *var, int64
     if (r.empty || r.hi + x->step < size || r.lo >= x->step) return false;
     if (!x->pair) return true;
     const int64_t c = x->e->a[1]->u.i, low = dimension(s, x->tensor, x->pair_dim).lo;
-    return cd_dagtext_range_of(x, x->e->a[0], s->extent, true, var, to).hi + 1 >= (size - 1) * c + (low < c ? low : c);
+    return cd_dagtext_range_of(x, x->e->a[0], s->extent, true, var, to).hi + 1 >=
+           (size - 1) * c + (low < c ? low : c);
 }
 
 static void keep_covering(solver *s, const index_of *x) {
@@ -142,7 +146,9 @@ static void assume_symmetric(solver *s) {
             if (g->var == v && g->lo > lo) lo = g->lo;
             if (g->var == v && g->hi < CD_DAGTEXT_FAR) hi = g->hi + 1;
         }
-        if (x->vague || !v || lo <= 0 || hi <= lo || x->e->op != CD_SUB || x->e->a[0] != v || !cd_expr_is_int_value(x->e->a[1], lo)) continue;
+        if (x->vague || !v || lo <= 0 || hi <= lo || x->e->op != CD_SUB || x->e->a[0] != v ||
+            !cd_expr_is_int_value(x->e->a[1], lo))
+            continue;
         const cd_dagtext_extent e = s->extent[v->u.i];
         if (e.lo == e.hi || lo + hi < e.lo || lo + hi > e.hi) continue;
         s->t->rests |= CD_DAGTEXT_SYMMETRIC_PADDING;
@@ -157,8 +163,11 @@ static cdmpp_status tell_open(const solver *s, const cd_te_op *op, const cd_te_i
     const cd_dagtext_extent e = s->extent[it->var->u.i];
     char size[80];
     if (e.hi >= CD_DAGTEXT_FAR / 2) snprintf(size, sizeof size, "%lld or more", (long long)e.lo);
-    else snprintf(size, sizeof size, "%lld %s %lld", (long long)e.lo, e.hi == e.lo + 1 ? "or" : "to", (long long)e.hi);
-    return CD_FAIL(s->t->err, ENOTASK, "axis %s of %s is open: its extent may be %s", it->name, op->name, size);
+    else
+        snprintf(size, sizeof size, "%lld %s %lld", (long long)e.lo, e.hi == e.lo + 1 ? "or" : "to",
+                 (long long)e.hi);
+    return CD_FAIL(s->t->err, ENOTASK, "axis %s of %s is open: its extent may be %s", it->name,
+                   op->name, size);
 }
 
 static cdmpp_status each(const solver *s, const cd_te_op *op, const cd_te_iter *it, uint32_t n) {
@@ -169,14 +178,16 @@ static cdmpp_status each(const solver *s, const cd_te_op *op, const cd_te_iter *
     return CDMPP_OK;
 }
 
-static cdmpp_status set_extents(const solver *s, cd_te_dag *dag, const cd_te_iter **list, uint32_t n, const int64_t **shape) {
+static cdmpp_status set_extents(const solver *s, cd_te_dag *dag, const cd_te_iter **list,
+                                uint32_t n, const int64_t **shape) {
     cd_te_iter *it = CD_NEWN(&dag->arena, cd_te_iter, n);
     int64_t *size = CD_NEWN(&dag->arena, int64_t, n);
     if (!it || !size) return CD_FAIL(s->t->err, ENOMEM, "axes");
     for (uint32_t i = 0; i < n; i++) {
         it[i] = (*list)[i];
         size[i] = s->extent[it[i].var->u.i].lo;
-        if (cd_expr_is_int(it[i].extent)) it[i].extent = cd_expr_new_int(&dag->pool, CD_I32, size[i]);
+        if (cd_expr_is_int(it[i].extent))
+            it[i].extent = cd_expr_new_int(&dag->pool, CD_I32, size[i]);
     }
     *list = it;
     if (shape) *shape = size;
@@ -184,7 +195,8 @@ static cdmpp_status set_extents(const solver *s, cd_te_dag *dag, const cd_te_ite
 }
 
 static cdmpp_status answer(const solver *s, cd_te_dag *dag) {
-    if (s->failed) return CD_FAIL(s->t->err, ESCHEMA, "its shapes do not fit at %s", dag->op[s->at].name);
+    if (s->failed)
+        return CD_FAIL(s->t->err, ESCHEMA, "its shapes do not fit at %s", dag->op[s->at].name);
     for (uint32_t i = 0; i < dag->n_op; i++) {
         CD_TRY(each(s, &dag->op[i], dag->op[i].axis, dag->op[i].n_axis));
         CD_TRY(each(s, &dag->op[i], dag->op[i].raxis, dag->op[i].n_raxis));
@@ -208,10 +220,13 @@ static cdmpp_status know(solver *s) {
     if (t->n_shape && t->n_shape != s->dag->n_arg) return CD_FAIL(t->err, ESCHEMA, "%s", differ);
     for (uint32_t k = 0; k < s->dag->n_arg; k++) {
         const cd_te_op *op = &s->dag->op[s->dag->arg[k]];
-        if ((t->n_shape && t->rank[k] != op->rank) || op->rank > t->n_dim - at) return CD_FAIL(t->err, ESCHEMA, "%s", differ);
+        if ((t->n_shape && t->rank[k] != op->rank) || op->rank > t->n_dim - at)
+            return CD_FAIL(t->err, ESCHEMA, "%s", differ);
         for (uint32_t d = 0; d < op->rank; d++, at++) {
-            if (op->is_placeholder && op->shape[d] != t->dim[at]) return CD_FAIL(t->err, ESCHEMA, "%s", differ);
-            if (!op->is_placeholder) narrow(s, op->axis[d].var, t->dim[at], t->dim[at], s->dag->arg[k]);
+            if (op->is_placeholder && op->shape[d] != t->dim[at])
+                return CD_FAIL(t->err, ESCHEMA, "%s", differ);
+            if (!op->is_placeholder)
+                narrow(s, op->axis[d].var, t->dim[at], t->dim[at], s->dag->arg[k]);
         }
     }
     return at == t->n_dim ? CDMPP_OK : CD_FAIL(t->err, ESCHEMA, "%s", differ);

@@ -3,7 +3,8 @@
 #include "features/dagtext/dagtext_internal.h"
 
 typedef struct {
-    uint32_t *up;        /* (tensors + expressions) union-find; a tensor is its number, an expression n_tensor + its id */
+    uint32_t *
+        up; /* (tensors + expressions) union-find; a tensor is its number, an expression n_tensor + its id */
     uint32_t n_tensor, fixed; /* fixed: the class of all that has a type of its own */
 } classes;
 
@@ -47,7 +48,10 @@ cdmpp_status cd_dagtext_types(cd_dagtext *t, const cd_te_dag *dag) {
     }
     for (uint32_t i = 0; i < dag->n_op; i++) {
         if (root(&c, i) == root(&c, n)) continue;
-        if (!(t->allowed & CD_DAGTEXT_FLOAT32)) return CD_FAIL(t->err, ENOTASK, "the type of %s is open: no literal and no cast fixes it", dag->op[i].name);
+        if (!(t->allowed & CD_DAGTEXT_FLOAT32))
+            return CD_FAIL(t->err, ENOTASK,
+                           "the type of %s is open: no literal and no cast fixes it",
+                           dag->op[i].name);
         t->rests |= CD_DAGTEXT_FLOAT32;
     }
     return CDMPP_OK;

@@ -23,10 +23,13 @@ static double vector(const cd_device *d) {
     return d->kind == CD_DEVICE_CPU ? ratio(d->simd_bits, 32) : d->warp;
 }
 
-static double l2_of_core(const cd_device *d) { return d->kind == CD_DEVICE_CPU ? d->l2_kb : ratio(d->l2_kb, d->cores); }
+static double l2_of_core(const cd_device *d) {
+    return d->kind == CD_DEVICE_CPU ? d->l2_kb : ratio(d->l2_kb, d->cores);
+}
 
 static double last_cache(const cd_device *d) {
-    if (!known(d->l3_kb) || d->l3_kb > 0 || d->kind != CD_DEVICE_CPU) return d->l3_kb > 0 ? d->l3_kb : d->l2_kb;
+    if (!known(d->l3_kb) || d->l3_kb > 0 || d->kind != CD_DEVICE_CPU)
+        return d->l3_kb > 0 ? d->l3_kb : d->l2_kb;
     return known(d->l2_kb) && known(used(d)) ? d->l2_kb * used(d) : CD_DEVICE_UNKNOWN;
 }
 
@@ -35,12 +38,18 @@ double cd_device_gflops(const cd_device *d) { return flops(d); }
 
 /* A type without units of its own is computed in fp32. */
 double cd_device_peak(const cd_device *d, cd_te_least_type t) {
-    const double fp32 = fmax(d->fp32_gflops, d->fp32_matrix_gflops), half = fmax(gflops(d->fp16_tflops), gflops(d->tensor_tflops));
+    const double fp32 = fmax(d->fp32_gflops, d->fp32_matrix_gflops),
+                 half = fmax(gflops(d->fp16_tflops), gflops(d->tensor_tflops));
     const bool half_known = known(d->fp16_tflops) && known(d->tensor_tflops);
-    const double all[CD_TE_N_LEAST] = {[CD_TE_LEAST_F16] = half_known && known(fp32) ? fmax(half, fp32) : CD_DEVICE_UNKNOWN,
-                                       [CD_TE_LEAST_BF16] = known(d->bf16_tflops) && known(fp32) ? fmax(gflops(d->bf16_tflops), fp32) : CD_DEVICE_UNKNOWN,
-                                       [CD_TE_LEAST_F32] = fp32, [CD_TE_LEAST_F64] = d->fp64_gflops > 0 ? d->fp64_gflops : CD_DEVICE_UNKNOWN};
-    const double part = known(d->cores_used) ? ratio(d->cores_used, d->cores) : 1, turbo = d->kind == CD_DEVICE_CPU ? TURBO : 1;
+    const double all[CD_TE_N_LEAST] = {
+        [CD_TE_LEAST_F16] = half_known && known(fp32) ? fmax(half, fp32) : CD_DEVICE_UNKNOWN,
+        [CD_TE_LEAST_BF16] = known(d->bf16_tflops) && known(fp32)
+                                 ? fmax(gflops(d->bf16_tflops), fp32)
+                                 : CD_DEVICE_UNKNOWN,
+        [CD_TE_LEAST_F32] = fp32,
+        [CD_TE_LEAST_F64] = d->fp64_gflops > 0 ? d->fp64_gflops : CD_DEVICE_UNKNOWN};
+    const double part = known(d->cores_used) ? ratio(d->cores_used, d->cores) : 1,
+                 turbo = d->kind == CD_DEVICE_CPU ? TURBO : 1;
     return known(all[t]) && known(part) ? 1e9 * all[t] * part * turbo : CD_DEVICE_UNKNOWN;
 }
 
@@ -52,7 +61,9 @@ double cd_device_least_s(const cd_device *d, const cd_te_least *w) {
         if (peak > 0) s = fmax(s, w->flop[t] / peak);
     }
     const double cache = last_cache(d) * 1024;
-    return d->bandwidth_gb_s > 0 && cache >= 0 && w->bytes > cache ? fmax(s, (w->bytes - cache) / (1e9 * d->bandwidth_gb_s)) : s;
+    return d->bandwidth_gb_s > 0 && cache >= 0 && w->bytes > cache
+               ? fmax(s, (w->bytes - cache) / (1e9 * d->bandwidth_gb_s))
+               : s;
 }
 
 const char *cd_device_kind_name(cd_device_kind k) {
@@ -77,7 +88,8 @@ void cd_device_vector(const cd_device *d, float v[CD_N_DEVICE_COL]) {
     }
 }
 
-cdmpp_status cd_device_table_vector(const cd_device_table *l, const char *name, float v[CD_N_DEVICE_COL], cdmpp_err *err) {
+cdmpp_status cd_device_table_vector(const cd_device_table *l, const char *name,
+                                    float v[CD_N_DEVICE_COL], cdmpp_err *err) {
     const cd_device *d;
     CD_TRY(cd_device_table_find(l, name, &d, err));
     cd_device_vector(d, v);
@@ -98,7 +110,9 @@ double cd_device_distance(const float a[CD_N_DEVICE_COL], const float b[CD_N_DEV
 }
 
 const char *cd_device_col_name(size_t i) {
-    static const char *const name[CD_N_DEVICE_COL] = {"is_gpu", "is_npu",
+    static const char *const name[CD_N_DEVICE_COL] = {
+        "is_gpu",
+        "is_npu",
 #define X(name, value, reference, unit, meaning) #name,
 #include "features/device/device_cols.def"
 #define X(name, value, reference, unit, meaning) #name "_unknown",
@@ -125,7 +139,8 @@ size_t cd_device_probe_count(const cd_device *d) {
 }
 
 size_t cd_device_features_width(cd_device_features f) {
-    return (size_t)(f == CD_DEVICE_DESCRIPTOR ? 0 : CD_N_DEVICE_COL) + (size_t)(f == CD_DEVICE_SHEET ? 0 : 2 * CD_N_DEVICE_PROBE);
+    return (size_t)(f == CD_DEVICE_DESCRIPTOR ? 0 : CD_N_DEVICE_COL) +
+           (size_t)(f == CD_DEVICE_SHEET ? 0 : 2 * CD_N_DEVICE_PROBE);
 }
 
 void cd_device_features_fill(cd_device_features f, const cd_device *d, float *v) {
@@ -142,20 +157,25 @@ void cd_device_features_fill(cd_device_features f, const cd_device *d, float *v)
 
 /* ---- the manual ---- */
 void cd_device_doc(cd_buf *out) {
-    cd_buf_puts(out, "| key | range | usual: CPU | GPU | unit | meaning |\n| --- | --- | --- | --- | --- | --- |\n");
+    cd_buf_puts(out, "| key | range | usual: CPU | GPU | unit | meaning |\n| --- | --- | --- | --- "
+                     "| --- | --- |\n");
     double c[2], g[2];
-#define X(key, low, high, unit, meaning) \
-    (void)cd_device_usual(CD_DEVICE_CPU, #key, c), (void)cd_device_usual(CD_DEVICE_GPU, #key, g); \
-    cd_buf_putf(out, "| `%s` | %g..%g | %g..%g | %g..%g | %s | %s |\n", #key, (double)(low), (double)(high), c[0], c[1], g[0], g[1], unit, meaning);
+#define X(key, low, high, unit, meaning)                                                           \
+    (void)cd_device_usual(CD_DEVICE_CPU, #key, c), (void)cd_device_usual(CD_DEVICE_GPU, #key, g);  \
+    cd_buf_putf(out, "| `%s` | %g..%g | %g..%g | %g..%g | %s | %s |\n", #key, (double)(low),       \
+                (double)(high), c[0], c[1], g[0], g[1], unit, meaning);
 #include "features/device/device_keys.def"
-    cd_buf_puts(out, "\n| # | column | log10 of the value over | unit | meaning |\n| --: | --- | --: | --- | --- |\n"
+    cd_buf_puts(out, "\n| # | column | log10 of the value over | unit | meaning |\n| --: | --- | "
+                     "--: | --- | --- |\n"
                      "| 0 | `is_gpu` | | 0/1 | kind gpu |\n| 1 | `is_npu` | | 0/1 | kind npu |\n");
-#define X(name, value, reference, unit, meaning)                                                               \
-    cd_buf_putf(out, "| %d | `%s` | %g | %s | %s |\n", CD_N_DEVICE_KIND + CD_DEVICE_COL_##name, #name, (double)(reference), \
-                unit, meaning);
+#define X(name, value, reference, unit, meaning)                                                   \
+    cd_buf_putf(out, "| %d | `%s` | %g | %s | %s |\n", CD_N_DEVICE_KIND + CD_DEVICE_COL_##name,    \
+                #name, (double)(reference), unit, meaning);
 #include "features/device/device_cols.def"
     for (size_t i = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; i < CD_N_DEVICE_COL; i++)
-        cd_buf_putf(out, "| %zu | `%s` | | 0/1 | something in it is not known; the ratio is 0 |\n", i, cd_device_col_name(i));
+        cd_buf_putf(out, "| %zu | `%s` | | 0/1 | something in it is not known; the ratio is 0 |\n",
+                    i, cd_device_col_name(i));
     cd_buf_puts(out, "\n| key of the descriptor | unit | meaning |\n| --- | --- | --- |\n");
-    for (size_t i = 0; i < CD_N_DEVICE_PROBE; i++) cd_buf_putf(out, "| `%s` | %s | %s |\n", probes[i].key, probes[i].unit, probes[i].meaning);
+    for (size_t i = 0; i < CD_N_DEVICE_PROBE; i++)
+        cd_buf_putf(out, "| `%s` | %s | %s |\n", probes[i].key, probes[i].unit, probes[i].meaning);
 }

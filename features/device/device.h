@@ -20,7 +20,7 @@
 #include "features/te/te.h"
 
 #define CD_DEVICE_UNKNOWN (-1.0)
-#define CD_DEVICE_FILE "devices.yaml"
+#define CD_DEVICE_FILE    "devices.yaml"
 
 typedef enum { CD_DEVICE_CPU, CD_DEVICE_GPU, CD_DEVICE_NPU } cd_device_kind;
 #define CD_DEVICE_KINDS "cpu|gpu|npu"
@@ -37,8 +37,9 @@ typedef struct cd_device {
     double probe[CD_N_DEVICE_PROBE]; /* the hardware descriptor; at most 0: not known */
 #define X(key, low, high, unit, meaning) double key;
 #include "features/device/device_keys.def"
-    const char *arch;           /* what compilers call its instruction set, "sm_86", "gfx90a"; NULL: not known */
-    bool peak_computed;         /* fp32_gflops was not there: it is 2 * cores * lanes * clock_mhz */
+    const char
+        *arch; /* what compilers call its instruction set, "sm_86", "gfx90a"; NULL: not known */
+    bool peak_computed; /* fp32_gflops was not there: it is 2 * cores * lanes * clock_mhz */
 } cd_device;
 
 enum {
@@ -53,13 +54,16 @@ typedef struct cd_device_table cd_device_table;
 
 /* Read descriptions. Every mistake is a line of `diag` with line and column, the
  * first is in err. Errors: EIO, EPARSE, ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_device_table_load(const char *path, cd_diag *diag, CD_GIVE cd_device_table **out, cdmpp_err *err);
+cdmpp_status cd_device_table_load(const char *path, cd_diag *diag, CD_GIVE cd_device_table **out,
+                                  cdmpp_err *err);
 /* The same from text in memory; `path` is for messages. */
-cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_diag *diag, CD_GIVE cd_device_table **out,
-                             cdmpp_err *err);
+cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_diag *diag,
+                                  CD_GIVE cd_device_table **out, cdmpp_err *err);
 /* The file that cd_device_table_path finds, and behind its devices those of the file that is there without it: for `wanted` the one beside `config`, behind that the usual one. A
  * device that both describe is as the first file says, also under the other's names for it. *path: the first file; NULL: nobody asks. Errors: those of both, of the first file. */
-cdmpp_status cd_device_table_open(cd_arena *a, const char *wanted, const char *config, cd_diag *diag, CD_KEEP const char **path, CD_GIVE cd_device_table **out, cdmpp_err *err);
+cdmpp_status cd_device_table_open(cd_arena *a, const char *wanted, const char *config,
+                                  cd_diag *diag, CD_KEEP const char **path,
+                                  CD_GIVE cd_device_table **out, cdmpp_err *err);
 /* Is it of the first file? */
 bool cd_device_table_own(const cd_device_table *l, const cd_device *d);
 void cd_device_table_free(CD_TAKE cd_device_table *l); /* NULL is fine */
@@ -76,15 +80,18 @@ CD_KEEP const cd_device *cd_device_table_at(const cd_device_table *l, size_t i);
 /* What is usual of a key, from out[0] to out[1]; false: nobody says. */
 bool cd_device_usual(cd_device_kind kind, const char *key, double out[2]);
 /* Is a number unusual? Then it is said in buf, with what is usual. 0 is not. */
-bool cd_device_unusual(cd_device_kind kind, const char *key, const char *unit, double x, char *buf, size_t n);
+bool cd_device_unusual(cd_device_kind kind, const char *key, const char *unit, double x, char *buf,
+                       size_t n);
 /* Likewise of fp32_gflops over bandwidth_gb_s. */
 bool cd_device_unbalanced(const cd_device *d, char *buf, size_t n);
 
 /* By name or alias. Errors: ESCHEMA, naming the nearest. */
-cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, CD_KEEP const cd_device **out, cdmpp_err *err);
+cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name,
+                                  CD_KEEP const cd_device **out, cdmpp_err *err);
 
 /* Names of the devices with that instruction set, also "sm_90a" for "sm_90", in the order of the list, at most `most` to out; how many there are. */
-size_t cd_device_table_of_arch(const cd_device_table *l, cd_str arch, CD_KEEP const char **out, size_t most);
+size_t cd_device_table_of_arch(const cd_device_table *l, cd_str arch, CD_KEEP const char **out,
+                               size_t most);
 
 /* Whether both name one device: by the list, else (one is not in it, or l is NULL) by letters and digits alone. */
 bool cd_device_table_same(const cd_device_table *l, const char *a, const char *b);
@@ -94,12 +101,13 @@ bool cd_device_table_same(const cd_device_table *l, const char *a, const char *b
  * none), in configs/ of the working directory, among the installed files
  * (base/io/io.h). Errors: EIO, naming the key
  * device.file; ENOMEM. */
-cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *config, CD_KEEP const char **out,
-                             cdmpp_err *err);
+cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *config,
+                                  CD_KEEP const char **out, cdmpp_err *err);
 
 /* Vector of a description, and of a name. */
 void cd_device_vector(const cd_device *d, float v[CD_N_DEVICE_COL]);
-cdmpp_status cd_device_table_vector(const cd_device_table *l, const char *name, float v[CD_N_DEVICE_COL], cdmpp_err *err);
+cdmpp_status cd_device_table_vector(const cd_device_table *l, const char *name,
+                                    float v[CD_N_DEVICE_COL], cdmpp_err *err);
 /* Mean squared difference of the columns that both vectors know; infinity: none. */
 double cd_device_distance(const float a[CD_N_DEVICE_COL], const float b[CD_N_DEVICE_COL]);
 /* "is_gpu", "clock", "clock_unknown" ...; i < CD_N_DEVICE_COL. */

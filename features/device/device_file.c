@@ -22,7 +22,8 @@ static const struct {
 } keys[] = {
 #define X(key, low, high, unit, meaning) {#key, unit, offsetof(cd_device, key), low, high},
 #include "features/device/device_keys.def"
-#define X(key, high, reference, unit, meaning) {#key, unit, offsetof(cd_device, probe) + CD_DEVICE_PROBE_##key * sizeof(double), 0, high},
+#define X(key, high, reference, unit, meaning)                                                     \
+    {#key, unit, offsetof(cd_device, probe) + CD_DEVICE_PROBE_##key * sizeof(double), 0, high},
 #include "features/device/device_probes.def"
 };
 enum { N_KEY = sizeof keys / sizeof *keys };
@@ -37,7 +38,8 @@ typedef struct {
     size_t cap_name;
 } reading;
 
-#define BAD(r, status, at, key, ...) cd_diag_add((r)->diag, (r)->err, CDMPP_##status, (r)->path, (at), false, (key), __VA_ARGS__)
+#define BAD(r, status, at, key, ...)                                                               \
+    cd_diag_add((r)->diag, (r)->err, CDMPP_##status, (r)->path, (at), false, (key), __VA_ARGS__)
 
 /* Letters and digits of `s` in lower case. */
 static void bare(const char *s, char out[MAX_NAME]) {
@@ -57,9 +59,11 @@ static void read_number(reading *r, size_t k, const cd_yaml *v, cd_device *d) {
     const bool digits = plain && strspn(v->text, "+-.eE0123456789") == strlen(v->text);
     const double x = digits ? strtod(v->text, &end) : 0;
     cd_yaml_found(v, found, sizeof found);
-    if (!digits || *end || !isfinite(x)) BAD(r, ESCHEMA, v, keys[k].key, "expected a number or null, found %s", found);
+    if (!digits || *end || !isfinite(x))
+        BAD(r, ESCHEMA, v, keys[k].key, "expected a number or null, found %s", found);
     else if (x < keys[k].low || x > keys[k].high)
-        BAD(r, ERANGE, v, keys[k].key, "expected a number in %g..%g (%s), found %s", keys[k].low, keys[k].high, keys[k].unit, found);
+        BAD(r, ERANGE, v, keys[k].key, "expected a number in %g..%g (%s), found %s", keys[k].low,
+            keys[k].high, keys[k].unit, found);
     else *slot(d, k) = x;
 }
 
@@ -70,13 +74,19 @@ static void read_kind(reading *r, const cd_yaml *v, cd_device *d) {
             d->kind = (cd_device_kind)k;
             return;
         }
-    BAD(r, ESCHEMA, v, "kind", "expected one of %s, found %s", CD_DEVICE_KINDS, cd_yaml_found(v, found, sizeof found));
+    BAD(r, ESCHEMA, v, "kind", "expected one of %s, found %s", CD_DEVICE_KINDS,
+        cd_yaml_found(v, found, sizeof found));
 }
 
 static void read_arch(reading *r, const cd_yaml *v, cd_device *d) {
     char found[96];
-    if (v->kind == CD_YAML_SCALAR && v->text[0] && strlen(v->text) < MAX_NAME && !strpbrk(v->text, " \t\n")) d->arch = v->text;
-    else BAD(r, ESCHEMA, v, "arch", "expected one word, what compilers call the instruction set (sm_86), found %s", cd_yaml_found(v, found, sizeof found));
+    if (v->kind == CD_YAML_SCALAR && v->text[0] && strlen(v->text) < MAX_NAME &&
+        !strpbrk(v->text, " \t\n"))
+        d->arch = v->text;
+    else
+        BAD(r, ESCHEMA, v, "arch",
+            "expected one word, what compilers call the instruction set (sm_86), found %s",
+            cd_yaml_found(v, found, sizeof found));
 }
 
 static void unknown_key(reading *r, const cd_yaml *v) {
@@ -87,8 +97,8 @@ static void unknown_key(reading *r, const cd_yaml *v) {
         const size_t far = cd_did_you_mean_distance(v->key, k);
         if (far < least || (far == least && !near)) near = k, least = far;
     }
-    cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, v, true, "", "unknown key '%.60s'%s%s%s", v->key,
-                near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, v, true, "", "unknown key '%.60s'%s%s%s",
+                v->key, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 /* ---- names ---- */
@@ -96,18 +106,20 @@ static cdmpp_status add_name(reading *r, const cd_yaml *v) {
     cd_device_table *l = r->l;
     char b[MAX_NAME], found[96];
     if (v->kind != CD_YAML_SCALAR || strlen(v->text) >= MAX_NAME) {
-        BAD(r, ESCHEMA, v, "aliases", "expected a name of at most %d letters, found %s", MAX_NAME - 1,
-            cd_yaml_found(v, found, sizeof found));
+        BAD(r, ESCHEMA, v, "aliases", "expected a name of at most %d letters, found %s",
+            MAX_NAME - 1, cd_yaml_found(v, found, sizeof found));
         return CDMPP_OK;
     }
     bare(v->text, b);
     if (!b[0]) {
-        BAD(r, ESCHEMA, v, "name", "expected a name, found %s", cd_yaml_found(v, found, sizeof found));
+        BAD(r, ESCHEMA, v, "name", "expected a name, found %s",
+            cd_yaml_found(v, found, sizeof found));
         return CDMPP_OK;
     }
     for (size_t i = 0; i < l->n_name; i++)
         if (!strcmp(l->name[i].bare, b)) {
-            if (l->name[i].device == l->n) return CDMPP_OK; /* the same device in another spelling */
+            if (l->name[i].device == l->n)
+                return CDMPP_OK; /* the same device in another spelling */
             BAD(r, ESCHEMA, v, "", "'%s' is already a name of %s, line %u", v->text,
                 l->device[l->name[i].device].name, l->name[i].at->line);
             return CDMPP_OK;
@@ -123,8 +135,10 @@ static cdmpp_status read_aliases(reading *r, const cd_yaml *v) {
     char found[96];
     if (v->kind == CD_YAML_SCALAR && v->text[0]) return add_name(r, v);
     if (v->kind != CD_YAML_SEQ)
-        BAD(r, ESCHEMA, v, "aliases", "expected a list of names, found %s", cd_yaml_found(v, found, sizeof found));
-    for (const cd_yaml *e = v->kind == CD_YAML_SEQ ? v->child : NULL; e; e = e->next) CD_TRY(add_name(r, e));
+        BAD(r, ESCHEMA, v, "aliases", "expected a list of names, found %s",
+            cd_yaml_found(v, found, sizeof found));
+    for (const cd_yaml *e = v->kind == CD_YAML_SEQ ? v->child : NULL; e; e = e->next)
+        CD_TRY(add_name(r, e));
     return CDMPP_OK;
 }
 
@@ -138,21 +152,34 @@ static const cd_yaml *member(const cd_yaml *map, const char *key) {
 /* Peaks of a chip stand in some proportion. Numbers in another unit do not. */
 enum { APART = 3 };
 static void check_peaks(reading *r, const cd_yaml *map, cd_device *d) {
-    const double units = d->cores > 0 && d->lanes > 0 && d->clock_mhz > 0 ? 2 * d->cores * d->lanes * d->clock_mhz / 1000 : 0;
+    const double units = d->cores > 0 && d->lanes > 0 && d->clock_mhz > 0
+                             ? 2 * d->cores * d->lanes * d->clock_mhz / 1000
+                             : 0;
     const struct {
         const char *key;
-        double gflops, most;    /* times fp32: matrix units have up to 28 (B200), fp16 lanes 4 (A100), fp64 2 (MI210); a factor of APART beside */
-    } other[] = {{"fp32_matrix_gflops", d->fp32_matrix_gflops, 100}, {"fp16_tflops", 1e3 * d->fp16_tflops, 4 * APART}, {"tensor_tflops", 1e3 * d->tensor_tflops, 100},
-                 {"bf16_tflops", 1e3 * d->bf16_tflops, 100}, {"fp8_tflops", 1e3 * d->fp8_tflops, 200}, {"int8_tops", 1e3 * d->int8_tops, 200}, {"fp4_tflops", 1e3 * d->fp4_tflops, 400}, {"fp64_gflops", d->fp64_gflops, 2 * APART}};
-    if (units > 0 && d->fp32_gflops > 0 && (d->fp32_gflops > APART * units || units > APART * d->fp32_gflops))
-        BAD(r, ERANGE, member(map, "fp32_gflops"), "fp32_gflops", "2 * cores * lanes * clock_mhz / 1000 is %.4g GFLOP/s, found %.4g: one of the four is wrong", units,
-            d->fp32_gflops);
+        double gflops,
+            most; /* times fp32: matrix units have up to 28 (B200), fp16 lanes 4 (A100), fp64 2 (MI210); a factor of APART beside */
+    } other[] = {{"fp32_matrix_gflops", d->fp32_matrix_gflops, 100},
+                 {"fp16_tflops", 1e3 * d->fp16_tflops, 4 * APART},
+                 {"tensor_tflops", 1e3 * d->tensor_tflops, 100},
+                 {"bf16_tflops", 1e3 * d->bf16_tflops, 100},
+                 {"fp8_tflops", 1e3 * d->fp8_tflops, 200},
+                 {"int8_tops", 1e3 * d->int8_tops, 200},
+                 {"fp4_tflops", 1e3 * d->fp4_tflops, 400},
+                 {"fp64_gflops", d->fp64_gflops, 2 * APART}};
+    if (units > 0 && d->fp32_gflops > 0 &&
+        (d->fp32_gflops > APART * units || units > APART * d->fp32_gflops))
+        BAD(r, ERANGE, member(map, "fp32_gflops"), "fp32_gflops",
+            "2 * cores * lanes * clock_mhz / 1000 is %.4g GFLOP/s, found %.4g: one of the four is "
+            "wrong",
+            units, d->fp32_gflops);
     d->peak_computed = units > 0 && !(d->fp32_gflops > 0);
     if (d->peak_computed) d->fp32_gflops = units;
     for (size_t k = 0; d->fp32_gflops > 0 && k < sizeof other / sizeof *other; k++)
         if (other[k].gflops > other[k].most * d->fp32_gflops)
-            BAD(r, ERANGE, member(map, other[k].key), other[k].key, "expected at most %g times fp32_gflops, %.4g GFLOP/s, found %.4g", other[k].most, d->fp32_gflops,
-                other[k].gflops);
+            BAD(r, ERANGE, member(map, other[k].key), other[k].key,
+                "expected at most %g times fp32_gflops, %.4g GFLOP/s, found %.4g", other[k].most,
+                d->fp32_gflops, other[k].gflops);
 }
 
 static void unusual(reading *r, const cd_yaml *at, const cd_device *d, const char *text) {
@@ -164,7 +191,10 @@ static void check_usual(reading *r, const cd_yaml *map, cd_device *d) {
     bool any = false;
     for (const cd_yaml *v = map->child; v; v = v->next)
         for (size_t k = 0; k < N_KEY; k++) {
-            if (strcmp(v->key, keys[k].key) != 0 || !(*slot(d, k) > 0) || !cd_device_unusual(d->kind, keys[k].key, keys[k].unit, *slot(d, k), text, sizeof text)) continue;
+            if (strcmp(v->key, keys[k].key) != 0 || !(*slot(d, k) > 0) ||
+                !cd_device_unusual(d->kind, keys[k].key, keys[k].unit, *slot(d, k), text,
+                                   sizeof text))
+                continue;
             unusual(r, v, d, text);
             any = true;
         }
@@ -176,7 +206,8 @@ static cdmpp_status read_device(reading *r, const cd_yaml *map) {
     cd_device *d = &r->l->device[r->l->n];
     char found[96];
     if (map->kind != CD_YAML_MAP) {
-        BAD(r, ESCHEMA, map, "", "expected the keys of a device, found %s", cd_yaml_found(map, found, sizeof found));
+        BAD(r, ESCHEMA, map, "", "expected the keys of a device, found %s",
+            cd_yaml_found(map, found, sizeof found));
         return CDMPP_OK;
     }
     const cd_yaml *name = member(map, "name"), *kind = member(map, "kind");
@@ -195,7 +226,8 @@ static cdmpp_status read_device(reading *r, const cd_yaml *map) {
         else if (v != name) unknown_key(r, v);
     }
     if (d->cores_used > d->cores)
-        BAD(r, ERANGE, member(map, "cores_used"), "cores_used", "expected at most cores, %g, found %g", d->cores, d->cores_used);
+        BAD(r, ERANGE, member(map, "cores_used"), "cores_used",
+            "expected at most cores, %g, found %g", d->cores, d->cores_used);
     check_peaks(r, map, d);
     check_usual(r, map, d);
     r->l->own = ++r->l->n;
@@ -215,7 +247,8 @@ static cdmpp_status read_list(reading *r, const cd_yaml *root) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_diag *diag, cd_device_table **out, cdmpp_err *err) {
+cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, cd_diag *diag,
+                                  cd_device_table **out, cdmpp_err *err) {
     const cd_yaml *root;
     const size_t before = diag->n;
     cdmpp_err first = {0};
@@ -225,7 +258,9 @@ cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, 
     if (!st) st = read_list(&r, root);
     if (!st && diag->n > before) {
         st = first.code;
-        if (!st) st = CD_FAIL(&first, ESCHEMA, "%zu mistakes", diag->n - before); /* the list was not empty before */
+        if (!st)
+            st = CD_FAIL(&first, ESCHEMA, "%zu mistakes",
+                         diag->n - before); /* the list was not empty before */
     }
     if (!st && (diag->text.oom || r.l->unusual.oom)) st = CD_FAIL(&first, ENOMEM, "list of errors");
     if (st && err) *err = first;
@@ -234,7 +269,8 @@ cdmpp_status cd_device_table_read(const char *path, const char *text, size_t n, 
     return st;
 }
 
-cdmpp_status cd_device_table_load(const char *path, cd_diag *diag, cd_device_table **out, cdmpp_err *err) {
+cdmpp_status cd_device_table_load(const char *path, cd_diag *diag, cd_device_table **out,
+                                  cdmpp_err *err) {
     char *text;
     size_t n;
     CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
@@ -253,9 +289,13 @@ void cd_device_table_free(cd_device_table *l) {
     cd_mem_free(l);
 }
 
-const char *cd_device_table_unusual(const cd_device_table *l) { return l->unusual.n ? l->unusual.p : ""; }
+const char *cd_device_table_unusual(const cd_device_table *l) {
+    return l->unusual.n ? l->unusual.p : "";
+}
 
-const char *cd_device_table_replaced(const cd_device_table *l) { return l->replaced.n ? l->replaced.p : ""; }
+const char *cd_device_table_replaced(const cd_device_table *l) {
+    return l->replaced.n ? l->replaced.p : "";
+}
 
 void cd_device_table_say(const cd_device_table *l, struct cd_log *log) {
     for (const char *p = cd_device_table_unusual(l); *p;) {
@@ -269,7 +309,8 @@ void cd_device_table_say(const cd_device_table *l, struct cd_log *log) {
 bool cd_device_same_numbers(const cd_device *a, const cd_device *b) {
     bool same = a->kind == b->kind;
     for (size_t k = 0; k < N_KEY; k++) {
-        const double x = *(const double *)((const char *)a + keys[k].offset), y = *(const double *)((const char *)b + keys[k].offset);
+        const double x = *(const double *)((const char *)a + keys[k].offset),
+                     y = *(const double *)((const char *)b + keys[k].offset);
         same &= !(x < y || x > y);
     }
     return same;
@@ -285,7 +326,8 @@ static size_t shared_beginning(const char *a, const char *b) {
 }
 
 /* Exact match of letters and digits first; the nearest name is only for the message. Makers begin the names of a family alike, so a shared beginning counts. */
-cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, const cd_device **out, cdmpp_err *err) {
+cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, const cd_device **out,
+                                  cdmpp_err *err) {
     char b[MAX_NAME];
     const char *near = "";
     long least = LONG_MAX;
@@ -297,17 +339,21 @@ cdmpp_status cd_device_table_find(const cd_device_table *l, const char *name, co
         }
     if (!err) return CDMPP_ESCHEMA;
     for (size_t i = 0; i < l->n_name; i++) {
-        const long far = (long)cd_did_you_mean_distance(b, l->name[i].bare) - (long)shared_beginning(b, l->name[i].bare);
+        const long far = (long)cd_did_you_mean_distance(b, l->name[i].bare) -
+                         (long)shared_beginning(b, l->name[i].bare);
         if (far < least) least = far, near = l->name[i].text;
     }
-    if (l->n == 1) return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the only one that is described is '%s'", name, l->device[0].name);
+    if (l->n == 1)
+        return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the only one that is described is '%s'",
+                       name, l->device[0].name);
     return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the nearest of %zu is '%s'", name, l->n, near);
 }
 
 bool cd_device_table_same(const cd_device_table *l, const char *a, const char *b) {
     const cd_device *x, *y;
     char p[MAX_NAME], q[MAX_NAME];
-    if (l && !cd_device_table_find(l, a, &x, NULL) && !cd_device_table_find(l, b, &y, NULL)) return x == y;
+    if (l && !cd_device_table_find(l, a, &x, NULL) && !cd_device_table_find(l, b, &y, NULL))
+        return x == y;
     bare(a, p);
     bare(b, q);
     return !strcmp(p, q);
@@ -329,18 +375,25 @@ static size_t folder(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *config, const char **out, cdmpp_err *err) {
+cdmpp_status cd_device_table_path(cd_arena *a, const char *wanted, const char *config,
+                                  const char **out, cdmpp_err *err) {
     if (wanted && wanted[0]) {
         *out = there(a, "", 0, wanted);
         if (!*out && config && wanted[0] != '/') *out = there(a, config, folder(config), wanted);
         if (a->oom) return CD_FAIL(err, ENOMEM, "path of the descriptions");
-        return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EIO, "cannot read %s: %s", wanted, strerror(errno)), "device.file");
+        return *out ? CDMPP_OK
+                    : cd_err_key(err,
+                                 CD_FAIL(err, EIO, "cannot read %s: %s", wanted, strerror(errno)),
+                                 "device.file");
     }
     *out = config ? there(a, config, folder(config), CD_DEVICE_FILE) : NULL;
     if (!*out) *out = there(a, "", 0, "configs/" CD_DEVICE_FILE);
     if (!*out) *out = cd_data_path_find(a, "configs/" CD_DEVICE_FILE);
     if (*out) return CDMPP_OK;
     if (a->oom) return CD_FAIL(err, ENOMEM, "path of the descriptions");
-    return cd_err_key(err, CD_FAIL(err, EIO, "no %s beside the configuration or where cdmpp is installed: name one", CD_DEVICE_FILE),
-                      "device.file");
+    return cd_err_key(
+        err,
+        CD_FAIL(err, EIO, "no %s beside the configuration or where cdmpp is installed: name one",
+                CD_DEVICE_FILE),
+        "device.file");
 }

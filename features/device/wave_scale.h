@@ -19,24 +19,31 @@
 #define CD_WAVE_SCALE_H
 #include "features/device/device.h"
 
-typedef enum { CD_WAVE_SCALE_WAVES, CD_WAVE_SCALE_ROOFLINE, CD_WAVE_SCALE_BANDWIDTH, CD_N_WAVE_SCALE } cd_wave_scale_form;
+typedef enum {
+    CD_WAVE_SCALE_WAVES,
+    CD_WAVE_SCALE_ROOFLINE,
+    CD_WAVE_SCALE_BANDWIDTH,
+    CD_N_WAVE_SCALE
+} cd_wave_scale_form;
 /* "waves", "roofline", "bandwidth" */
 const char *cd_wave_scale_form_name(cd_wave_scale_form f);
 
 typedef struct cd_wave_scale_kernel {
-    double time_s;        /* > 0 */
-    double launch_s;      /* 0..time_s */
-    double balance;       /* time of its operations over time of its bytes, both at the peaks of the destination, >= 0; NaN: not known */
+    double time_s;   /* > 0 */
+    double launch_s; /* 0..time_s */
+    double
+        balance; /* time of its operations over time of its bytes, both at the peaks of the destination, >= 0; NaN: not known */
     double blocks, block_threads; /* of the grid, of a block; 0: not known */
 } cd_wave_scale_kernel;
 
 typedef struct cd_wave_scale_answer {
-    double time_s;        /* > 0 */
-    double gamma;         /* weight of the bandwidth, 0..1 */
+    double time_s; /* > 0 */
+    double gamma;  /* weight of the bandwidth, 0..1 */
     cd_wave_scale_form form;
 } cd_wave_scale_answer;
 
 /* Errors: EMODEL: a device is no GPU, or its bandwidth is not known (the error's key); ERANGE: a time is not above 0, or launch_s
  * is not in 0..time_s. */
-cdmpp_status cd_wave_scale(const cd_wave_scale_kernel *k, const cd_device *from, const cd_device *to, cd_wave_scale_answer *out, cdmpp_err *err);
+cdmpp_status cd_wave_scale(const cd_wave_scale_kernel *k, const cd_device *from,
+                           const cd_device *to, cd_wave_scale_answer *out, cdmpp_err *err);
 #endif

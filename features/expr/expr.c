@@ -117,7 +117,8 @@ static inline bool same(const cd_expr *x, const cd_expr *e, const cd_expr *const
 }
 
 /* The node equal to (e, a), or NULL and the free slot for it. */
-static inline const cd_expr *lookup(const cd_expr_pool *p, const cd_expr *e, const cd_expr *const *a, uint32_t *at) {
+static inline const cd_expr *lookup(const cd_expr_pool *p, const cd_expr *e,
+                                    const cd_expr *const *a, uint32_t *at) {
     uint32_t i = e->hash & (p->cap - 1);
     for (; p->slot[i].stamp == p->epoch; i = (i + 1) & (p->cap - 1))
         if (p->slot[i].hash == e->hash && same(p->slot[i].e, e, a)) return p->slot[i].e;
@@ -251,7 +252,8 @@ const cd_expr *cd_expr_new_var(cd_expr_pool *p, cd_dtype t, uint32_t number) {
 const cd_expr *cd_expr_fresh_var(cd_expr_pool *p, cd_dtype t) {
     cd_expr *e = p->frozen ? NULL : cd_arena_alloc(&p->arena, 1, sizeof *e);
     if (!e) return no_memory(p);
-    *e = (cd_expr){.op = CD_VAR, .type = t, .flags = CD_EXPR_HAS_VAR, .id = p->n++, .u.i = p->n_var++};
+    *e = (cd_expr){
+        .op = CD_VAR, .type = t, .flags = CD_EXPR_HAS_VAR, .id = p->n++, .u.i = p->n_var++};
     return e;
 }
 
@@ -265,7 +267,8 @@ const cd_expr *cd_expr_new_not(cd_expr_pool *p, const cd_expr *a) {
     return intern(p, &e, &a);
 }
 
-const cd_expr *cd_expr_new_select(cd_expr_pool *p, const cd_expr *c, const cd_expr *t, const cd_expr *f) {
+const cd_expr *cd_expr_new_select(cd_expr_pool *p, const cd_expr *c, const cd_expr *t,
+                                  const cd_expr *f) {
     cd_expr e = {.op = CD_SELECT, .type = t->type, .n = 3};
     return intern(p, &e, (const cd_expr *const[]){c, t, f});
 }
@@ -278,23 +281,46 @@ const cd_expr *cd_expr_new_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a) {
 /* Operators that TVM registers with an effect beyond a pure value; every other
  * operator of a DAG is pure or an annotation (src/tir/op). */
 static bool call_is_pure(const char *name) {
-    static const char *const effect[] = {"call_extern", "call_cpacked", "call_packed", "tvm_call_packed",
-        "tvm_call_cpacked", "tvm_thread_allreduce", "atomic_add", "tvm_storage_sync", "call_llvm_intrin",
-        "call_spirv_intrin", "tvm_throw_last_error", "tvm_context_id", "tvm_warp_shuffle", "prefetch",
-        "ret", "thread_return", "assume", "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace"};
+    static const char *const effect[] = {"call_extern",
+                                         "call_cpacked",
+                                         "call_packed",
+                                         "tvm_call_packed",
+                                         "tvm_call_cpacked",
+                                         "tvm_thread_allreduce",
+                                         "atomic_add",
+                                         "tvm_storage_sync",
+                                         "call_llvm_intrin",
+                                         "call_spirv_intrin",
+                                         "tvm_throw_last_error",
+                                         "tvm_context_id",
+                                         "tvm_warp_shuffle",
+                                         "prefetch",
+                                         "ret",
+                                         "thread_return",
+                                         "assume",
+                                         "TVMBackendAllocWorkspace",
+                                         "TVMBackendFreeWorkspace"};
     for (size_t i = 0; i < sizeof effect / sizeof *effect; i++)
         if (!strcmp(name, effect[i])) return false;
     return true;
 }
 
-const cd_expr *cd_expr_new_call(cd_expr_pool *p, cd_dtype t, const char *name, const cd_expr *const *a, uint32_t n) {
-    cd_expr e = {.op = CD_CALL, .type = t, .n = n, .u.name = name, .flags = call_is_pure(name) ? CD_EXPR_PURE : 0};
+const cd_expr *cd_expr_new_call(cd_expr_pool *p, cd_dtype t, const char *name,
+                                const cd_expr *const *a, uint32_t n) {
+    cd_expr e = {.op = CD_CALL,
+                 .type = t,
+                 .n = n,
+                 .u.name = name,
+                 .flags = call_is_pure(name) ? CD_EXPR_PURE : 0};
     return intern(p, &e, a);
 }
 
-bool cd_expr_is_dot4(const cd_expr *e) { return e->op == CD_CALL && e->n == 2 && e->type == CD_I32 && !strcmp(e->u.name, "dot4"); }
+bool cd_expr_is_dot4(const cd_expr *e) {
+    return e->op == CD_CALL && e->n == 2 && e->type == CD_I32 && !strcmp(e->u.name, "dot4");
+}
 
-const cd_expr *cd_expr_new_load(cd_expr_pool *p, cd_dtype t, uint32_t tensor, const cd_expr *const *a, uint32_t n) {
+const cd_expr *cd_expr_new_load(cd_expr_pool *p, cd_dtype t, uint32_t tensor,
+                                const cd_expr *const *a, uint32_t n) {
     cd_expr e = {.op = CD_LOAD, .type = t, .n = n, .u.i = tensor};
     return intern(p, &e, a);
 }
@@ -328,7 +354,8 @@ static const cd_expr *map(mapper *m, const cd_expr *e) {
     const cd_expr **slot = m->memo + 2 * (e->id % MEMO);
     if (slot[0] == e) return slot[1];
     const cd_expr *small[8], **a = small;
-    if (e->n > 8 && !(a = cd_arena_alloc(&m->pool->arena, e->n, sizeof *a))) return no_memory(m->pool);
+    if (e->n > 8 && !(a = cd_arena_alloc(&m->pool->arena, e->n, sizeof *a)))
+        return no_memory(m->pool);
     for (uint32_t i = 0; i < e->n; i++) a[i] = map(m, e->a[i]);
     const cd_expr *r = cd_expr_new_like(m->pool, e, a);
     if (e->op == CD_LOAD) r = m->fn(m->ctx, r);
@@ -337,7 +364,8 @@ static const cd_expr *map(mapper *m, const cd_expr *e) {
     return r;
 }
 
-const cd_expr *cd_expr_map(cd_expr_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn, void *ctx) {
+const cd_expr *cd_expr_map(cd_expr_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn,
+                           void *ctx) {
     if (!(e->flags & (CD_EXPR_HAS_VAR | CD_EXPR_HAS_LOAD))) return e;
     mapper m = {p, fn, ctx, CD_NEWN(scratch, const cd_expr *, 2 * MEMO)};
     return m.memo ? map(&m, e) : no_memory(p);

@@ -33,16 +33,24 @@
 
 /* Scalar type: kind in the high byte, bits in the low one. */
 typedef uint16_t cd_dtype;
-enum { CD_T_INT = 0, CD_T_UINT = 1, CD_T_FLOAT = 2, CD_T_HANDLE = 3, CD_T_BFLOAT = 4 }; /* TVM's type codes */
+enum {
+    CD_T_INT = 0,
+    CD_T_UINT = 1,
+    CD_T_FLOAT = 2,
+    CD_T_HANDLE = 3,
+    CD_T_BFLOAT = 4
+}; /* TVM's type codes */
 #define CD_DTYPE(kind, bits) ((cd_dtype)((kind) << 8 | (bits)))
-#define CD_I32 CD_DTYPE(CD_T_INT, 32)
-#define CD_I64 CD_DTYPE(CD_T_INT, 64)
-#define CD_F32 CD_DTYPE(CD_T_FLOAT, 32)
-#define CD_BOOL CD_DTYPE(CD_T_UINT, 1)
+#define CD_I32               CD_DTYPE(CD_T_INT, 32)
+#define CD_I64               CD_DTYPE(CD_T_INT, 64)
+#define CD_F32               CD_DTYPE(CD_T_FLOAT, 32)
+#define CD_BOOL              CD_DTYPE(CD_T_UINT, 1)
 static inline unsigned cd_expr_dtype_kind(cd_dtype t) { return t >> 8; }
 static inline unsigned cd_expr_dtype_bits(cd_dtype t) { return t & 255U; }
 static inline unsigned cd_expr_dtype_bytes(cd_dtype t) { return (cd_expr_dtype_bits(t) + 7) / 8; }
-static inline bool cd_expr_dtype_is_float(cd_dtype t) { return cd_expr_dtype_kind(t) == CD_T_FLOAT || cd_expr_dtype_kind(t) == CD_T_BFLOAT; }
+static inline bool cd_expr_dtype_is_float(cd_dtype t) {
+    return cd_expr_dtype_kind(t) == CD_T_FLOAT || cd_expr_dtype_kind(t) == CD_T_BFLOAT;
+}
 /* TVM's index types: signed 32 or 64 bit. Most simplifier rules apply only to them. */
 static inline bool cd_expr_dtype_is_index(cd_dtype t) { return t == CD_I32 || t == CD_I64; }
 /* "float32", "int32", "bool", "uint1", "handle" -> type. False: unknown, or a vector. */
@@ -51,19 +59,39 @@ bool cd_expr_dtype_parse(const char *s, size_t n, cd_dtype *out);
 const char *cd_expr_dtype_format(cd_dtype t, char *buf, size_t n);
 
 /* X(name, printed as, operands; -1 = any number). Order matters: cd_expr_op_is_*. */
-#define CD_EXPR_OP_MAP(X) \
-    X(INT, "int", 0) X(FLOAT, "float", 0) X(STR, "str", 0) X(VAR, "var", 0) \
-    X(ADD, "+", 2) X(SUB, "-", 2) X(MUL, "*", 2) X(DIV, "/", 2) X(MOD, "%", 2) \
-    X(FDIV, "floordiv", 2) X(FMOD, "floormod", 2) X(MIN, "min", 2) X(MAX, "max", 2) \
-    X(EQ, "==", 2) X(NE, "!=", 2) X(LT, "<", 2) X(LE, "<=", 2) X(GT, ">", 2) X(GE, ">=", 2) \
-    X(AND, "&&", 2) X(OR, "||", 2) X(NOT, "!", 1) \
-    X(SELECT, "select", 3) X(CAST, "cast", 1) X(CALL, "call", -1) X(LOAD, "load", -1)
+#define CD_EXPR_OP_MAP(X)                                                                          \
+    X(INT, "int", 0)                                                                               \
+    X(FLOAT, "float", 0)                                                                           \
+    X(STR, "str", 0)                                                                               \
+    X(VAR, "var", 0)                                                                               \
+    X(ADD, "+", 2)                                                                                 \
+    X(SUB, "-", 2)                                                                                 \
+    X(MUL, "*", 2)                                                                                 \
+    X(DIV, "/", 2)                                                                                 \
+    X(MOD, "%", 2)                                                                                 \
+    X(FDIV, "floordiv", 2)                                                                         \
+    X(FMOD, "floormod", 2)                                                                         \
+    X(MIN, "min", 2)                                                                               \
+    X(MAX, "max", 2)                                                                               \
+    X(EQ, "==", 2)                                                                                 \
+    X(NE, "!=", 2)                                                                                 \
+    X(LT, "<", 2)                                                                                  \
+    X(LE, "<=", 2)                                                                                 \
+    X(GT, ">", 2)                                                                                  \
+    X(GE, ">=", 2)                                                                                 \
+    X(AND, "&&", 2)                                                                                \
+    X(OR, "||", 2)                                                                                 \
+    X(NOT, "!", 1)                                                                                 \
+    X(SELECT, "select", 3)                                                                         \
+    X(CAST, "cast", 1)                                                                             \
+    X(CALL, "call", -1)                                                                            \
+    X(LOAD, "load", -1)
 
 typedef enum cd_expr_op {
 #define CD_X(name, text, arity) CD_##name,
     CD_EXPR_OP_MAP(CD_X)
 #undef CD_X
-    CD_EXPR_OP_COUNT
+        CD_EXPR_OP_COUNT
 } cd_expr_op;
 
 /* DIV and MOD truncate towards zero (C), FDIV and FMOD round down; DIV on floats divides. */
@@ -73,47 +101,48 @@ static inline bool cd_expr_op_is_binary(cd_expr_op o) { return o >= CD_ADD && o 
 const char *cd_expr_op_name(cd_expr_op o); /* "+", "floordiv" ...; "?" for none */
 
 typedef struct cd_expr {
-    uint8_t op;       /* cd_expr_op                                                       */
-    uint8_t flags;    /* CD_EXPR_*                                                   */
+    uint8_t op;    /* cd_expr_op                                                       */
+    uint8_t flags; /* CD_EXPR_*                                                   */
     cd_dtype type;
-    uint32_t n;       /* operands                                                    */
+    uint32_t n; /* operands                                                    */
     uint32_t id, hash;
     uint32_t size, depth; /* nodes when unfolded to a tree; levels                   */
     union {
-        int64_t i;    /* INT: value (sign-extended; bool 0/1). VAR: variable number.
+        int64_t i;        /* INT: value (sign-extended; bool 0/1). VAR: variable number.
                          LOAD: tensor number. STR: content is in `name`.             */
-        double f;     /* FLOAT                                                       */
+        double f;         /* FLOAT                                                       */
         const char *name; /* CALL: operator without "tir.", interned; STR: text      */
     } u;
     const struct cd_expr *a[]; /* (n) operands                                      */
 } cd_expr;
-#define CD_EXPR_PURE 1U     /* CALL: TVM effect kind pure or annotation (math_func, not other_func) */
+#define CD_EXPR_PURE     1U /* CALL: TVM effect kind pure or annotation (math_func, not other_func) */
 #define CD_EXPR_HAS_LOAD 2U /* a LOAD somewhere below or here */
-#define CD_EXPR_HAS_VAR 4U  /* a VAR somewhere below or here */
+#define CD_EXPR_HAS_VAR  4U /* a VAR somewhere below or here */
 
 /* Walks over expressions may recurse and need no memo: a pool refuses nodes that
  * are deeper or unfold to more. The reference sets need 39 levels, 781 nodes. */
 #define CD_EXPR_MAX_DEPTH 1000
-#define CD_EXPR_MAX_SIZE 200000
+#define CD_EXPR_MAX_SIZE  200000
 
 typedef struct cd_expr_pool_slot {
     const cd_expr *e;
-    uint32_t hash, stamp;       /* taken where stamp == the pool's epoch */
+    uint32_t hash, stamp; /* taken where stamp == the pool's epoch */
 } cd_expr_pool_slot;
 
 #define CD_EXPR_POOL_SMALL 4096
-#define CD_EXPR_POOL_MIN (-128)
+#define CD_EXPR_POOL_MIN   (-128)
 
 typedef struct cd_expr_pool {
     const struct cd_expr_pool *base; /* frozen; NULL for none */
     cd_arena arena;
-    cd_expr_pool_slot *slot;         /* (cap) open addressing */
-    cd_expr_pool_slot *small;        /* (CD_EXPR_POOL_SMALL) int32 literals from CD_EXPR_POOL_MIN on; NULL: not cached */
+    cd_expr_pool_slot *slot; /* (cap) open addressing */
+    cd_expr_pool_slot
+        *small; /* (CD_EXPR_POOL_SMALL) int32 literals from CD_EXPR_POOL_MIN on; NULL: not cached */
     uint32_t cap, used, epoch;
-    uint32_t n;                 /* next id: base->n + own nodes */
-    uint32_t n_var;             /* next variable number, starts at base->n_var */
+    uint32_t n;     /* next id: base->n + own nodes */
+    uint32_t n_var; /* next variable number, starts at base->n_var */
     bool frozen, oom;
-    bool big;                   /* a node was refused: as oom, sticky and harmless */
+    bool big; /* a node was refused: as oom, sticky and harmless */
 } cd_expr_pool;
 
 /* An empty pool on `base` (NULL: none). Errors: ENOMEM. */
@@ -138,14 +167,17 @@ static inline uint32_t cd_expr_pool_var_number(cd_expr_pool *p) { return p->n_va
 /* Type of arithmetic = type of a; comparisons and logic = bool. */
 const cd_expr *cd_expr_new_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b);
 const cd_expr *cd_expr_new_not(cd_expr_pool *p, const cd_expr *a);
-const cd_expr *cd_expr_new_select(cd_expr_pool *p, const cd_expr *c, const cd_expr *t, const cd_expr *f);
+const cd_expr *cd_expr_new_select(cd_expr_pool *p, const cd_expr *c, const cd_expr *t,
+                                  const cd_expr *f);
 const cd_expr *cd_expr_new_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a);
 /* `name` without "tir."; purity comes from a table of TVM's operators; call_extern, tvm_thread_allreduce ... are not. */
-const cd_expr *cd_expr_new_call(cd_expr_pool *p, cd_dtype t, const char *name, const cd_expr *const *a, uint32_t n);
+const cd_expr *cd_expr_new_call(cd_expr_pool *p, cd_dtype t, const char *name,
+                                const cd_expr *const *a, uint32_t n);
 /* Is it "dot4"(x, y)? Both are words of four numbers of 8 bits, of x without and of y with a sign; the value, int32, is the sum of the four products.
  * This intrinsic is ours; it counts as four products and three sums. */
 bool cd_expr_is_dot4(const cd_expr *e);
-const cd_expr *cd_expr_new_load(cd_expr_pool *p, cd_dtype t, uint32_t tensor, const cd_expr *const *a, uint32_t n);
+const cd_expr *cd_expr_new_load(cd_expr_pool *p, cd_dtype t, uint32_t tensor,
+                                const cd_expr *const *a, uint32_t n);
 /* The node `e` with other operands (same count). Returns `e` when they are equal. */
 const cd_expr *cd_expr_new_like(cd_expr_pool *p, const cd_expr *e, const cd_expr *const *a);
 
@@ -155,10 +187,14 @@ const cd_expr *cd_expr_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, con
 const cd_expr *cd_fold_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b);
 /* `a` as type t: itself if it has it, a literal at once. */
 const cd_expr *cd_expr_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a);
-static inline const cd_expr *cd_expr_int(cd_expr_pool *p, int64_t v) { return cd_expr_new_int(p, CD_I32, v); }
+static inline const cd_expr *cd_expr_int(cd_expr_pool *p, int64_t v) {
+    return cd_expr_new_int(p, CD_I32, v);
+}
 
 static inline bool cd_expr_is_int(const cd_expr *e) { return e->op == CD_INT; }
-static inline bool cd_expr_is_int_value(const cd_expr *e, int64_t v) { return e->op == CD_INT && e->u.i == v; }
+static inline bool cd_expr_is_int_value(const cd_expr *e, int64_t v) {
+    return e->op == CD_INT && e->u.i == v;
+}
 
 /* Floor division and modulo of C integers, b != 0. */
 int64_t cd_expr_floordiv(int64_t a, int64_t b);
@@ -169,7 +205,8 @@ int64_t cd_expr_gcd(int64_t a, int64_t b); /* not negative; 0 is neutral */
  * `fn` gets each VAR and each LOAD (its operands already rewritten, in e) and
  * returns a replacement or `e` itself; plain rebuild (cd_expr_new_like) elsewhere. */
 typedef const cd_expr *(*cd_subst_fn)(void *ctx, const cd_expr *e);
-const cd_expr *cd_expr_map(cd_expr_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn, void *ctx);
+const cd_expr *cd_expr_map(cd_expr_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn,
+                           void *ctx);
 
 /* Pre-order visit (operands left to right); stops early when fn returns false. */
 typedef bool (*cd_visit_fn)(void *ctx, const cd_expr *e);
@@ -190,16 +227,28 @@ void cd_expr_print(struct cd_buf *out, const cd_expr *e, const cd_names *names);
 /* The same as TVM's repr has it in a printed DAG: "tir.exp(x)", "(bool)1". */
 void cd_expr_repr(struct cd_buf *out, const cd_expr *e, const cd_names *names);
 
-
 /* Operations of one value expression, by kind: docs/internals/ansor.md, Feature rows. */
 
 /* In the order of columns 1..6, 8..13, 14, 15 of a row. */
 enum {
-    CD_CNT_F_ADDSUB, CD_CNT_F_MUL, CD_CNT_F_DIVMOD, CD_CNT_F_CMP, CD_CNT_F_MATH, CD_CNT_F_OTHER,
-    CD_CNT_I_ADDSUB, CD_CNT_I_MUL, CD_CNT_I_DIVMOD, CD_CNT_I_CMP, CD_CNT_I_MATH, CD_CNT_I_OTHER,
-    CD_CNT_BOOL, CD_CNT_SELECT, CD_CNT_COUNT
+    CD_CNT_F_ADDSUB,
+    CD_CNT_F_MUL,
+    CD_CNT_F_DIVMOD,
+    CD_CNT_F_CMP,
+    CD_CNT_F_MATH,
+    CD_CNT_F_OTHER,
+    CD_CNT_I_ADDSUB,
+    CD_CNT_I_MUL,
+    CD_CNT_I_DIVMOD,
+    CD_CNT_I_CMP,
+    CD_CNT_I_MATH,
+    CD_CNT_I_OTHER,
+    CD_CNT_BOOL,
+    CD_CNT_SELECT,
+    CD_CNT_COUNT
 };
-#define CD_OPCOUNT_MAX 10000000U /* nodes of one value; more is EUNSUPPORTED, not an hour of counting */
+#define CD_OPCOUNT_MAX                                                                             \
+    10000000U /* nodes of one value; more is EUNSUPPORTED, not an hour of counting */
 
 typedef struct cd_opcount {
     uint32_t n[CD_CNT_COUNT];
@@ -231,7 +280,8 @@ typedef struct cd_subst {
     void *load_ctx;
 } cd_subst;
 
-void cd_subst_init(cd_subst *s, cd_expr_pool *pool); /* results are made in `pool`, which is borrowed */
+void cd_subst_init(cd_subst *s,
+                   cd_expr_pool *pool); /* results are made in `pool`, which is borrowed */
 void cd_subst_free(cd_subst *s);
 void cd_subst_begin(cd_subst *s); /* a new substitution without replacements */
 /* `to` == the variable itself is fine (no change). */

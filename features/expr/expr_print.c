@@ -4,7 +4,8 @@
 
 static void print(cd_buf *out, const cd_expr *e, const cd_names *names, bool repr);
 
-static void list(cd_buf *out, const cd_expr *e, const cd_names *names, bool repr, const char *open, const char *close) {
+static void list(cd_buf *out, const cd_expr *e, const cd_names *names, bool repr, const char *open,
+                 const char *close) {
     cd_buf_puts(out, open);
     for (uint32_t i = 0; i < e->n; i++) {
         if (i) cd_buf_puts(out, ", ");
@@ -19,7 +20,8 @@ static void put_int(cd_buf *out, const cd_expr *e, bool repr) {
         cd_buf_puts(out, e->u.i ? "True" : "False");
         return;
     }
-    if (e->type != CD_I32 && repr) cd_buf_putf(out, "(%s)", cd_expr_dtype_format(e->type, t, sizeof t));
+    if (e->type != CD_I32 && repr)
+        cd_buf_putf(out, "(%s)", cd_expr_dtype_format(e->type, t, sizeof t));
     cd_buf_putf(out, "%lld", (long long)e->u.i);
 }
 
@@ -57,19 +59,27 @@ static void print(cd_buf *out, const cd_expr *e, const cd_names *names, bool rep
         list(out, e, names, repr, "[", "]");
         break;
     case CD_SELECT: list(out, e, names, repr, "select(", ")"); break;
-    case CD_FDIV: case CD_FMOD: case CD_MIN: case CD_MAX:
+    case CD_FDIV:
+    case CD_FMOD:
+    case CD_MIN:
+    case CD_MAX:
         cd_buf_puts(out, cd_expr_op_name((cd_expr_op)e->op));
         list(out, e, names, repr, "(", ")");
         break;
     default:
         cd_buf_puts(out, "(");
         print(out, e->a[0], names, repr);
-        cd_buf_putf(out, e->op == CD_MUL || e->op == CD_DIV ? "%s" : " %s ", cd_expr_op_name((cd_expr_op)e->op));
+        cd_buf_putf(out, e->op == CD_MUL || e->op == CD_DIV ? "%s" : " %s ",
+                    cd_expr_op_name((cd_expr_op)e->op));
         print(out, e->a[1], names, repr);
         cd_buf_puts(out, ")");
         break;
     }
 }
 
-void cd_expr_print(cd_buf *out, const cd_expr *e, const cd_names *names) { print(out, e, names, false); }
-void cd_expr_repr(cd_buf *out, const cd_expr *e, const cd_names *names) { print(out, e, names, true); }
+void cd_expr_print(cd_buf *out, const cd_expr *e, const cd_names *names) {
+    print(out, e, names, false);
+}
+void cd_expr_repr(cd_buf *out, const cd_expr *e, const cd_names *names) {
+    print(out, e, names, true);
+}

@@ -7,7 +7,9 @@
 
 static bool lit(const cd_expr *e) { return e->op == CD_INT || e->op == CD_FLOAT; }
 static double val(const cd_expr *e) { return e->op == CD_FLOAT ? e->u.f : (double)e->u.i; }
-static bool is(const cd_expr *e, double v) { return lit(e) && val(e) == v; } /* exact: v is 0 or 1 */
+static bool is(const cd_expr *e, double v) {
+    return lit(e) && val(e) == v;
+} /* exact: v is 0 or 1 */
 
 /* Two literals. A division by zero stays as it is; arithmetic wraps as C++ does in practice. */
 static const cd_expr *fold_int(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
@@ -18,10 +20,22 @@ static const cd_expr *fold_int(cd_expr_pool *p, cd_expr_op op, const cd_expr *a,
     case CD_ADD: r = (int64_t)((uint64_t)x + (uint64_t)y); break;
     case CD_SUB: r = (int64_t)((uint64_t)x - (uint64_t)y); break;
     case CD_MUL: r = (int64_t)((uint64_t)x * (uint64_t)y); break;
-    case CD_DIV: if (y == 0) return NULL; r = y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y; break;
-    case CD_MOD: if (y == 0) return NULL; r = y == -1 ? 0 : x % y; break;
-    case CD_FDIV: if (y == 0) return NULL; r = cd_expr_floordiv(x, y); break;
-    case CD_FMOD: if (y == 0) return NULL; r = cd_expr_floormod(x, y); break;
+    case CD_DIV:
+        if (y == 0) return NULL;
+        r = y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
+        break;
+    case CD_MOD:
+        if (y == 0) return NULL;
+        r = y == -1 ? 0 : x % y;
+        break;
+    case CD_FDIV:
+        if (y == 0) return NULL;
+        r = cd_expr_floordiv(x, y);
+        break;
+    case CD_FMOD:
+        if (y == 0) return NULL;
+        r = cd_expr_floormod(x, y);
+        break;
     case CD_MIN: r = x < y ? x : y; break;
     case CD_MAX: r = x > y ? x : y; break;
     case CD_EQ: return cd_expr_new_int(p, CD_BOOL, x == y);
@@ -36,7 +50,8 @@ static const cd_expr *fold_int(cd_expr_pool *p, cd_expr_op op, const cd_expr *a,
 }
 
 /* In double whatever the type: v0.9 does not round its literals. */
-static const cd_expr *fold_float(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+static const cd_expr *fold_float(cd_expr_pool *p, cd_expr_op op, const cd_expr *a,
+                                 const cd_expr *b) {
     const double x = val(a), y = val(b);
     switch (op) {
     case CD_ADD: return cd_expr_new_float(p, a->type, x + y);
@@ -56,7 +71,8 @@ static const cd_expr *fold_float(cd_expr_pool *p, cd_expr_op op, const cd_expr *
     }
 }
 
-static const cd_expr *fold_identity(cd_expr_op op, const cd_expr *a, const cd_expr *b, cd_expr_pool *p) {
+static const cd_expr *fold_identity(cd_expr_op op, const cd_expr *a, const cd_expr *b,
+                                    cd_expr_pool *p) {
     switch (op) {
     case CD_ADD: return is(a, 0) ? b : is(b, 0) ? a : NULL;
     case CD_SUB: return is(b, 0) ? a : NULL;
@@ -66,12 +82,16 @@ static const cd_expr *fold_identity(cd_expr_op op, const cd_expr *a, const cd_ex
     case CD_MOD:
     case CD_FMOD:
         if (!cd_expr_dtype_is_index(a->type) || !cd_expr_dtype_is_index(b->type)) return NULL;
-        return cd_expr_is_int_value(a, 0) ? a : cd_expr_is_int_value(b, 1) ? cd_expr_new_int(p, a->type, 0) : NULL;
+        return cd_expr_is_int_value(a, 0)   ? a
+               : cd_expr_is_int_value(b, 1) ? cd_expr_new_int(p, a->type, 0)
+                                            : NULL;
     case CD_MIN:
     case CD_MAX: /* TVM: the same object; two equal loads are two objects */
         return a == b && cd_expr_dtype_is_index(a->type) ? a : NULL;
-    case CD_AND: return a->op == CD_INT ? (a->u.i ? b : a) : b->op == CD_INT ? (b->u.i ? a : b) : NULL;
-    case CD_OR: return a->op == CD_INT ? (a->u.i ? a : b) : b->op == CD_INT ? (b->u.i ? b : a) : NULL;
+    case CD_AND:
+        return a->op == CD_INT ? (a->u.i ? b : a) : b->op == CD_INT ? (b->u.i ? a : b) : NULL;
+    case CD_OR:
+        return a->op == CD_INT ? (a->u.i ? a : b) : b->op == CD_INT ? (b->u.i ? b : a) : NULL;
     default: return NULL;
     }
 }
@@ -98,7 +118,8 @@ static void match_types(cd_expr_pool *p, const cd_expr **a, const cd_expr **b) {
         if (fs) *b = cd_expr_cast(p, s, *b);
         else *a = cd_expr_cast(p, t, *a);
     } else if (cd_expr_dtype_bits(s) < cd_expr_dtype_bits(t) ||
-               (cd_expr_dtype_bits(s) == cd_expr_dtype_bits(t) && cd_expr_dtype_kind(s) == CD_T_INT)) { /* signed meets unsigned */
+               (cd_expr_dtype_bits(s) == cd_expr_dtype_bits(t) &&
+                cd_expr_dtype_kind(s) == CD_T_INT)) { /* signed meets unsigned */
         *a = cd_expr_cast(p, t, *a);
     } else {
         *b = cd_expr_cast(p, s, *b);
@@ -113,7 +134,8 @@ const cd_expr *cd_expr_bin(cd_expr_pool *p, cd_expr_op op, const cd_expr *a, con
 
 const cd_expr *cd_expr_cast(cd_expr_pool *p, cd_dtype t, const cd_expr *a) {
     if (a->type == t) return a;
-    if (a->op == CD_INT && !cd_expr_dtype_is_float(t)) return cd_expr_new_int(p, t, t == CD_BOOL ? a->u.i != 0 : a->u.i);
+    if (a->op == CD_INT && !cd_expr_dtype_is_float(t))
+        return cd_expr_new_int(p, t, t == CD_BOOL ? a->u.i != 0 : a->u.i);
     if (a->op == CD_INT) return cd_expr_new_float(p, t, (double)a->u.i);
     if (a->op == CD_FLOAT && cd_expr_dtype_is_float(t)) return cd_expr_new_float(p, t, a->u.f);
     if (a->op == CD_FLOAT && fabs(a->u.f) < 9e18) return cd_expr_new_int(p, t, (int64_t)a->u.f);

@@ -4,9 +4,13 @@
 
 static int binary_slot(cd_expr_op op) {
     switch (op) {
-    case CD_ADD: case CD_SUB: return CD_CNT_F_ADDSUB;
+    case CD_ADD:
+    case CD_SUB: return CD_CNT_F_ADDSUB;
     case CD_MUL: return CD_CNT_F_MUL;
-    case CD_DIV: case CD_MOD: case CD_FDIV: case CD_FMOD: return CD_CNT_F_DIVMOD;
+    case CD_DIV:
+    case CD_MOD:
+    case CD_FDIV:
+    case CD_FMOD: return CD_CNT_F_DIVMOD;
     default: return CD_CNT_F_CMP;
     }
 }
@@ -20,7 +24,8 @@ static int slot_of(const cd_expr *e) {
         return cd_expr_dtype_is_float(e->type) ? k : k + (CD_CNT_I_ADDSUB - CD_CNT_F_ADDSUB);
     }
     if (!cd_expr_op_is_arith(op) && !cd_expr_op_is_cmp(op)) return -1;
-    return binary_slot(op) + (cd_expr_dtype_is_float(e->a[0]->type) ? 0 : CD_CNT_I_ADDSUB - CD_CNT_F_ADDSUB);
+    return binary_slot(op) +
+           (cd_expr_dtype_is_float(e->a[0]->type) ? 0 : CD_CNT_I_ADDSUB - CD_CNT_F_ADDSUB);
 }
 
 bool cd_opcount_add(cd_opcount *c, const cd_expr *e) {

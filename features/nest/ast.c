@@ -5,8 +5,9 @@
 #include <string.h>
 
 const char *cd_ast_tag_name(cd_ast_tag t) {
-    static const char *const name[CD_AST_TAG_COUNT] = {"vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y",
-                                                   "threadIdx.y", "blockIdx.z", "threadIdx.z"};
+    static const char *const name[CD_AST_TAG_COUNT] = {"vthread",    "blockIdx.x",  "threadIdx.x",
+                                                       "blockIdx.y", "threadIdx.y", "blockIdx.z",
+                                                       "threadIdx.z"};
     return name[t];
 }
 
@@ -16,7 +17,8 @@ cd_ast_node *cd_ast_open(cd_ast *t, cd_ast_kind kind) {
     static cd_ast_node nowhere; /* written to, never read: the program is lost anyway */
     if (t->n == t->cap) {
         const int32_t cap = t->cap ? 2 * t->cap : 64;
-        cd_ast_node *p = cd_mem_realloc(t->node, (size_t)t->cap * sizeof *p, (size_t)cap * sizeof *p);
+        cd_ast_node *p =
+            cd_mem_realloc(t->node, (size_t)t->cap * sizeof *p, (size_t)cap * sizeof *p);
         if (!p) {
             t->oom = true;
             return &nowhere;
@@ -161,7 +163,8 @@ static bool counts(const cd_ast_node *n) {
            n->kind != CD_AST_LET;
 }
 
-uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number, int32_t *position) {
+uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number,
+                          int32_t *position) {
     numbers o = {out, 0, cap};
     int32_t next = 0, open = -1; /* innermost counted node whose -1 is still due */
     put(&o, next++);
@@ -193,7 +196,8 @@ static void list(cd_buf *out, const cd_ast_node *n, const cd_names *names) {
 }
 
 static void attr(cd_buf *out, const cd_ast_node *n) {
-    static const char *const name[] = {"pragma_auto_unroll_max_step", "pragma_unroll_explicit", "reduce_scope"};
+    static const char *const name[] = {"pragma_auto_unroll_max_step", "pragma_unroll_explicit",
+                                       "reduce_scope"};
     cd_buf_putf(out, "attr %s = %lld", name[n->attr], (long long)n->extent);
 }
 
@@ -202,19 +206,22 @@ static void print_node(cd_buf *out, const cd_ast_node *n, const cd_names *names)
     static const char *const loop_name[] = {"for", "parallel", "vectorized", "unrolled", "thread"};
     switch ((cd_ast_kind)n->kind) {
     case CD_AST_FOR:
-        cd_buf_putf(out, "%s (%s, 0, ", loop_name[n->loop], names->name(names->ctx, CD_VAR, (uint32_t)n->var->u.i));
+        cd_buf_putf(out, "%s (%s, 0, ", loop_name[n->loop],
+                    names->name(names->ctx, CD_VAR, (uint32_t)n->var->u.i));
         cd_expr_print(out, n->extent_e, names);
         cd_buf_puts(out, ")");
         break;
     case CD_AST_THREAD:
-        cd_buf_putf(out, "%s %s = ", n->tag == CD_AST_TAG_VTHREAD ? "virtual_thread" : "thread_extent",
+        cd_buf_putf(out,
+                    "%s %s = ", n->tag == CD_AST_TAG_VTHREAD ? "virtual_thread" : "thread_extent",
                     names->name(names->ctx, CD_VAR, (uint32_t)n->var->u.i));
         cd_expr_print(out, n->extent_e, names);
         break;
     case CD_AST_ATTR: attr(out, n); break;
     case CD_AST_REALIZE:
     case CD_AST_ALLOC:
-        cd_buf_putf(out, "%s %s", n->kind == CD_AST_ALLOC ? "allocate" : "realize", names->name(names->ctx, CD_LOAD, n->tensor));
+        cd_buf_putf(out, "%s %s", n->kind == CD_AST_ALLOC ? "allocate" : "realize",
+                    names->name(names->ctx, CD_LOAD, n->tensor));
         list(out, n, names);
         break;
     case CD_AST_IF:

@@ -23,17 +23,30 @@
 
 /* TVM's ForKind; CD_LOOP_THREAD for thread axes. */
 typedef enum cd_loop_kind {
-    CD_LOOP_SERIAL, CD_LOOP_PARALLEL, CD_LOOP_VECTORIZED, CD_LOOP_UNROLLED, CD_LOOP_THREAD
+    CD_LOOP_SERIAL,
+    CD_LOOP_PARALLEL,
+    CD_LOOP_VECTORIZED,
+    CD_LOOP_UNROLLED,
+    CD_LOOP_THREAD
 } cd_loop_kind;
 
 /* Thread axes in the order of the annotation codes 4..10. */
 typedef enum cd_ast_tag {
-    CD_AST_TAG_VTHREAD, CD_AST_TAG_BX, CD_AST_TAG_TX, CD_AST_TAG_BY, CD_AST_TAG_TY, CD_AST_TAG_BZ, CD_AST_TAG_TZ, CD_AST_TAG_COUNT
+    CD_AST_TAG_VTHREAD,
+    CD_AST_TAG_BX,
+    CD_AST_TAG_TX,
+    CD_AST_TAG_BY,
+    CD_AST_TAG_TY,
+    CD_AST_TAG_BZ,
+    CD_AST_TAG_TZ,
+    CD_AST_TAG_COUNT
 } cd_ast_tag;
 /* "vthread", "blockIdx.x" ... */
 const char *cd_ast_tag_name(cd_ast_tag t);
 /* 0 for block axes, 1 for threads and vthread (TVM's ThreadScope rank). */
-static inline int cd_ast_tag_rank(cd_ast_tag t) { return t == CD_AST_TAG_BX || t == CD_AST_TAG_BY || t == CD_AST_TAG_BZ ? 0 : 1; }
+static inline int cd_ast_tag_rank(cd_ast_tag t) {
+    return t == CD_AST_TAG_BX || t == CD_AST_TAG_BY || t == CD_AST_TAG_BZ ? 0 : 1;
+}
 
 typedef enum cd_ast_kind {
     CD_AST_FOR,     /* var, extent_e, loop; min is 0                       */
@@ -54,8 +67,8 @@ typedef struct cd_ast_node {
     uint8_t kind, loop, tag, attr;
     bool dead;
     int32_t parent, end;
-    uint32_t tensor, n;          /* n: items of x */
-    int64_t extent;              /* FOR, THREAD: trip count after simplification */
+    uint32_t tensor, n; /* n: items of x */
+    int64_t extent;     /* FOR, THREAD: trip count after simplification */
     const cd_expr *var, *extent_e, *e;
     const cd_expr **x;
 } cd_ast_node;
@@ -63,7 +76,7 @@ typedef struct cd_ast_node {
 typedef struct cd_ast {
     cd_ast_node *node; /* heap, kept between programs */
     int32_t n, cap;
-    int32_t open;  /* innermost open node while building, -1 at top level */
+    int32_t open; /* innermost open node while building, -1 at top level */
     bool oom;
 } cd_ast;
 
@@ -83,7 +96,8 @@ cdmpp_status cd_ast_simplify(cd_ast *t, cd_simplifier *simp, cd_expr_pool *pool,
  * (root 0), -1 after the last child of every node. Returns the length; writes
  * at most `cap` numbers. number[k] = pre-order number of node k, -1 if it has
  * none (IF, EVAL, dead nodes); position[k] = its index in the list, likewise. */
-uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number, int32_t *position);
+uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number,
+                          int32_t *position);
 
 struct cd_buf;
 /* The nest in TVM's notation. */
@@ -99,12 +113,12 @@ typedef struct cd_unique_names {
     cd_arena arena;
     const char **var, **tensor; /* by number; NULL: not in the nest */
     uint32_t n_var, n_tensor;
-    cd_names raw;               /* names before they are made unique */
+    cd_names raw; /* names before they are made unique */
 } cd_unique_names;
 
 /* Names for every tensor and for the variables of every loop. Errors: ENOMEM. */
-cdmpp_status cd_unique_names_init(cd_unique_names *t, const cd_ast *ast, const cd_names *raw, uint32_t n_var,
-                                uint32_t n_tensor, cdmpp_err *err);
+cdmpp_status cd_unique_names_init(cd_unique_names *t, const cd_ast *ast, const cd_names *raw,
+                                  uint32_t n_var, uint32_t n_tensor, cdmpp_err *err);
 void cd_unique_names_free(cd_unique_names *t);
 /* cd_names callback; ctx is the table. */
 const char *cd_unique_names_get(const void *table, cd_expr_op kind, uint32_t number);

@@ -17,7 +17,8 @@ static bool give(cd_unique_names *t, const char **slot, const char *raw) {
     char *s = cd_arena_alloc(&t->arena, n, 1);
     if (!s) return false;
     snprintf(s, n, "%s", raw);
-    for (unsigned k = 1; taken(t->var, t->n_var, s) || taken(t->tensor, t->n_tensor, s); k++) snprintf(s, n, "%s_%u", raw, k);
+    for (unsigned k = 1; taken(t->var, t->n_var, s) || taken(t->tensor, t->n_tensor, s); k++)
+        snprintf(s, n, "%s_%u", raw, k);
     *slot = s;
     return true;
 }
@@ -25,18 +26,20 @@ static bool give(cd_unique_names *t, const char **slot, const char *raw) {
 static bool name_node(cd_unique_names *t, const cd_ast_node *n) {
     if (n->kind == CD_AST_FOR || n->kind == CD_AST_THREAD) {
         const uint32_t k = (uint32_t)n->var->u.i;
-        return k >= t->n_var || t->var[k] || give(t, &t->var[k], t->raw.name(t->raw.ctx, CD_VAR, k));
+        return k >= t->n_var || t->var[k] ||
+               give(t, &t->var[k], t->raw.name(t->raw.ctx, CD_VAR, k));
     }
     return true;
 }
 
-cdmpp_status cd_unique_names_init(cd_unique_names *t, const cd_ast *ast, const cd_names *raw, uint32_t n_var,
-                                uint32_t n_tensor, cdmpp_err *err) {
+cdmpp_status cd_unique_names_init(cd_unique_names *t, const cd_ast *ast, const cd_names *raw,
+                                  uint32_t n_var, uint32_t n_tensor, cdmpp_err *err) {
     *t = (cd_unique_names){.n_var = n_var, .n_tensor = n_tensor, .raw = *raw};
     t->var = CD_NEWN(&t->arena, const char *, n_var + 1);
     t->tensor = CD_NEWN(&t->arena, const char *, n_tensor + 1);
     bool ok = t->var && t->tensor;
-    for (uint32_t k = 0; ok && k < n_tensor; k++) ok = give(t, &t->tensor[k], raw->name(raw->ctx, CD_LOAD, k));
+    for (uint32_t k = 0; ok && k < n_tensor; k++)
+        ok = give(t, &t->tensor[k], raw->name(raw->ctx, CD_LOAD, k));
     for (int32_t k = 0; ok && k < ast->n; k++)
         if (!ast->node[k].dead) ok = name_node(t, &ast->node[k]);
     if (ok) return CDMPP_OK;

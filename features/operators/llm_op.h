@@ -40,12 +40,18 @@ typedef enum {
 } cd_llm_op_type;
 
 /* Units that a type's products run on: whose peak counts. */
-typedef enum { CD_LLM_OP_UNIT_F32, CD_LLM_OP_UNIT_BF16, CD_LLM_OP_UNIT_FP8, CD_LLM_OP_UNIT_INT8, CD_LLM_OP_UNIT_FP4 } cd_llm_op_unit;
+typedef enum {
+    CD_LLM_OP_UNIT_F32,
+    CD_LLM_OP_UNIT_BF16,
+    CD_LLM_OP_UNIT_FP8,
+    CD_LLM_OP_UNIT_INT8,
+    CD_LLM_OP_UNIT_FP4
+} cd_llm_op_unit;
 
 enum { CD_LLM_OP_MAX_SIZE = 7 };
 
 typedef struct cd_llm_op_record {
-    uint8_t kind, type, kv;          /* cd_llm_op_kind; cd_llm_op_type of the product, of the cache */
+    uint8_t kind, type, kv; /* cd_llm_op_kind; cd_llm_op_type of the product, of the cache */
     uint8_t reserved;
     uint16_t stack, kernel;          /* numbers of names in the reader's dictionary; 0: not given */
     double size[CD_LLM_OP_MAX_SIZE]; /* as llm_op_kinds.def lists them for the kind */
@@ -77,16 +83,18 @@ void cd_op_reader_close(CD_TAKE cd_op_reader *r); /* NULL is fine */
 
 /* Names of stacks and kernels go to `names` (number 0 is the empty name), which outlives the reader. Errors: EIO EPARSE (not readable), ESCHEMA (no operator is
  * named by columns or file), ENOMEM. */
-cdmpp_status cd_llm_op_reader_open(const char *path, cd_dict *names, CD_GIVE cd_op_reader **out, cdmpp_err *err);
+cdmpp_status cd_llm_op_reader_open(const char *path, cd_dict *names, CD_GIVE cd_op_reader **out,
+                                   cdmpp_err *err);
 /* The next row. *device: as written, else the folder's name, "" when there is neither; valid until the next call. At the end *more is false. Errors carry path
  * and line; after ESCHEMA, ERANGE, EPARSE, EUNSUPPORTED of a line (*more is true) go on, else stop. *no_time: the error is of a time that is not above 0. */
-cdmpp_status cd_llm_op_reader_next(cd_op_reader *r, cd_llm_op_record *out, CD_KEEP const char **device, bool *more, bool *no_time,
+cdmpp_status cd_llm_op_reader_next(cd_op_reader *r, cd_llm_op_record *out,
+                                   CD_KEEP const char **device, bool *more, bool *no_time,
                                    cdmpp_err *err);
 
 /* ---- one operator from named values: a request, a caller of the library ---- */
 typedef struct cd_op_named {
-    const char *name;  /* of a column, as in a table */
-    const char *text;  /* NULL: the number; NaN: not given */
+    const char *name; /* of a column, as in a table */
+    const char *text; /* NULL: the number; NaN: not given */
     double number;
 } cd_op_named;
 /* After the last table: names of stacks and kernels that no table has get a number for each library ("vllm", and "vllm-?") and one for all others, so that reading a
@@ -94,7 +102,9 @@ typedef struct cd_op_named {
 cdmpp_status cd_llm_op_names_close(cd_dict *names, cdmpp_err *err);
 /* A question. *device: as given, "" where it is not. Any thread. Errors, with the name as key: those of a line; ESCHEMA (an unknown name, a name twice, a
  * time, no operator). */
-cdmpp_status cd_llm_op_from_named(const cd_op_named *v, size_t n, const cd_dict *closed, cd_llm_op_record *out, CD_KEEP const char **device, cdmpp_err *err);
+cdmpp_status cd_llm_op_from_named(const cd_op_named *v, size_t n, const cd_dict *closed,
+                                  cd_llm_op_record *out, CD_KEEP const char **device,
+                                  cdmpp_err *err);
 
 /* Kinds, parameters and types as Markdown: docs/reference/llm-operators.md. */
 void cd_llm_op_doc(cd_buf *out);

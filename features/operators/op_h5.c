@@ -11,9 +11,9 @@ enum { BLOCK = 1024, MAX_TEXT = 4096 };
 typedef struct {
     hid_t set;
     int is;
-    bool text, fixed;   /* fixed: texts of one length, else pointers */
-    size_t bytes;       /* of a text, with its end; of others 0 */
-    char *block;        /* (BLOCK, bytes), (BLOCK) pointers or (BLOCK) doubles */
+    bool text, fixed; /* fixed: texts of one length, else pointers */
+    size_t bytes;     /* of a text, with its end; of others 0 */
+    char *block;      /* (BLOCK, bytes), (BLOCK) pointers or (BLOCK) doubles */
 } column;
 
 struct cd_op_h5 {
@@ -52,8 +52,12 @@ static cdmpp_status kind_of(column *c, const char *name, cdmpp_err *err) {
     c->fixed = c->text && H5Tis_variable_str(type) <= 0;
     c->bytes = c->fixed ? H5Tget_size(type) + 1 : 0;
     H5Tclose(type);
-    if (c->bytes > MAX_TEXT) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected texts of at most %d bytes", MAX_TEXT - 1), name);
-    return c->text || class == H5T_INTEGER || class == H5T_FLOAT ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected numbers or texts"), name);
+    if (c->bytes > MAX_TEXT)
+        return cd_err_key(
+            err, CD_FAIL(err, ERANGE, "expected texts of at most %d bytes", MAX_TEXT - 1), name);
+    return c->text || class == H5T_INTEGER || class == H5T_FLOAT
+               ? CDMPP_OK
+               : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected numbers or texts"), name);
 }
 
 static cdmpp_status add_column(cd_op_h5 *h, const char *name, int is, cdmpp_err *err) {
@@ -61,12 +65,21 @@ static cdmpp_status add_column(cd_op_h5 *h, const char *name, int is, cdmpp_err 
     hsize_t n = 0;
     if (c.set < 0) return CDMPP_OK; /* a group, or no data set */
     const hid_t space = H5Dget_space(c.set);
-    const bool line = H5Sget_simple_extent_ndims(space) == 1 && H5Sget_simple_extent_dims(space, &n, NULL) == 1;
+    const bool line =
+        H5Sget_simple_extent_ndims(space) == 1 && H5Sget_simple_extent_dims(space, &n, NULL) == 1;
     H5Sclose(space);
-    cdmpp_status st = line ? kind_of(&c, name, err) : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one dimension"), name);
-    if (!st && h->n_column && n != h->n_row) st = cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %zu rows as in the columns before, found %llu", h->n_row, (unsigned long long)n), name);
-    if (!st && h->n_column == CD_OP_MAX_COLUMN) st = CD_FAIL(err, ERANGE, "expected at most %d known columns", CD_OP_MAX_COLUMN);
-    if (!st && !(c.block = cd_mem_zalloc(BLOCK, c.fixed ? c.bytes : sizeof(double)))) st = CD_FAIL(err, ENOMEM, "column");
+    cdmpp_status st = line ? kind_of(&c, name, err)
+                           : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one dimension"), name);
+    if (!st && h->n_column && n != h->n_row)
+        st = cd_err_key(err,
+                        CD_FAIL(err, ESCHEMA,
+                                "expected %zu rows as in the columns before, found %llu", h->n_row,
+                                (unsigned long long)n),
+                        name);
+    if (!st && h->n_column == CD_OP_MAX_COLUMN)
+        st = CD_FAIL(err, ERANGE, "expected at most %d known columns", CD_OP_MAX_COLUMN);
+    if (!st && !(c.block = cd_mem_zalloc(BLOCK, c.fixed ? c.bytes : sizeof(double))))
+        st = CD_FAIL(err, ENOMEM, "column");
     if (st) {
         H5Dclose(c.set);
         return st;
@@ -76,12 +89,14 @@ static cdmpp_status add_column(cd_op_h5 *h, const char *name, int is, cdmpp_err 
     return CDMPP_OK;
 }
 
-static cdmpp_status add_columns(cd_op_h5 *h, const cd_op_columns *columns, bool *has, cdmpp_err *err) {
+static cdmpp_status add_columns(cd_op_h5 *h, const cd_op_columns *columns, bool *has,
+                                cdmpp_err *err) {
     H5G_info_t g;
     if (H5Gget_info(h->file, &g) < 0) return CD_FAIL(err, EPARSE, "cannot read the root group");
     for (hsize_t i = 0; i < g.nlinks; i++) {
         char name[128];
-        const ssize_t n = H5Lget_name_by_idx(h->file, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT);
+        const ssize_t n = H5Lget_name_by_idx(h->file, ".", H5_INDEX_NAME, H5_ITER_INC, i, name,
+                                             sizeof name, H5P_DEFAULT);
         const int is = n > 0 && n < (ssize_t)sizeof name ? cd_op_columns_find(columns, name) : -1;
         const size_t before = h->n_column;
         if (is >= 0) CD_TRY(add_column(h, name, is, err));
@@ -91,7 +106,8 @@ static cdmpp_status add_columns(cd_op_h5 *h, const cd_op_columns *columns, bool 
 }
 
 /* HDF5 prints errors unless told otherwise, for each thread; its clean-up at exit is not needed (dataset/file/h5.c). */
-cdmpp_status cd_op_h5_open(const char *path, const cd_op_columns *columns, bool *has, cd_op_h5 **out, cdmpp_err *err) {
+cdmpp_status cd_op_h5_open(const char *path, const cd_op_columns *columns, bool *has,
+                           cd_op_h5 **out, cdmpp_err *err) {
     cd_op_h5 *h = cd_mem_zalloc(1, sizeof *h);
     FILE *f = fopen(path, "rb");
     if (h) *h = (cd_op_h5){.file = -1, .text_type = -1};
@@ -100,7 +116,8 @@ cdmpp_status cd_op_h5_open(const char *path, const cd_op_columns *columns, bool 
     if (f) (void)fclose(f);
     (void)H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    if (!st && (h->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)) < 0) st = CD_FAIL(err, EPARSE, "cannot read it as HDF5");
+    if (!st && (h->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)) < 0)
+        st = CD_FAIL(err, EPARSE, "cannot read it as HDF5");
     if (!st) st = add_columns(h, columns, has, err);
     if (!st && (h->text_type = H5Tcopy(H5T_C_S1)) >= 0) H5Tset_size(h->text_type, H5T_VARIABLE);
     if (st) cd_op_h5_close(h);
@@ -116,10 +133,12 @@ static bool read_column(const cd_op_h5 *h, column *c) {
         type = H5Tcopy(H5T_C_S1);
         H5Tset_size(type, c->bytes); /* HDF5 ends each text by a NUL */
     }
-    const hid_t space = H5Dget_space(c->set), memory = H5Screate_simple(1, &n, NULL), file_type = H5Dget_type(c->set);
+    const hid_t space = H5Dget_space(c->set), memory = H5Screate_simple(1, &n, NULL),
+                file_type = H5Dget_type(c->set);
     if (c->text) H5Tset_cset(type, H5Tget_cset(file_type));
     const bool ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &n, NULL) >= 0 &&
-                    H5Dread(c->set, c->text ? type : H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, c->block) >= 0;
+                    H5Dread(c->set, c->text ? type : H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT,
+                            c->block) >= 0;
     if (c->fixed) H5Tclose(type);
     H5Tclose(file_type);
     H5Sclose(memory);
@@ -132,7 +151,11 @@ static cdmpp_status read_block(cd_op_h5 *h, cdmpp_err *err) {
     h->first = h->next;
     h->n_block = h->n_row - h->first < BLOCK ? h->n_row - h->first : BLOCK;
     for (size_t i = 0; i < h->n_column; i++)
-        if (!read_column(h, &h->c[i])) return CD_FAIL(err, EPARSE, "cannot read rows %zu to %zu: damaged, or packed by a filter that is not there", h->first + 1, h->first + h->n_block);
+        if (!read_column(h, &h->c[i]))
+            return CD_FAIL(
+                err, EPARSE,
+                "cannot read rows %zu to %zu: damaged, or packed by a filter that is not there",
+                h->first + 1, h->first + h->n_block);
     return CDMPP_OK;
 }
 

@@ -40,7 +40,9 @@ cdmpp_status cd_op_row_text(const cd_op_row *r, int column, const char **out, cd
     const cd_op_value *v = &r->value[column];
     *out = v->text ? v->text : "";
     if (v->text || isnan(v->number)) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a text, found the number %.12g", v->number), name_of(r, column));
+    return cd_err_key(err,
+                      CD_FAIL(err, ESCHEMA, "expected a text, found the number %.12g", v->number),
+                      name_of(r, column));
 }
 
 cdmpp_status cd_op_row_number(const cd_op_row *r, int column, double *out, cdmpp_err *err) {
@@ -48,13 +50,19 @@ cdmpp_status cd_op_row_number(const cd_op_row *r, int column, double *out, cdmpp
     char *end = NULL, said[48];
     *out = v->text ? strtod(v->text, &end) : v->number;
     if (cd_op_row_given(r, column) && (!end || !*end) && isfinite(*out)) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a number, found '%s'", cd_op_row_said(r, column, said)), name_of(r, column));
+    return cd_err_key(
+        err,
+        CD_FAIL(err, ESCHEMA, "expected a number, found '%s'", cd_op_row_said(r, column, said)),
+        name_of(r, column));
 }
 
-cdmpp_status cd_op_row_whole(const cd_op_row *r, int column, double low, int bits, double *out, cdmpp_err *err) {
+cdmpp_status cd_op_row_whole(const cd_op_row *r, int column, double low, int bits, double *out,
+                             cdmpp_err *err) {
     char said[48];
     CD_TRY(cd_op_row_number(r, column, out, err));
     if (*out >= low && *out <= ldexp(1, bits) && *out <= floor(*out)) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a whole number in %g..2^%d, found %s", low, bits, cd_op_row_said(r, column, said)),
+    return cd_err_key(err,
+                      CD_FAIL(err, ERANGE, "expected a whole number in %g..2^%d, found %s", low,
+                              bits, cd_op_row_said(r, column, said)),
                       name_of(r, column));
 }

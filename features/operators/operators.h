@@ -39,15 +39,21 @@ typedef enum {
 } cd_library_op_class;
 
 #define CD_LIBRARY_OP_DTYPES "float32|float16|bfloat16"
-typedef enum { CD_LIBRARY_OP_DTYPE_F32, CD_LIBRARY_OP_DTYPE_F16, CD_LIBRARY_OP_DTYPE_BF16, CD_N_LIBRARY_OP_DTYPE } cd_library_op_dtype;
+typedef enum {
+    CD_LIBRARY_OP_DTYPE_F32,
+    CD_LIBRARY_OP_DTYPE_F16,
+    CD_LIBRARY_OP_DTYPE_BF16,
+    CD_N_LIBRARY_OP_DTYPE
+} cd_library_op_dtype;
 
 typedef struct cd_library_op_record {
     cd_library_op_kind kind;
     cd_library_op_dtype dtype;
-    double b, m, n, k;   /* whole numbers; k 1 for operators without a reduction of their own */
-    double cin, ksize, stride, pad, size; /* conv only, else 0: m n k are those of its matrix product */
-    double latency_s;    /* 0: not measured */
-    double launch_s;     /* of the latency, what does not depend on the device; 0: not known */
+    double b, m, n, k; /* whole numbers; k 1 for operators without a reduction of their own */
+    double cin, ksize, stride, pad,
+        size;         /* conv only, else 0: m n k are those of its matrix product */
+    double latency_s; /* 0: not measured */
+    double launch_s;  /* of the latency, what does not depend on the device; 0: not known */
     double blocks, block_threads; /* of the grid of its main kernel, of a block; 0: not known */
 } cd_library_op_record;
 
@@ -61,11 +67,13 @@ double cd_library_op_kind_inputs(cd_library_op_kind k);
 double cd_library_op_dtype_bytes(cd_library_op_dtype t);
 
 /* Errors: EIO EPARSE (not readable), ESCHEMA (no column OPName), ENOMEM. */
-cdmpp_status cd_library_op_reader_open(const char *path, CD_GIVE cd_op_reader **out, cdmpp_err *err);
+cdmpp_status cd_library_op_reader_open(const char *path, CD_GIVE cd_op_reader **out,
+                                       cdmpp_err *err);
 /* The next row. *device: as written, "" when there is none, valid until the next
  * call. At the end *more is false. Errors carry path and line; after ESCHEMA,
  * ERANGE, EPARSE, EUNSUPPORTED of a line (*more is true) go on, else stop. */
-cdmpp_status cd_library_op_reader_next(cd_op_reader *r, cd_library_op_record *out, CD_KEEP const char **device, bool *more, cdmpp_err *err);
+cdmpp_status cd_library_op_reader_next(cd_op_reader *r, cd_library_op_record *out,
+                                       CD_KEEP const char **device, bool *more, cdmpp_err *err);
 
 /* A hash that is equal for records of the same operator, sizes and device. */
 uint64_t cd_library_op_record_key(const cd_library_op_record *r, uint32_t device);

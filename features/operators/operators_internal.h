@@ -44,16 +44,18 @@ cdmpp_status cd_op_row_text(const cd_op_row *r, int column, const char **out, cd
 /* A finite number. Errors: ESCHEMA (none, or nothing is there). */
 cdmpp_status cd_op_row_number(const cd_op_row *r, int column, double *out, cdmpp_err *err);
 /* A whole number in low..2^bits. Errors: ESCHEMA, ERANGE. */
-cdmpp_status cd_op_row_whole(const cd_op_row *r, int column, double low, int bits, double *out, cdmpp_err *err);
+cdmpp_status cd_op_row_whole(const cd_op_row *r, int column, double low, int bits, double *out,
+                             cdmpp_err *err);
 
 /* op_h5 -- the rows of a table in HDF5 (*.h5, *.hdf5): its columns are data sets of one dimension and one length in the root group, of numbers or texts. NaN and
  * "" are not there. What is not called by a column's name is ignored. One thread. */
 typedef struct cd_op_h5 cd_op_h5;
 /* has[column] is set for those that are there. Errors: EIO, EPARSE (no HDF5), ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_op_h5_open(const char *path, const cd_op_columns *c, bool *has, CD_GIVE cd_op_h5 **out, cdmpp_err *err);
+cdmpp_status cd_op_h5_open(const char *path, const cd_op_columns *c, bool *has,
+                           CD_GIVE cd_op_h5 **out, cdmpp_err *err);
 /* Fills an empty row, whose texts stay until the next call; false in *more at the end and after EPARSE. */
 cdmpp_status cd_op_h5_next(cd_op_h5 *h, cd_op_row *row, bool *more, cdmpp_err *err);
-long cd_op_h5_row(const cd_op_h5 *h); /* of the last row, from 1 */
+long cd_op_h5_row(const cd_op_h5 *h);     /* of the last row, from 1 */
 void cd_op_h5_close(CD_TAKE cd_op_h5 *h); /* NULL is fine */
 
 /* op_lines -- the rows of a table: HDF5 by the name of the file, else TSV where the first line has a tab, else CSV; plain or packed.
@@ -63,7 +65,7 @@ void cd_op_h5_close(CD_TAKE cd_op_h5 *h); /* NULL is fine */
 enum { CD_OP_MAX_ODD = 4 };
 typedef struct cd_op_lines {
     cd_file_lines *lines;
-    cd_op_h5 *h5;            /* instead of lines */
+    cd_op_h5 *h5; /* instead of lines */
     char *path;
     bool tabs;
     int of[CD_OP_MAX_FIELD]; /* of the fields of a line; n_column: not needed */
@@ -72,7 +74,8 @@ typedef struct cd_op_lines {
     struct {
         char name[48];
         const char *near;
-    } odd[CD_OP_MAX_ODD];    /* (n_odd) names that are not read, and are near one that could have been meant */
+    } odd
+        [CD_OP_MAX_ODD]; /* (n_odd) names that are not read, and are near one that could have been meant */
     size_t n_odd;
     cd_op_row row; /* of this line */
 } cd_op_lines;
@@ -85,9 +88,10 @@ cdmpp_status cd_op_lines_at(const cd_op_lines *l, cdmpp_status st, cdmpp_err *er
 enum { CD_OP_MAX_NAME = 80 };
 struct cd_op_reader {
     cd_op_lines in;
-    cd_dict *names;                                      /* of stacks and kernels; NULL: the table has none */
+    cd_dict *names; /* of stacks and kernels; NULL: the table has none */
     char table[CD_OP_MAX_NAME], folder[CD_OP_MAX_NAME]; /* what file and folder are called */
 };
 /* Opens a table; the names of file and folder are filled. Errors: EIO EPARSE ESCHEMA (no names of columns) ENOMEM, with path. */
-cdmpp_status cd_op_reader_new(const char *path, const cd_op_columns *c, cd_dict *names, CD_GIVE cd_op_reader **out, cdmpp_err *err);
+cdmpp_status cd_op_reader_new(const char *path, const cd_op_columns *c, cd_dict *names,
+                              CD_GIVE cd_op_reader **out, cdmpp_err *err);
 #endif

@@ -29,8 +29,9 @@ static cdmpp_status thread(checker *c, const cd_ast_node *n) {
     if (cd_ast_tag_rank((cd_ast_tag)n->tag) == 0) return CDMPP_OK;
     if (n->tag == CD_AST_TAG_VTHREAD) return CDMPP_OK; /* virtual threads are loops by then */
     if (c->thread[n->tag] && c->thread[n->tag] != n->extent)
-        return CD_FAIL(c->err, EREJECTED, "%s has extents %lld and %lld in one kernel", cd_ast_tag_name((cd_ast_tag)n->tag),
-                       (long long)c->thread[n->tag], (long long)n->extent);
+        return CD_FAIL(c->err, EREJECTED, "%s has extents %lld and %lld in one kernel",
+                       cd_ast_tag_name((cd_ast_tag)n->tag), (long long)c->thread[n->tag],
+                       (long long)n->extent);
     c->thread[n->tag] = n->extent;
     return CDMPP_OK;
 }
@@ -40,13 +41,15 @@ static cdmpp_status thread(checker *c, const cd_ast_node *n) {
 /* Operators that TVM cannot vectorise: a loop variable in their arguments makes
  * the statement a scalar loop. All elementary functions can be. */
 static bool scalar_call(const cd_expr *e) {
-    return e->op == CD_CALL && (!(e->flags & CD_EXPR_PURE) || !strcmp(e->u.name, "call_pure_extern"));
+    return e->op == CD_CALL &&
+           (!(e->flags & CD_EXPR_PURE) || !strcmp(e->u.name, "call_pure_extern"));
 }
 
 /* Does a vector of the loop variable reach something that only works on scalars? */
 static bool needs_scalar(const cd_expr *e, const cd_expr *var) {
     if (!(e->flags & CD_EXPR_HAS_VAR)) return false;
-    if (e->op == CD_CALL && !strcmp(e->u.name, "if_then_else") && cd_expr_uses(e->a[0], var)) return true;
+    if (e->op == CD_CALL && !strcmp(e->u.name, "if_then_else") && cd_expr_uses(e->a[0], var))
+        return true;
     if (scalar_call(e) && cd_expr_uses(e, var)) return true;
     for (uint32_t i = 0; i < e->n; i++)
         if (needs_scalar(e->a[i], var)) return true;
@@ -76,8 +79,8 @@ static cdmpp_status vector_store(const checker *c, const cd_ast_node *n, const c
     const unsigned load = vector_element(n->e, loop->var);
     if (load > bytes) bytes = load;
     if (saturating_mul(loop->extent, bytes) > c->hw->vector_unit_bytes)
-        return CD_FAIL(c->err, EREJECTED, "a vector of %lld bytes, at most %lld", (long long)loop->extent * bytes,
-                       (long long)c->hw->vector_unit_bytes);
+        return CD_FAIL(c->err, EREJECTED, "a vector of %lld bytes, at most %lld",
+                       (long long)loop->extent * bytes, (long long)c->hw->vector_unit_bytes);
     return CDMPP_OK;
 }
 
@@ -122,9 +125,10 @@ static cdmpp_status check_vthreads(const checker *c) {
     for (int32_t k = 0; k < c->t->n; k++) {
         const cd_ast_node *n = &c->t->node[k];
         if (n->dead || n->kind != CD_AST_THREAD || n->tag != CD_AST_TAG_VTHREAD) continue;
-        if (n->extent >= 16 && n->extent > c->hw->max_vthread_extent && touched(c, k, n->end, n->var))
-            return CD_FAIL(c->err, EREJECTED, "%lld virtual threads, at most %lld", (long long)n->extent,
-                           (long long)c->hw->max_vthread_extent);
+        if (n->extent >= 16 && n->extent > c->hw->max_vthread_extent &&
+            touched(c, k, n->end, n->var))
+            return CD_FAIL(c->err, EREJECTED, "%lld virtual threads, at most %lld",
+                           (long long)n->extent, (long long)c->hw->max_vthread_extent);
     }
     return CDMPP_OK;
 }
@@ -146,18 +150,19 @@ static cdmpp_status kernel(checker *c, int32_t k, int32_t end) {
     for (int t = 0; t < CD_AST_TAG_COUNT; t++)
         if (c->thread[t]) threads = saturating_mul(threads, c->thread[t]);
     if (threads > c->hw->max_threads_per_block)
-        return CD_FAIL(c->err, EREJECTED, "%lld threads per block, at most %lld", (long long)threads,
-                       (long long)c->hw->max_threads_per_block);
+        return CD_FAIL(c->err, EREJECTED, "%lld threads per block, at most %lld",
+                       (long long)threads, (long long)c->hw->max_threads_per_block);
     if (c->shared_bytes > c->hw->max_shared_memory_per_block)
-        return CD_FAIL(c->err, EREJECTED, "%lld bytes of shared memory, at most %lld", (long long)c->shared_bytes,
-                       (long long)c->hw->max_shared_memory_per_block);
+        return CD_FAIL(c->err, EREJECTED, "%lld bytes of shared memory, at most %lld",
+                       (long long)c->shared_bytes, (long long)c->hw->max_shared_memory_per_block);
     if (c->local_bytes > c->hw->max_local_memory_per_block)
-        return CD_FAIL(c->err, EREJECTED, "%lld bytes of local memory, at most %lld", (long long)c->local_bytes,
-                       (long long)c->hw->max_local_memory_per_block);
+        return CD_FAIL(c->err, EREJECTED, "%lld bytes of local memory, at most %lld",
+                       (long long)c->local_bytes, (long long)c->hw->max_local_memory_per_block);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_gpu_limits_check(const cd_ast *t, const cd_tensors *tensors, const cd_hardware *hw, cdmpp_err *err) {
+cdmpp_status cd_gpu_limits_check(const cd_ast *t, const cd_tensors *tensors, const cd_hardware *hw,
+                                 cdmpp_err *err) {
     checker c = {.t = t, .tensors = tensors, .hw = hw, .err = err};
     for (int32_t k = 0; k < t->n; k++) {
         if (t->node[k].dead || t->node[k].kind != CD_AST_THREAD) continue;

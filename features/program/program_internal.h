@@ -8,14 +8,15 @@
 
 /* Per kernel (outermost thread scope): threads per block, shared and local
  * memory, vector width against the task's limits. Errors: EREJECTED. */
-cdmpp_status cd_gpu_limits_check(const cd_ast *t, const cd_tensors *tensors, const cd_hardware *hw, cdmpp_err *err);
+cdmpp_status cd_gpu_limits_check(const cd_ast *t, const cd_tensors *tensors, const cd_hardware *hw,
+                                 cdmpp_err *err);
 
 struct cd_program {
     cd_schedule sched;
     cd_ast ast;
     cd_leaf_ws *leaf;
-    bool pack;             /* of the last lowering: program_nest.h */
+    bool pack; /* of the last lowering: program_nest.h */
     uint32_t vector_bytes;
-    int64_t most_shared;   /* bytes of a block, while a GPU's program is built; 0: not checked */
+    int64_t most_shared; /* bytes of a block, while a GPU's program is built; 0: not checked */
 };
 #endif

@@ -20,7 +20,8 @@ static void take(const cd_task **task, cd_hash *rows, bool *differ, const cd_tas
     else *task = t, *rows = h;
 }
 
-cdmpp_status cd_program_choose(cd_program *p, const cd_record *r, const cd_task **task, cdmpp_err *err) {
+cdmpp_status cd_program_choose(cd_program *p, const cd_record *r, const cd_task **task,
+                               cdmpp_err *err) {
     choice c = {0};
     if (!(*task)->twin) return CDMPP_OK;
     for (const cd_task *t = *task; t; t = t->twin) {
@@ -35,7 +36,10 @@ cdmpp_status cd_program_choose(cd_program *p, const cd_record *r, const cd_task 
         if (!cd_program_foreign_extents(p)) take(&c.noted, &c.noted_rows, &c.noted_differ, t, h);
     }
     if (c.differ && (!c.noted || c.noted_differ))
-        return CD_FAIL(err, ENOTASK, "several definitions of its task fit and give different rows; give one of them for %.100s", (*task)->workload_key);
+        return CD_FAIL(err, ENOTASK,
+                       "several definitions of its task fit and give different rows; give one of "
+                       "them for %.100s",
+                       (*task)->workload_key);
     if (c.first) *task = c.differ ? c.noted : c.first;
     return CDMPP_OK;
 }

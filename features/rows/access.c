@@ -20,7 +20,8 @@ static cd_access *add_access(cd_store_ctx *c, uint32_t tensor, uint8_t type) {
     if (CD_GROW_IN(c->arena, c->acc, c->n_acc, c->cap_acc)) return c->oom = true, NULL;
     c->acc_of[tensor] = c->n_acc;
     cd_access *a = &c->acc[c->n_acc++];
-    *a = (cd_access){.tensor = tensor, .type = type, .info = c->tensors->info(c->tensors->ctx, tensor)};
+    *a = (cd_access){
+        .tensor = tensor, .type = type, .info = c->tensors->info(c->tensors->ctx, tensor)};
     return a;
 }
 
@@ -32,7 +33,9 @@ static uint32_t first_slot(const cd_access *a, const cd_expr *const *index) {
     return (uint32_t)h & (a->n_slot - 1);
 }
 
-static bool same_vector(const cd_access *a, uint32_t v, const cd_expr *const *index) { return !memcmp(a->vec[v], index, a->info.rank * sizeof *index); }
+static bool same_vector(const cd_access *a, uint32_t v, const cd_expr *const *index) {
+    return !memcmp(a->vec[v], index, a->info.rank * sizeof *index);
+}
 
 static bool has_vector(const cd_access *a, const cd_expr *const *index) {
     if (!a->n_slot) {
@@ -93,12 +96,14 @@ static void find_loops(cd_store_ctx *c, cd_access *a) {
         return;
     }
     for (uint32_t d = 0; d < a->info.rank; d++) {
-        for (uint32_t v = 0; v < a->n_vec; v++) a->mask[d] |= cd_loopmask_get(c->masks, a->vec[v][d]);
+        for (uint32_t v = 0; v < a->n_vec; v++)
+            a->mask[d] |= cd_loopmask_get(c->masks, a->vec[v][d]);
         a->all |= a->mask[d];
     }
 }
 
-void cd_access_collect(cd_store_ctx *c, uint32_t tensor, const cd_expr *const *index, const cd_expr *value) {
+void cd_access_collect(cd_store_ctx *c, uint32_t tensor, const cd_expr *const *index,
+                       const cd_expr *value) {
     c->n_acc = c->cap_acc = 0;
     c->acc = NULL;
     cd_access *a = add_access(c, tensor, CD_ACC_WRITE);
@@ -170,7 +175,9 @@ void cd_access_regions(cd_store_ctx *c, double ops) {
         for (uint32_t b = 0; b < c->n_acc; b++) {
             cd_access *a = &c->acc[b];
             update_region(c, a, k && all_fixed ? (int64_t)i : -1);
-            if (!cd_touch_add(&c->touch[c->loop[i].identity], a->tensor, a->info.elem_bytes, a->elements)) c->oom = true;
+            if (!cd_touch_add(&c->touch[c->loop[i].identity], a->tensor, a->info.elem_bytes,
+                              a->elements))
+                c->oom = true;
             mem = (int64_t)((uint64_t)mem + (uint64_t)wrap_mul(a->elements, a->info.elem_bytes));
         }
         c->mem_log[k] = (float)log2((double)mem);
@@ -199,7 +206,9 @@ static void coefficient(scan *s, const cd_expr *e) {
     }
     for (uint32_t i = 0; i < e->n; i++) coefficient(s, e->a[i]);
     if (e->op == CD_MUL && s->seen && !s->add) {
-        const cd_expr *lit = e->a[0]->op == CD_INT ? e->a[0] : e->a[1]->op == CD_INT ? e->a[1] : NULL;
+        const cd_expr *lit = e->a[0]->op == CD_INT   ? e->a[0]
+                             : e->a[1]->op == CD_INT ? e->a[1]
+                                                     : NULL;
         if (lit) {
             s->mul = true;
             s->value = lit->u.i;
@@ -267,7 +276,8 @@ static float contiguous(const cd_store_ctx *c, const cd_access *a) {
 /* ---- reuse ---- */
 
 static bool index_uses(const cd_access *a, uint32_t depth, const cd_expr *var) {
-    if (depth < CD_LOOPMASK_LAST || !(a->all & cd_loopmask_bit(depth))) return (a->all & cd_loopmask_bit(depth)) != 0;
+    if (depth < CD_LOOPMASK_LAST || !(a->all & cd_loopmask_bit(depth)))
+        return (a->all & cd_loopmask_bit(depth)) != 0;
     for (uint32_t v = 0; v < a->n_vec; v++)
         for (uint32_t d = 0; d < a->info.rank; d++)
             if (cd_expr_uses(a->vec[v][d], var)) return true;
@@ -317,7 +327,8 @@ void cd_access_measure(cd_store_ctx *c) {
             const int64_t first = first_touch(&c->touch[c->loop[0].identity], a->tensor);
             a->unique_bytes = (float)wrap_mul(first, a->info.elem_bytes);
             measure_lines(c, a);
-            a->unique_lines = fmaxf(1.0F, a->unique_bytes / fminf(contiguous(c, a), (float)c->cache_line));
+            a->unique_lines =
+                fmaxf(1.0F, a->unique_bytes / fminf(contiguous(c, a), (float)c->cache_line));
         }
         measure_reuse(c, a);
     }

@@ -6,7 +6,14 @@
 #include <string.h>
 
 /* First columns of the groups of a row. */
-enum { COL_ANN = 16, COL_GPU = 49, COL_BUF = 57, COL_CURVE = 147, COL_ALLOC = 157, COL_OUTER = 161 };
+enum {
+    COL_ANN = 16,
+    COL_GPU = 49,
+    COL_BUF = 57,
+    COL_CURVE = 147,
+    COL_ALLOC = 157,
+    COL_OUTER = 161
+};
 
 float cd_feature_slog(float x) {
     if (x == 0.0F) return 0.0F;
@@ -40,7 +47,8 @@ void cd_feature_row_blocks(const cd_store_ctx *c, float *out) {
             bool used = false;
             for (uint32_t j = 0; j < b; j++) used = used || taken[j] == k;
             if (used) continue;
-            if (!y || x->lines > y->lines || (x->lines == y->lines && x->bytes > y->bytes)) best = k;
+            if (!y || x->lines > y->lines || (x->lines == y->lines && x->bytes > y->bytes))
+                best = k;
         }
         taken[b] = best;
         put_block(out + b * CD_BLOCK, &c->acc[best]);

@@ -10,7 +10,7 @@
 typedef struct {
     cd_store_set last;
     uint32_t tensor;
-    float alloc[4];           /* size, prod, outer_prod, inner_prod */
+    float alloc[4]; /* size, prod, outer_prod, inner_prod */
 } buffer_set;
 
 typedef struct {
@@ -21,7 +21,7 @@ typedef struct {
 } leaf_set;
 
 struct cd_leaf_ws {
-    cd_touch_list *touch;     /* by identity; kept between programs */
+    cd_touch_list *touch; /* by identity; kept between programs */
     int32_t n_identity, cap_identity;
     cd_loopmask masks;
 };
@@ -33,17 +33,18 @@ typedef struct {
     const cd_tensors *tensors;
     cdmpp_err *err;
     cd_store_ctx st;
-    cd_loop *loop;            /* stack */
+    cd_loop *loop; /* stack */
     uint32_t n_loop, cap_loop;
     float prod;
     int64_t length[CD_AST_TAG_COUNT];
-    int32_t *free_id;         /* identities of closed thread scopes, last one on top: ansor.md, Identity of thread loops */
+    int32_t *
+        free_id; /* identities of closed thread scopes, last one on top: ansor.md, Identity of thread loops */
     uint32_t n_free;
     bool gpu;
     int16_t unroll;
-    buffer_set *buf;          /* in order of first appearance */
+    buffer_set *buf; /* in order of first appearance */
     uint32_t n_buf;
-    int32_t *buf_of;          /* tensor -> buffer set, -1 */
+    int32_t *buf_of; /* tensor -> buffer set, -1 */
     leaf_set *leaf;
     uint32_t n_leaf;
     int64_t *path_extent;
@@ -71,7 +72,8 @@ static int32_t new_identity(walker *w) {
     cd_leaf_ws *ws = w->ws;
     if (ws->n_identity == ws->cap_identity) {
         const int32_t cap = ws->cap_identity ? 2 * ws->cap_identity : 32;
-        cd_touch_list *p = cd_mem_realloc(ws->touch, (size_t)ws->cap_identity * sizeof *p, (size_t)cap * sizeof *p);
+        cd_touch_list *p = cd_mem_realloc(ws->touch, (size_t)ws->cap_identity * sizeof *p,
+                                          (size_t)cap * sizeof *p);
         if (!p) {
             w->st.oom = true;
             return 0;
@@ -85,8 +87,10 @@ static int32_t new_identity(walker *w) {
 }
 
 static cdmpp_status check_loop(const walker *w, const cd_ast_node *n) {
-    if (w->n_loop == CD_MAX_LOOP) return CD_FAIL(w->err, EUNSUPPORTED, "more than %d loops around a store", CD_MAX_LOOP);
-    if (n->extent < 0) return CD_FAIL(w->err, EINVALID, "a loop of %lld iterations", (long long)n->extent);
+    if (w->n_loop == CD_MAX_LOOP)
+        return CD_FAIL(w->err, EUNSUPPORTED, "more than %d loops around a store", CD_MAX_LOOP);
+    if (n->extent < 0)
+        return CD_FAIL(w->err, EINVALID, "a loop of %lld iterations", (long long)n->extent);
     return CDMPP_OK;
 }
 
@@ -96,9 +100,7 @@ static void push_loop(walker *w, const cd_ast_node *n, int32_t identity) {
     w->prod *= (float)n->extent;
 }
 
-static void pop_loop(walker *w) {
-    w->prod /= (float)w->loop[--w->n_loop].extent;
-}
+static void pop_loop(walker *w) { w->prod /= (float)w->loop[--w->n_loop].extent; }
 
 /* ---- a store ---- */
 
@@ -116,8 +118,10 @@ static cd_annotation annotate(const walker *w, cd_loop_kind kind) {
 }
 
 static void fill_set(const walker *w, const cd_opcount *cnt, double ops, cd_store_set *s) {
-    static const cd_loop_kind ann[CD_N_ANN] = {CD_LOOP_VECTORIZED, CD_LOOP_UNROLLED, CD_LOOP_PARALLEL};
-    static const cd_ast_tag tag[] = {CD_AST_TAG_BX, CD_AST_TAG_BY, CD_AST_TAG_BZ, CD_AST_TAG_TX, CD_AST_TAG_TY, CD_AST_TAG_TZ, CD_AST_TAG_VTHREAD};
+    static const cd_loop_kind ann[CD_N_ANN] = {CD_LOOP_VECTORIZED, CD_LOOP_UNROLLED,
+                                               CD_LOOP_PARALLEL};
+    static const cd_ast_tag tag[] = {CD_AST_TAG_BX, CD_AST_TAG_BY, CD_AST_TAG_BZ,     CD_AST_TAG_TX,
+                                     CD_AST_TAG_TY, CD_AST_TAG_TZ, CD_AST_TAG_VTHREAD};
     for (int k = 0; k < CD_CNT_COUNT; k++) s->count[k] = w->prod * (float)cnt->n[k];
     for (int k = 0; k < CD_N_ANN; k++) s->ann[k] = annotate(w, ann[k]);
     s->gpu[0] = w->gpu ? 1.0F : 0.0F;
@@ -178,7 +182,8 @@ static void save_path(walker *w, leaf_set *l) {
 static cdmpp_status store(walker *w, int32_t node) {
     const cd_ast_node *n = &w->t->node[node];
     cd_opcount cnt = {0};
-    if (!cd_opcount_add(&cnt, n->e)) return CD_FAIL(w->err, EUNSUPPORTED, "a value of more than %u nodes", CD_OPCOUNT_MAX);
+    if (!cd_opcount_add(&cnt, n->e))
+        return CD_FAIL(w->err, EUNSUPPORTED, "a value of more than %u nodes", CD_OPCOUNT_MAX);
     double ops = 0.0;
     for (int k = CD_CNT_F_ADDSUB; k <= CD_CNT_F_OTHER; k++) ops += cnt.n[k];
     w->st.loop = w->loop;
@@ -203,7 +208,8 @@ static cdmpp_status allocation(walker *w, const cd_ast_node *n) {
     buffer_set *b = buffer(w, n->tensor);
     float size = 1.0F;
     for (uint32_t d = 1; d < n->n; d += 2) {
-        if (!cd_expr_is_int(n->x[d])) return CD_FAIL(w->err, EREJECTED, "a buffer whose size depends on loop variables");
+        if (!cd_expr_is_int(n->x[d]))
+            return CD_FAIL(w->err, EREJECTED, "a buffer whose size depends on loop variables");
         size *= (float)n->x[d]->u.i;
     }
     b->alloc[0] = size * (float)w->tensors->info(w->tensors->ctx, n->tensor).elem_bytes;
@@ -251,9 +257,7 @@ static cdmpp_status one(walker *w, int32_t k) {
         return CDMPP_OK;
     }
     case CD_AST_REALIZE:
-    case CD_AST_ALLOC:
-        CD_TRY(run(w, k + 1, n->end));
-        return allocation(w, n);
+    case CD_AST_ALLOC: CD_TRY(run(w, k + 1, n->end)); return allocation(w, n);
     case CD_AST_IF: return run(w, k + 1, n->end);
     case CD_AST_STORE: return store(w, k);
     case CD_AST_EVAL:
@@ -289,7 +293,8 @@ static cdmpp_status emit_rows(walker *w, cd_rows *out) {
 }
 
 /* Leaves of one buffer share its allocation columns, which TVM fills for the row only. */
-static cdmpp_status emit_leaves(walker *w, const int32_t *number, const int32_t *position, cd_rows *out) {
+static cdmpp_status emit_leaves(walker *w, const int32_t *number, const int32_t *position,
+                                cd_rows *out) {
     float *leaf = cd_arena_alloc(w->arena, (size_t)w->n_leaf * CD_N_COL, sizeof *leaf);
     int32_t *num = cd_arena_alloc(w->arena, 4 * (size_t)w->n_leaf + 1, sizeof *num);
     if (!leaf || !num) return CD_FAIL(w->err, ENOMEM, "leaves");
@@ -338,11 +343,17 @@ static bool allocate(walker *w) {
 }
 
 /* The tree is serialised first: it gives the numbers of the leaves. */
-cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_expr_pool *pool, cd_simplifier *simp, const cd_tensors *tensors,
-                             int64_t cache_line, cd_rows *out, cdmpp_err *err) {
+cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_expr_pool *pool,
+                             cd_simplifier *simp, const cd_tensors *tensors, int64_t cache_line,
+                             cd_rows *out, cdmpp_err *err) {
     walker w = {.ws = ws, .arena = a, .t = t, .tensors = tensors, .err = err, .prod = 1.0F};
-    w.st = (cd_store_ctx){.arena = a, .pool = pool, .ana = cd_simplify_analyzer_new_plain(simp), .masks = &ws->masks, .tensors = tensors,
-                          .cache_line = cache_line, .touch = ws->touch};
+    w.st = (cd_store_ctx){.arena = a,
+                          .pool = pool,
+                          .ana = cd_simplify_analyzer_new_plain(simp),
+                          .masks = &ws->masks,
+                          .tensors = tensors,
+                          .cache_line = cache_line,
+                          .touch = ws->touch};
     for (int k = 0; k < CD_AST_TAG_COUNT; k++) w.length[k] = 1;
     ws->n_identity = 0;
     cd_loopmask_begin(&ws->masks);
@@ -353,7 +364,8 @@ cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_ex
     *out = (cd_rows){.tree = tree};
     out->n_tree = cd_ast_serialize(t, tree, cap, number, number + t->n);
     CD_TRY(run(&w, 0, t->n));
-    if (w.st.oom || ws->masks.oom || pool->oom || cd_simplify_oom(simp)) return CD_FAIL(err, ENOMEM, "features");
+    if (w.st.oom || ws->masks.oom || pool->oom || cd_simplify_oom(simp))
+        return CD_FAIL(err, ENOMEM, "features");
     CD_TRY(emit_rows(&w, out));
     return emit_leaves(&w, number, number + t->n, out);
 }

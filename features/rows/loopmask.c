@@ -41,7 +41,8 @@ void cd_loopmask_set(cd_loopmask *m, const cd_expr *var, uint32_t depth) {
     const uint32_t k = (uint32_t)var->u.i;
     const uint64_t bit = cd_loopmask_bit(depth);
     if (!room(m, &m->var, &m->cap_var, k)) return;
-    if (m->var[k].stamp == m->epoch && m->var[k].mask != bit) forget(m->memo, m->cap_memo, &m->memo_epoch);
+    if (m->var[k].stamp == m->epoch && m->var[k].mask != bit)
+        forget(m->memo, m->cap_memo, &m->memo_epoch);
     m->var[k] = (cd_loopmask_slot){bit, m->epoch};
 }
 

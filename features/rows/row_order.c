@@ -7,8 +7,12 @@
 #include "features/rows/rows.h"
 
 /* Columns of a block, and the steps of a reuse distance in its logarithm: about 1 % of the bytes. */
-enum { BYTES = CD_COL_B0_BYTES - CD_COL_B0_READ, LINES = CD_COL_B0_LINES - CD_COL_B0_READ,
-       REUSE_BYTES = CD_COL_B0_REUSE_DIS_BYTES - CD_COL_B0_READ, STEPS = 64 };
+enum {
+    BYTES = CD_COL_B0_BYTES - CD_COL_B0_READ,
+    LINES = CD_COL_B0_LINES - CD_COL_B0_READ,
+    REUSE_BYTES = CD_COL_B0_REUSE_DIS_BYTES - CD_COL_B0_READ,
+    STEPS = 64
+};
 
 /* The larger one as a sequence of numbers comes first. */
 static int compare(const float *a, const float *b, size_t n) {
@@ -17,7 +21,9 @@ static int compare(const float *a, const float *b, size_t n) {
     return 0;
 }
 
-static bool same_key(const float *a, const float *b) { return a[LINES] == b[LINES] && a[BYTES] == b[BYTES]; }
+static bool same_key(const float *a, const float *b) {
+    return a[LINES] == b[LINES] && a[BYTES] == b[BYTES];
+}
 
 /* TVM's own order, (lines, bytes) falling, then the numbers. */
 static int compare_blocks(const float *a, const float *b) {
@@ -42,16 +48,19 @@ static void blur_last(float *block) {
 
 void cd_rows_order_blocks(float *row) {
     float *block = row + CD_COL_B0_READ, moved[CD_BLOCK];
-    for (int b = 0; b < CD_MAX_BUFFERS; b++) { /* TVM adds the distance up as floats, in the order of its table */
+    for (int b = 0; b < CD_MAX_BUFFERS;
+         b++) { /* TVM adds the distance up as floats, in the order of its table */
         float *x = &block[b * CD_BLOCK + REUSE_BYTES];
         *x = rintf(*x * STEPS) / STEPS;
     }
     for (int b = 1; b < CD_MAX_BUFFERS; b++) {
         int to = b;
-        while (to > 0 && compare_blocks(block + b * CD_BLOCK, block + (to - 1) * CD_BLOCK) < 0) to--;
+        while (to > 0 && compare_blocks(block + b * CD_BLOCK, block + (to - 1) * CD_BLOCK) < 0)
+            to--;
         if (to == b) continue;
         memcpy(moved, block + b * CD_BLOCK, sizeof moved);
-        memmove(block + (to + 1) * CD_BLOCK, block + to * CD_BLOCK, (size_t)(b - to) * sizeof moved);
+        memmove(block + (to + 1) * CD_BLOCK, block + to * CD_BLOCK,
+                (size_t)(b - to) * sizeof moved);
         memcpy(block + to * CD_BLOCK, moved, sizeof moved);
     }
     blur_last(block);
@@ -60,7 +69,8 @@ void cd_rows_order_blocks(float *row) {
 /* ---- rows ---- */
 
 static int compare_rows(const float *a, const float *b) {
-    if (a[CD_COL_OUTER_PROD] != b[CD_COL_OUTER_PROD]) return a[CD_COL_OUTER_PROD] > b[CD_COL_OUTER_PROD] ? -1 : 1;
+    if (a[CD_COL_OUTER_PROD] != b[CD_COL_OUTER_PROD])
+        return a[CD_COL_OUTER_PROD] > b[CD_COL_OUTER_PROD] ? -1 : 1;
     return compare(a, b, CD_N_COL);
 }
 
@@ -78,7 +88,8 @@ static void swap_rows(float *row, uint32_t *from, size_t i, size_t j) {
 /* Row k of a heap whose first is the one that comes last. */
 static void sink(float *row, uint32_t *from, size_t k, size_t n) {
     for (size_t child; (child = 2 * k + 1) < n; k = child) {
-        if (child + 1 < n && compare_rows(row + child * CD_N_COL, row + (child + 1) * CD_N_COL) < 0) child++;
+        if (child + 1 < n && compare_rows(row + child * CD_N_COL, row + (child + 1) * CD_N_COL) < 0)
+            child++;
         if (compare_rows(row + k * CD_N_COL, row + child * CD_N_COL) >= 0) return;
         swap_rows(row, from, k, child);
     }

@@ -20,8 +20,8 @@ enum {
     CD_COL_COUNT
 };
 #define CD_COL_BUFFER_STRIDE (CD_COL_B1_READ - CD_COL_B0_READ)
-#define CD_N_COL 164
-#define CD_COLS_VERSION 1 /* of the meaning: raise it when a value changes under the same name */
+#define CD_N_COL             164
+#define CD_COLS_VERSION      1 /* of the meaning: raise it when a value changes under the same name */
 
 typedef struct cd_col {
     const char *name, *unit, *group, *meaning;
@@ -46,9 +46,10 @@ void cd_cols_json(struct cd_buf *out);
  *
  * All arithmetic is float32 in TVM's order of operations where TVM's is. */
 
-#define CD_MAX_BUFFERS 5 /* blocks of a row */
-#define CD_BLOCK 18      /* columns of a block */
-#define CD_MAX_LOOP 256  /* loops around a store; with more of them the product of extents leaves float */
+#define CD_MAX_BUFFERS 5  /* blocks of a row */
+#define CD_BLOCK       18 /* columns of a block */
+#define CD_MAX_LOOP                                                                                \
+    256 /* loops around a store; with more of them the product of extents leaves float */
 
 /* Shape and element of a tensor; asked once per tensor. */
 typedef struct cd_tensor_info {
@@ -65,15 +66,17 @@ typedef struct cd_tensors {
 /* The features of one program. */
 typedef struct cd_rows {
     uint32_t n_row;
-    const float *row;           /* (n_row, CD_N_COL) row-major: one per written buffer, TVM's order */
+    const float *row; /* (n_row, CD_N_COL) row-major: one per written buffer, TVM's order */
     /* The compact AST (docs/reference/ast.md). Leaves = buffer stores in pre-order. */
     uint32_t n_leaf;
-    const float *leaf;          /* (n_leaf, CD_N_COL): features of each store, allocation columns filled in */
-    const int32_t *leaf_node;   /* (n_leaf) pre-order number of the leaf, root = 0 */
-    const int32_t *leaf_pos;    /* (n_leaf) index of the leaf in `tree`, what CDMPP's positional encoding counts */
-    const int32_t *leaf_row;    /* (n_leaf) row of the same buffer */
+    const float
+        *leaf; /* (n_leaf, CD_N_COL): features of each store, allocation columns filled in */
+    const int32_t *leaf_node; /* (n_leaf) pre-order number of the leaf, root = 0 */
+    const int32_t *
+        leaf_pos; /* (n_leaf) index of the leaf in `tree`, what CDMPP's positional encoding counts */
+    const int32_t *leaf_row; /* (n_leaf) row of the same buffer */
     uint32_t n_tree;
-    const int32_t *tree;        /* (n_tree) pre-order ids, -1 after the last child of every node */
+    const int32_t *tree; /* (n_tree) pre-order ids, -1 after the last child of every node */
     /* Loops on the path to each leaf, outermost first, flat with offsets. */
     const int32_t *path_ptr;    /* (n_leaf + 1) into path_* */
     const int64_t *path_extent; /* trip count */
@@ -87,8 +90,9 @@ void cd_leaf_ws_free(cd_leaf_ws *w);
 
 /* Rows and leaves of `t`. What *out points to lives in `a` until its reset.
  * Errors: ENOMEM, EUNSUPPORTED (a value of more than 10^7 nodes, too many loops). */
-cdmpp_status cd_leaf_extract(cd_leaf_ws *w, cd_arena *a, const cd_ast *t, cd_expr_pool *pool, cd_simplifier *simp,
-                             const cd_tensors *tensors, int64_t cache_line, cd_rows *out, cdmpp_err *err);
+cdmpp_status cd_leaf_extract(cd_leaf_ws *w, cd_arena *a, const cd_ast *t, cd_expr_pool *pool,
+                             cd_simplifier *simp, const cd_tensors *tensors, int64_t cache_line,
+                             cd_rows *out, cdmpp_err *err);
 
 /* row_order -- rows as models read them.
  *

@@ -28,7 +28,9 @@ void cd_loopmask_free(cd_loopmask *m);
 /* The variable is that of the loop at this depth; the loops that `e` depends on. */
 void cd_loopmask_set(cd_loopmask *m, const cd_expr *var, uint32_t depth);
 uint64_t cd_loopmask_get(cd_loopmask *m, const cd_expr *e);
-static inline uint64_t cd_loopmask_bit(uint32_t depth) { return (uint64_t)1 << (depth < CD_LOOPMASK_LAST ? depth : CD_LOOPMASK_LAST); }
+static inline uint64_t cd_loopmask_bit(uint32_t depth) {
+    return (uint64_t)1 << (depth < CD_LOOPMASK_LAST ? depth : CD_LOOPMASK_LAST);
+}
 
 /* What one store reads and writes: touched regions, strides, reuse.
  *
@@ -41,8 +43,9 @@ enum { CD_REUSE_LOOP, CD_REUSE_SERIAL, CD_REUSE_NONE };
 
 typedef struct cd_loop {
     const cd_expr *var;
-    const cd_expr *extent_e; /* as the nest has it; no literal where a reduction's extent depends on the element */
-    int64_t extent;          /* the literal, or the largest value over all elements */
+    const cd_expr *
+        extent_e; /* as the nest has it; no literal where a reduction's extent depends on the element */
+    int64_t extent;   /* the literal, or the largest value over all elements */
     int32_t identity; /* number of its touch table */
     uint8_t kind;     /* cd_loop_kind */
 } cd_loop;
@@ -54,10 +57,10 @@ typedef struct cd_access {
     cd_tensor_info info;
     const cd_expr *const **vec; /* (n_vec)(rank) index vectors */
     uint32_t n_vec, cap_vec;
-    uint32_t *slot, n_slot;     /* vectors by their expressions + 1, where there are many */
-    cd_bound *region;           /* (rank) bounds over all vectors at the loop at hand */
-    uint64_t *mask, all;        /* (rank) loops that a dimension depends on; their union */
-    int64_t elements;           /* touched by the loop at hand */
+    uint32_t *slot, n_slot; /* vectors by their expressions + 1, where there are many */
+    cd_bound *region;       /* (rank) bounds over all vectors at the loop at hand */
+    uint64_t *mask, all;    /* (rank) loops that a dimension depends on; their union */
+    int64_t elements;       /* touched by the loop at hand */
     /* results */
     float bytes, unique_bytes, lines, unique_lines, stride;
     uint8_t reuse;
@@ -66,21 +69,21 @@ typedef struct cd_access {
 
 /* touch.c -- one store's use of one buffer under one loop. */
 typedef struct cd_touch {
-    uint32_t bytes;   /* of an element */
-    uint32_t next;    /* entry of the same buffer */
+    uint32_t bytes; /* of an element */
+    uint32_t next;  /* entry of the same buffer */
     int64_t elements;
 } cd_touch;
 /* A buffer's entries: (n) from `first` on. */
 typedef struct cd_touch_buffer {
     uint32_t tensor, first, last, n;
-    float least;      /* elements */
+    float least; /* elements */
 } cd_touch_buffer;
 typedef struct cd_touch_list {
     cd_touch *p;
     uint32_t n, cap;
-    cd_touch_buffer *buffer;  /* (n_buffer) by first appearance */
+    cd_touch_buffer *buffer; /* (n_buffer) by first appearance */
     uint32_t n_buffer, cap_buffer;
-    uint32_t *slot, n_slot;   /* buffers by tensor + 1, where there are many */
+    uint32_t *slot, n_slot; /* buffers by tensor + 1, where there are many */
     float sum_bytes, sum_element;
     bool summed;
 } cd_touch_list;
@@ -98,24 +101,25 @@ float cd_touch_bytes(cd_touch_list *l, bool elements);
 typedef struct cd_store_ctx {
     cd_arena *arena;
     cd_expr_pool *pool;
-    cd_analyzer *ana;           /* bounds of loop variables */
+    cd_analyzer *ana; /* bounds of loop variables */
     cd_loopmask *masks;
     const cd_tensors *tensors;
     int64_t cache_line;
-    const cd_loop *loop;   /* (n_loop), outermost first */
+    const cd_loop *loop; /* (n_loop), outermost first */
     uint32_t n_loop;
-    float prod;            /* product of the extents */
-    cd_touch_list *touch;  /* by identity */
+    float prod;           /* product of the extents */
+    cd_touch_list *touch; /* by identity */
     bool oom;
     /* the store */
-    uint32_t *acc_of;      /* (tensors) k with acc[k].tensor == tensor and k < n_acc; else anything */
-    cd_access *acc;        /* (n_acc) */
+    uint32_t *acc_of; /* (tensors) k with acc[k].tensor == tensor and k < n_acc; else anything */
+    cd_access *acc;   /* (n_acc) */
     uint32_t n_acc, cap_acc;
     float *mem_log, *ops_log; /* (n_loop) innermost first: log2 of bytes and of operations */
 } cd_store_ctx;
 
 /* Collect the buffers of a store: `value` and the stored element. */
-void cd_access_collect(cd_store_ctx *c, uint32_t tensor, const cd_expr *const *index, const cd_expr *value);
+void cd_access_collect(cd_store_ctx *c, uint32_t tensor, const cd_expr *const *index,
+                       const cd_expr *value);
 /* Regions loop by loop: fills touch tables, mem_log, ops_log. ops: operations of one execution. */
 void cd_access_regions(cd_store_ctx *c, double ops);
 /* bytes .. reuse_count of every buffer. */
@@ -134,8 +138,8 @@ typedef struct cd_annotation {
 /* One store's numbers; those that need no other store are final columns. */
 typedef struct cd_store_set {
     float count[CD_CNT_COUNT];
-    cd_annotation ann[CD_N_ANN];    /* vectorize, unroll, parallel */
-    float gpu[8];             /* is_gpu, block x y z, thread x y z, vthread */
+    cd_annotation ann[CD_N_ANN]; /* vectorize, unroll, parallel */
+    float gpu[8];                /* is_gpu, block x y z, thread x y z, vthread */
     float block[CD_MAX_BUFFERS * CD_BLOCK];
     float curve[CD_N_CURVE];
     float outer_prod, n_loop, unroll;

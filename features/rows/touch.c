@@ -15,7 +15,9 @@ void cd_touch_free(cd_touch_list *l) {
     *l = (cd_touch_list){0};
 }
 
-static uint32_t first_slot(const cd_touch_list *l, uint32_t tensor) { return (uint32_t)cd_rng_mix(tensor) & (l->n_slot - 1); }
+static uint32_t first_slot(const cd_touch_list *l, uint32_t tensor) {
+    return (uint32_t)cd_rng_mix(tensor) & (l->n_slot - 1);
+}
 
 static void enter(cd_touch_list *l, uint32_t k) {
     uint32_t i = first_slot(l, l->buffer[k].tensor);

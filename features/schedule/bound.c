@@ -8,14 +8,14 @@
 typedef struct {
     cd_schedule *s;
     cdmpp_err *err;
-    cd_analyzer *shared;          /* TVM's: no ranges of fused iterators  */
-    cd_analyzer *all;             /* every range known so far             */
+    cd_analyzer *shared; /* TVM's: no ranges of fused iterators  */
+    cd_analyzer *all;    /* every range known so far             */
     cd_schedule_readers readers;
-    cd_schedule_stage *st;            /* the stage whose bounds are wanted    */
+    cd_schedule_stage *st; /* the stage whose bounds are wanted    */
     const cd_schedule_op *op;
-    int rank;                /* its memory rank                      */
+    int rank; /* its memory rank                      */
     cd_schedule_ivec path, reader_path;
-    cd_intset_union *dim;       /* (op->rank) what the readers touch    */
+    cd_intset_union *dim; /* (op->rank) what the readers touch    */
 } inferrer;
 
 /* ---- one reader ---- */
@@ -44,7 +44,8 @@ static cdmpp_status leaf_sets(inferrer *f, const cd_schedule_stage *reader, bool
         if (cd_expr_is_int_value(iv->r_ext, 1)) {
             x = cd_intset_point(iv->r_min);
         } else if (!need_relax(f, iv, *found)) {
-            if (!cd_expr_is_int_value(iv->r_min, 0)) return CD_FAIL(f->err, EINVALID, "loop that does not start at zero");
+            if (!cd_expr_is_int_value(iv->r_min, 0))
+                return CD_FAIL(f->err, EINVALID, "loop that does not start at zero");
             x = cd_intset_point(iv->thread >= 0 ? s->iv[iv->thread].var : iv->var);
         } else {
             x = cd_intset_range(&s->pool, iv->r_min, iv->r_ext);
@@ -56,7 +57,8 @@ static cdmpp_status leaf_sets(inferrer *f, const cd_schedule_stage *reader, bool
 }
 
 /* Loops around the reader that must be covered as a whole. */
-static cdmpp_status relax_sets(inferrer *f, const cd_schedule_stage *reader, bool *found, cd_intset_var **out, uint32_t *n) {
+static cdmpp_status relax_sets(inferrer *f, const cd_schedule_stage *reader, bool *found,
+                               cd_intset_var **out, uint32_t *n) {
     cd_schedule *s = f->s;
     cd_schedule_attach_path(s, reader, &f->reader_path);
     cd_intset_var *v = cd_arena_alloc(&s->arena, 2 * f->reader_path.n, sizeof *v);
@@ -65,7 +67,8 @@ static cdmpp_status relax_sets(inferrer *f, const cd_schedule_stage *reader, boo
     for (uint32_t i = 0; i < f->reader_path.n; i++) {
         const cd_schedule_iv *iv = &s->iv[f->reader_path.p[i]];
         if (f->path.n && f->reader_path.p[i] == f->path.p[0]) *found = true;
-        if (!iv->r_ext || !cd_expr_is_int_value(iv->r_min, 0)) return CD_FAIL(f->err, EINVALID, "loop that does not start at zero");
+        if (!iv->r_ext || !cd_expr_is_int_value(iv->r_min, 0))
+            return CD_FAIL(f->err, EINVALID, "loop that does not start at zero");
         if (!need_relax(f, iv, *found)) continue;
         const cd_intset x = cd_intset_range(&s->pool, iv->r_min, iv->r_ext);
         v[(*n)++] = (cd_intset_var){iv->var, x};
@@ -76,14 +79,18 @@ static cdmpp_status relax_sets(inferrer *f, const cd_schedule_stage *reader, boo
 }
 
 /* The reader's root iterators as sets over the loops that stay outside. */
-static cd_intset root_set(inferrer *f, const cd_schedule_iv *iv, const cd_intset_var *relax, uint32_t n_relax) {
+static cd_intset root_set(inferrer *f, const cd_schedule_iv *iv, const cd_intset_var *relax,
+                          uint32_t n_relax) {
     cd_schedule *s = f->s;
     cd_analyzer *fresh = cd_simplify_fresh_analyzer(s->simp);
     const cd_expr *min = iv->min, *ext = iv->extent;
-    if (iv->set_lo) cd_intset_cover(&s->pool, fresh, (cd_intset){iv->set_lo, iv->set_hi}, &min, &ext);
+    if (iv->set_lo)
+        cd_intset_cover(&s->pool, fresh, (cd_intset){iv->set_lo, iv->set_hi}, &min, &ext);
     if (!n_relax) return cd_intset_range(&s->pool, min, ext);
-    cd_intset_env env = {.dom = relax, .n = n_relax, .ana = f->all, .fresh = fresh, .pool = &s->pool};
-    const cd_expr *sum = BIN(ADD, min, ext), *end = BIN(SUB, sum, cd_expr_new_int(&s->pool, sum->type, 1));
+    cd_intset_env env = {
+        .dom = relax, .n = n_relax, .ana = f->all, .fresh = fresh, .pool = &s->pool};
+    const cd_expr *sum = BIN(ADD, min, ext),
+                  *end = BIN(SUB, sum, cd_expr_new_int(&s->pool, sum->type, 1));
     const cd_expr *lo = cd_intset_eval(&env, min).lo;
     env.depth = 0;
     return (cd_intset){lo, cd_intset_eval(&env, end).hi};
@@ -102,7 +109,8 @@ static bool last_value(const cd_schedule *s, const cd_expr *e, int64_t *out) {
     if (e->op == CD_VAR) {
         const uint64_t k = (uint64_t)e->u.i;
         const int32_t i = k < s->var_iv.n ? s->var_iv.p[k] : -1;
-        if (i < 0 || !(ext = s->iv[i].r_ext) || ext->op != CD_INT || !(min = s->iv[i].r_min)) return false;
+        if (i < 0 || !(ext = s->iv[i].r_ext) || ext->op != CD_INT || !(min = s->iv[i].r_min))
+            return false;
         if (!last_value(s, min, &x)) return false;
         return !__builtin_add_overflow(x, ext->u.i - 1, out);
     }
@@ -138,16 +146,19 @@ static void touch(toucher *t, const cd_expr *e) {
     for (uint32_t d = 0; d < f->op->rank && d < e->n; d++) {
         t->env.depth = 0;
         cd_intset x = cd_intset_eval(&t->env, e->a[d]);
-        const cd_expr *lo = cd_expr_int(&s->pool, 0), *hi = cd_expr_int(&s->pool, f->op->shape[d] - 1);
+        const cd_expr *lo = cd_expr_int(&s->pool, 0),
+                      *hi = cd_expr_int(&s->pool, f->op->shape[d] - 1);
         const bool all = x.lo == CD_INTSET_INF && x.hi == CD_INTSET_INF;
-        if (all || (cd_intset_finite(x) && provably_le(f, x.lo, lo, CD_GE) && provably_le(f, hi, x.hi, CD_LE)))
+        if (all || (cd_intset_finite(x) && provably_le(f, x.lo, lo, CD_GE) &&
+                    provably_le(f, hi, x.hi, CD_LE)))
             x = (cd_intset){lo, hi};
         cd_intset_union_add(&s->pool, &f->dim[d], x);
     }
 }
 
 /* What this reader needs of the stage by its (n) loads, united into f->dim. */
-static cdmpp_status one_reader(inferrer *f, const cd_schedule_stage *reader, const cd_schedule_use *use, uint32_t n_use) {
+static cdmpp_status one_reader(inferrer *f, const cd_schedule_stage *reader,
+                               const cd_schedule_use *use, uint32_t n_use) {
     cd_schedule *s = f->s;
     const cd_schedule_op *op = cd_schedule_stage_op(s, reader);
     bool found = false;
@@ -156,7 +167,9 @@ static cdmpp_status one_reader(inferrer *f, const cd_schedule_stage *reader, con
     for (uint32_t i = 0; i < reader->all.n; i++) s->iv[reader->all.p[i]].set_lo = NULL;
     CD_TRY(leaf_sets(f, reader, &found));
     CD_TRY(relax_sets(f, reader, &found, &relax, &n_relax));
-    if (!found && f->path.n) return CD_FAIL(f->err, EINVALID, "attach point of %s is not around its reader", f->op->name);
+    if (!found && f->path.n)
+        return CD_FAIL(f->err, EINVALID, "attach point of %s is not around its reader",
+                       f->op->name);
     cd_schedule_pass_up_domain(s, &s->stage[reader - s->stage]);
     const uint32_t n = op->n_axis + op->n_raxis;
     cd_intset_var *dom = cd_arena_alloc(&s->arena, n, sizeof *dom);
@@ -165,7 +178,12 @@ static cdmpp_status one_reader(inferrer *f, const cd_schedule_stage *reader, con
         const cd_schedule_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
         dom[i] = (cd_intset_var){iv->var, root_set(f, iv, relax, n_relax)};
     }
-    toucher t = {f, {.dom = dom, .n = n, .ana = f->all, .fresh = cd_simplify_fresh_analyzer(s->simp), .pool = &s->pool}};
+    toucher t = {f,
+                 {.dom = dom,
+                  .n = n,
+                  .ana = f->all,
+                  .fresh = cd_simplify_fresh_analyzer(s->simp),
+                  .pool = &s->pool}};
     for (uint32_t k = 0; k < n_use; k++) {
         touch(&t, use[k].load);
         if (use[k].again) touch(&t, use[k].load); /* a union of two is simplified, as TVM's */
@@ -187,7 +205,8 @@ static int default_rank(const inferrer *f) {
     int most = -1;
     for (uint32_t i = 0; i < f->path.n; i++) {
         const cd_schedule_iv *t = thread_of(f->s, &f->s->iv[f->path.p[i]]);
-        if (t && cd_ast_tag_rank((cd_ast_tag)t->tag) > most) most = cd_ast_tag_rank((cd_ast_tag)t->tag);
+        if (t && cd_ast_tag_rank((cd_ast_tag)t->tag) > most)
+            most = cd_ast_tag_rank((cd_ast_tag)t->tag);
     }
     return most < 0 ? 0 : most == 0 ? 1 : 3;
 }
@@ -234,24 +253,29 @@ static cdmpp_status infer_stage(inferrer *f) {
 }
 
 static cdmpp_status check_memory(cd_schedule *s, cdmpp_err *err) {
-    const bool oom = s->oom || s->pool.oom || s->subst.oom || s->subst2.oom || cd_simplify_oom(s->simp);
+    const bool oom =
+        s->oom || s->pool.oom || s->subst.oom || s->subst2.oom || cd_simplify_oom(s->simp);
     return oom ? CD_FAIL(err, ENOMEM, "bounds") : CDMPP_OK;
 }
 
-static bool ask(const cd_schedule *s, const cd_expr *var, bool fused, const cd_expr **min, const cd_expr **extent) {
+static bool ask(const cd_schedule *s, const cd_expr *var, bool fused, const cd_expr **min,
+                const cd_expr **extent) {
     const uint64_t k = (uint64_t)var->u.i;
     const int32_t i = k < s->var_iv.n ? s->var_iv.p[k] : -1;
-    if (i < 0 || !s->iv[i].r_ext || (!fused && s->iv[i].name_kind == CD_SCHEDULE_NAME_FUSED)) return false;
+    if (i < 0 || !s->iv[i].r_ext || (!fused && s->iv[i].name_kind == CD_SCHEDULE_NAME_FUSED))
+        return false;
     *min = s->iv[i].r_min;
     *extent = s->iv[i].r_ext;
     return true;
 }
 
-bool cd_schedule_query_range(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent) {
+bool cd_schedule_query_range(void *sched, const cd_expr *var, const cd_expr **min,
+                             const cd_expr **extent) {
     return ask(sched, var, true, min, extent);
 }
 
-bool cd_schedule_query_unfused(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent) {
+bool cd_schedule_query_unfused(void *sched, const cd_expr *var, const cd_expr **min,
+                               const cd_expr **extent) {
     return ask(sched, var, false, min, extent);
 }
 
@@ -273,7 +297,10 @@ static void simplify_ranges(cd_schedule *s, cd_analyzer *a) {
 
 /* Analyzers ask for ranges as they meet variables, so nothing has to be bound after each stage. */
 cdmpp_status cd_schedule_infer_bound(cd_schedule *s, cdmpp_err *err) {
-    inferrer f = {.s = s, .err = err, .shared = cd_simplify_analyzer_new(s->simp), .all = cd_simplify_analyzer_new(s->simp)};
+    inferrer f = {.s = s,
+                  .err = err,
+                  .shared = cd_simplify_analyzer_new(s->simp),
+                  .all = cd_simplify_analyzer_new(s->simp)};
     cd_simplify_set_query(f.shared, cd_schedule_query_unfused, s);
     cd_simplify_set_query(f.all, cd_schedule_query_range, s);
     CD_TRY(cd_schedule_readers_find(s, &f.readers, err));

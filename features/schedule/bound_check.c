@@ -24,8 +24,10 @@ static bool provably_equal(cd_schedule *s, cd_analyzer *a, const cd_expr *x, con
     return x == y || cd_simplify_prove(a, BIN(EQ, x, y));
 }
 
-static bool product_is(cd_schedule *s, cd_analyzer *a, const cd_expr *whole, const cd_expr *x, const cd_expr *y) {
-    if (cd_expr_is_int(whole) && cd_expr_is_int(x) && cd_expr_is_int(y)) return whole->u.i == x->u.i * y->u.i; /* 32 bits each */
+static bool product_is(cd_schedule *s, cd_analyzer *a, const cd_expr *whole, const cd_expr *x,
+                       const cd_expr *y) {
+    if (cd_expr_is_int(whole) && cd_expr_is_int(x) && cd_expr_is_int(y))
+        return whole->u.i == x->u.i * y->u.i; /* 32 bits each */
     return provably_equal(s, a, whole, BIN(MUL, x, y));
 }
 
@@ -41,7 +43,8 @@ static void mark_needs(checker *c) {
             if (!o->r_ext || !i->r_ext) p->mask = 1;
             else p->mask = o->mask || i->mask || !product_is(s, c->a, p->r_ext, i->r_ext, o->r_ext);
         }
-        if (r->kind == CD_SCHEDULE_REL_FUSE) s->iv[r->outer].mask = s->iv[r->inner].mask = s->iv[r->made].mask;
+        if (r->kind == CD_SCHEDULE_REL_FUSE)
+            s->iv[r->outer].mask = s->iv[r->inner].mask = s->iv[r->made].mask;
         if (r->kind == CD_SCHEDULE_REL_REBASE) s->iv[r->parent].mask = s->iv[r->made].mask;
     }
 }
@@ -51,20 +54,25 @@ static void check_below(checker *c, const cd_expr *v, const cd_expr *limit) {
     cd_schedule *s = c->s;
     c->env.depth = 0;
     const cd_intset x = cd_intset_eval(&c->env, v);
-    if (x.hi == CD_INTSET_INF || !cd_simplify_prove(c->a, BIN(LT, x.hi, limit))) emit(c, BIN(LT, v, limit));
+    if (x.hi == CD_INTSET_INF || !cd_simplify_prove(c->a, BIN(LT, x.hi, limit)))
+        emit(c, BIN(LT, v, limit));
 }
 
 static void check_root(checker *c, const cd_schedule_iv *iv) {
     cd_schedule *s = c->s;
     cd_analyzer *fresh = cd_simplify_fresh_analyzer(s->simp);
     /* Extents first: they are literals, and differ where anything does. */
-    if (provably_equal(s, fresh, iv->extent, iv->r_ext) && provably_equal(s, fresh, iv->min, iv->r_min)) return;
+    if (provably_equal(s, fresh, iv->extent, iv->r_ext) &&
+        provably_equal(s, fresh, iv->min, iv->r_min))
+        return;
     const cd_expr *v = BIN(SUB, iv->val, iv->min);
     c->env.depth = 0;
     const cd_intset x = cd_intset_eval(&c->env, v);
     const cd_expr *zero = cd_expr_new_int(&s->pool, v->type, 0);
-    if (x.lo == CD_INTSET_INF || !cd_simplify_prove(c->a, BIN(GE, x.lo, zero))) emit(c, BIN(GE, v, zero));
-    if (x.hi == CD_INTSET_INF || !cd_simplify_prove(c->a, BIN(LT, x.hi, iv->extent))) emit(c, BIN(LT, v, iv->extent));
+    if (x.lo == CD_INTSET_INF || !cd_simplify_prove(c->a, BIN(GE, x.lo, zero)))
+        emit(c, BIN(GE, v, zero));
+    if (x.hi == CD_INTSET_INF || !cd_simplify_prove(c->a, BIN(LT, x.hi, iv->extent)))
+        emit(c, BIN(LT, v, iv->extent));
 }
 
 /* Every range, for an analyzer and as intervals by variable number. */
@@ -80,7 +88,11 @@ static struct cd_known *known_ranges(cd_schedule *s) {
     if (!k || !set) return NULL;
     k->a = cd_simplify_analyzer_new(s->simp);
     cd_simplify_set_query(k->a, cd_schedule_query_range, s);
-    k->env = (cd_intset_env){.by_var = set, .n_var = s->pool.n_var, .ana = k->a, .fresh = cd_simplify_fresh_analyzer(s->simp), .pool = &s->pool};
+    k->env = (cd_intset_env){.by_var = set,
+                             .n_var = s->pool.n_var,
+                             .ana = k->a,
+                             .fresh = cd_simplify_fresh_analyzer(s->simp),
+                             .pool = &s->pool};
     for (int32_t i = 0; i < s->n_iv; i++) {
         const cd_schedule_iv *iv = &s->iv[i];
         if (!iv->r_ext) continue;
@@ -98,12 +110,14 @@ static bool trivially_inside(const checker *c, bool skip_domain) {
     const cd_schedule_op *op = cd_schedule_stage_op(c->s, c->st);
     for (uint32_t i = 0; i < op->n_axis + op->n_raxis && !skip_domain; i++) {
         const cd_schedule_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
-        if (!iv->dead && iv->r_ext && (iv->min != iv->r_min || iv->extent != iv->r_ext)) return false;
+        if (!iv->dead && iv->r_ext && (iv->min != iv->r_min || iv->extent != iv->r_ext))
+            return false;
     }
     return true;
 }
 
-void cd_schedule_bound_check(cd_schedule *s, cd_schedule_stage *st, bool skip_domain, cd_schedule_preds *out) {
+void cd_schedule_bound_check(cd_schedule *s, cd_schedule_stage *st, bool skip_domain,
+                             cd_schedule_preds *out) {
     checker c = {.s = s, .st = st, .a = cd_simplify_fresh_analyzer(s->simp), .out = out};
     out->n = 0;
     mark_needs(&c);

@@ -31,15 +31,16 @@ static int32_t *shape_axes(cd_schedule *s, const cd_schedule_op *op) {
         char *name = get(s, 8, 1);
         if (!name) return NULL;
         snprintf(name, 8, "ax%u", d % 10000);
-        axis[d] = cd_schedule_iv_root(s, CD_SCHEDULE_IV_SPATIAL, cd_expr_fresh_var(&s->pool, CD_I32),
-                             cd_expr_int(&s->pool, 0), cd_expr_int(&s->pool, shape[d]), name);
+        axis[d] =
+            cd_schedule_iv_root(s, CD_SCHEDULE_IV_SPATIAL, cd_expr_fresh_var(&s->pool, CD_I32),
+                                cd_expr_int(&s->pool, 0), cd_expr_int(&s->pool, shape[d]), name);
     }
     return axis;
 }
 
 /* body[0] = tensor[axis...] with one more index `extra` put at `at` (none: extra NULL). */
-static const cd_expr *load_at(cd_schedule *s, cd_dtype type, uint32_t tensor, const int32_t *axis, uint32_t n,
-                              const cd_expr *extra, uint32_t at) {
+static const cd_expr *load_at(cd_schedule *s, cd_dtype type, uint32_t tensor, const int32_t *axis,
+                              uint32_t n, const cd_expr *extra, uint32_t at) {
     const cd_expr **ix = get(s, n + 1, sizeof *ix);
     if (!ix) return NULL;
     uint32_t m = 0;
@@ -68,7 +69,8 @@ typedef struct {
 
 static const cd_expr *redirect_load(void *ctx, const cd_expr *e) {
     const redirect *r = ctx;
-    return (uint32_t)e->u.i == r->from ? cd_expr_new_load(&r->s->pool, e->type, r->to, e->a, e->n) : e;
+    return (uint32_t)e->u.i == r->from ? cd_expr_new_load(&r->s->pool, e->type, r->to, e->a, e->n)
+                                       : e;
 }
 
 static void redirect_reader(cd_schedule *s, cd_schedule_op *op, redirect *r) {
@@ -95,11 +97,18 @@ static const char *cache_name(cd_schedule *s, const cd_schedule_op *op, const ch
 }
 
 /* The copy stands right behind its source in the order, since its readers come later. */
-cdmpp_status cd_cache_stage_read(cd_schedule *s, uint32_t id, const char *scope, const cd_record_step *t, cdmpp_err *err) {
+cdmpp_status cd_cache_stage_read(cd_schedule *s, uint32_t id, const char *scope,
+                                 const cd_record_step *t, cdmpp_err *err) {
     const cd_schedule_op src = *cd_schedule_stage_op(s, cd_schedule_stage_at(s, id));
     redirect r = {s, src.first_tensor, new_tensors(s)};
-    cd_schedule_op op = {.name = cache_name(s, &src, scope), .suffix = "", .n_axis = src.rank, .n_out = 1, .rank = src.rank,
-                 .shape = src.shape, .dtype = src.dtype, .first_tensor = r.to};
+    cd_schedule_op op = {.name = cache_name(s, &src, scope),
+                         .suffix = "",
+                         .n_axis = src.rank,
+                         .n_out = 1,
+                         .rank = src.rank,
+                         .shape = src.shape,
+                         .dtype = src.dtype,
+                         .first_tensor = r.to};
     op.axis = shape_axes(s, &src);
     op.body = get(s, 1, sizeof *op.body);
     if (s->oom) return CD_FAIL(err, ENOMEM, "cache stage");
@@ -107,8 +116,10 @@ cdmpp_status cd_cache_stage_read(cd_schedule *s, uint32_t id, const char *scope,
     if (!t->n_list) return CD_FAIL(err, EINVALID, "cache read without readers");
     for (uint32_t k = 0; k < t->n_list; k++) {
         if (t->list[k] < 0 || (uint32_t)t->list[k] >= s->order.n)
-            return CD_FAIL(err, EINVALID, "reader stage %d, the program has %u", t->list[k], s->order.n);
-        cd_schedule_op *reader = cd_schedule_stage_op(s, cd_schedule_stage_at(s, (uint32_t)t->list[k]));
+            return CD_FAIL(err, EINVALID, "reader stage %d, the program has %u", t->list[k],
+                           s->order.n);
+        cd_schedule_op *reader =
+            cd_schedule_stage_op(s, cd_schedule_stage_at(s, (uint32_t)t->list[k]));
         if (!cd_schedule_op_reads(reader, r.from, 1))
             return CD_FAIL(err, EINVALID, "stage %d does not read stage %u", t->list[k], id);
         redirect_reader(s, reader, &r);
@@ -133,7 +144,8 @@ static int32_t make_cache_op(cd_schedule *s, const cd_schedule_op *src, const ch
     if (s->oom) return 0;
     cd_subst_begin(&s->subst);
     for (uint32_t d = 0; d < src->n_axis; d++) {
-        const int32_t k = cd_schedule_iv_new(s, CD_SCHEDULE_IV_SPATIAL, CD_SCHEDULE_NAME_CACHE, src->axis[d], -1);
+        const int32_t k =
+            cd_schedule_iv_new(s, CD_SCHEDULE_IV_SPATIAL, CD_SCHEDULE_NAME_CACHE, src->axis[d], -1);
         s->iv[k].min = s->iv[src->axis[d]].min;
         s->iv[k].extent = s->iv[src->axis[d]].extent;
         op.axis[d] = k;
@@ -174,18 +186,23 @@ static void mark_touched(cd_schedule *s, const cd_schedule_stage *st, int32_t ax
     for (uint32_t i = 0; i < st->all.n; i++) s->iv[st->all.p[i]].flag = st->all.p[i] == axis;
     for (uint32_t i = st->n_rel; i-- > 0;) {
         const cd_schedule_rel *r = &st->rel[i];
-        if (r->kind == CD_SCHEDULE_REL_SPLIT) s->iv[r->parent].flag |= s->iv[r->outer].flag || s->iv[r->inner].flag;
-        if (r->kind == CD_SCHEDULE_REL_FUSE && s->iv[r->made].flag) s->iv[r->outer].flag = s->iv[r->inner].flag = true;
+        if (r->kind == CD_SCHEDULE_REL_SPLIT)
+            s->iv[r->parent].flag |= s->iv[r->outer].flag || s->iv[r->inner].flag;
+        if (r->kind == CD_SCHEDULE_REL_FUSE && s->iv[r->made].flag)
+            s->iv[r->outer].flag = s->iv[r->inner].flag = true;
     }
     for (uint32_t i = 0; i < st->n_rel; i++) {
         const cd_schedule_rel *r = &st->rel[i];
-        if (r->kind == CD_SCHEDULE_REL_SPLIT && s->iv[r->parent].flag) s->iv[r->outer].flag = s->iv[r->inner].flag = true;
-        if (r->kind == CD_SCHEDULE_REL_FUSE) s->iv[r->made].flag |= s->iv[r->outer].flag || s->iv[r->inner].flag;
+        if (r->kind == CD_SCHEDULE_REL_SPLIT && s->iv[r->parent].flag)
+            s->iv[r->outer].flag = s->iv[r->inner].flag = true;
+        if (r->kind == CD_SCHEDULE_REL_FUSE)
+            s->iv[r->made].flag |= s->iv[r->outer].flag || s->iv[r->inner].flag;
     }
 }
 
 /* Ranges of the touched iterators and the predicate their splits need. */
-static cdmpp_status touched_domain(cd_schedule *s, cd_schedule_stage *st, const cd_schedule_op *op, const cd_expr **pred, cdmpp_err *err) {
+static cdmpp_status touched_domain(cd_schedule *s, cd_schedule_stage *st, const cd_schedule_op *op,
+                                   const cd_expr **pred, cdmpp_err *err) {
     cd_analyzer *a = cd_simplify_analyzer_new(s->simp);
     if (!a) return CD_FAIL(err, ENOMEM, "rfactor");
     for (uint32_t i = 0; i < op->n_axis; i++) s->iv[op->axis[i]].dead = true;
@@ -200,7 +217,8 @@ static cdmpp_status touched_domain(cd_schedule *s, cd_schedule_stage *st, const 
     for (uint32_t i = 0; i < st->leaf.n; i++) {
         cd_schedule_iv *iv = &s->iv[st->leaf.p[i]];
         if (!iv->flag) continue;
-        if (!iv->r_ext || !cd_expr_is_int(iv->r_ext)) /* fused with a spatial axis, or of another axis' length */
+        if (!iv->r_ext ||
+            !cd_expr_is_int(iv->r_ext)) /* fused with a spatial axis, or of another axis' length */
             return CD_FAIL(err, EUNSUPPORTED, "rfactor of a loop without constant extent");
         iv->val = cd_expr_is_int_value(iv->r_ext, 1) ? iv->r_min : iv->var;
     }
@@ -210,7 +228,9 @@ static cdmpp_status touched_domain(cd_schedule *s, cd_schedule_stage *st, const 
     const cd_expr *p = cd_expr_new_int(&s->pool, CD_BOOL, 1);
     for (uint32_t i = 0; i < preds.n; i++) p = cd_expr_bin(&s->pool, CD_AND, p, preds.p[i]);
     if (op->cond) p = cd_expr_bin(&s->pool, CD_AND, p, op->cond);
-    *pred = cd_expr_is_int_value(p, 1) ? NULL : cd_expr_is_int(p) ? p : cd_expr_new_call(&s->pool, CD_BOOL, "likely", &p, 1);
+    *pred = cd_expr_is_int_value(p, 1) ? NULL
+            : cd_expr_is_int(p)        ? p
+                                       : cd_expr_new_call(&s->pool, CD_BOOL, "likely", &p, 1);
     return CDMPP_OK;
 }
 
@@ -224,8 +244,8 @@ static int32_t leaf_as_root(cd_schedule *s, int32_t leaf, uint8_t type) {
 }
 
 /* The factored operator: the leaf becomes a spatial axis, the rest is reduced. */
-static int32_t make_rf_op(cd_schedule *s, const cd_schedule_stage *st, const cd_schedule_op *src, int32_t axis, uint32_t at,
-                          const cd_expr *pred) {
+static int32_t make_rf_op(cd_schedule *s, const cd_schedule_stage *st, const cd_schedule_op *src,
+                          int32_t axis, uint32_t at, const cd_expr *pred) {
     cd_schedule_op op = *src;
     op.name = join(s, src->name, src->suffix, "");
     op.suffix = ".rf";
@@ -261,18 +281,23 @@ static int32_t make_rf_op(cd_schedule *s, const cd_schedule_stage *st, const cd_
 static bool other_relations(const cd_schedule *s, const cd_schedule_stage *st) {
     for (uint32_t i = 0; i < st->n_rel; i++) {
         const cd_schedule_rel *r = &st->rel[i];
-        if (r->kind == CD_SCHEDULE_REL_SPLIT ? !s->iv[r->parent].flag : r->kind != CD_SCHEDULE_REL_FUSE || !s->iv[r->made].flag) return true;
+        if (r->kind == CD_SCHEDULE_REL_SPLIT
+                ? !s->iv[r->parent].flag
+                : r->kind != CD_SCHEDULE_REL_FUSE || !s->iv[r->made].flag)
+            return true;
     }
     return false;
 }
 
 /* What is left: the sum over the new axis. */
-static void make_repl_op(cd_schedule *s, int32_t self, int32_t axis, uint32_t at, uint32_t rf_tensor) {
+static void make_repl_op(cd_schedule *s, int32_t self, int32_t axis, uint32_t at,
+                         uint32_t rf_tensor) {
     const int32_t red = leaf_as_root(s, axis, CD_SCHEDULE_IV_REDUCE);
     cd_schedule_iv *iv = &s->iv[red];
     iv->var = cd_expr_fresh_var(&s->pool, CD_I32);
     iv->name_kind = CD_SCHEDULE_NAME_REDUCE_V;
-    while (s->var_iv.n <= (uint32_t)iv->var->u.i && !s->oom) cd_schedule_ivec_push(s, &s->var_iv, -1);
+    while (s->var_iv.n <= (uint32_t)iv->var->u.i && !s->oom)
+        cd_schedule_ivec_push(s, &s->var_iv, -1);
     if (!s->oom) s->var_iv.p[iv->var->u.i] = red;
     const cd_schedule_op old = s->op[self];
     int32_t *axes = shape_axes(s, &old), *raxis = get(s, 1, sizeof *raxis);
@@ -287,20 +312,28 @@ static void make_repl_op(cd_schedule *s, int32_t self, int32_t axis, uint32_t at
     op->cond = NULL;
     op->const_matrix = false;
     for (uint32_t k = 0; k < op->n_out; k++)
-        op->body[k] = load_at(s, op->dtype[k], rf_tensor + k, op->axis, op->n_axis, s->iv[red].var, at);
+        op->body[k] =
+            load_at(s, op->dtype[k], rf_tensor + k, op->axis, op->n_axis, s->iv[red].var, at);
 }
 
-cdmpp_status cd_schedule_rfactor(cd_schedule *s, uint32_t id, int32_t it, int32_t factor_axis, cdmpp_err *err) {
+cdmpp_status cd_schedule_rfactor(cd_schedule *s, uint32_t id, int32_t it, int32_t factor_axis,
+                                 cdmpp_err *err) {
     const int32_t stage = s->order.p[id], self = s->stage[stage].op;
     cd_schedule_stage *st = &s->stage[stage];
     const cd_schedule_op src = s->op[self];
     if (!src.red) return CD_FAIL(err, EINVALID, "stage %u has no reduction", id);
-    if (it < 0 || (uint32_t)it >= st->axes.n) return CD_FAIL(err, EINVALID, "iterator %d, the stage has %u", it, st->axes.n);
-    const int32_t axis = st->axes.p[it], at = factor_axis < 0 ? (int32_t)src.n_axis + 1 + factor_axis : factor_axis;
-    if (s->iv[axis].type != CD_SCHEDULE_IV_REDUCE) return CD_FAIL(err, EINVALID, "iterator %d is not a reduction", it);
-    if (at < 0 || at > (int32_t)src.n_axis) return CD_FAIL(err, EINVALID, "factor axis %d", factor_axis);
+    if (it < 0 || (uint32_t)it >= st->axes.n)
+        return CD_FAIL(err, EINVALID, "iterator %d, the stage has %u", it, st->axes.n);
+    const int32_t axis = st->axes.p[it],
+                  at = factor_axis < 0 ? (int32_t)src.n_axis + 1 + factor_axis : factor_axis;
+    if (s->iv[axis].type != CD_SCHEDULE_IV_REDUCE)
+        return CD_FAIL(err, EINVALID, "iterator %d is not a reduction", it);
+    if (at < 0 || at > (int32_t)src.n_axis)
+        return CD_FAIL(err, EINVALID, "factor axis %d", factor_axis);
     mark_touched(s, st, axis);
-    if (other_relations(s, st)) return CD_FAIL(err, EINVALID, "rfactor of stage %u, whose other axes were split or fused", id);
+    if (other_relations(s, st))
+        return CD_FAIL(err, EINVALID, "rfactor of stage %u, whose other axes were split or fused",
+                       id);
     const cd_expr *pred = NULL;
     CD_TRY(touched_domain(s, st, &src, &pred, err));
     const int32_t rf = make_rf_op(s, st, &src, axis, (uint32_t)at, pred);

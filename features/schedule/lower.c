@@ -15,21 +15,27 @@ void *cd_lower_get(cd_lowerer *l, size_t n, size_t size) {
 /* ---- values of loops ---- */
 
 /* Value of a leaf inside its own loop; no loop is made for extent 1. */
-static const cd_expr *leaf_value(cd_schedule *s, const cd_schedule_stage *st, const cd_schedule_iv *iv) {
+static const cd_expr *leaf_value(cd_schedule *s, const cd_schedule_stage *st,
+                                 const cd_schedule_iv *iv) {
     if (iv->thread < 0) return cd_expr_is_int_value(iv->r_ext, 1) ? iv->r_min : iv->var;
     const cd_schedule_iv *t = &s->iv[iv->thread];
     if (t->tag == CD_AST_TAG_VTHREAD) return t->var;
     if (cd_expr_is_int_value(iv->r_ext, 1)) return iv->r_min;
-    if (!st->scope[0] || cd_schedule_scope_rank(st->scope) <= cd_ast_tag_rank((cd_ast_tag)t->tag)) return t->var;
+    if (!st->scope[0] || cd_schedule_scope_rank(st->scope) <= cd_ast_tag_rank((cd_ast_tag)t->tag))
+        return t->var;
     return iv->r_min;
 }
 
-static bool is_loop(const cd_schedule_iv *iv) { return iv->thread < 0 && !cd_expr_is_int_value(iv->r_ext, 1); }
+static bool is_loop(const cd_schedule_iv *iv) {
+    return iv->thread < 0 && !cd_expr_is_int_value(iv->r_ext, 1);
+}
 
 /* TVM's demands on a loop that is bound to a thread axis. */
 static cdmpp_status check_thread(const cd_lowerer *l, const cd_schedule_iv *iv) {
-    if (!cd_expr_is_int_value(iv->r_min, 0)) return CD_FAIL(l->err, EINVALID, "a thread axis that does not start at zero");
-    if (l->s->iv[iv->thread].tag == CD_AST_TAG_VTHREAD && (!cd_expr_is_int(iv->r_ext) || iv->r_ext->u.i < 1))
+    if (!cd_expr_is_int_value(iv->r_min, 0))
+        return CD_FAIL(l->err, EINVALID, "a thread axis that does not start at zero");
+    if (l->s->iv[iv->thread].tag == CD_AST_TAG_VTHREAD &&
+        (!cd_expr_is_int(iv->r_ext) || iv->r_ext->u.i < 1))
         return CD_FAIL(l->err, EINVALID, "virtual threads without a constant number");
     return CDMPP_OK;
 }
@@ -41,7 +47,8 @@ cdmpp_status cd_lower_main_values(cd_lowerer *l, cd_schedule_stage *st) {
         cd_schedule_iv *iv = &s->iv[st->leaf.p[i]];
         if (!iv->r_ext) return CD_FAIL(l->err, EINVALID, "loop without a range");
         if (iv->thread >= 0) CD_TRY(check_thread(l, iv));
-        if (is_loop(iv) && !cd_expr_is_int_value(iv->r_min, 0)) return CD_FAIL(l->err, EUNSUPPORTED, "loop that does not start at zero");
+        if (is_loop(iv) && !cd_expr_is_int_value(iv->r_min, 0))
+            return CD_FAIL(l->err, EUNSUPPORTED, "loop that does not start at zero");
         iv->val = leaf_value(s, st, iv);
     }
     cd_schedule_pass_up_index(s, st);
@@ -59,9 +66,11 @@ static void loop_extents(cd_schedule *s, const cd_schedule_stage *st, cd_subst *
 void cd_lower_start_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub) {
     cd_subst_begin(sub);
     for (uint32_t i = 0; i < st->all.n; i++)
-        if (s->iv[st->all.p[i]].val) cd_subst_set(sub, s->iv[st->all.p[i]].var, s->iv[st->all.p[i]].val);
+        if (s->iv[st->all.p[i]].val)
+            cd_subst_set(sub, s->iv[st->all.p[i]].var, s->iv[st->all.p[i]].val);
     for (uint32_t i = 0; i < st->leaf.n; i++)
-        if (s->iv[st->leaf.p[i]].val) cd_subst_set(sub, s->iv[st->leaf.p[i]].var, s->iv[st->leaf.p[i]].val);
+        if (s->iv[st->leaf.p[i]].val)
+            cd_subst_set(sub, s->iv[st->leaf.p[i]].var, s->iv[st->leaf.p[i]].val);
 }
 
 void cd_lower_main_subst(cd_schedule *s, const cd_schedule_stage *st, cd_subst *sub) {
@@ -114,7 +123,8 @@ void cd_lower_loop(cd_lowerer *l, const cd_schedule_iv *iv, const cd_expr *var) 
     if (!once) return;
     n->extent_e = cd_expr_new_int(&s->pool, iv->var->type, 1);
     /* Expressions have the value in place of such a loop: its variable is a new one, which moves s->iv. */
-    const int32_t twin = cd_schedule_iv_new(s, iv->type, CD_SCHEDULE_NAME_SAME, (int32_t)(iv - s->iv), -1);
+    const int32_t twin =
+        cd_schedule_iv_new(s, iv->type, CD_SCHEDULE_NAME_SAME, (int32_t)(iv - s->iv), -1);
     n->var = s->iv[twin].var;
 }
 
@@ -182,8 +192,8 @@ void cd_lower_finish_stores(cd_subst *sub, const cd_schedule_op *op, cd_stores *
 }
 
 /* result[k] of the reducer over (lhs[], rhs[]). */
-void cd_lower_combine(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *const *lhs, const cd_expr *const *rhs,
-                    const cd_expr **out) {
+void cd_lower_combine(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *const *lhs,
+                      const cd_expr *const *rhs, const cd_expr **out) {
     cd_subst *sub = &l->s->subst2;
     cd_subst_begin(sub);
     for (uint32_t k = 0; k < op->red->n; k++) {
@@ -194,7 +204,8 @@ void cd_lower_combine(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *co
 }
 
 /* The element itself, as the left operand of the reducer. */
-static const cd_expr *const *self_loads(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *const *index) {
+static const cd_expr *const *self_loads(cd_lowerer *l, const cd_schedule_op *op,
+                                        const cd_expr *const *index) {
     const cd_expr **lhs = cd_lower_get(l, op->n_out, sizeof *lhs);
     for (uint32_t k = 0; k < op->n_out && lhs; k++)
         lhs[k] = cd_expr_new_load(&l->s->pool, op->dtype[k], op->first_tensor + k, index, op->rank);
@@ -234,15 +245,18 @@ static void mark_axes(cd_schedule *s, const cd_schedule_stage *st) {
             s->iv[r->outer].mask |= s->iv[r->parent].mask;
             s->iv[r->inner].mask |= s->iv[r->parent].mask;
         }
-        if (r->kind == CD_SCHEDULE_REL_FUSE) s->iv[r->made].mask = s->iv[r->outer].mask | s->iv[r->inner].mask;
+        if (r->kind == CD_SCHEDULE_REL_FUSE)
+            s->iv[r->made].mask = s->iv[r->outer].mask | s->iv[r->inner].mask;
         if (r->kind == CD_SCHEDULE_REL_REBASE) s->iv[r->made].mask = s->iv[r->parent].mask;
     }
 }
 
 /* Sets iv.dead for the iterators that the init nest does not have. */
 static void mark_reduce_only(cd_schedule *s, const cd_schedule_stage *st, bool on) {
-    for (uint32_t i = 0; i < st->all.n; i++) s->iv[st->all.p[i]].dead = on && s->iv[st->all.p[i]].mask == 2;
-    for (uint32_t i = 0; i < st->leaf.n; i++) s->iv[st->leaf.p[i]].dead = on && s->iv[st->leaf.p[i]].mask == 2;
+    for (uint32_t i = 0; i < st->all.n; i++)
+        s->iv[st->all.p[i]].dead = on && s->iv[st->all.p[i]].mask == 2;
+    for (uint32_t i = 0; i < st->leaf.n; i++)
+        s->iv[st->leaf.p[i]].dead = on && s->iv[st->leaf.p[i]].mask == 2;
 }
 
 /* Loops of the init nest, from leaf `begin` on: fresh variables, no attach points. */
@@ -266,13 +280,15 @@ static void init_values(cd_lowerer *l, cd_schedule_stage *st, init_nest *in) {
     cd_schedule_pass_up_index(s, st);
 }
 
-static cdmpp_status prepare_init(cd_lowerer *l, cd_schedule_stage *st, const cd_schedule_op *op, init_nest *in) {
+static cdmpp_status prepare_init(cd_lowerer *l, cd_schedule_stage *st, const cd_schedule_op *op,
+                                 init_nest *in) {
     cd_schedule *s = l->s;
     in->var = cd_lower_get(l, st->leaf.n, sizeof *in->var);
     if (!in->var || !cd_lower_new_stores(l, op, &in->w)) return CD_FAIL(l->err, ENOMEM, "lower");
     mark_reduce_only(s, st, true);
     init_values(l, st, in);
-    for (uint32_t k = 0; k < op->n_out; k++) in->w.value[k] = op->init ? op->init[k] : op->red->identity[k];
+    for (uint32_t k = 0; k < op->n_out; k++)
+        in->w.value[k] = op->init ? op->init[k] : op->red->identity[k];
     cd_schedule_bound_check(s, st, true, &in->w.preds);
     wrap_likely(s, &in->w.preds);
     cd_lower_start_subst(s, st, &s->subst);
@@ -280,7 +296,8 @@ static cdmpp_status prepare_init(cd_lowerer *l, cd_schedule_stage *st, const cd_
     return CDMPP_OK;
 }
 
-static void emit_init(cd_lowerer *l, const cd_schedule_stage *st, const cd_schedule_op *op, const init_nest *in) {
+static void emit_init(cd_lowerer *l, const cd_schedule_stage *st, const cd_schedule_op *op,
+                      const init_nest *in) {
     const int32_t open = l->t->open;
     for (uint32_t i = in->begin; i < st->leaf.n; i++) {
         const cd_schedule_iv *iv = &l->s->iv[st->leaf.p[i]];
@@ -291,7 +308,8 @@ static void emit_init(cd_lowerer *l, const cd_schedule_stage *st, const cd_sched
     cd_ast_close(l->t, open);
 }
 
-static cdmpp_status prepare_update(cd_lowerer *l, cd_schedule_stage *st, const cd_schedule_op *op, cd_stores *w, const cd_expr **cond) {
+static cdmpp_status prepare_update(cd_lowerer *l, cd_schedule_stage *st, const cd_schedule_op *op,
+                                   cd_stores *w, const cd_expr **cond) {
     cd_schedule *s = l->s;
     CD_TRY(cd_lower_main_values(l, st));
     if (!cd_lower_new_stores(l, op, w)) return CD_FAIL(l->err, ENOMEM, "lower");
@@ -356,8 +374,11 @@ static cdmpp_status emit_stage(cd_lowerer *l, int32_t stage) {
     const int32_t open = l->t->open;
     bool threads = false;
     for (uint32_t i = 0; i < st->leaf.n; i++)
-        threads |= s->iv[st->leaf.p[i]].type == CD_SCHEDULE_IV_REDUCE && s->iv[st->leaf.p[i]].thread >= 0;
-    CD_TRY(!op.red ? emit_plain(l, stage) : threads ? cd_lower_cross(l, stage) : emit_reduction(l, stage));
+        threads |=
+            s->iv[st->leaf.p[i]].type == CD_SCHEDULE_IV_REDUCE && s->iv[st->leaf.p[i]].thread >= 0;
+    CD_TRY(!op.red   ? emit_plain(l, stage)
+           : threads ? cd_lower_cross(l, stage)
+                     : emit_reduction(l, stage));
     cd_ast_close(l->t, open);
     return s->oom || l->t->oom ? CD_FAIL(l->err, ENOMEM, "lower") : CDMPP_OK;
 }
@@ -368,7 +389,8 @@ cdmpp_status cd_schedule_lower(cd_schedule *s, cd_ast *out, cdmpp_err *err) {
     CD_TRY(cd_schedule_attached_find(s, &l.attached, err));
     for (uint32_t id = 0; id < s->order.n; id++) {
         const cd_schedule_stage *st = cd_schedule_stage_at(s, id);
-        if (st->attach == CD_SCHEDULE_AT_ROOT && !cd_schedule_stage_op(s, st)->is_placeholder) CD_TRY(emit_stage(&l, s->order.p[id]));
+        if (st->attach == CD_SCHEDULE_AT_ROOT && !cd_schedule_stage_op(s, st)->is_placeholder)
+            CD_TRY(emit_stage(&l, s->order.p[id]));
     }
     cd_ast_close(out, -1);
     return s->oom || s->pool.oom || s->subst.oom ? CD_FAIL(err, ENOMEM, "lower") : CDMPP_OK;

@@ -13,8 +13,8 @@ typedef struct cd_lowerer {
 /* A stage's stores, ready to be emitted. */
 typedef struct cd_stores {
     uint32_t n;
-    const cd_expr **value;   /* (n) */
-    const cd_expr **index;   /* (rank) shared by all outputs */
+    const cd_expr **value; /* (n) */
+    const cd_expr **index; /* (rank) shared by all outputs */
     cd_schedule_preds preds;
 } cd_stores;
 
@@ -34,8 +34,8 @@ bool cd_lower_new_stores(cd_lowerer *l, const cd_schedule_op *op, cd_stores *w);
 /* Values, indices and predicates through a substitution. */
 void cd_lower_finish_stores(cd_subst *sub, const cd_schedule_op *op, cd_stores *w);
 /* out[k] = result[k] of the reducer over (lhs[], rhs[]). */
-void cd_lower_combine(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *const *lhs, const cd_expr *const *rhs,
-                      const cd_expr **out);
+void cd_lower_combine(cd_lowerer *l, const cd_schedule_op *op, const cd_expr *const *lhs,
+                      const cd_expr *const *rhs, const cd_expr **out);
 
 /* Nodes of the nest; loops, pragmas and guards stay open. */
 void cd_lower_loop(cd_lowerer *l, const cd_schedule_iv *iv, const cd_expr *var);

@@ -31,33 +31,42 @@ static cdmpp_status update(const downer *d, int32_t k, const cd_expr *min, const
         return CDMPP_OK;
     }
     const cd_expr *diff = BIN(SUB, ext, iv->r_ext);
-    if (is_zero(iv->r_min) && cd_simplify_prove(d->a, BIN(EQ, diff, cd_expr_new_int(&s->pool, diff->type, 0)))) return CDMPP_OK;
-    return CD_FAIL(d->err, EINVALID, "iterator %s gets two different extents", cd_schedule_name(s, CD_VAR, (uint32_t)iv->var->u.i));
+    if (is_zero(iv->r_min) &&
+        cd_simplify_prove(d->a, BIN(EQ, diff, cd_expr_new_int(&s->pool, diff->type, 0))))
+        return CDMPP_OK;
+    return CD_FAIL(d->err, EINVALID, "iterator %s gets two different extents",
+                   cd_schedule_name(s, CD_VAR, (uint32_t)iv->var->u.i));
 }
 
 /* Does the iterator end in a loop that is bound to a thread? -> iv.threaded */
 static void mark_threads(cd_schedule *s, const cd_schedule_stage *st) {
-    for (uint32_t i = 0; i < st->leaf.n; i++) s->iv[st->leaf.p[i]].threaded = s->iv[st->leaf.p[i]].thread >= 0;
+    for (uint32_t i = 0; i < st->leaf.n; i++)
+        s->iv[st->leaf.p[i]].threaded = s->iv[st->leaf.p[i]].thread >= 0;
     for (uint32_t i = st->n_rel; i-- > 0;) {
         const cd_schedule_rel *r = &st->rel[i];
-        if (r->kind == CD_SCHEDULE_REL_SPLIT) s->iv[r->parent].threaded = s->iv[r->outer].threaded || s->iv[r->inner].threaded;
-        if (r->kind == CD_SCHEDULE_REL_FUSE) s->iv[r->outer].threaded = s->iv[r->inner].threaded = s->iv[r->made].threaded;
+        if (r->kind == CD_SCHEDULE_REL_SPLIT)
+            s->iv[r->parent].threaded = s->iv[r->outer].threaded || s->iv[r->inner].threaded;
+        if (r->kind == CD_SCHEDULE_REL_FUSE)
+            s->iv[r->outer].threaded = s->iv[r->inner].threaded = s->iv[r->made].threaded;
         if (r->kind == CD_SCHEDULE_REL_REBASE) s->iv[r->parent].threaded = s->iv[r->made].threaded;
     }
 }
 
 static const cd_expr *ceil_div(const downer *d, const cd_expr *a, const cd_expr *b) {
     cd_schedule *s = d->s;
-    if (cd_expr_is_int(a) && cd_expr_is_int(b) && a->type == CD_I32 && b->type == CD_I32 && b->u.i > 0)
+    if (cd_expr_is_int(a) && cd_expr_is_int(b) && a->type == CD_I32 && b->type == CD_I32 &&
+        b->u.i > 0)
         return cd_expr_int(&s->pool, cd_expr_floordiv(a->u.i + b->u.i - 1, b->u.i));
     const cd_expr *rest = BIN(FMOD, a, b);
     if (cd_simplify_prove(d->a, BIN(EQ, rest, cd_expr_new_int(&s->pool, rest->type, 0))))
         return cd_simplify_expr(d->a, BIN(FDIV, a, b));
-    return cd_simplify_expr(d->a, BIN(FDIV, BIN(ADD, a, BIN(SUB, b, cd_expr_new_int(&s->pool, b->type, 1))), b));
+    return cd_simplify_expr(
+        d->a, BIN(FDIV, BIN(ADD, a, BIN(SUB, b, cd_expr_new_int(&s->pool, b->type, 1))), b));
 }
 
 /* A split part never exceeds its parent, unless threads need its exact length. */
-static const cd_expr *tighten(const downer *d, bool threaded, const cd_expr *parent, const cd_expr *x) {
+static const cd_expr *tighten(const downer *d, bool threaded, const cd_expr *parent,
+                              const cd_expr *x) {
     cd_schedule *s = d->s;
     if (threaded || d->allow_missing || is_zero(parent)) return x;
     if (cd_expr_is_int(parent) && cd_expr_is_int(x)) return parent->u.i < x->u.i ? parent : x;
@@ -66,8 +75,10 @@ static const cd_expr *tighten(const downer *d, bool threaded, const cd_expr *par
 
 static cdmpp_status down_split(const downer *d, const cd_schedule_rel *r) {
     cd_schedule *s = d->s;
-    const cd_expr *parent = s->iv[r->parent].r_ext, *by = cd_expr_new_int(&s->pool, parent->type, r->factor);
-    const int32_t exact = r->by_nparts ? r->outer : r->inner, other = r->by_nparts ? r->inner : r->outer;
+    const cd_expr *parent = s->iv[r->parent].r_ext,
+                  *by = cd_expr_new_int(&s->pool, parent->type, r->factor);
+    const int32_t exact = r->by_nparts ? r->outer : r->inner,
+                  other = r->by_nparts ? r->inner : r->outer;
     CD_TRY(update(d, exact, zero(s), tighten(d, s->iv[exact].threaded, parent, by)));
     return update(d, other, zero(s), ceil_div(d, parent, by));
 }
@@ -87,7 +98,8 @@ static cdmpp_status down_one(const downer *d, const cd_schedule_rel *r) {
     case CD_SCHEDULE_REL_FUSE:
         if (s->iv[r->outer].r_ext && s->iv[r->inner].r_ext) {
             if (!fits(s->iv[r->outer].r_ext, s->iv[r->inner].r_ext))
-                return CD_FAIL(d->err, EUNSUPPORTED, "a fused loop of more than %d iterations", INT32_MAX);
+                return CD_FAIL(d->err, EUNSUPPORTED, "a fused loop of more than %d iterations",
+                               INT32_MAX);
             know(&s->iv[r->made], zero(s), BIN(MUL, s->iv[r->outer].r_ext, s->iv[r->inner].r_ext));
             return CDMPP_OK;
         }
@@ -95,13 +107,13 @@ static cdmpp_status down_one(const downer *d, const cd_schedule_rel *r) {
     case CD_SCHEDULE_REL_REBASE:
         if (s->iv[r->parent].r_ext) return update(d, r->made, zero(s), s->iv[r->parent].r_ext);
         break;
-    case CD_SCHEDULE_REL_SINGLETON:
-        return update(d, r->made, zero(s), cd_expr_int(&s->pool, 1));
+    case CD_SCHEDULE_REL_SINGLETON: return update(d, r->made, zero(s), cd_expr_int(&s->pool, 1));
     }
     return d->allow_missing ? CDMPP_OK : CD_FAIL(d->err, EINVALID, "iterator without a range");
 }
 
-cdmpp_status cd_schedule_pass_down_domain(cd_schedule *s, cd_schedule_stage *st, cd_analyzer *a, bool allow_missing, cdmpp_err *err) {
+cdmpp_status cd_schedule_pass_down_domain(cd_schedule *s, cd_schedule_stage *st, cd_analyzer *a,
+                                          bool allow_missing, cdmpp_err *err) {
     const downer d = {s, st, a, allow_missing, err};
     mark_threads(s, st);
     for (uint32_t i = 0; i < st->n_rel; i++) CD_TRY(down_one(&d, &st->rel[i]));
@@ -134,11 +146,13 @@ void cd_schedule_pass_up_index(cd_schedule *s, cd_schedule_stage *st) {
         if (r->kind == CD_SCHEDULE_REL_SPLIT) {
             const cd_schedule_iv *o = &s->iv[r->outer], *i = &s->iv[r->inner];
             if (o->val && i->val)
-                s->iv[r->parent].val = plus_min(s, BIN(ADD, i->val, BIN(MUL, o->val, i->r_ext)), s->iv[r->parent].r_min);
+                s->iv[r->parent].val = plus_min(s, BIN(ADD, i->val, BIN(MUL, o->val, i->r_ext)),
+                                                s->iv[r->parent].r_min);
         } else if (r->kind == CD_SCHEDULE_REL_FUSE) {
             if (s->iv[r->made].val) up_fuse(s, r);
         } else if (r->kind == CD_SCHEDULE_REL_REBASE) {
-            if (s->iv[r->made].val) s->iv[r->parent].val = plus_min(s, s->iv[r->made].val, s->iv[r->parent].r_min);
+            if (s->iv[r->made].val)
+                s->iv[r->parent].val = plus_min(s, s->iv[r->made].val, s->iv[r->parent].r_min);
         }
     }
 }
@@ -149,13 +163,17 @@ static cd_intset set_of(const cd_schedule_iv *iv) { return (cd_intset){iv->set_l
 static void put_set(cd_schedule_iv *iv, cd_intset x) { iv->set_lo = x.lo, iv->set_hi = x.hi; }
 
 static bool is_full(cd_schedule *s, const cd_schedule_iv *iv) {
-    return cd_intset_matches(&s->pool, cd_simplify_fresh_analyzer(s->simp), set_of(iv), iv->r_min, iv->r_ext);
+    return cd_intset_matches(&s->pool, cd_simplify_fresh_analyzer(s->simp), set_of(iv), iv->r_min,
+                             iv->r_ext);
 }
 
-static cd_intset eval2(cd_schedule *s, const cd_expr *e, const cd_schedule_iv *x, const cd_schedule_iv *y) {
-    const cd_intset_var dom[] = {{x->var, set_of(x)}, {y ? y->var : NULL, y ? set_of(y) : set_of(x)}};
+static cd_intset eval2(cd_schedule *s, const cd_expr *e, const cd_schedule_iv *x,
+                       const cd_schedule_iv *y) {
+    const cd_intset_var dom[] = {{x->var, set_of(x)},
+                                 {y ? y->var : NULL, y ? set_of(y) : set_of(x)}};
     cd_analyzer *fresh = cd_simplify_fresh_analyzer(s->simp);
-    cd_intset_env env = {.dom = dom, .n = y ? 2 : 1, .ana = fresh, .fresh = fresh, .pool = &s->pool};
+    cd_intset_env env = {
+        .dom = dom, .n = y ? 2 : 1, .ana = fresh, .fresh = fresh, .pool = &s->pool};
     return cd_intset_eval(&env, e);
 }
 
@@ -178,12 +196,15 @@ static void updom_fuse_range(cd_schedule *s, cd_schedule_iv *o, cd_schedule_iv *
         put_set(i, cd_intset_range(&s->pool, i->r_min, i->r_ext));
         return;
     }
-    const cd_expr *e = i->r_ext, *len = BIN(ADD, BIN(SUB, f.hi, f.lo), cd_expr_new_int(&s->pool, f.hi->type, 1));
-    put_set(o, (cd_intset){BIN(ADD, o->r_min, BIN(FDIV, f.lo, e)), BIN(ADD, o->r_min, BIN(FDIV, f.hi, e))});
-    if (is_zero(cd_simplify_expr(fresh, BIN(FMOD, e, len))) && is_zero(cd_simplify_expr(fresh, BIN(FMOD, f.lo, len))))
-        put_set(i, (cd_intset){BIN(ADD, i->r_min, BIN(FMOD, f.lo, e)), BIN(ADD, i->r_min, BIN(FMOD, f.hi, e))});
-    else
-        put_set(i, cd_intset_range(&s->pool, i->r_min, i->r_ext));
+    const cd_expr *e = i->r_ext,
+                  *len = BIN(ADD, BIN(SUB, f.hi, f.lo), cd_expr_new_int(&s->pool, f.hi->type, 1));
+    put_set(o, (cd_intset){BIN(ADD, o->r_min, BIN(FDIV, f.lo, e)),
+                           BIN(ADD, o->r_min, BIN(FDIV, f.hi, e))});
+    if (is_zero(cd_simplify_expr(fresh, BIN(FMOD, e, len))) &&
+        is_zero(cd_simplify_expr(fresh, BIN(FMOD, f.lo, len))))
+        put_set(i, (cd_intset){BIN(ADD, i->r_min, BIN(FMOD, f.lo, e)),
+                               BIN(ADD, i->r_min, BIN(FMOD, f.hi, e))});
+    else put_set(i, cd_intset_range(&s->pool, i->r_min, i->r_ext));
 }
 
 static void updom_fuse(cd_schedule *s, const cd_schedule_rel *r) {
@@ -205,7 +226,8 @@ void cd_schedule_pass_up_domain(cd_schedule *s, cd_schedule_stage *st) {
         const cd_schedule_rel *r = &st->rel[k];
         const int32_t made = r->kind == CD_SCHEDULE_REL_SPLIT ? r->outer : r->made;
         /* Parts that are no loops any more have no set; nor has then what they came from. */
-        if (!s->iv[made].set_lo || (r->kind == CD_SCHEDULE_REL_SPLIT && !s->iv[r->inner].set_lo)) continue;
+        if (!s->iv[made].set_lo || (r->kind == CD_SCHEDULE_REL_SPLIT && !s->iv[r->inner].set_lo))
+            continue;
         if (r->kind == CD_SCHEDULE_REL_SPLIT) updom_split(s, r);
         if (r->kind == CD_SCHEDULE_REL_FUSE) updom_fuse(s, r);
         if (r->kind != CD_SCHEDULE_REL_REBASE) continue;

@@ -8,7 +8,7 @@
 static const cd_expr *inlined_body(cd_schedule *s, const cd_schedule_op *op) {
     if (!op->const_matrix || s->real_const) return op->body[0];
     return cd_expr_dtype_is_float(op->dtype[0]) ? cd_expr_new_float(&s->pool, op->dtype[0], 1.0)
-                                           : cd_expr_new_int(&s->pool, op->dtype[0], 1);
+                                                : cd_expr_new_int(&s->pool, op->dtype[0], 1);
 }
 
 /* The body over the load's indices. What it reads may be inlined too: the outer substitution goes on in it, and knows by its
@@ -18,7 +18,8 @@ static const cd_expr *paste(void *ctx, const cd_expr *e) {
     const int32_t k = (uint64_t)e->u.i < s->tensor_op.n ? s->tensor_op.p[e->u.i] : -1;
     if (k < 0 || !s->op[k].inlined) return e;
     const cd_schedule_op *op = &s->op[k];
-    if (s->n_paste == CD_EXPR_MAX_DEPTH) { /* what is inlined so often into each other is deeper than an expression may be */
+    if (s->n_paste ==
+        CD_EXPR_MAX_DEPTH) { /* what is inlined so often into each other is deeper than an expression may be */
         s->pool.big = true;
         return e;
     }
@@ -28,7 +29,8 @@ static const cd_expr *paste(void *ctx, const cd_expr *e) {
         const cd_expr *var = s->iv[op->axis[d]].var;
         cd_subst_set(&s->subst2, var, cd_expr_cast(&s->pool, var->type, e->a[d]));
     }
-    const cd_expr *pasted = cd_subst_apply(&s->subst, cd_subst_apply(&s->subst2, inlined_body(s, op)));
+    const cd_expr *pasted =
+        cd_subst_apply(&s->subst, cd_subst_apply(&s->subst2, inlined_body(s, op)));
     s->n_paste--;
     return pasted;
 }
@@ -49,7 +51,8 @@ static void inline_stages(cd_schedule *s) {
         const cd_schedule_stage *st = cd_schedule_stage_at(s, id);
         cd_schedule_op *op = cd_schedule_stage_op(s, st);
         if (st->attach == CD_SCHEDULE_AT_INLINED || op->is_placeholder) continue;
-        for (uint32_t k = 0; k < op->n_out; k++) op->body[k] = cd_subst_apply(&s->subst, op->body[k]);
+        for (uint32_t k = 0; k < op->n_out; k++)
+            op->body[k] = cd_subst_apply(&s->subst, op->body[k]);
         if (op->cond) op->cond = cd_subst_apply(&s->subst, op->cond);
     }
 }
@@ -100,12 +103,15 @@ static void legalize_attach(cd_schedule *s, cd_schedule_stage *st) {
 }
 
 /* Every stage hangs, through others, at loops that are there. */
-static cdmpp_status check_attach(const cd_schedule *s, const cd_schedule_stage *st, cdmpp_err *err) {
+static cdmpp_status check_attach(const cd_schedule *s, const cd_schedule_stage *st,
+                                 cdmpp_err *err) {
     const char *name = s->op[st->op].name;
     for (int32_t n = 0; st->attach == CD_SCHEDULE_AT_SCOPE; n++) {
         const cd_schedule_stage *t = &s->stage[st->at_stage];
-        if (n > s->n_stage) return CD_FAIL(err, EINVALID, "%s is attached to itself through others", name);
-        if (cd_schedule_ivec_find(&t->leaf, st->at_iv) < 0) return CD_FAIL(err, EINVALID, "the loop that %s is attached to is gone", name);
+        if (n > s->n_stage)
+            return CD_FAIL(err, EINVALID, "%s is attached to itself through others", name);
+        if (cd_schedule_ivec_find(&t->leaf, st->at_iv) < 0)
+            return CD_FAIL(err, EINVALID, "the loop that %s is attached to is gone", name);
         st = t;
     }
     return CDMPP_OK;
@@ -121,6 +127,9 @@ cdmpp_status cd_schedule_normalize(cd_schedule *s, cdmpp_err *err) {
         if (s->oom) break;
     }
     for (uint32_t id = 0; id < s->order.n; id++) legalize_attach(s, cd_schedule_stage_at(s, id));
-    for (uint32_t id = 0; id < s->order.n; id++) CD_TRY(check_attach(s, cd_schedule_stage_at(s, id), err));
-    return s->oom || s->pool.oom || s->subst.oom || s->subst2.oom ? CD_FAIL(err, ENOMEM, "normalise") : CDMPP_OK;
+    for (uint32_t id = 0; id < s->order.n; id++)
+        CD_TRY(check_attach(s, cd_schedule_stage_at(s, id), err));
+    return s->oom || s->pool.oom || s->subst.oom || s->subst2.oom
+               ? CD_FAIL(err, ENOMEM, "normalise")
+               : CDMPP_OK;
 }

@@ -5,8 +5,9 @@
 
 typedef struct {
     cd_schedule *s;
-    uint32_t *seen, *at;        /* by expression id: reader + 1 that met it, and where its load stands in raw */
-    cd_schedule_use *raw;       /* (n) in the order of the walk */
+    uint32_t *seen,
+        *at; /* by expression id: reader + 1 that met it, and where its load stands in raw */
+    cd_schedule_use *raw; /* (n) in the order of the walk */
     uint32_t n, cap, reader;
     bool oom;
 } finder;

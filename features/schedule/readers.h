@@ -14,13 +14,13 @@
 
 typedef struct cd_schedule_use {
     const cd_expr *load;
-    uint32_t reader;            /* stage id */
-    bool again;                 /* the load occurs more than once in the reader */
+    uint32_t reader; /* stage id */
+    bool again;      /* the load occurs more than once in the reader */
 } cd_schedule_use;
 
 typedef struct cd_schedule_readers {
-    uint32_t *first;            /* (n_op + 1) */
-    cd_schedule_use *use;       /* (first[n_op]) */
+    uint32_t *first;      /* (n_op + 1) */
+    cd_schedule_use *use; /* (first[n_op]) */
 } cd_schedule_readers;
 
 /* Fills *out; it lives as long as the program. Errors: ENOMEM. */
@@ -28,7 +28,7 @@ cdmpp_status cd_schedule_readers_find(cd_schedule *s, cd_schedule_readers *out, 
 
 /* Stages attached to a stage (of stages by number, not id): the first, then each one's next, ascending by id; -1 ends a list. */
 typedef struct cd_schedule_attached {
-    int32_t *first, *next;      /* (n_stage) */
+    int32_t *first, *next; /* (n_stage) */
 } cd_schedule_attached;
 
 /* As above. */

@@ -10,7 +10,7 @@ typedef struct {
     cd_schedule *s;
     const cd_record *r;
     const cd_record_step *t;
-    cd_schedule_stage *st;    /* the step's stage */
+    cd_schedule_stage *st; /* the step's stage */
     cdmpp_err *err;
 } stepper;
 
@@ -25,14 +25,15 @@ static cdmpp_status axis_at(const stepper *x, int32_t i, int32_t *iv) {
 }
 
 /* Replace one leaf by two or more. */
-static void put_leaves(cd_schedule *s, cd_schedule_ivec *v, int32_t at, const int32_t *iv, uint32_t n) {
+static void put_leaves(cd_schedule *s, cd_schedule_ivec *v, int32_t at, const int32_t *iv,
+                       uint32_t n) {
     v->p[at] = iv[0];
     for (uint32_t i = 1; i < n; i++) cd_schedule_ivec_insert(s, v, (uint32_t)at + i, iv[i]);
 }
 
 /* Two new iterators in place of one loop, and the relation between the three. */
-static cdmpp_status split_once(const stepper *x, int32_t parent, int64_t factor, bool nparts, int32_t *outer,
-                               int32_t *inner) {
+static cdmpp_status split_once(const stepper *x, int32_t parent, int64_t factor, bool nparts,
+                               int32_t *outer, int32_t *inner) {
     cd_schedule *s = x->s;
     const int32_t at = cd_schedule_ivec_find(&x->st->leaf, parent);
     if (factor < 1) return BAD(x, "split length %lld", (long long)factor);
@@ -57,7 +58,8 @@ static cdmpp_status split_once(const stepper *x, int32_t parent, int64_t factor,
 static cdmpp_status split(const stepper *x, int32_t it, const int64_t *len, uint32_t n, bool i2o) {
     int32_t rest, made[CD_RECORD_STEP_MAX_LIST + 1];
     CD_TRY(axis_at(x, it, &rest));
-    if (x->st->axes.n + n > CD_RECORD_STEP_MAX_LIST) return CD_FAIL(x->err, EUNSUPPORTED, "more than %d iterators", CD_RECORD_STEP_MAX_LIST);
+    if (x->st->axes.n + n > CD_RECORD_STEP_MAX_LIST)
+        return CD_FAIL(x->err, EUNSUPPORTED, "more than %d iterators", CD_RECORD_STEP_MAX_LIST);
     for (uint32_t k = 0; k < n; k++) {
         if (i2o) CD_TRY(split_once(x, rest, len[n - 1 - k], false, &rest, &made[n - k]));
         else CD_TRY(split_once(x, rest, len[k], true, &made[k], &rest));
@@ -105,7 +107,8 @@ static cdmpp_status step_fsp(const stepper *x) {
     int64_t len[CD_RECORD_STEP_MAX_LIST];
     for (int32_t k = 0; k + 1 < n; k++) len[k] = src->list[k];
     len[n - 1] = 1;
-    for (uint32_t k = (uint32_t)n - 1; k < src->n_list; k++) CD_TRY(times(x, &len[n - 1], src->list[k]));
+    for (uint32_t k = (uint32_t)n - 1; k < src->n_list; k++)
+        CD_TRY(times(x, &len[n - 1], src->list[k]));
     return split(x, x->t->i[0], len, (uint32_t)n, true);
 }
 
@@ -115,7 +118,8 @@ static cdmpp_status step_ffsp(const stepper *x) {
     for (uint32_t k = 0; k < x->t->n_list; k++) {
         const cd_record_step *src;
         CD_TRY(source_split(x, x->t->list[k], &src));
-        if (level < 0 || (uint32_t)level >= src->n_list) return BAD(x, "level %d of a step of %u lengths", level, src->n_list);
+        if (level < 0 || (uint32_t)level >= src->n_list)
+            return BAD(x, "level %d of a step of %u lengths", level, src->n_list);
         CD_TRY(times(x, &len, src->list[level]));
     }
     return split(x, x->t->i[0], &len, 1, x->t->i[2] != 0);
@@ -143,8 +147,9 @@ static cdmpp_status fuse_two(const stepper *x, int32_t a, int32_t b, int32_t *fu
 /* Fusing nothing: a stage without axes gets one loop of extent 1. */
 static void fuse_none(const stepper *x) {
     cd_schedule *s = x->s;
-    const int32_t iv = cd_schedule_iv_root(s, CD_SCHEDULE_IV_SPATIAL, cd_expr_fresh_var(&s->pool, CD_I32),
-                                  cd_expr_int(&s->pool, 0), cd_expr_int(&s->pool, 1), "singleton");
+    const int32_t iv =
+        cd_schedule_iv_root(s, CD_SCHEDULE_IV_SPATIAL, cd_expr_fresh_var(&s->pool, CD_I32),
+                            cd_expr_int(&s->pool, 0), cd_expr_int(&s->pool, 1), "singleton");
     cd_schedule_rel *r = cd_schedule_rel_push(s, x->st);
     r->kind = CD_SCHEDULE_REL_SINGLETON;
     r->made = iv;
@@ -164,7 +169,8 @@ static cdmpp_status step_fu(const stepper *x) {
     int32_t iv, next;
     CD_TRY(axis_at(x, t->list[0], &iv));
     for (uint32_t k = 1; k < t->n_list; k++) {
-        if (t->list[k] != t->list[0] + (int32_t)k) return BAD(x, "fused iterators are not consecutive");
+        if (t->list[k] != t->list[0] + (int32_t)k)
+            return BAD(x, "fused iterators are not consecutive");
         CD_TRY(axis_at(x, t->list[k], &next));
         CD_TRY(fuse_two(x, iv, next, &iv));
     }
@@ -176,7 +182,8 @@ static cdmpp_status step_fu(const stepper *x) {
 static cdmpp_status step_re(const stepper *x) {
     const cd_record_step *t = x->t;
     cd_schedule_stage *st = x->st;
-    if (t->n_list != st->axes.n) return BAD(x, "new order of %u iterators, the stage has %u", t->n_list, st->axes.n);
+    if (t->n_list != st->axes.n)
+        return BAD(x, "new order of %u iterators, the stage has %u", t->n_list, st->axes.n);
     int32_t *order = cd_arena_alloc(&x->s->arena, st->axes.n, sizeof *order);
     if (!order) return CD_FAIL(x->err, ENOMEM, "reorder");
     for (uint32_t k = 0; k < t->n_list; k++) {
@@ -194,18 +201,21 @@ static cdmpp_status step_re(const stepper *x) {
 
 /* Annotations 4 to 10 bind the loop to a thread axis of its own, also where the axis has the same name as another. */
 static cdmpp_status step_an(const stepper *x) {
-    static const uint8_t loop[] = {CD_LOOP_SERIAL, CD_LOOP_UNROLLED, CD_LOOP_VECTORIZED, CD_LOOP_PARALLEL};
+    static const uint8_t loop[] = {CD_LOOP_SERIAL, CD_LOOP_UNROLLED, CD_LOOP_VECTORIZED,
+                                   CD_LOOP_PARALLEL};
     cd_schedule *s = x->s;
     const int32_t a = x->t->i[1];
     int32_t iv;
     CD_TRY(axis_at(x, x->t->i[0], &iv));
     if (a < 0 || a > 10) return BAD(x, "annotation %d", a);
-    if (s->iv[iv].loop != CD_LOOP_SERIAL || s->iv[iv].thread >= 0) return BAD(x, "iterator is annotated already");
+    if (s->iv[iv].loop != CD_LOOP_SERIAL || s->iv[iv].thread >= 0)
+        return BAD(x, "iterator is annotated already");
     if (a < 4) {
         s->iv[iv].loop = loop[a];
         return CDMPP_OK;
     }
-    const int32_t thread = cd_schedule_iv_new(s, CD_SCHEDULE_IV_THREAD, CD_SCHEDULE_NAME_TEXT, -1, -1);
+    const int32_t thread =
+        cd_schedule_iv_new(s, CD_SCHEDULE_IV_THREAD, CD_SCHEDULE_NAME_TEXT, -1, -1);
     s->iv[thread].tag = (uint8_t)(a - 4);
     s->iv[thread].text = cd_ast_tag_name((cd_ast_tag)(a - 4));
     s->iv[iv].thread = thread;
@@ -221,10 +231,12 @@ static cdmpp_status step_pr(const stepper *x) {
         return CD_FAIL(x->err, EUNSUPPORTED, "pragma \"%.*s\"", cd_str_shown(v, 64), v.p);
     long steps = 0;
     for (size_t k = n; k < v.n; k++) {
-        if (v.p[k] < '0' || v.p[k] > '9' || steps > INT32_MAX / 10 - 9) return BAD(x, "number of unroll steps");
+        if (v.p[k] < '0' || v.p[k] > '9' || steps > INT32_MAX / 10 - 9)
+            return BAD(x, "number of unroll steps");
         steps = steps * 10 + (v.p[k] - '0');
     }
-    if (x->t->i[0] < 0 || (uint32_t)x->t->i[0] >= x->st->axes.n) return CDMPP_OK; /* as TVM: silently nothing */
+    if (x->t->i[0] < 0 || (uint32_t)x->t->i[0] >= x->st->axes.n)
+        return CDMPP_OK; /* as TVM: silently nothing */
     cd_schedule_pragma *p = CD_NEW(&x->s->arena, cd_schedule_pragma);
     cd_schedule_iv *iv = &x->s->iv[x->st->axes.p[x->t->i[0]]];
     if (!p) return CD_FAIL(x->err, ENOMEM, "pragma");
@@ -238,11 +250,13 @@ static cdmpp_status step_pr(const stepper *x) {
 static cdmpp_status step_ca(const stepper *x) {
     cd_schedule *s = x->s;
     const int32_t to = x->t->i[0], it = x->t->i[1];
-    if (to < 0 || (uint32_t)to >= s->order.n || to == x->t->stage) return BAD(x, "target stage %d", to);
+    if (to < 0 || (uint32_t)to >= s->order.n || to == x->t->stage)
+        return BAD(x, "target stage %d", to);
     const cd_schedule_stage *target = cd_schedule_stage_at(s, (uint32_t)to);
     if (it < 0 || (uint32_t)it >= target->axes.n)
         return BAD(x, "iterator %d of stage %d, which has %u", it, to, target->axes.n);
-    if (cd_schedule_ivec_find(&target->leaf, target->axes.p[it]) < 0) return BAD(x, "target iterator is no loop of its stage");
+    if (cd_schedule_ivec_find(&target->leaf, target->axes.p[it]) < 0)
+        return BAD(x, "target iterator is no loop of its stage");
     x->st->attach = CD_SCHEDULE_AT_SCOPE;
     x->st->at_stage = s->order.p[to];
     x->st->at_iv = target->axes.p[it];
@@ -251,7 +265,8 @@ static cdmpp_status step_ca(const stepper *x) {
 
 static cdmpp_status step_ci(const stepper *x) {
     const cd_schedule_op *op = cd_schedule_stage_op(x->s, x->st);
-    if (op->is_placeholder || op->red || op->n_out != 1 || x->st->is_output) return BAD(x, "stage %d cannot be inlined", x->t->stage);
+    if (op->is_placeholder || op->red || op->n_out != 1 || x->st->is_output)
+        return BAD(x, "stage %d cannot be inlined", x->t->stage);
     x->st->attach = CD_SCHEDULE_AT_INLINE;
     return CDMPP_OK;
 }
@@ -290,16 +305,20 @@ static cdmpp_status step_rf(const stepper *x) {
 }
 
 static cdmpp_status (*const apply[CD_RECORD_STEP_COUNT])(const stepper *) = {
-    [CD_RECORD_STEP_AN] = step_an, [CD_RECORD_STEP_FU] = step_fu, [CD_RECORD_STEP_PR] = step_pr, [CD_RECORD_STEP_RE] = step_re,
-    [CD_RECORD_STEP_SP] = step_sp, [CD_RECORD_STEP_FSP] = step_fsp, [CD_RECORD_STEP_FFSP] = step_ffsp, [CD_RECORD_STEP_SA] = step_sa,
-    [CD_RECORD_STEP_CA] = step_ca, [CD_RECORD_STEP_CI] = step_ci, [CD_RECORD_STEP_CR] = step_cr, [CD_RECORD_STEP_CHR] = step_chr,
-    [CD_RECORD_STEP_CHW] = step_chw, [CD_RECORD_STEP_RF] = step_rf};
+    [CD_RECORD_STEP_AN] = step_an,     [CD_RECORD_STEP_FU] = step_fu,
+    [CD_RECORD_STEP_PR] = step_pr,     [CD_RECORD_STEP_RE] = step_re,
+    [CD_RECORD_STEP_SP] = step_sp,     [CD_RECORD_STEP_FSP] = step_fsp,
+    [CD_RECORD_STEP_FFSP] = step_ffsp, [CD_RECORD_STEP_SA] = step_sa,
+    [CD_RECORD_STEP_CA] = step_ca,     [CD_RECORD_STEP_CI] = step_ci,
+    [CD_RECORD_STEP_CR] = step_cr,     [CD_RECORD_STEP_CHR] = step_chr,
+    [CD_RECORD_STEP_CHW] = step_chw,   [CD_RECORD_STEP_RF] = step_rf};
 
 static cdmpp_status apply_one(stepper *x) {
     cd_schedule *s = x->s;
     if (x->t->stage < 0 || (uint32_t)x->t->stage >= s->order.n)
         return BAD(x, "stage %d, the program has %u", x->t->stage, s->order.n);
-    if (x->t->n_list > CD_RECORD_STEP_MAX_LIST) return CD_FAIL(x->err, EUNSUPPORTED, "list of %u items", x->t->n_list);
+    if (x->t->n_list > CD_RECORD_STEP_MAX_LIST)
+        return CD_FAIL(x->err, EUNSUPPORTED, "list of %u items", x->t->n_list);
     x->st = cd_schedule_stage_at(s, (uint32_t)x->t->stage);
     CD_TRY(apply[x->t->kind](x));
     if (s->oom || s->pool.oom) return CD_FAIL(x->err, ENOMEM, "schedule");
@@ -307,14 +326,17 @@ static cdmpp_status apply_one(stepper *x) {
 }
 
 cdmpp_status cd_schedule_check_size(const cd_schedule *s, cdmpp_err *err) {
-    if (s->order.n > CD_MAX_STAGE) return CD_FAIL(err, EUNSUPPORTED, "%u stages, at most %d", s->order.n, CD_MAX_STAGE);
-    if (s->n_iv > CD_MAX_ITER) return CD_FAIL(err, EUNSUPPORTED, "%d iterators, at most %d", s->n_iv, CD_MAX_ITER);
+    if (s->order.n > CD_MAX_STAGE)
+        return CD_FAIL(err, EUNSUPPORTED, "%u stages, at most %d", s->order.n, CD_MAX_STAGE);
+    if (s->n_iv > CD_MAX_ITER)
+        return CD_FAIL(err, EUNSUPPORTED, "%d iterators, at most %d", s->n_iv, CD_MAX_ITER);
     return CDMPP_OK;
 }
 
 cdmpp_status cd_schedule_apply(cd_schedule *s, const cd_record *r, cdmpp_err *err) {
     CD_TRY(cd_schedule_check_size(s, err));
-    if (r->n_step > CD_MAX_STEP) return CD_FAIL(err, EUNSUPPORTED, "%u steps, at most %d", r->n_step, CD_MAX_STEP);
+    if (r->n_step > CD_MAX_STEP)
+        return CD_FAIL(err, EUNSUPPORTED, "%u steps, at most %d", r->n_step, CD_MAX_STEP);
     for (uint32_t k = 0; k < r->n_step; k++) {
         stepper x = {.s = s, .r = r, .t = &r->step[k], .err = err};
         const cdmpp_status st = apply_one(&x);

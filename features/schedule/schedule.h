@@ -25,21 +25,34 @@
 
 /* No program that anyone tunes comes near these; they bound time and memory. cd_schedule_apply checks them. Arrays over stages,
  * steps or iterators of a program have its own numbers of them, never these. */
-#define CD_RECORD_STEP_MAX_LIST 256 /* items of a step's list: iterators of a stage, split lengths */
-#define CD_MAX_STEP 32768    /* at most UINT16_MAX: cd_sketch_choice.at */
+#define CD_RECORD_STEP_MAX_LIST                                                                    \
+    256                    /* items of a step's list: iterators of a stage, split lengths */
+#define CD_MAX_STEP  32768 /* at most UINT16_MAX: cd_sketch_choice.at */
 #define CD_MAX_STAGE 4096
-#define CD_MAX_ITER 65536    /* iterators ever made, of all stages */
+#define CD_MAX_ITER  65536 /* iterators ever made, of all stages */
 
 typedef struct cd_schedule_ivec { /* arena-backed list of numbers */
     int32_t *p;
     uint32_t n, cap;
 } cd_schedule_ivec;
 
-enum { CD_SCHEDULE_IV_SPATIAL = 0, CD_SCHEDULE_IV_THREAD = 1, CD_SCHEDULE_IV_REDUCE = 2 }; /* TVM's IterVarType, as far as it occurs */
+enum {
+    CD_SCHEDULE_IV_SPATIAL = 0,
+    CD_SCHEDULE_IV_THREAD = 1,
+    CD_SCHEDULE_IV_REDUCE = 2
+}; /* TVM's IterVarType, as far as it occurs */
 
 /* How an iterator's name derives from others; text is made only when printed. */
-typedef enum cd_schedule_iv_name { CD_SCHEDULE_NAME_TEXT, CD_SCHEDULE_NAME_OUTER, CD_SCHEDULE_NAME_INNER, CD_SCHEDULE_NAME_FUSED, CD_SCHEDULE_NAME_SAME,
-                          CD_SCHEDULE_NAME_CACHE, CD_SCHEDULE_NAME_REDUCE_V, CD_SCHEDULE_NAME_INIT } cd_schedule_iv_name;
+typedef enum cd_schedule_iv_name {
+    CD_SCHEDULE_NAME_TEXT,
+    CD_SCHEDULE_NAME_OUTER,
+    CD_SCHEDULE_NAME_INNER,
+    CD_SCHEDULE_NAME_FUSED,
+    CD_SCHEDULE_NAME_SAME,
+    CD_SCHEDULE_NAME_CACHE,
+    CD_SCHEDULE_NAME_REDUCE_V,
+    CD_SCHEDULE_NAME_INIT
+} cd_schedule_iv_name;
 
 typedef struct cd_schedule_pragma { /* auto_unroll_max_step = value, then unroll_explicit = 1 */
     int32_t value;
@@ -48,43 +61,48 @@ typedef struct cd_schedule_pragma { /* auto_unroll_max_step = value, then unroll
 
 typedef struct cd_schedule_iv {
     const cd_expr *var;
-    const cd_expr *min, *extent;     /* declared domain; NULL for derived iterators */
-    const cd_expr *r_min, *r_ext;    /* inferred range                              */
-    const cd_expr *loop_ext;         /* leaves, while lowered: r_ext in terms of loops */
-    const cd_expr *val;              /* value in the nest being made                */
-    const cd_expr *set_lo, *set_hi;  /* scratch of PassUpDomain                     */
+    const cd_expr *min, *extent;    /* declared domain; NULL for derived iterators */
+    const cd_expr *r_min, *r_ext;   /* inferred range                              */
+    const cd_expr *loop_ext;        /* leaves, while lowered: r_ext in terms of loops */
+    const cd_expr *val;             /* value in the nest being made                */
+    const cd_expr *set_lo, *set_hi; /* scratch of PassUpDomain                     */
     cd_schedule_pragma *pragma, *last_pragma;
-    const char *text;                /* name: CD_SCHEDULE_NAME_TEXT                          */
-    int32_t from, from2;             /* name: the iterators it derives from         */
-    int32_t thread;                  /* thread axis this leaf is bound to, or -1    */
+    const char *text;    /* name: CD_SCHEDULE_NAME_TEXT                          */
+    int32_t from, from2; /* name: the iterators it derives from         */
+    int32_t thread;      /* thread axis this leaf is bound to, or -1    */
     uint8_t type, name_kind;
-    uint8_t loop;                    /* cd_loop_kind                                */
-    uint8_t tag;                     /* thread axes: cd_ast_tag                         */
-    bool flag, dead, threaded;       /* scratch: touched, skipped, ends in a thread */
-    uint8_t mask;                    /* scratch                                     */
+    uint8_t loop;              /* cd_loop_kind                                */
+    uint8_t tag;               /* thread axes: cd_ast_tag                         */
+    bool flag, dead, threaded; /* scratch: touched, skipped, ends in a thread */
+    uint8_t mask;              /* scratch                                     */
 } cd_schedule_iv;
 
 typedef struct cd_schedule_op { /* an operator as it is now */
-    const char *name, *suffix;       /* printed name = name + suffix                */
+    const char *name, *suffix;  /* printed name = name + suffix                */
     bool is_placeholder, const_matrix;
-    bool inlined;                    /* its readers have its body in place of their reads */
+    bool inlined; /* its readers have its body in place of their reads */
     uint32_t n_axis, n_raxis, n_out, rank;
-    int32_t *axis, *raxis;           /* iterators                                   */
+    int32_t *axis, *raxis; /* iterators                                   */
     uint32_t first_tensor;
     const int64_t *shape;
     const cd_dtype *dtype;
-    const cd_expr **body;            /* (n_out)                                     */
+    const cd_expr **body; /* (n_out)                                     */
     const cd_te_reducer *red;
-    const cd_expr *cond;             /* NULL: always                                */
-    const cd_expr *const *init;      /* (n_out) or NULL: the reducer's identity     */
+    const cd_expr *cond;        /* NULL: always                                */
+    const cd_expr *const *init; /* (n_out) or NULL: the reducer's identity     */
 } cd_schedule_op;
 
 typedef struct cd_schedule_rel {
-    enum { CD_SCHEDULE_REL_SPLIT, CD_SCHEDULE_REL_FUSE, CD_SCHEDULE_REL_REBASE, CD_SCHEDULE_REL_SINGLETON } kind;
-    int32_t parent;                  /* SPLIT, REBASE                               */
-    int32_t outer, inner;            /* SPLIT results; FUSE operands                */
-    int32_t made;                    /* FUSE fused; REBASE rebased; SINGLETON       */
-    int64_t factor;                  /* SPLIT                                       */
+    enum {
+        CD_SCHEDULE_REL_SPLIT,
+        CD_SCHEDULE_REL_FUSE,
+        CD_SCHEDULE_REL_REBASE,
+        CD_SCHEDULE_REL_SINGLETON
+    } kind;
+    int32_t parent;       /* SPLIT, REBASE                               */
+    int32_t outer, inner; /* SPLIT results; FUSE operands                */
+    int32_t made;         /* FUSE fused; REBASE rebased; SINGLETON       */
+    int64_t factor;       /* SPLIT                                       */
     bool by_nparts;
 } cd_schedule_rel;
 
@@ -93,9 +111,14 @@ typedef struct cd_schedule_stage {
     cd_schedule_ivec all, leaf, axes;
     cd_schedule_rel *rel;
     uint32_t n_rel, cap_rel;
-    enum { CD_SCHEDULE_AT_ROOT, CD_SCHEDULE_AT_INLINE, CD_SCHEDULE_AT_SCOPE, CD_SCHEDULE_AT_INLINED } attach;
-    int32_t at_stage, at_iv;         /* CD_SCHEDULE_AT_SCOPE: stage number, leaf of it       */
-    const char *scope;               /* "" unless a cache stage                     */
+    enum {
+        CD_SCHEDULE_AT_ROOT,
+        CD_SCHEDULE_AT_INLINE,
+        CD_SCHEDULE_AT_SCOPE,
+        CD_SCHEDULE_AT_INLINED
+    } attach;
+    int32_t at_stage, at_iv; /* CD_SCHEDULE_AT_SCOPE: stage number, leaf of it       */
+    const char *scope;       /* "" unless a cache stage                     */
     bool is_output;
 } cd_schedule_stage;
 
@@ -103,23 +126,25 @@ typedef struct cd_schedule {
     cd_arena arena;
     cd_expr_pool pool;
     cd_simplifier *simp;
-    cd_subst subst, subst2;          /* two: inlining nests one in the other        */
+    cd_subst subst, subst2; /* two: inlining nests one in the other        */
     const cd_te_dag *dag;
     bool oom, inferred;
-    uint32_t n_paste;                /* bodies that are being pasted one into the other */
-    uint32_t n_foreign;              /* SP steps so far that note another extent than that of the declared axis they split */
-    bool real_const;                 /* constant matrices keep their elements: for code, not features */
-    bool every_loop;                 /* loops of extent 1 are nodes too: programs of one sketch have the same loops */
+    uint32_t n_paste; /* bodies that are being pasted one into the other */
+    uint32_t
+        n_foreign; /* SP steps so far that note another extent than that of the declared axis they split */
+    bool real_const; /* constant matrices keep their elements: for code, not features */
+    bool
+        every_loop; /* loops of extent 1 are nodes too: programs of one sketch have the same loops */
     cd_schedule_iv *iv;
     int32_t n_iv, cap_iv;
     cd_schedule_op *op;
     int32_t n_op, cap_op;
     cd_schedule_stage *stage;
     int32_t n_stage, cap_stage;
-    cd_schedule_ivec order;                   /* stage id -> stage                           */
-    cd_schedule_ivec tensor_op;               /* tensor number -> op                         */
-    cd_schedule_ivec var_iv;                  /* variable number -> iterator, -1             */
-    struct cd_known *known;          /* final ranges, once inferred (bound.c)       */
+    cd_schedule_ivec order;     /* stage id -> stage                           */
+    cd_schedule_ivec tensor_op; /* tensor number -> op                         */
+    cd_schedule_ivec var_iv;    /* variable number -> iterator, -1             */
+    struct cd_known *known;     /* final ranges, once inferred (bound.c)       */
 } cd_schedule;
 
 /* Memory for programs. Errors: ENOMEM; free it after an error too. */
@@ -140,8 +165,10 @@ cdmpp_status cd_schedule_infer_bound(cd_schedule *s, cdmpp_err *err);
 /* ---- building blocks ---- */
 /* Source of an analyzer that knows every range, and of one that knows all but
  * those of fused iterators, which TVM's bound inference never binds. */
-bool cd_schedule_query_range(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent);
-bool cd_schedule_query_unfused(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent);
+bool cd_schedule_query_range(void *sched, const cd_expr *var, const cd_expr **min,
+                             const cd_expr **extent);
+bool cd_schedule_query_unfused(void *sched, const cd_expr *var, const cd_expr **min,
+                               const cd_expr **extent);
 bool cd_schedule_ivec_push(cd_schedule *s, cd_schedule_ivec *v, int32_t x);
 bool cd_schedule_ivec_insert(cd_schedule *s, cd_schedule_ivec *v, uint32_t at, int32_t x);
 void cd_schedule_ivec_remove(cd_schedule_ivec *v, uint32_t at, uint32_t n);
@@ -149,29 +176,38 @@ int32_t cd_schedule_ivec_find(const cd_schedule_ivec *v, int32_t x); /* index, -
 
 /* New iterators, operators and stages, by number: an iterator derived from others, one of a declared domain, a copy of an operator, a
  * stage with the operator's loops. Out of memory: s->oom is set. */
-int32_t cd_schedule_iv_new(cd_schedule *s, uint8_t type, cd_schedule_iv_name name, int32_t from, int32_t from2);
-int32_t cd_schedule_iv_root(cd_schedule *s, uint8_t type, const cd_expr *var, const cd_expr *min, const cd_expr *extent,
-                   const char *name);
+int32_t cd_schedule_iv_new(cd_schedule *s, uint8_t type, cd_schedule_iv_name name, int32_t from,
+                           int32_t from2);
+int32_t cd_schedule_iv_root(cd_schedule *s, uint8_t type, const cd_expr *var, const cd_expr *min,
+                            const cd_expr *extent, const char *name);
 int32_t cd_schedule_op_new(cd_schedule *s, const cd_schedule_op *proto);
 int32_t cd_schedule_stage_new(cd_schedule *s, int32_t op);
 /* all = leaf = axes = the operator's root iterators, no relations. */
 void cd_schedule_stage_reset(cd_schedule *s, cd_schedule_stage *st);
 /* A new relation at the end, to be filled in; never NULL. */
 cd_schedule_rel *cd_schedule_rel_push(cd_schedule *s, cd_schedule_stage *st);
-static inline cd_schedule_stage *cd_schedule_stage_at(cd_schedule *s, uint32_t id) { return &s->stage[s->order.p[id]]; }
-static inline cd_schedule_op *cd_schedule_stage_op(cd_schedule *s, const cd_schedule_stage *st) { return &s->op[st->op]; }
+static inline cd_schedule_stage *cd_schedule_stage_at(cd_schedule *s, uint32_t id) {
+    return &s->stage[s->order.p[id]];
+}
+static inline cd_schedule_op *cd_schedule_stage_op(cd_schedule *s, const cd_schedule_stage *st) {
+    return &s->op[st->op];
+}
 /* Reads of tensors [first, first+n) anywhere in the operator? */
 bool cd_schedule_op_reads(const cd_schedule_op *op, uint32_t first, uint32_t n);
-const char *cd_schedule_name(const void *sched, cd_expr_op kind, uint32_t number); /* cd_names callback, text in a ring */
+const char *cd_schedule_name(const void *sched, cd_expr_op kind,
+                             uint32_t number); /* cd_names callback, text in a ring */
 
 /* The steps CHR, CHW and RF on the stage with this id. Errors: EINVALID, EUNSUPPORTED, ENOMEM. */
-cdmpp_status cd_cache_stage_read(cd_schedule *s, uint32_t id, const char *scope, const cd_record_step *t, cdmpp_err *err);
+cdmpp_status cd_cache_stage_read(cd_schedule *s, uint32_t id, const char *scope,
+                                 const cd_record_step *t, cdmpp_err *err);
 cdmpp_status cd_cache_stage_write(cd_schedule *s, uint32_t id, const char *scope, cdmpp_err *err);
-cdmpp_status cd_schedule_rfactor(cd_schedule *s, uint32_t id, int32_t it, int32_t factor_axis, cdmpp_err *err);
+cdmpp_status cd_schedule_rfactor(cd_schedule *s, uint32_t id, int32_t it, int32_t factor_axis,
+                                 cdmpp_err *err);
 
 /* Ranges of all iterators from those of the roots. allow_missing: iterators without a range are left alone, and no split is
  * tightened (for RF). Errors: EINVALID, EUNSUPPORTED. */
-cdmpp_status cd_schedule_pass_down_domain(cd_schedule *s, cd_schedule_stage *st, cd_analyzer *a, bool allow_missing, cdmpp_err *err);
+cdmpp_status cd_schedule_pass_down_domain(cd_schedule *s, cd_schedule_stage *st, cd_analyzer *a,
+                                          bool allow_missing, cdmpp_err *err);
 /* iv.val of ancestors from iv.val of the leaves. */
 void cd_schedule_pass_up_index(cd_schedule *s, cd_schedule_stage *st);
 /* set_lo/set_hi of ancestors from those of the leaves. */
@@ -183,7 +219,8 @@ typedef struct cd_schedule_preds {
     uint32_t n, cap;
 } cd_schedule_preds;
 /* As above. */
-void cd_schedule_bound_check(cd_schedule *s, cd_schedule_stage *st, bool skip_domain, cd_schedule_preds *out);
+void cd_schedule_bound_check(cd_schedule *s, cd_schedule_stage *st, bool skip_domain,
+                             cd_schedule_preds *out);
 /* The loop nest of the whole program, before simplification (ansor.md, Lowering). Errors: EINVALID, EUNSUPPORTED, ENOMEM. */
 cdmpp_status cd_schedule_lower(cd_schedule *s, cd_ast *out, cdmpp_err *err);
 

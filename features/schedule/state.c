@@ -40,7 +40,9 @@ static bool more(cd_schedule *s, void **p, int32_t n, int32_t *cap, size_t size)
     return true;
 }
 
-bool cd_schedule_ivec_push(cd_schedule *s, cd_schedule_ivec *v, int32_t x) { return cd_schedule_ivec_insert(s, v, v->n, x); }
+bool cd_schedule_ivec_push(cd_schedule *s, cd_schedule_ivec *v, int32_t x) {
+    return cd_schedule_ivec_insert(s, v, v->n, x);
+}
 
 bool cd_schedule_ivec_insert(cd_schedule *s, cd_schedule_ivec *v, uint32_t at, int32_t x) {
     if (CD_GROW_IN(&s->arena, v->p, v->n, v->cap)) {
@@ -82,20 +84,31 @@ static int32_t iv_push(cd_schedule *s, const cd_schedule_iv *proto) {
 
 /* A derived iterator counts in the type of what it derives from, the wider of two. */
 static cd_dtype derived_type(const cd_schedule *s, int32_t from, int32_t from2) {
-    const cd_dtype a = from < 0 ? CD_I32 : s->iv[from].var->type, b = from2 < 0 ? a : s->iv[from2].var->type;
+    const cd_dtype a = from < 0 ? CD_I32 : s->iv[from].var->type,
+                   b = from2 < 0 ? a : s->iv[from2].var->type;
     return cd_expr_dtype_bits(b) > cd_expr_dtype_bits(a) ? b : a;
 }
 
-int32_t cd_schedule_iv_new(cd_schedule *s, uint8_t type, cd_schedule_iv_name name, int32_t from, int32_t from2) {
-    const cd_schedule_iv iv = {.var = cd_expr_fresh_var(&s->pool, derived_type(s, from, from2)), .type = type,
-                      .name_kind = (uint8_t)name, .from = from, .from2 = from2, .thread = -1};
+int32_t cd_schedule_iv_new(cd_schedule *s, uint8_t type, cd_schedule_iv_name name, int32_t from,
+                           int32_t from2) {
+    const cd_schedule_iv iv = {.var = cd_expr_fresh_var(&s->pool, derived_type(s, from, from2)),
+                               .type = type,
+                               .name_kind = (uint8_t)name,
+                               .from = from,
+                               .from2 = from2,
+                               .thread = -1};
     return iv_push(s, &iv);
 }
 
-int32_t cd_schedule_iv_root(cd_schedule *s, uint8_t type, const cd_expr *var, const cd_expr *min, const cd_expr *extent,
-                   const char *name) {
-    const cd_schedule_iv iv = {.var = var, .min = min, .extent = extent, .type = type, .name_kind = CD_SCHEDULE_NAME_TEXT,
-                      .text = name, .thread = -1};
+int32_t cd_schedule_iv_root(cd_schedule *s, uint8_t type, const cd_expr *var, const cd_expr *min,
+                            const cd_expr *extent, const char *name) {
+    const cd_schedule_iv iv = {.var = var,
+                               .min = min,
+                               .extent = extent,
+                               .type = type,
+                               .name_kind = CD_SCHEDULE_NAME_TEXT,
+                               .text = name,
+                               .thread = -1};
     return iv_push(s, &iv);
 }
 
@@ -104,8 +117,10 @@ int32_t cd_schedule_op_new(cd_schedule *s, const cd_schedule_op *proto) {
     if (!more(s, &p, s->n_op, &s->cap_op, sizeof *s->op)) return 0;
     s->op = p;
     s->op[s->n_op] = *proto;
-    while (s->tensor_op.n < proto->first_tensor + proto->n_out && !s->oom) cd_schedule_ivec_push(s, &s->tensor_op, -1);
-    for (uint32_t k = 0; k < proto->n_out && !s->oom; k++) s->tensor_op.p[proto->first_tensor + k] = s->n_op;
+    while (s->tensor_op.n < proto->first_tensor + proto->n_out && !s->oom)
+        cd_schedule_ivec_push(s, &s->tensor_op, -1);
+    for (uint32_t k = 0; k < proto->n_out && !s->oom; k++)
+        s->tensor_op.p[proto->first_tensor + k] = s->n_op;
     return s->n_op++;
 }
 
@@ -149,16 +164,27 @@ static int32_t *root_iters(cd_schedule *s, const cd_te_iter *it, uint32_t n, uin
         s->oom = true;
         return NULL;
     }
-    for (uint32_t i = 0; i < n; i++) p[i] = cd_schedule_iv_root(s, type, it[i].var, it[i].min, it[i].extent, it[i].name);
+    for (uint32_t i = 0; i < n; i++)
+        p[i] = cd_schedule_iv_root(s, type, it[i].var, it[i].min, it[i].extent, it[i].name);
     return p;
 }
 
 /* A stage of the initial state: its loops are the axes, then the reduction axes. */
 static void start_op(cd_schedule *s, const cd_te_op *o) {
-    cd_schedule_op op = {.name = o->name, .suffix = "", .is_placeholder = o->is_placeholder,
-                 .const_matrix = o->const_matrix, .n_axis = o->n_axis, .n_raxis = o->n_raxis,
-                 .n_out = o->n_out, .rank = o->rank, .first_tensor = o->first_tensor, .shape = o->shape,
-                 .dtype = o->dtype, .red = o->red, .cond = o->cond, .init = o->init};
+    cd_schedule_op op = {.name = o->name,
+                         .suffix = "",
+                         .is_placeholder = o->is_placeholder,
+                         .const_matrix = o->const_matrix,
+                         .n_axis = o->n_axis,
+                         .n_raxis = o->n_raxis,
+                         .n_out = o->n_out,
+                         .rank = o->rank,
+                         .first_tensor = o->first_tensor,
+                         .shape = o->shape,
+                         .dtype = o->dtype,
+                         .red = o->red,
+                         .cond = o->cond,
+                         .init = o->init};
     op.axis = root_iters(s, o->axis, o->n_axis, CD_SCHEDULE_IV_SPATIAL);
     op.raxis = root_iters(s, o->raxis, o->n_raxis, CD_SCHEDULE_IV_REDUCE);
     op.body = cd_arena_alloc(&s->arena, o->n_out, sizeof *op.body);
@@ -222,7 +248,8 @@ void cd_schedule_attach_path(cd_schedule *s, const cd_schedule_stage *st, cd_sch
     out->n = 0;
     for (int guard = 0; st->attach == CD_SCHEDULE_AT_SCOPE && guard <= s->n_stage; guard++) {
         const cd_schedule_stage *t = &s->stage[st->at_stage];
-        for (int32_t k = cd_schedule_ivec_find(&t->leaf, st->at_iv); k >= 0; k--) cd_schedule_ivec_push(s, out, t->leaf.p[k]);
+        for (int32_t k = cd_schedule_ivec_find(&t->leaf, st->at_iv); k >= 0; k--)
+            cd_schedule_ivec_push(s, out, t->leaf.p[k]);
         st = t;
     }
 }
@@ -236,8 +263,10 @@ static void iv_name(const cd_schedule *s, int32_t k, char *buf, size_t n, int de
         return;
     }
     const cd_schedule_iv *iv = &s->iv[k];
-    static const char *const suffix[] = {[CD_SCHEDULE_NAME_OUTER] = ".outer", [CD_SCHEDULE_NAME_INNER] = ".inner",
-        [CD_SCHEDULE_NAME_FUSED] = ".fused", [CD_SCHEDULE_NAME_SAME] = "", [CD_SCHEDULE_NAME_CACHE] = ".c", [CD_SCHEDULE_NAME_REDUCE_V] = ".v",
+    static const char *const suffix[] = {
+        [CD_SCHEDULE_NAME_OUTER] = ".outer", [CD_SCHEDULE_NAME_INNER] = ".inner",
+        [CD_SCHEDULE_NAME_FUSED] = ".fused", [CD_SCHEDULE_NAME_SAME] = "",
+        [CD_SCHEDULE_NAME_CACHE] = ".c",     [CD_SCHEDULE_NAME_REDUCE_V] = ".v",
         [CD_SCHEDULE_NAME_INIT] = ".init"};
     if (iv->name_kind == CD_SCHEDULE_NAME_TEXT) {
         snprintf(buf, n, "%s", iv->text);
@@ -263,7 +292,9 @@ const char *cd_schedule_name(const void *sched, cd_expr_op kind, uint32_t number
         iv_name(s, number < s->var_iv.n ? s->var_iv.p[number] : -1, buf, sizeof ring[0], 0);
     } else if (number < s->tensor_op.n && s->tensor_op.p[number] >= 0) {
         const cd_schedule_op *op = &s->op[s->tensor_op.p[number]];
-        if (op->n_out > 1) snprintf(buf, sizeof ring[0], "%s%s.v%u", op->name, op->suffix, number - op->first_tensor);
+        if (op->n_out > 1)
+            snprintf(buf, sizeof ring[0], "%s%s.v%u", op->name, op->suffix,
+                     number - op->first_tensor);
         else snprintf(buf, sizeof ring[0], "%s%s", op->name, op->suffix);
     } else {
         snprintf(buf, sizeof ring[0], "tensor%u", number);

@@ -13,12 +13,15 @@ static bool fold(const cd_walker *w, cd_expr_op op, cd_cval a, cd_cval b, cd_cva
         const cd_expr *r = cd_fold_bin(cd_canonsum_simp(w)->pool, op, a.e, b.e);
         return r ? *out = cd_canonsum_plain(r), true : false;
     }
-    const int64_t x = cd_canonsum_is_literal(a) ? a.e->u.i : -1, y = cd_canonsum_is_literal(b) ? b.e->u.i : -1;
+    const int64_t x = cd_canonsum_is_literal(a) ? a.e->u.i : -1,
+                  y = cd_canonsum_is_literal(b) ? b.e->u.i : -1;
     switch (op) {
     case CD_ADD: return x == 0 ? *out = b, true : y == 0 ? *out = a, true : false;
     case CD_SUB: return y == 0 ? *out = a, true : false;
-    case CD_MUL: return x == 1 || y == 0 ? *out = b, true : x == 0 || y == 1 ? *out = a, true : false;
-    case CD_DIV: case CD_FDIV: return x == 0 || y == 1 ? *out = a, true : false;
+    case CD_MUL:
+        return x == 1 || y == 0 ? *out = b, true : x == 0 || y == 1 ? *out = a, true : false;
+    case CD_DIV:
+    case CD_FDIV: return x == 0 || y == 1 ? *out = a, true : false;
     default:
         if (x == 0) return *out = a, true;
         return y == 1 ? *out = cd_canonsum_plain(cd_canonsum_int(w, b.e->type, 0)), true : false;
@@ -40,7 +43,8 @@ static cd_cval add_sub(const cd_walker *w, cd_cval a, cd_cval b, int64_t sign, c
 }
 
 static cd_cval opaque(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval b) {
-    return cd_canonsum_plain(cd_expr_new_bin(cd_canonsum_simp(w)->pool, (cd_expr_op)e->op, cd_canonsum_to_expr(w, a), cd_canonsum_to_expr(w, b)));
+    return cd_canonsum_plain(cd_expr_new_bin(cd_canonsum_simp(w)->pool, (cd_expr_op)e->op,
+                                             cd_canonsum_to_expr(w, a), cd_canonsum_to_expr(w, b)));
 }
 
 /* Only a literal factor keeps the normal form; any other product is an opaque index. */
@@ -63,7 +67,8 @@ static cd_cval product(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval 
 }
 
 /* The terms that v divides, and the others. */
-static bool separate(const cd_walker *w, const cd_canonsum *c, int64_t v, cd_canonsum **whole, cd_canonsum **rest) {
+static bool separate(const cd_walker *w, const cd_canonsum *c, int64_t v, cd_canonsum **whole,
+                     cd_canonsum **rest) {
     *whole = cd_canonsum_new(w, c->type, c->n + 1); /* one more: the quotient of the rest */
     *rest = cd_canonsum_new(w, c->type, c->n);
     if (!*whole || !*rest) return false;
@@ -90,13 +95,15 @@ static bool within(const cd_walker *w, cd_cval a, int64_t v) {
 static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bool floor) {
     if (!a.c || !a.c->is_sum) {
         if (within(w, a, v)) return cd_canonsum_plain(cd_canonsum_int(w, e->type, 0));
-        return cd_canonsum_from_split(w, cd_canonsum_split_div(w, cd_canonsum_to_split(w, a), v, floor), e);
+        return cd_canonsum_from_split(
+            w, cd_canonsum_split_div(w, cd_canonsum_to_split(w, a), v, floor), e);
     }
     cd_canonsum *whole, *rest;
     if (!separate(w, a.c, v, &whole, &rest)) return cd_canonsum_plain(e);
     const bool exact = rest->n == 0 && rest->base == 0;
     if (!exact && !floor && !(not_negative(w, whole) && not_negative(w, rest)))
-        return cd_canonsum_from_split(w, cd_canonsum_split_div(w, cd_canonsum_to_split(w, a), v, floor), e);
+        return cd_canonsum_from_split(
+            w, cd_canonsum_split_div(w, cd_canonsum_to_split(w, a), v, floor), e);
     cd_canonsum_divide_exactly(whole, v);
     if (exact) return (cd_cval){e, whole};
     const cd_expr *t = cd_canonsum_sum_to_expr(w, rest);
@@ -104,7 +111,9 @@ static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bo
         whole->base = cd_wrap_add(whole->base, floor ? cd_expr_floordiv(t->u.i, v) : t->u.i / v);
     } else {
         const bool less = cd_rewrite_compare(w, t, v) == CD_COMPARE_LT;
-        if (!less || (floor && !cd_simplify_ge(w->ana, t, 0))) cd_canonsum_add_split(whole, cd_canonsum_split_div(w, cd_canonsum_expr_split(t), v, floor), 1);
+        if (!less || (floor && !cd_simplify_ge(w->ana, t, 0)))
+            cd_canonsum_add_split(whole,
+                                  cd_canonsum_split_div(w, cd_canonsum_expr_split(t), v, floor), 1);
     }
     return (cd_cval){e, whole};
 }
@@ -113,10 +122,13 @@ static cd_cval floor_mod(cd_walker *w, const cd_expr *e, const cd_canonsum *c, i
     cd_canonsum *whole, *rest;
     if (!separate(w, c, v, &whole, &rest)) return cd_canonsum_plain(e);
     const cd_expr *t = cd_canonsum_sum_to_expr(w, rest);
-    if (t->op == CD_INT) return cd_canonsum_plain(cd_canonsum_bin_literal(w, CD_FMOD, t, t->type, v));
-    if (cd_rewrite_compare(w, t, v) == CD_COMPARE_LT && cd_simplify_ge(w->ana, t, 0)) return cd_canonsum_plain(t);
+    if (t->op == CD_INT)
+        return cd_canonsum_plain(cd_canonsum_bin_literal(w, CD_FMOD, t, t->type, v));
+    if (cd_rewrite_compare(w, t, v) == CD_COMPARE_LT && cd_simplify_ge(w->ana, t, 0))
+        return cd_canonsum_plain(t);
     rest->base = cd_expr_floormod(rest->base, v);
-    return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, (cd_cval){e, rest}), v, true), e);
+    return cd_canonsum_from_split(
+        w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, (cd_cval){e, rest}), v, true), e);
 }
 
 /* As floor_mod, but terms may be dropped only if both halves are provably not negative: C's remainder has the sign of
@@ -127,18 +139,21 @@ static cd_cval trunc_mod(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v) {
     if (rest->n == 0 && rest->base == 0) return cd_canonsum_plain(cd_canonsum_int(w, e->type, 0));
     if (not_negative(w, whole) && not_negative(w, rest)) {
         const cd_expr *t = cd_canonsum_sum_to_expr(w, rest);
-            if (t->op == CD_INT) return cd_canonsum_plain(cd_canonsum_bin_literal(w, CD_MOD, t, t->type, v));
+        if (t->op == CD_INT)
+            return cd_canonsum_plain(cd_canonsum_bin_literal(w, CD_MOD, t, t->type, v));
         if (cd_rewrite_compare(w, t, v) == CD_COMPARE_LT) return cd_canonsum_plain(t);
         a.c = rest;
     }
-    const int64_t lo = cd_const_int_bound(w->ana, cd_canonsum_to_expr(w, a)).lo, base = a.c->base % v;
+    const int64_t lo = cd_const_int_bound(w->ana, cd_canonsum_to_expr(w, a)).lo,
+                  base = a.c->base % v;
     if (lo >= 0 && cd_wrap_add(cd_wrap_sub(lo, a.c->base), base) >= 0) {
         cd_canonsum *c = cd_canonsum_to_sum(w, a, 0);
         if (!c) return cd_canonsum_plain(e);
         c->base = base;
         a.c = c;
     }
-    return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, a), v, false), e);
+    return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, a), v, false),
+                                  e);
 }
 
 /* Folding comes first, on the values as they are: TVM folds before it brings operands into normal form. */
@@ -155,14 +170,16 @@ static cd_cval arithmetic(cd_walker *w, const cd_expr *e) {
     if (op == CD_DIV || op == CD_FDIV) return quotient(w, e, a, v, floor);
     if (a.c && a.c->is_sum) return floor ? floor_mod(w, e, a.c, v) : trunc_mod(w, e, a, v);
     if (within(w, a, v)) return a;
-    return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, a), v, floor), e);
+    return cd_canonsum_from_split(w, cd_canonsum_split_mod(w, cd_canonsum_to_split(w, a), v, floor),
+                                  e);
 }
 
 /* ---- casts between index types ---- */
 
 static bool cast_is_safe(const cd_walker *w, cd_dtype t, const cd_expr *e) {
     const cd_bound b = cd_const_int_bound(w->ana, e), all = cd_const_int_bound_type(t);
-    return cd_expr_dtype_bits(e->type) <= cd_expr_dtype_bits(t) || (b.hi <= all.hi && b.lo >= all.lo);
+    return cd_expr_dtype_bits(e->type) <= cd_expr_dtype_bits(t) ||
+           (b.hi <= all.hi && b.lo >= all.lo);
 }
 
 static bool split_fits(const cd_walker *w, const cd_iter_split *s, cd_dtype t) {
@@ -172,8 +189,10 @@ static bool split_fits(const cd_walker *w, const cd_iter_split *s, cd_dtype t) {
     const cd_iter_split index = cd_canonsum_expr_split(s->index);
     cd_iter_split mod = part;
     mod.lower = 1;
-    return cast_is_safe(w, t, index.index) && cast_is_safe(w, t, cd_canonsum_split_to_expr(w, &mod, 1)) &&
-           cast_is_safe(w, t, cd_canonsum_split_to_expr(w, &part, 1)) && cast_is_safe(w, t, cd_canonsum_split_to_expr(w, s, 1));
+    return cast_is_safe(w, t, index.index) &&
+           cast_is_safe(w, t, cd_canonsum_split_to_expr(w, &mod, 1)) &&
+           cast_is_safe(w, t, cd_canonsum_split_to_expr(w, &part, 1)) &&
+           cast_is_safe(w, t, cd_canonsum_split_to_expr(w, s, 1));
 }
 
 /* Every partial sum, in the order of printing but unsorted, must fit. */
@@ -182,11 +201,13 @@ static bool sum_fits(const cd_walker *w, const cd_canonsum *c, cd_dtype t) {
     for (int sign = 1; sign >= -1; sign -= 2) {
         for (uint32_t i = 0; i < c->n; i++) {
             if (sign > 0 ? c->s[i].scale <= 0 : c->s[i].scale >= 0) continue;
-            r = cd_canonsum_bin(w, sign > 0 ? CD_ADD : CD_SUB, r, cd_canonsum_split_to_expr(w, &c->s[i], sign));
+            r = cd_canonsum_bin(w, sign > 0 ? CD_ADD : CD_SUB, r,
+                                cd_canonsum_split_to_expr(w, &c->s[i], sign));
             if (!cast_is_safe(w, t, r)) return false;
         }
         if (sign > 0 ? c->base > 0 : c->base < 0) {
-            r = cd_canonsum_bin_literal(w, sign > 0 ? CD_ADD : CD_SUB, r, t, cd_wrap_mul(sign, c->base));
+            r = cd_canonsum_bin_literal(w, sign > 0 ? CD_ADD : CD_SUB, r, t,
+                                        cd_wrap_mul(sign, c->base));
             if (!cast_is_safe(w, t, r)) return false;
         }
     }
@@ -216,7 +237,8 @@ static cd_cval cast(cd_walker *w, const cd_expr *e) {
 /* ---- the walk ---- */
 
 static cd_cval compute(cd_walker *w, const cd_expr *e) {
-    if (e->op >= CD_ADD && e->op <= CD_FMOD && cd_expr_dtype_is_index(e->type)) return arithmetic(w, e);
+    if (e->op >= CD_ADD && e->op <= CD_FMOD && cd_expr_dtype_is_index(e->type))
+        return arithmetic(w, e);
     if (e->op == CD_CAST && cd_expr_dtype_is_index(e->type)) return cast(w, e);
     return cd_canonsum_plain(cd_rewrite_node(w, e));
 }
@@ -230,7 +252,8 @@ static cd_cval mutate(cd_walker *w, const cd_expr *e) {
     cd_memo *m = cd_simplify_memo(s, e);
     const uint32_t ctx = w->ana->ctx;
     if (m && m->cn_ctx == ctx && cd_walker_reuse(w, m->cn_need)) return m->cn;
-    if (s->oom || s->pool->oom || s->nest >= CD_SIMPLIFY_MAX_NEST) return cd_canonsum_plain(cd_simplify_give_up(s, e));
+    if (s->oom || s->pool->oom || s->nest >= CD_SIMPLIFY_MAX_NEST)
+        return cd_canonsum_plain(cd_simplify_give_up(s, e));
     s->nest++;
     const cd_walker_frame f = cd_walker_begin(w);
     const cd_cval r = compute(w, e);
@@ -244,4 +267,6 @@ static cd_cval mutate(cd_walker *w, const cd_expr *e) {
     return r;
 }
 
-const cd_expr *cd_canonical_visit(cd_walker *w, const cd_expr *e) { return cd_canonsum_to_expr(w, mutate(w, e)); }
+const cd_expr *cd_canonical_visit(cd_walker *w, const cd_expr *e) {
+    return cd_canonsum_to_expr(w, mutate(w, e));
+}

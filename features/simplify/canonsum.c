@@ -7,8 +7,10 @@
 const cd_expr *cd_canonsum_split_to_expr(const cd_walker *w, const cd_iter_split *s, int64_t k) {
     const cd_expr *r = s->index;
     if (s->scale == 0) return cd_canonsum_int(w, s->type, 0);
-    if (s->upper != CD_INF) r = cd_canonsum_bin_literal(w, s->floor ? CD_FMOD : CD_MOD, r, s->type, s->upper);
-    if (s->lower != 1) r = cd_canonsum_bin_literal(w, s->floor ? CD_FDIV : CD_DIV, r, s->type, s->lower);
+    if (s->upper != CD_INF)
+        r = cd_canonsum_bin_literal(w, s->floor ? CD_FMOD : CD_MOD, r, s->type, s->upper);
+    if (s->lower != 1)
+        r = cd_canonsum_bin_literal(w, s->floor ? CD_FDIV : CD_DIV, r, s->type, s->lower);
     k = cd_wrap_mul(k, s->scale);
     return k == 1 ? r : cd_canonsum_bin_literal(w, CD_MUL, r, s->type, k);
 }
@@ -28,8 +30,10 @@ static void merge(cd_iter_split *s, uint32_t n) {
             if (l->upper == r->upper && l->lower == r->lower && compatible(l, r->floor)) {
                 r->scale = cd_wrap_add(r->scale, l->scale);
                 l->scale = 0;
-            } else if (l->lower == r->upper && r->scale != 0 && cd_trunc_mod(l->scale, r->scale) == 0 &&
-                       l->lower == cd_wrap_mul(cd_trunc_div(l->scale, r->scale), r->lower) && compatible(l, r->floor)) {
+            } else if (l->lower == r->upper && r->scale != 0 &&
+                       cd_trunc_mod(l->scale, r->scale) == 0 &&
+                       l->lower == cd_wrap_mul(cd_trunc_div(l->scale, r->scale), r->lower) &&
+                       compatible(l, r->floor)) {
                 r->upper = l->upper;
                 l->scale = 0;
                 break;
@@ -57,7 +61,8 @@ static void sort(cd_iter_split *s, uint32_t n) { /* stable; sums are short */
 const cd_expr *cd_canonsum_sum_to_expr(const cd_walker *w, const cd_canonsum *c) {
     if (c->n == 0) return cd_canonsum_int(w, c->type, c->base);
     cd_iter_split small[8], *s = small;
-    if (c->n > 8 && !(s = cd_arena_alloc(&cd_canonsum_simp(w)->arena, c->n, sizeof *s))) return cd_simplify_give_up(cd_canonsum_simp(w), c->s[0].index);
+    if (c->n > 8 && !(s = cd_arena_alloc(&cd_canonsum_simp(w)->arena, c->n, sizeof *s)))
+        return cd_simplify_give_up(cd_canonsum_simp(w), c->s[0].index);
     memcpy(s, c->s, c->n * sizeof *s);
     merge(s, c->n);
     sort(s, c->n);
@@ -70,21 +75,25 @@ const cd_expr *cd_canonsum_sum_to_expr(const cd_walker *w, const cd_canonsum *c)
     if (!r) r = cd_canonsum_int(w, c->type, 0);
     if (c->base > 0) r = cd_canonsum_bin_literal(w, CD_ADD, r, c->type, c->base);
     for (uint32_t i = 0; i < c->n; i++)
-        if (s[i].scale < 0) r = cd_canonsum_bin(w, CD_SUB, r, cd_canonsum_split_to_expr(w, &s[i], -1));
+        if (s[i].scale < 0)
+            r = cd_canonsum_bin(w, CD_SUB, r, cd_canonsum_split_to_expr(w, &s[i], -1));
     if (c->base < 0) r = cd_canonsum_bin_literal(w, CD_SUB, r, c->type, cd_wrap_sub(0, c->base));
     return r;
 }
 
 const cd_expr *cd_canonsum_to_expr(const cd_walker *w, cd_cval v) {
     if (!v.c) return v.e;
-    if (!v.c->norm) v.c->norm = v.c->is_sum ? cd_canonsum_sum_to_expr(w, v.c) : cd_canonsum_split_to_expr(w, &v.c->s[0], 1);
+    if (!v.c->norm)
+        v.c->norm = v.c->is_sum ? cd_canonsum_sum_to_expr(w, v.c)
+                                : cd_canonsum_split_to_expr(w, &v.c->s[0], 1);
     return v.c->norm;
 }
 
 /* ---- into normal form; v.e stays the expression to fall back on ---- */
 
 cd_canonsum *cd_canonsum_new(const cd_walker *w, cd_dtype t, uint32_t room) {
-    cd_canonsum *c = cd_arena_alloc(&cd_canonsum_simp(w)->arena, 1, sizeof *c + room * sizeof *c->s);
+    cd_canonsum *c =
+        cd_arena_alloc(&cd_canonsum_simp(w)->arena, 1, sizeof *c + room * sizeof *c->s);
     if (!c) return cd_canonsum_simp(w)->oom = true, NULL;
     *c = (cd_canonsum){.type = t, .is_sum = true};
     return c;
@@ -166,7 +175,8 @@ cd_iter_split cd_canonsum_split_div(const cd_walker *w, cd_iter_split s, int64_t
         const int64_t low = cd_wrap_mul(s.lower, cd_trunc_div(v, s.scale));
         if (s.upper != CD_INF && low != 0 && cd_trunc_mod(s.upper, low) != 0) {
             if (s.upper <= low) return cd_canonsum_expr_split(cd_canonsum_int(w, s.type, 0));
-            s.index = cd_canonsum_bin_literal(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, s.upper);
+            s.index =
+                cd_canonsum_bin_literal(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, s.upper);
             s.upper = CD_INF;
         }
         s.scale = 1;
@@ -193,7 +203,8 @@ cd_iter_split cd_canonsum_split_mod(cd_walker *w, cd_iter_split s, int64_t v, bo
                 s.upper = up;
                 return s;
             }
-            const cd_expr *m = cd_canonsum_bin_literal(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, up);
+            const cd_expr *m =
+                cd_canonsum_bin_literal(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, up);
             cd_iter_split u = cd_canonsum_expr_split(cd_canonical_visit(w, m));
             if (s.lower != 1) u = cd_canonsum_split_div(w, u, s.lower, floor);
             u.scale = cd_wrap_mul(u.scale, s.scale);

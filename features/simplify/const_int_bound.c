@@ -22,8 +22,12 @@ int64_t cd_const_int_bound_mul(int64_t x, int64_t y) {
     return (x > 0) == (y > 0) ? CD_INF : CD_NEG_INF;
 }
 
-static int64_t trunc_div(int64_t x, int64_t y) { return inf(x) ? (y > 0 ? x : -x) : cd_trunc_div(x, y); }
-static int64_t floor_div(int64_t x, int64_t y) { return inf(x) ? (y > 0 ? x : -x) : cd_expr_floordiv(x, y); }
+static int64_t trunc_div(int64_t x, int64_t y) {
+    return inf(x) ? (y > 0 ? x : -x) : cd_trunc_div(x, y);
+}
+static int64_t floor_div(int64_t x, int64_t y) {
+    return inf(x) ? (y > 0 ? x : -x) : cd_expr_floordiv(x, y);
+}
 static int64_t shift_right(int64_t x, int64_t y) { return inf(x) ? x : x >> y; }
 
 static int64_t shift_left(int64_t x, int64_t y) { /* x, y >= 0 */
@@ -41,8 +45,12 @@ cd_bound cd_const_int_bound_type(cd_dtype t) {
     return (cd_bound){v >= 63 ? CD_NEG_INF : -hi - 1, hi};
 }
 
-cd_bound cd_const_int_bound_unite(cd_bound a, cd_bound b) { return (cd_bound){lesser(a.lo, b.lo), greater(a.hi, b.hi)}; }
-static cd_bound meet(cd_bound a, cd_bound b) { return (cd_bound){greater(a.lo, b.lo), lesser(a.hi, b.hi)}; }
+cd_bound cd_const_int_bound_unite(cd_bound a, cd_bound b) {
+    return (cd_bound){lesser(a.lo, b.lo), greater(a.hi, b.hi)};
+}
+static cd_bound meet(cd_bound a, cd_bound b) {
+    return (cd_bound){greater(a.lo, b.lo), lesser(a.hi, b.hi)};
+}
 
 /* Extremes over the four corners, for an op monotonic in each operand. */
 static cd_bound corners(cd_bound a, cd_bound b, int64_t (*op)(int64_t, int64_t)) {
@@ -80,8 +88,11 @@ static cd_bound modulo(cd_bound a, cd_bound b, const cd_expr *e) {
 static cd_bound binary(cd_analyzer *a, const cd_expr *e) {
     const cd_bound x = cd_const_int_bound(a, e->a[0]), y = cd_const_int_bound(a, e->a[1]);
     switch ((cd_expr_op)e->op) {
-    case CD_ADD: return (cd_bound){cd_const_int_bound_add(x.lo, y.lo), cd_const_int_bound_add(x.hi, y.hi)};
-    case CD_SUB: return (cd_bound){cd_const_int_bound_add(x.lo, cd_wrap_sub(0, y.hi)), cd_const_int_bound_add(x.hi, cd_wrap_sub(0, y.lo))};
+    case CD_ADD:
+        return (cd_bound){cd_const_int_bound_add(x.lo, y.lo), cd_const_int_bound_add(x.hi, y.hi)};
+    case CD_SUB:
+        return (cd_bound){cd_const_int_bound_add(x.lo, cd_wrap_sub(0, y.hi)),
+                          cd_const_int_bound_add(x.hi, cd_wrap_sub(0, y.lo))};
     case CD_MUL: return corners(x, y, cd_const_int_bound_mul);
     case CD_DIV: return divide(x, y, e->type, trunc_div);
     case CD_FDIV: return divide(x, y, e->type, floor_div);
@@ -113,7 +124,8 @@ static int64_t ceil_log2(double v) {
 static cd_bound cast(cd_analyzer *a, const cd_expr *e) {
     const cd_bound all = cd_const_int_bound_type(e->type);
     const cd_expr *v = e->a[0];
-    if (cd_expr_dtype_kind(e->type) != CD_T_INT || !cd_call_is(v, "ceil") || !cd_call_is(v->a[0], "log2"))
+    if (cd_expr_dtype_kind(e->type) != CD_T_INT || !cd_call_is(v, "ceil") ||
+        !cd_call_is(v->a[0], "log2"))
         return meet(cd_const_int_bound(a, v), all);
     v = v->a[0]->a[0];
     if (v->op == CD_FLOAT) return meet((cd_bound){ceil_log2(v->u.f), ceil_log2(v->u.f)}, all);
@@ -127,10 +139,14 @@ static cd_bound node(cd_analyzer *a, const cd_expr *e) {
         const cd_var_info *v = cd_simplify_var(a, e);
         return v && v->known ? v->bound : cd_const_int_bound_type(e->type);
     }
-    case CD_SELECT: return cd_const_int_bound_unite(cd_const_int_bound(a, e->a[1]), cd_const_int_bound(a, e->a[2]));
+    case CD_SELECT:
+        return cd_const_int_bound_unite(cd_const_int_bound(a, e->a[1]),
+                                        cd_const_int_bound(a, e->a[2]));
     case CD_CAST: return cast(a, e);
     case CD_CALL: return call(a, e);
-    default: return cd_expr_op_is_arith((cd_expr_op)e->op) ? binary(a, e) : cd_const_int_bound_type(e->type);
+    default:
+        return cd_expr_op_is_arith((cd_expr_op)e->op) ? binary(a, e)
+                                                      : cd_const_int_bound_type(e->type);
     }
 }
 

@@ -6,19 +6,24 @@
 enum { TAG_BIND = 1, TAG_BOUND, TAG_LITERAL };
 
 /* The state reached from `from` by one event; the same event gives the same number. */
-uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i, uint32_t j, uint32_t k) {
-    uint32_t h = (from * 0x9E3779B1U) ^ (i * 0x85EBCA6BU) ^ (j * 0xC2B2AE35U) ^ (k * 0x27D4EB2FU) ^ tag;
+uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i,
+                                uint32_t j, uint32_t k) {
+    uint32_t h =
+        (from * 0x9E3779B1U) ^ (i * 0x85EBCA6BU) ^ (j * 0xC2B2AE35U) ^ (k * 0x27D4EB2FU) ^ tag;
     cd_transition *t = &s->trans[(h ^ h >> 15) % CD_TRANSITIONS];
-    if (t->from != from || t->tag != tag || t->key[0] != i || t->key[1] != j || t->key[2] != k || from == 0)
+    if (t->from != from || t->tag != tag || t->key[0] != i || t->key[1] != j || t->key[2] != k ||
+        from == 0)
         *t = (cd_transition){from, tag, {i, j, k}, ++s->next_ctx};
     return t->to;
 }
 
 /* ---- bounds ---- */
 
-static void add_bound(cd_analyzer *a, const cd_expr *cond, const cd_expr *e, int64_t lo, int64_t hi) {
+static void add_bound(cd_analyzer *a, const cd_expr *cond, const cd_expr *e, int64_t lo,
+                      int64_t hi) {
     if (e->op == CD_INT) return;
-    const cd_bound b = {lo == CD_INF ? lo - 1 : lo, hi == CD_NEG_INF ? hi + 1 : hi}, known = cd_const_int_bound(a, e);
+    const cd_bound b = {lo == CD_INF ? lo - 1 : lo, hi == CD_NEG_INF ? hi + 1 : hi},
+                   known = cd_const_int_bound(a, e);
     if (b.lo <= known.lo && b.hi >= known.hi) return; /* says nothing new */
     if (!cd_simplify_reserve(a->s, &a->extra, a->n_extra, &a->cap_extra, sizeof *a->extra)) return;
     a->extra[a->n_extra++] = (cd_extra){e, b};
@@ -48,7 +53,9 @@ static void add_bounds(cd_analyzer *a, const cd_expr *c) {
 
 /* var % c == b narrows the variable's modular set while the constraint holds. */
 static void add_modular(cd_analyzer *a, const cd_expr *c) {
-    if (c->op != CD_EQ || (c->a[0]->op != CD_FMOD && c->a[0]->op != CD_MOD) || c->a[1]->op != CD_INT) return;
+    if (c->op != CD_EQ || (c->a[0]->op != CD_FMOD && c->a[0]->op != CD_MOD) ||
+        c->a[1]->op != CD_INT)
+        return;
     const cd_expr *v = c->a[0]->a[0], *m = c->a[0]->a[1];
     if (v->op != CD_VAR || m->op != CD_INT || m->u.i <= 0) return;
     if (!cd_simplify_reserve(a->s, &a->mod, a->n_mod, &a->cap_mod, sizeof *a->mod)) return;
@@ -57,7 +64,8 @@ static void add_modular(cd_analyzer *a, const cd_expr *c) {
     if (!info) return;
     cd_modular *now = &info->mod;
     a->mod[a->n_mod++] = (cd_mod_save){(uint32_t)(info - a->var), *now};
-    *now = cd_modular_set_intersect(*now, (cd_modular){m->u.i, cd_expr_floormod(c->a[1]->u.i, m->u.i)});
+    *now = cd_modular_set_intersect(*now,
+                                    (cd_modular){m->u.i, cd_expr_floormod(c->a[1]->u.i, m->u.i)});
     a->ctx = cd_simplify_transition(a->s, a->ctx, TAG_BOUND, c->id, 0, 1);
 }
 
@@ -85,8 +93,10 @@ static void collect(cd_analyzer *a, const cd_expr *e) {
         collect(a, e->a[0]);
         collect(a, e->a[1]);
     } else if (e->op == CD_NOT && e->a[0]->op == CD_OR) {
-        cd_analyzer *blank = cd_simplify_analyzer_new(a->s); /* not the fresh one: that may be in the middle of this */
-        for (int i = 0; i < 2; i++) collect(a, cd_simplify_rewrite(blank, negate(a, e->a[0]->a[i])));
+        cd_analyzer *blank = cd_simplify_analyzer_new(
+            a->s); /* not the fresh one: that may be in the middle of this */
+        for (int i = 0; i < 2; i++)
+            collect(a, cd_simplify_rewrite(blank, negate(a, e->a[0]->a[i])));
     }
 }
 
@@ -134,7 +144,8 @@ void cd_constraint_leave(cd_analyzer *a, cd_constraint c) {
     if (a->n_extra != c.n_bound) {
         a->n_extra = c.n_bound;
         a->extra_mask = 0;
-        for (uint32_t i = 0; i < a->n_extra; i++) a->extra_mask |= (uint64_t)1 << (a->extra[i].e->id % 64);
+        for (uint32_t i = 0; i < a->n_extra; i++)
+            a->extra_mask |= (uint64_t)1 << (a->extra[i].e->id % 64);
     }
     a->literal.n = c.n_literal;
     /* A binding made inside stays, so the state is neither this one nor the old one. */

@@ -16,7 +16,8 @@ bool cd_intset_is_point(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s) {
 
 cd_intset cd_intset_range(cd_expr_pool *p, const cd_expr *min, const cd_expr *extent) {
     if (cd_expr_is_int_value(extent, 1)) return cd_intset_point(min);
-    if (cd_expr_is_int(min) && cd_expr_is_int(extent) && min->type == CD_I32 && extent->type == CD_I32)
+    if (cd_expr_is_int(min) && cd_expr_is_int(extent) && min->type == CD_I32 &&
+        extent->type == CD_I32)
         return (cd_intset){min, cd_expr_int(p, min->u.i + extent->u.i - 1)};
     const cd_expr *end = cd_expr_bin(p, CD_ADD, extent, min);
     return (cd_intset){min, cd_expr_bin(p, CD_SUB, end, cd_expr_new_int(p, end->type, 1))};
@@ -42,7 +43,8 @@ cd_intset cd_intset_union_get(cd_analyzer *fresh, const cd_intset_union *u) {
     return s;
 }
 
-bool cd_intset_cover(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s, const cd_expr **min, const cd_expr **extent) {
+bool cd_intset_cover(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s, const cd_expr **min,
+                     const cd_expr **extent) {
     if (!cd_intset_finite(s)) return false;
     if (cd_expr_is_int(s.lo) && cd_expr_is_int(s.hi)) {
         *min = s.lo;
@@ -59,10 +61,12 @@ bool cd_intset_cover(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s, const cd_
     return true;
 }
 
-bool cd_intset_matches(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s, const cd_expr *min, const cd_expr *extent) {
+bool cd_intset_matches(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s, const cd_expr *min,
+                       const cd_expr *extent) {
     if (!cd_intset_finite(s)) return false;
     if (cd_expr_is_int(s.lo) && cd_expr_is_int(min) && s.lo->u.i != min->u.i) return false;
-    if (cd_expr_is_int(s.lo) && cd_expr_is_int(min) && cd_expr_is_int(s.hi) && cd_expr_is_int(extent))
+    if (cd_expr_is_int(s.lo) && cd_expr_is_int(min) && cd_expr_is_int(s.hi) &&
+        cd_expr_is_int(extent))
         return s.hi->u.i == extent->u.i + min->u.i - 1;
     const cd_expr *d = cd_simplify_expr(fresh, cd_expr_bin(p, CD_SUB, s.lo, min));
     if (!cd_expr_is_int_value(d, 0)) return false;
@@ -74,22 +78,26 @@ bool cd_intset_matches(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s, const c
 /* ---- evaluation ---- */
 
 static const cd_expr *both(cd_intset_env *env, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
-    return a == CD_INTSET_INF || b == CD_INTSET_INF ? CD_INTSET_INF : cd_expr_bin(env->pool, op, a, b);
+    return a == CD_INTSET_INF || b == CD_INTSET_INF ? CD_INTSET_INF
+                                                    : cd_expr_bin(env->pool, op, a, b);
 }
 
 /* The smaller of a number and of what has no upper end is at most the number; so with the larger and no lower end. */
-static const cd_expr *either(cd_intset_env *env, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+static const cd_expr *either(cd_intset_env *env, cd_expr_op op, const cd_expr *a,
+                             const cd_expr *b) {
     return a == CD_INTSET_INF ? b : b == CD_INTSET_INF ? a : cd_expr_bin(env->pool, op, a, b);
 }
 
 /* Both ends by a point: the sign of the point says which end is which. */
 static cd_intset scale(cd_intset_env *env, cd_expr_op op, cd_intset a, const cd_expr *by) {
-    const cd_expr *first = both(env, op, a.lo, by), *last = both(env, op, a.hi, by), *zero = cd_expr_new_int(env->pool, by->type, 0);
+    const cd_expr *first = both(env, op, a.lo, by), *last = both(env, op, a.hi, by),
+                  *zero = cd_expr_new_int(env->pool, by->type, 0);
     if (cd_simplify_prove_ge(env->ana, by, 0)) return (cd_intset){first, last};
     if (cd_simplify_prove_ge(env->ana, BIN(SUB, zero, by), 1)) return (cd_intset){last, first};
     if (!cd_intset_finite(a)) return cd_intset_all();
     const cd_expr *plus = BIN(GE, by, zero);
-    return (cd_intset){cd_expr_new_select(env->pool, plus, first, last), cd_expr_new_select(env->pool, plus, last, first)};
+    return (cd_intset){cd_expr_new_select(env->pool, plus, first, last),
+                       cd_expr_new_select(env->pool, plus, last, first)};
 }
 
 static cd_intset multiply(cd_intset_env *env, cd_intset a, cd_intset b) {
@@ -112,11 +120,15 @@ static cd_intset divide(cd_intset_env *env, cd_expr_op op, cd_intset a, cd_intse
 /* When both ends have the same quotient the interval moves as a whole, else it is [0, m - 1]. */
 static cd_intset modulo(cd_intset_env *env, cd_expr_op op, cd_intset a, cd_intset b) {
     if (!cd_intset_is_point(env->pool, env->fresh, b)) return cd_intset_all();
-    const cd_expr *d = b.lo, *one = cd_expr_new_int(env->pool, d->type, 1), *zero = cd_expr_new_int(env->pool, d->type, 0);
+    const cd_expr *d = b.lo, *one = cd_expr_new_int(env->pool, d->type, 1),
+                  *zero = cd_expr_new_int(env->pool, d->type, 0);
     if (cd_expr_is_int_value(d, 0)) return cd_intset_all();
     if (!cd_simplify_prove_ge(env->ana, d, 0)) {
         const cd_expr *minus = BIN(SUB, zero, d);
-        const cd_expr *size = cd_expr_is_int(d) ? minus : cd_expr_new_select(env->pool, BIN(GE, d, zero), d, minus), *m = BIN(SUB, size, one);
+        const cd_expr *size = cd_expr_is_int(d)
+                                  ? minus
+                                  : cd_expr_new_select(env->pool, BIN(GE, d, zero), d, minus),
+                      *m = BIN(SUB, size, one);
         return (cd_intset){BIN(SUB, zero, m), m};
     }
     if (op == CD_FMOD && cd_expr_is_int(d) && cd_intset_finite(a)) {
@@ -130,18 +142,22 @@ static cd_intset modulo(cd_intset_env *env, cd_expr_op op, cd_intset a, cd_intse
 }
 
 static cd_intset combine(cd_intset_env *env, cd_expr_op op, cd_intset a, cd_intset b) {
-    if (cd_intset_is_point(env->pool, env->fresh, a) && cd_intset_is_point(env->pool, env->fresh, b))
+    if (cd_intset_is_point(env->pool, env->fresh, a) &&
+        cd_intset_is_point(env->pool, env->fresh, b))
         return cd_intset_point(cd_expr_bin(env->pool, op, a.lo, b.lo));
     switch (op) {
     case CD_ADD: return (cd_intset){both(env, op, a.lo, b.lo), both(env, op, a.hi, b.hi)};
     case CD_SUB: return (cd_intset){both(env, op, a.lo, b.hi), both(env, op, a.hi, b.lo)};
     case CD_MUL: return multiply(env, a, b);
-    case CD_DIV: case CD_FDIV: return divide(env, op, a, b);
-    case CD_MOD: case CD_FMOD: return modulo(env, op, a, b);
+    case CD_DIV:
+    case CD_FDIV: return divide(env, op, a, b);
+    case CD_MOD:
+    case CD_FMOD: return modulo(env, op, a, b);
     case CD_MIN: return (cd_intset){both(env, op, a.lo, b.lo), either(env, op, a.hi, b.hi)};
     case CD_MAX: return (cd_intset){either(env, op, a.lo, b.lo), both(env, op, a.hi, b.hi)};
     default: /* comparisons and logic */
-        return (cd_intset){cd_expr_new_int(env->pool, CD_BOOL, 0), cd_expr_new_int(env->pool, CD_BOOL, 1)};
+        return (cd_intset){cd_expr_new_int(env->pool, CD_BOOL, 0),
+                           cd_expr_new_int(env->pool, CD_BOOL, 1)};
     }
 }
 
@@ -164,7 +180,7 @@ static cd_intset eval_var(cd_intset_env *env, const cd_expr *e) {
     if (env->depth >= env->n) return s;
     env->depth++;
     const cd_intset r = {s.lo == CD_INTSET_INF ? s.lo : cd_intset_eval(env, s.lo).lo,
-                      s.hi == CD_INTSET_INF ? s.hi : cd_intset_eval(env, s.hi).hi};
+                         s.hi == CD_INTSET_INF ? s.hi : cd_intset_eval(env, s.hi).hi};
     env->depth--;
     return r;
 }
@@ -179,7 +195,8 @@ cd_intset cd_intset_eval(cd_intset_env *env, const cd_expr *e) {
     if (e->op == CD_VAR) return eval_var(env, e);
     if (cd_expr_op_is_binary((cd_expr_op)e->op)) {
         const cd_intset a = cd_intset_eval(env, e->a[0]), b = cd_intset_eval(env, e->a[1]);
-        if (a.lo == e->a[0] && a.hi == e->a[0] && b.lo == e->a[1] && b.hi == e->a[1]) return cd_intset_point(e);
+        if (a.lo == e->a[0] && a.hi == e->a[0] && b.lo == e->a[1] && b.hi == e->a[1])
+            return cd_intset_point(e);
         return combine(env, (cd_expr_op)e->op, a, b);
     }
     if (e->op == CD_SELECT) {

@@ -50,14 +50,16 @@ cd_modular cd_modular_set_intersect(cd_modular a, cd_modular b) {
     if (g == 0) return a;
     if (cd_trunc_mod(v, g) != 0) return (cd_modular){0, 1}; /* TVM's "nothing" */
     x = cd_wrap_mul(cd_trunc_div(v, g), x);
-    return make(cd_wrap_mul(cd_trunc_div(a.coeff, g), b.coeff), cd_wrap_add(cd_wrap_mul(x, a.coeff), a.base));
+    return make(cd_wrap_mul(cd_trunc_div(a.coeff, g), b.coeff),
+                cd_wrap_add(cd_wrap_mul(x, a.coeff), a.base));
 }
 
 static cd_modular divide(cd_analyzer *a, const cd_expr *e, int64_t v, bool round_down) {
     const cd_modular m = cd_modular_set(a, e);
     if (v == 0 || cd_trunc_mod(m.coeff, v) != 0) return everything;
     if (m.base == 0) return make(magnitude(cd_trunc_div(m.coeff, v)), 0);
-    if (m.base > 0 && v > 0 && (round_down || cd_simplify_ge(a, e, 0))) return make(m.coeff / v, m.base / v);
+    if (m.base > 0 && v > 0 && (round_down || cd_simplify_ge(a, e, 0)))
+        return make(m.coeff / v, m.base / v);
     return everything;
 }
 
@@ -77,7 +79,8 @@ static cd_modular divmod(cd_analyzer *a, const cd_expr *e) {
 }
 
 static cd_modular product(cd_modular x, cd_modular y) {
-    const int64_t p = cd_wrap_mul(x.coeff, y.coeff), q = cd_wrap_mul(x.coeff, y.base), r = cd_wrap_mul(x.base, y.coeff);
+    const int64_t p = cd_wrap_mul(x.coeff, y.coeff), q = cd_wrap_mul(x.coeff, y.base),
+                  r = cd_wrap_mul(x.base, y.coeff);
     return make(gcd(p, gcd(q, r)), cd_wrap_mul(x.base, y.base));
 }
 
@@ -94,10 +97,14 @@ static cd_modular node(cd_analyzer *a, const cd_expr *e) {
     case CD_CALL:
         if (e->n == 2 && cd_call_is(e, "shift_right")) {
             const cd_modular b = cd_modular_set(a, e->a[1]);
-            if (b.coeff == 0 && b.base >= 0 && b.base < 63) return divide(a, e->a[0], (int64_t)1 << b.base, true);
+            if (b.coeff == 0 && b.base >= 0 && b.base < 63)
+                return divide(a, e->a[0], (int64_t)1 << b.base, true);
         }
         return everything;
-    case CD_DIV: case CD_FDIV: case CD_MOD: case CD_FMOD: return divmod(a, e);
+    case CD_DIV:
+    case CD_FDIV:
+    case CD_MOD:
+    case CD_FMOD: return divmod(a, e);
     default: break;
     }
     if (!cd_expr_op_is_arith((cd_expr_op)e->op)) return everything;

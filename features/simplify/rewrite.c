@@ -10,16 +10,22 @@ static const cd_expr *mk(const cd_walker *w, cd_expr_op op, const cd_expr *a, co
     return cd_expr_bin(pool(w), op, a, b);
 }
 static const cd_expr *mk_int(const cd_walker *w, cd_dtype t, int64_t v) {
-    return cd_expr_dtype_is_float(t) ? cd_expr_new_float(pool(w), t, (double)v) : cd_expr_new_int(pool(w), t, v);
+    return cd_expr_dtype_is_float(t) ? cd_expr_new_float(pool(w), t, (double)v)
+                                     : cd_expr_new_int(pool(w), t, v);
 }
-static const cd_expr *mk_bool(const cd_walker *w, bool v) { return cd_expr_new_int(pool(w), CD_BOOL, v); }
-static const cd_expr *new_not(const cd_walker *w, const cd_expr *e) { return cd_expr_new_not(pool(w), e); }
+static const cd_expr *mk_bool(const cd_walker *w, bool v) {
+    return cd_expr_new_int(pool(w), CD_BOOL, v);
+}
+static const cd_expr *new_not(const cd_walker *w, const cd_expr *e) {
+    return cd_expr_new_not(pool(w), e);
+}
 
 /* ---- proofs ---- */
 
 cd_compare cd_rewrite_compare(cd_walker *w, const cd_expr *e, int64_t v) {
     const cd_expr *d = cd_walk(w, e);
-    if (d->op == CD_INT) return d->u.i == v ? CD_COMPARE_EQ : d->u.i > v ? CD_COMPARE_GT : CD_COMPARE_LT;
+    if (d->op == CD_INT)
+        return d->u.i == v ? CD_COMPARE_EQ : d->u.i > v ? CD_COMPARE_GT : CD_COMPARE_LT;
     const cd_bound b = cd_const_int_bound(w->ana, d);
     if (b.lo == v && b.hi == v) return CD_COMPARE_EQ;
     if (b.lo > v) return CD_COMPARE_GT;
@@ -60,16 +66,25 @@ static inline bool match(const cd_rule_ins *i, const cd_rule_ins *end, const cd_
         case CD_I_LOAD:
             for (uint32_t k = 0; k < x->n; k++) r[(unsigned)i->v + k] = x->a[k];
             break;
-        case CD_I_INT: if (x->op != CD_INT) return false; break;
-        case CD_I_LIT: if (x->op != CD_INT || x->u.i != i->v) return false; break;
-        case CD_I_SAME: if (x != r[i->b]) return false; break;
-        default: if (x->op != CD_INT || x->u.i != r[i->b]->u.i) return false; break;
+        case CD_I_INT:
+            if (x->op != CD_INT) return false;
+            break;
+        case CD_I_LIT:
+            if (x->op != CD_INT || x->u.i != i->v) return false;
+            break;
+        case CD_I_SAME:
+            if (x != r[i->b]) return false;
+            break;
+        default:
+            if (x->op != CD_INT || x->u.i != r[i->b]->u.i) return false;
+            break;
         }
     }
     return true;
 }
 
-static const cd_expr *fold_or_new(const machine *m, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+static const cd_expr *fold_or_new(const machine *m, cd_expr_op op, const cd_expr *a,
+                                  const cd_expr *b) {
     const cd_expr *r = cd_fold_bin(pool(m->w), op, a, b);
     return r ? r : cd_expr_new_bin(pool(m->w), op, a, b);
 }
@@ -102,7 +117,9 @@ static bool run(machine *m, const cd_rule_ins *i, const cd_rule_ins *end) {
         const cd_expr **top = m->stack + m->n;
         switch ((cd_rule_op)i->k) {
         case CD_I_REG: m->stack[m->n++] = m->r[i->a]; break;
-        case CD_I_CONST: m->stack[m->n++] = mk_int(w, (i->a == 255 ? m->e : m->r[i->a])->type, i->v); break;
+        case CD_I_CONST:
+            m->stack[m->n++] = mk_int(w, (i->a == 255 ? m->e : m->r[i->a])->type, i->v);
+            break;
         case CD_I_BIN:
             top[-2] = fold_or_new(m, (cd_expr_op)i->a, top[-2], top[-1]);
             m->n--;
@@ -114,11 +131,21 @@ static bool run(machine *m, const cd_rule_ins *i, const cd_rule_ins *end) {
             break;
         case CD_I_VAL: m->num[m->n_num++] = m->r[i->a]->u.i; break;
         case CD_I_NUM: m->num[m->n_num++] = i->v; break;
-        case CD_I_CALC: if (!calc(m, (cd_expr_op)i->a)) return false; break;
-        case CD_I_TRUE: if (!m->num[--m->n_num]) return false; break;
-        case CD_I_GE: if (!cd_simplify_ge(w->ana, m->stack[--m->n], m->num[--m->n_num])) return false; break;
-        case CD_I_EQ0: if (cd_rewrite_compare(w, m->stack[--m->n], 0) != CD_COMPARE_EQ) return false; break;
-        default: if (!cd_simplify_is_pure(m->stack[--m->n], true)) return false; break;
+        case CD_I_CALC:
+            if (!calc(m, (cd_expr_op)i->a)) return false;
+            break;
+        case CD_I_TRUE:
+            if (!m->num[--m->n_num]) return false;
+            break;
+        case CD_I_GE:
+            if (!cd_simplify_ge(w->ana, m->stack[--m->n], m->num[--m->n_num])) return false;
+            break;
+        case CD_I_EQ0:
+            if (cd_rewrite_compare(w, m->stack[--m->n], 0) != CD_COMPARE_EQ) return false;
+            break;
+        default:
+            if (!cd_simplify_is_pure(m->stack[--m->n], true)) return false;
+            break;
         }
     }
     return true;
@@ -141,7 +168,8 @@ static const cd_expr *residue(cd_walker *w, const cd_expr *e) {
     const cd_bound b = cd_const_int_bound(w->ana, mk(w, CD_FDIV, mk(w, CD_ADD, x_mod, y_mod), c2));
     const bool one = b.lo == b.hi;
     const int64_t k1 = c1->u.i, k2 = c2->u.i;
-    if (!one && !(k1 > 0 && k2 > 0 && k2 % k1 == 0 && cd_simplify_lt(w->ana, y_mod, k1))) return NULL;
+    if (!one && !(k1 > 0 && k2 > 0 && k2 % k1 == 0 && cd_simplify_lt(w->ana, y_mod, k1)))
+        return NULL;
     const cd_expr *y_div = mk(w, CD_FDIV, y, n);
     if (cd_rewrite_compare(w, y_div, 0) == CD_COMPARE_EQ) y_div = mk_int(w, CD_I32, 0);
     if (one) {
@@ -196,10 +224,12 @@ static const cd_expr *by_difference(cd_walker *w, const cd_expr *e) { /* index =
     const cd_compare c = cd_rewrite_compare(w, mk(w, CD_SUB, e->a[0], e->a[1]), 0);
     if (e->op == CD_EQ) {
         if (c == CD_COMPARE_EQ) return mk_bool(w, true);
-        return c == CD_COMPARE_NE || c == CD_COMPARE_GT || c == CD_COMPARE_LT ? mk_bool(w, false) : NULL;
+        return c == CD_COMPARE_NE || c == CD_COMPARE_GT || c == CD_COMPARE_LT ? mk_bool(w, false)
+                                                                              : NULL;
     }
     if (c == CD_COMPARE_LT) return mk_bool(w, true);
-    return c == CD_COMPARE_EQ || c == CD_COMPARE_GT || c == CD_COMPARE_GE ? mk_bool(w, false) : NULL;
+    return c == CD_COMPARE_EQ || c == CD_COMPARE_GT || c == CD_COMPARE_GE ? mk_bool(w, false)
+                                                                          : NULL;
 }
 
 static const cd_expr *by_modulus(cd_walker *w, const cd_expr *e) { /* index %, tmod by a literal */
@@ -212,7 +242,8 @@ static const cd_expr *by_modulus(cd_walker *w, const cd_expr *e) { /* index %, t
 
 static const cd_expr *binary(cd_walker *w, const cd_expr *e) {
     const cd_expr_op op = (cd_expr_op)e->op;
-    const cd_expr *a = cd_walk(w, e->a[0]), *b = cd_walk(w, e->a[1]), *r = cd_fold_bin(pool(w), op, a, b);
+    const cd_expr *a = cd_walk(w, e->a[0]), *b = cd_walk(w, e->a[1]),
+                  *r = cd_fold_bin(pool(w), op, a, b);
     if (r) return r;
     if (a != e->a[0] || b != e->a[1]) e = cd_expr_new_bin(pool(w), op, a, b);
     if (pool(w)->oom) return e; /* maybe no such node */
@@ -224,7 +255,9 @@ static const cd_expr *binary(cd_walker *w, const cd_expr *e) {
         if ((op == CD_MIN || op == CD_MAX) && (r = by_bounds(w, e))) return r;
         if ((op == CD_EQ || op == CD_LT) && (r = by_difference(w, e))) return r;
     }
-    const unsigned domain = index ? CD_DOM_INDEX : cd_expr_dtype_kind(a->type) == CD_T_FLOAT ? CD_DOM_FLOAT : CD_DOM_OTHER;
+    const unsigned domain = index                                       ? CD_DOM_INDEX
+                            : cd_expr_dtype_kind(a->type) == CD_T_FLOAT ? CD_DOM_FLOAT
+                                                                        : CD_DOM_OTHER;
     if ((r = apply(w, e, domain))) return r;
     if (index && (op == CD_FMOD || op == CD_MOD) && (r = by_modulus(w, e))) return r;
     return e;
@@ -263,7 +296,9 @@ static const cd_expr *branches(cd_walker *w, const cd_expr *e) {
     if (c->op == CD_INT && c->u.i == 0) return cd_walk(w, e->a[2]);
     /* A branch without operands, mostly the zero of a padding, is the same under any condition. */
     const cd_expr *t = e->a[1]->op <= CD_STR ? e->a[1] : under(w, c, e->a[1]);
-    const cd_expr *f = e->a[2]->op <= CD_STR ? e->a[2] : under(w, cd_simplify_rewrite(w->ana, new_not(w, c)), e->a[2]);
+    const cd_expr *f = e->a[2]->op <= CD_STR
+                           ? e->a[2]
+                           : under(w, cd_simplify_rewrite(w->ana, new_not(w, c)), e->a[2]);
     if (e->op == CD_SELECT && t == f) return t;
     return cd_expr_new_like(pool(w), e, (const cd_expr *const[]){c, t, f});
 }
@@ -272,7 +307,8 @@ static const cd_expr *fold_ceil(cd_walker *w, const cd_expr *e) {
     const cd_expr *x = e->a[0], *v = NULL;
     if (x->op == CD_INT) v = x;
     else if (x->op == CD_FLOAT) v = cd_expr_new_float(pool(w), x->type, ceil(x->u.f));
-    else if (cd_call_is(x, "log2") && x->a[0]->op == CD_FLOAT) v = cd_expr_new_float(pool(w), e->type, ceil(log2(x->a[0]->u.f)));
+    else if (cd_call_is(x, "log2") && x->a[0]->op == CD_FLOAT)
+        v = cd_expr_new_float(pool(w), e->type, ceil(log2(x->a[0]->u.f)));
     else return e;
     return cd_expr_cast(pool(w), e->type, v);
 }
@@ -307,7 +343,9 @@ const cd_expr *cd_rewrite_var(cd_walker *w, const cd_expr *e) {
 /* Comparisons are brought to == and <; everything binary goes on to binary(). */
 const cd_expr *cd_rewrite_node(cd_walker *w, const cd_expr *e) {
     switch ((cd_expr_op)e->op) {
-    case CD_INT: case CD_FLOAT: case CD_STR: return e;
+    case CD_INT:
+    case CD_FLOAT:
+    case CD_STR: return e;
     case CD_VAR: return cd_rewrite_var(w, e);
     case CD_NE: return cd_walk(w, new_not(w, mk(w, CD_EQ, e->a[0], e->a[1])));
     case CD_LE: return cd_walk(w, new_not(w, mk(w, CD_LT, e->a[1], e->a[0])));
@@ -330,7 +368,8 @@ const cd_expr *cd_rewrite_visit(cd_walker *w, const cd_expr *e) {
     cd_memo *m = cd_simplify_memo(s, e);
     const uint32_t ctx = w->ana->ctx;
     if (m && m->rw_ctx == ctx && cd_walker_reuse(w, m->rw_need)) return m->rw;
-    if (s->oom || s->pool->oom || s->nest >= CD_SIMPLIFY_MAX_NEST) return cd_simplify_give_up(w->ana->s, e);
+    if (s->oom || s->pool->oom || s->nest >= CD_SIMPLIFY_MAX_NEST)
+        return cd_simplify_give_up(w->ana->s, e);
     s->nest++;
     const cd_walker_frame f = cd_walker_begin(w);
     const cd_expr *r = cd_rewrite_node(w, e);

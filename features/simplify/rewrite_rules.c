@@ -9,7 +9,17 @@
 
 /* ---- parsing: a rule's text becomes a tree in a small array ---- */
 
-enum { N_VAR = CD_EXPR_OP_COUNT, N_CONST, N_GE, N_EQ0, N_PURE, N_NEG, NODES = 96, MAX_RULES = 900, LIST_CAP = 1 << 17 };
+enum {
+    N_VAR = CD_EXPR_OP_COUNT,
+    N_CONST,
+    N_GE,
+    N_EQ0,
+    N_PURE,
+    N_NEG,
+    NODES = 96,
+    MAX_RULES = 900,
+    LIST_CAP = 1 << 17
+};
 
 typedef struct {
     uint8_t kind; /* a cd_expr_op, or one of the above */
@@ -51,9 +61,14 @@ static uint8_t parse_level(parser *p, size_t k);
 static const struct {
     const char *name;
     uint8_t kind, swapped, n;
-} funcs[] = {{"min(", CD_MIN, CD_MAX, 2},   {"max(", CD_MAX, CD_MIN, 2},    {"tdiv(", CD_DIV, CD_DIV, 2},
-             {"tmod(", CD_MOD, CD_MOD, 2},  {"select(", CD_SELECT, CD_SELECT, 3},
-             {"ge(", N_GE, N_GE, 2},        {"eq0(", N_EQ0, N_EQ0, 1},      {"pure(", N_PURE, N_PURE, 1}};
+} funcs[] = {{"min(", CD_MIN, CD_MAX, 2},
+             {"max(", CD_MAX, CD_MIN, 2},
+             {"tdiv(", CD_DIV, CD_DIV, 2},
+             {"tmod(", CD_MOD, CD_MOD, 2},
+             {"select(", CD_SELECT, CD_SELECT, 3},
+             {"ge(", N_GE, N_GE, 2},
+             {"eq0(", N_EQ0, N_EQ0, 1},
+             {"pure(", N_PURE, N_PURE, 1}};
 
 static uint8_t parse_call(parser *p, size_t f) {
     uint8_t a[3] = {0};
@@ -100,7 +115,8 @@ typedef struct {
 } infix;
 static const infix level_mul[] = {{"*", CD_MUL}, {"//", CD_FDIV}, {"%", CD_FMOD}, {0}};
 static const infix level_add[] = {{"+", CD_ADD}, {"-", CD_SUB}, {0}};
-static const infix level_cmp[] = {{"==", CD_EQ}, {"!=", CD_NE}, {"<=", CD_LE}, {">=", CD_GE}, {"<", CD_LT}, {">", CD_GT}, {0}};
+static const infix level_cmp[] = {
+    {"==", CD_EQ}, {"!=", CD_NE}, {"<=", CD_LE}, {">=", CD_GE}, {"<", CD_LT}, {">", CD_GT}, {0}};
 static const infix level_and[] = {{"&&", CD_AND}, {0}};
 static const infix level_or[] = {{"||", CD_OR}, {0}};
 static const infix *const levels[] = {level_or, level_and, level_cmp, level_add, level_mul};
@@ -157,7 +173,8 @@ static void match_leaf(compiler *c, const node *x, uint8_t reg, bool class_known
 /* Operands of `x` are in registers from `base` on: leaves first, they fail soonest. */
 static void match_operands(compiler *c, const parser *p, const node *x, uint8_t base, bool root) {
     for (uint8_t i = 0; i < x->n; i++)
-        if (p->node[x->a[i]].n == 0) match_leaf(c, &p->node[x->a[i]], (uint8_t)(base + i), root && i < 2);
+        if (p->node[x->a[i]].n == 0)
+            match_leaf(c, &p->node[x->a[i]], (uint8_t)(base + i), root && i < 2);
     for (uint8_t i = 0; i < x->n; i++) {
         const node *y = &p->node[x->a[i]];
         if (y->n == 0) continue;
@@ -193,10 +210,15 @@ static void build(compiler *c, const parser *p, uint8_t i, uint8_t like) {
         need(x->kind < CD_EXPR_OP_COUNT);
         for (uint8_t k = 0; k < x->n; k++) {
             uint8_t other = like;
-            if (x->n == 2 && x->kind != CD_AND && x->kind != CD_OR) other = typed_like(c, p, x->a[!k]);
+            if (x->n == 2 && x->kind != CD_AND && x->kind != CD_OR)
+                other = typed_like(c, p, x->a[!k]);
             build(c, p, x->a[k], other);
         }
-        emit(c, x->kind == CD_NOT ? CD_I_NOT : x->kind == CD_SELECT ? CD_I_SELECT : CD_I_BIN, x->kind, 0, 0);
+        emit(c,
+             x->kind == CD_NOT      ? CD_I_NOT
+             : x->kind == CD_SELECT ? CD_I_SELECT
+                                    : CD_I_BIN,
+             x->kind, 0, 0);
     }
 }
 
@@ -307,9 +329,9 @@ static void add_line(compiler *c, const char *s, uint8_t domain, bool swap) {
 
 static void compile(compiler *c) {
     c->n_rule = 1;
-#define I(text) add_line(c, text, CD_DOM_INDEX, false);
-#define F(text) add_line(c, text, CD_DOM_FLOAT, false);
-#define A(text) add_line(c, text, ANY_DOMAIN, false);
+#define I(text)  add_line(c, text, CD_DOM_INDEX, false);
+#define F(text)  add_line(c, text, CD_DOM_FLOAT, false);
+#define A(text)  add_line(c, text, ANY_DOMAIN, false);
 #define ID(text) I(text) add_line(c, text, CD_DOM_INDEX, true);
 #define AD(text) A(text) add_line(c, text, ANY_DOMAIN, true);
 #include "features/simplify/rewrite_rules.def"
@@ -323,7 +345,8 @@ static void compile(compiler *c) {
 /* ---- lookup ---- */
 
 /* Of rules `in`, those whose operand of classes `class` may have operator k; returns how many. */
-static uint32_t narrow(const uint8_t *class, const uint16_t *in, uint32_t n, unsigned k, uint16_t *out) {
+static uint32_t narrow(const uint8_t *class, const uint16_t *in, uint32_t n, unsigned k,
+                       uint16_t *out) {
     uint32_t m = 0;
     for (uint32_t i = 0; i < n; i++)
         if (class[in[i]] == k || (class[in[i]] == ANY_CLASS && k != NO_OPERAND)) out[m++] = in[i];
@@ -336,7 +359,8 @@ static bool wants_same(const compiler *c, uint16_t r) {
     return c->rule[r].match != c->rule[r].cond && i->k == CD_I_SAME && i->a == 1 && i->b == 0;
 }
 
-static void index_pair(const compiler *c, cd_rewrite_rules *b, uint32_t cell, const uint16_t *fit, uint32_t n, bool equal) {
+static void index_pair(const compiler *c, cd_rewrite_rules *b, uint32_t cell, const uint16_t *fit,
+                       uint32_t n, bool equal) {
     const uint32_t at = b->n_list;
     for (uint32_t i = 0; i < n; i++)
         if (equal || !wants_same(c, fit[i])) b->list[b->n_list++] = fit[i];
@@ -352,11 +376,13 @@ static void index_op(const compiler *c, cd_rewrite_rules *b, unsigned op) {
     for (unsigned d = 0; d < CD_DOM_COUNT; d++) {
         uint32_t n = 0;
         for (uint32_t r = 1; r < c->n_rule; r++)
-            if (c->op[r] == op && (c->domain[r] == d || c->domain[r] == ANY_DOMAIN)) mine[n++] = (uint16_t)r;
+            if (c->op[r] == op && (c->domain[r] == d || c->domain[r] == ANY_DOMAIN))
+                mine[n++] = (uint16_t)r;
         for (unsigned k0 = 0; n && k0 < CD_EXPR_OP_COUNT; k0++) {
             const uint32_t n0 = narrow(c->class0, mine, n, k0, left);
             for (unsigned k1 = 0; n0 && k1 < CD_RULE_CLASSES; k1++) {
-                const uint32_t cell = ((op * CD_DOM_COUNT + d) * CD_RULE_CLASSES + k0) * CD_RULE_CLASSES + k1;
+                const uint32_t cell =
+                    ((op * CD_DOM_COUNT + d) * CD_RULE_CLASSES + k0) * CD_RULE_CLASSES + k1;
                 index_pair(c, b, cell, fit, narrow(c->class1, left, n0, k1, fit), k0 == k1);
             }
         }
@@ -364,7 +390,8 @@ static void index_op(const compiler *c, cd_rewrite_rules *b, unsigned op) {
 }
 
 static bool index_rules(const compiler *c, cd_rewrite_rules *b) {
-    b->first = calloc((size_t)CD_EXPR_OP_COUNT * CD_DOM_COUNT * CD_RULE_CLASSES * CD_RULE_CLASSES, sizeof *b->first);
+    b->first = calloc((size_t)CD_EXPR_OP_COUNT * CD_DOM_COUNT * CD_RULE_CLASSES * CD_RULE_CLASSES,
+                      sizeof *b->first);
     b->list = calloc(LIST_CAP, sizeof *b->list);
     if (!b->first || !b->list) return false;
     b->n_list = 1; /* list[0] = 0: the empty run */

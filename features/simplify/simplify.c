@@ -8,7 +8,8 @@
 /* ---- workspace ---- */
 
 static void ana_init(cd_simplifier *s, cd_analyzer *a) {
-    *a = (cd_analyzer){.s = s, .ctx = s->root}; /* all analyzers without bindings are in the same state */
+    *a = (cd_analyzer){.s = s,
+                       .ctx = s->root}; /* all analyzers without bindings are in the same state */
     a->rw.ana = a->cn.ana = a;
     a->cn.canonical = true;
 }
@@ -128,7 +129,9 @@ bool cd_simplify_prove(cd_analyzer *a, const cd_expr *cond) {
     return r->op == CD_INT && r->u.i != 0;
 }
 
-bool cd_simplify_prove_ge(cd_analyzer *a, const cd_expr *e, int64_t k) { return cd_simplify_ge(a, e, k); }
+bool cd_simplify_prove_ge(cd_analyzer *a, const cd_expr *e, int64_t k) {
+    return cd_simplify_ge(a, e, k);
+}
 
 /* ---- bindings ---- */
 
@@ -164,14 +167,15 @@ static cd_var_info range_info(cd_analyzer *a, const cd_expr *min, const cd_expr 
         v.mod = cd_modular_set(a, v.value);
     } else {
         const cd_bound lo = cd_const_int_bound(a, min), n = cd_const_int_bound(a, extent);
-        v.bound = (cd_bound){lo.lo, cd_const_int_bound_add(lo.hi, cd_const_int_bound_add(n.hi, -1))};
+        v.bound =
+            (cd_bound){lo.lo, cd_const_int_bound_add(lo.hi, cd_const_int_bound_add(n.hi, -1))};
     }
     return v;
 }
 
 static bool same_info(const cd_var_info *x, const cd_var_info *y) {
-    return x->known && x->value == y->value && x->bound.lo == y->bound.lo && x->bound.hi == y->bound.hi &&
-           x->mod.coeff == y->mod.coeff && x->mod.base == y->mod.base;
+    return x->known && x->value == y->value && x->bound.lo == y->bound.lo &&
+           x->bound.hi == y->bound.hi && x->mod.coeff == y->mod.coeff && x->mod.base == y->mod.base;
 }
 
 void cd_simplify_set_query(cd_analyzer *a, cd_simplify_query_fn ask, void *ctx) {
@@ -196,14 +200,16 @@ const cd_var_info *cd_simplify_var_query(cd_analyzer *a, const cd_expr *e) {
 
 /* The first binding makes the analyzer's state its own. A variable that was
  * never met invalidates nothing; any other binding moves to another state. */
-void cd_simplify_bind(cd_analyzer *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent) {
+void cd_simplify_bind(cd_analyzer *a, const cd_expr *var, const cd_expr *min,
+                      const cd_expr *extent) {
     if (var->op != CD_VAR) return;
     const cd_var_info v = range_info(a, min, extent);
     const uint32_t met = a->n_var;
     cd_var_info *old = cd_simplify_var_entry(a, var);
     if (!old || same_info(old, &v)) return;
     if (!a->n_bind++) a->ctx = ++a->s->next_ctx;
-    else if (a->n_var == met) a->ctx = cd_simplify_transition(a->s, a->ctx, 1, var->id, min->id, extent->id);
+    else if (a->n_var == met)
+        a->ctx = cd_simplify_transition(a->s, a->ctx, 1, var->id, min->id, extent->id);
     *old = v;
 }
 

@@ -15,7 +15,7 @@
 #define CD_SIMPLIFY_H
 #include "features/expr/expr.h"
 
-#define CD_INF INT64_MAX
+#define CD_INF     INT64_MAX
 #define CD_NEG_INF (-INT64_MAX)
 
 typedef struct cd_bound {
@@ -27,10 +27,11 @@ int64_t cd_const_int_bound_mul(int64_t x, int64_t y);
 cd_bound cd_const_int_bound_unite(cd_bound a, cd_bound b);
 
 typedef struct cd_simplifier cd_simplifier; /* workspace */
-typedef struct cd_analyzer cd_analyzer;   /* analyzer */
+typedef struct cd_analyzer cd_analyzer;     /* analyzer */
 
 /* A workspace whose results are made in `pool`. Errors: ENOMEM. */
-cdmpp_status cd_simplify_new(CD_KEEP cd_expr_pool *pool, CD_GIVE cd_simplifier **out, cdmpp_err *err);
+cdmpp_status cd_simplify_new(CD_KEEP cd_expr_pool *pool, CD_GIVE cd_simplifier **out,
+                             cdmpp_err *err);
 void cd_simplify_free(CD_TAKE cd_simplifier *s); /* NULL is fine */
 /* Call after cd_expr_pool_reset: forget memos, drop all analyzers. */
 void cd_simplify_reset(cd_simplifier *s);
@@ -45,16 +46,19 @@ cd_analyzer *cd_simplify_analyzer_new(cd_simplifier *s);
 /* An analyzer for cd_simplify_bound alone, whose bindings may change at any time: it
  * remembers no results. */
 cd_analyzer *cd_simplify_analyzer_new_plain(cd_simplifier *s);
-void cd_simplify_set_bound(cd_analyzer *a, const cd_expr *var, int64_t lo, int64_t hi); /* plain analyzers */
+void cd_simplify_set_bound(cd_analyzer *a, const cd_expr *var, int64_t lo,
+                           int64_t hi); /* plain analyzers */
 
 /* var in [min, min+extent); extent literally 1 binds var := min. A later
  * binding of the same variable replaces the earlier one. */
-void cd_simplify_bind(cd_analyzer *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent);
+void cd_simplify_bind(cd_analyzer *a, const cd_expr *var, const cd_expr *min,
+                      const cd_expr *extent);
 
 /* Let the analyzer ask for a variable the first time that it meets it: `ask`
  * returns false (nothing is known, and the answer is final) or gives the range.
  * For a new analyzer; explicit bindings go on working. */
-typedef bool (*cd_simplify_query_fn)(void *ctx, const cd_expr *var, const cd_expr **min, const cd_expr **extent);
+typedef bool (*cd_simplify_query_fn)(void *ctx, const cd_expr *var, const cd_expr **min,
+                                     const cd_expr **extent);
 void cd_simplify_set_query(cd_analyzer *a, cd_simplify_query_fn ask, void *ctx);
 
 /* TVM's Simplify: rewrite, then canonical form. */
@@ -73,7 +77,6 @@ typedef struct cd_constraint {
 /* While entered, `cond` is known to hold: its bounds narrow, and it simplifies to true itself. */
 cd_constraint cd_constraint_enter(cd_analyzer *a, const cd_expr *cond);
 void cd_constraint_leave(cd_analyzer *a, cd_constraint c);
-
 
 /* Intervals of expressions (docs/internals/ansor.md, Bounds).
  *
@@ -95,16 +98,18 @@ typedef struct cd_intset_var {
 typedef struct cd_intset_env {
     const cd_intset_var *dom; /* (n); or NULL and: */
     const cd_intset *by_var;  /* (n_var) by variable number, lo NULL: not in the domain */
-    uint32_t n, n_var;     /* n also bounds the recursion, as in TVM */
-    cd_analyzer *ana;           /* for proofs about signs */
-    cd_analyzer *fresh;         /* analyzer without bindings */
+    uint32_t n, n_var;        /* n also bounds the recursion, as in TVM */
+    cd_analyzer *ana;         /* for proofs about signs */
+    cd_analyzer *fresh;       /* analyzer without bindings */
     cd_expr_pool *pool;
-    uint32_t depth;        /* scratch, start at 0 */
+    uint32_t depth; /* scratch, start at 0 */
 } cd_intset_env;
 
 static inline cd_intset cd_intset_point(const cd_expr *e) { return (cd_intset){e, e}; }
 static inline cd_intset cd_intset_all(void) { return (cd_intset){CD_INTSET_INF, CD_INTSET_INF}; }
-static inline bool cd_intset_finite(cd_intset s) { return s.lo != CD_INTSET_INF && s.hi != CD_INTSET_INF; }
+static inline bool cd_intset_finite(cd_intset s) {
+    return s.lo != CD_INTSET_INF && s.hi != CD_INTSET_INF;
+}
 
 /* All values of e while the variables run over their sets. */
 cd_intset cd_intset_eval(cd_intset_env *env, const cd_expr *e);
@@ -121,7 +126,9 @@ typedef struct cd_intset_union {
 void cd_intset_union_add(cd_expr_pool *p, cd_intset_union *u, cd_intset s);
 cd_intset cd_intset_union_get(cd_analyzer *fresh, const cd_intset_union *u);
 /* [min, extent) around the set; false: infinite, use the declared domain. */
-bool cd_intset_cover(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s, const cd_expr **min, const cd_expr **extent);
+bool cd_intset_cover(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s, const cd_expr **min,
+                     const cd_expr **extent);
 /* Provably the whole range? */
-bool cd_intset_matches(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s, const cd_expr *min, const cd_expr *extent);
+bool cd_intset_matches(cd_expr_pool *p, cd_analyzer *fresh, cd_intset s, const cd_expr *min,
+                       const cd_expr *extent);
 #endif

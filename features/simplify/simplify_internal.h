@@ -28,9 +28,10 @@
 
 enum { CD_DOM_INDEX, CD_DOM_FLOAT, CD_DOM_OTHER, CD_DOM_COUNT };
 enum {
-    CD_RULE_REGS = 24,   /* registers of one match         */
-    CD_RULE_STACK = 16,  /* stack of one build             */
-    CD_RULE_RECURSIVE = 1, CD_RULE_RESIDUE = 2 /* flags    */
+    CD_RULE_REGS = 24,  /* registers of one match         */
+    CD_RULE_STACK = 16, /* stack of one build             */
+    CD_RULE_RECURSIVE = 1,
+    CD_RULE_RESIDUE = 2 /* flags    */
 };
 
 typedef enum {
@@ -45,15 +46,16 @@ typedef enum {
     CD_I_REG,   /* push r[a]                                                  */
     CD_I_CONST, /* push literal v of the type of r[a] (a == 255: of the node) */
     CD_I_BIN,   /* pop two, push folded a                                     */
-    CD_I_NOT, CD_I_SELECT,
+    CD_I_NOT,
+    CD_I_SELECT,
     /* condition: integer stack; proofs take their expression from the other */
-    CD_I_VAL,   /* push value of literal r[a] */
-    CD_I_NUM,   /* push v */
-    CD_I_CALC,  /* pop two, push x op y (a: arithmetic or comparison); fails on x % 0 */
-    CD_I_TRUE,  /* pop, fail if 0 */
-    CD_I_GE,    /* pop k, pop expression e: fail unless e >= k is provable */
-    CD_I_EQ0,   /* pop expression, fail unless provably 0 */
-    CD_I_PURE   /* pop expression, fail unless it only reads */
+    CD_I_VAL,  /* push value of literal r[a] */
+    CD_I_NUM,  /* push v */
+    CD_I_CALC, /* pop two, push x op y (a: arithmetic or comparison); fails on x % 0 */
+    CD_I_TRUE, /* pop, fail if 0 */
+    CD_I_GE,   /* pop k, pop expression e: fail unless e >= k is provable */
+    CD_I_EQ0,  /* pop expression, fail unless provably 0 */
+    CD_I_PURE  /* pop expression, fail unless it only reads */
 } cd_rule_op;
 
 typedef struct cd_rule_ins {
@@ -78,13 +80,16 @@ typedef struct cd_rewrite_rules {
 const cd_rewrite_rules *cd_rewrite_rules_get(void);
 
 #define CD_RULE_CLASSES (CD_EXPR_OP_COUNT + 1) /* operators + "no such operand" */
-static inline const uint16_t *cd_rewrite_rules_find(const cd_rewrite_rules *b, const cd_expr *e, unsigned domain) {
+static inline const uint16_t *cd_rewrite_rules_find(const cd_rewrite_rules *b, const cd_expr *e,
+                                                    unsigned domain) {
     const unsigned k0 = e->a[0]->op, k1 = e->n > 1 ? e->a[1]->op : CD_RULE_CLASSES - 1;
-    return b->list + b->first[((e->op * CD_DOM_COUNT + domain) * CD_RULE_CLASSES + k0) * CD_RULE_CLASSES + k1];
+    return b->list +
+           b->first[((e->op * CD_DOM_COUNT + domain) * CD_RULE_CLASSES + k0) * CD_RULE_CLASSES +
+                    k1];
 }
 
 #define CD_SIMPLIFY_MAX_NEST 2000 /* visits inside visits; deeper sets oom, not a stack overflow */
-#define CD_REWRITE_DEPTH 5    /* TVM: recursive rules inside recursive rules */
+#define CD_REWRITE_DEPTH     5    /* TVM: recursive rules inside recursive rules */
 
 /* ((index % upper) / lower) * scale, truncating or floor division. */
 typedef struct cd_iter_split {
@@ -147,7 +152,7 @@ typedef struct cd_extra { /* from a constraint: further bounds of one expression
 } cd_extra;
 
 typedef struct cd_mod_save { /* modular set of a variable before a constraint */
-    uint32_t var; /* place in cd_analyzer.var */
+    uint32_t var;            /* place in cd_analyzer.var */
     cd_modular old;
 } cd_mod_save;
 
@@ -159,11 +164,11 @@ typedef struct cd_expr_list {
 struct cd_analyzer {
     cd_simplifier *s;
     uint32_t ctx, n_bind;
-    bool plain; /* bounds only, nothing memoised: bindings are free to change */
-    cd_var_info *var;         /* (n_var) those bound or met, in that order */
-    uint16_t *slot;           /* (n_slot) variable number -> its place in var + 1, 0: never met */
+    bool plain;       /* bounds only, nothing memoised: bindings are free to change */
+    cd_var_info *var; /* (n_var) those bound or met, in that order */
+    uint16_t *slot;   /* (n_slot) variable number -> its place in var + 1, 0: never met */
     uint32_t n_var, cap_var, n_slot;
-    cd_simplify_query_fn ask;           /* NULL: only explicit bindings */
+    cd_simplify_query_fn ask; /* NULL: only explicit bindings */
     void *ask_ctx;
     cd_extra *extra;
     uint32_t n_extra, cap_extra;
@@ -216,7 +221,8 @@ static inline const cd_var_info *cd_simplify_var(cd_analyzer *a, const cd_expr *
 /* Does e >= k, e < k follow from the bounds of e? */
 bool cd_simplify_ge(cd_analyzer *a, const cd_expr *e, int64_t k);
 bool cd_simplify_lt(cd_analyzer *a, const cd_expr *e, int64_t k);
-bool cd_simplify_is_pure(const cd_expr *e, bool loads_too); /* no effect; loads_too: loads count as none */
+bool cd_simplify_is_pure(const cd_expr *e,
+                         bool loads_too); /* no effect; loads_too: loads count as none */
 static inline bool cd_call_is(const cd_expr *e, const char *name) {
     return e->op == CD_CALL && strcmp(e->u.name, name) == 0;
 }
@@ -226,18 +232,27 @@ bool cd_simplify_reserve(cd_simplifier *s, void *vec, uint32_t n, uint32_t *cap,
 /* ---- constraint.c ---- */
 
 /* The number of the state that is reached from `from` by the event (tag, i, j, k); equal events give equal numbers. */
-uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i, uint32_t j, uint32_t k);
+uint32_t cd_simplify_transition(cd_simplifier *s, uint32_t from, uint32_t tag, uint32_t i,
+                                uint32_t j, uint32_t k);
 
 /* ---- const_int_bound.c, modular_set.c ---- */
 
-cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e); /* TVM's const_int_bound of e */
-cd_bound cd_const_int_bound_type(cd_dtype t);                  /* all values of a type */
-cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e);   /* TVM's modular_set of e */
+cd_bound cd_const_int_bound(cd_analyzer *a, const cd_expr *e);   /* TVM's const_int_bound of e */
+cd_bound cd_const_int_bound_type(cd_dtype t);                    /* all values of a type */
+cd_modular cd_modular_set(cd_analyzer *a, const cd_expr *e);     /* TVM's modular_set of e */
 cd_modular cd_modular_set_intersect(cd_modular a, cd_modular b); /* what is in both */
 
 /* ---- rewrite.c, canonical.c ---- */
 
-typedef enum { CD_COMPARE_UNKNOWN, CD_COMPARE_EQ, CD_COMPARE_GT, CD_COMPARE_GE, CD_COMPARE_LT, CD_COMPARE_LE, CD_COMPARE_NE } cd_compare;
+typedef enum {
+    CD_COMPARE_UNKNOWN,
+    CD_COMPARE_EQ,
+    CD_COMPARE_GT,
+    CD_COMPARE_GE,
+    CD_COMPARE_LT,
+    CD_COMPARE_LE,
+    CD_COMPARE_NE
+} cd_compare;
 /* `e` rewritten, with memo; a variable by what it is bound to. */
 const cd_expr *cd_rewrite_visit(cd_walker *w, const cd_expr *e);
 const cd_expr *cd_rewrite_var(cd_walker *w, const cd_expr *e);
@@ -273,18 +288,27 @@ static inline cd_walker_frame cd_walker_begin(cd_walker *w) {
     return f;
 }
 static inline uint8_t cd_walker_end(cd_walker *w, cd_walker_frame f) {
-    const uint8_t need = (uint8_t)(w->cut ? CD_NEED_EXACT | w->depth : (unsigned)(w->deepest - w->depth));
+    const uint8_t need =
+        (uint8_t)(w->cut ? CD_NEED_EXACT | w->depth : (unsigned)(w->deepest - w->depth));
     if (f.deepest > w->deepest) w->deepest = f.deepest;
     w->cut = w->cut || f.cut;
     return need;
 }
 
 /* Two's complement arithmetic, as TVM's C++ does in practice. */
-static inline int64_t cd_wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-static inline int64_t cd_wrap_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
-static inline int64_t cd_wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+static inline int64_t cd_wrap_add(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+static inline int64_t cd_wrap_sub(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+static inline int64_t cd_wrap_mul(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
 /* C's / and % without the trap of INT64_MIN / -1; b != 0. */
-static inline int64_t cd_trunc_div(int64_t a, int64_t b) { return b == -1 ? cd_wrap_sub(0, a) : a / b; }
+static inline int64_t cd_trunc_div(int64_t a, int64_t b) {
+    return b == -1 ? cd_wrap_sub(0, a) : a / b;
+}
 static inline int64_t cd_trunc_mod(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
 
 /* Sums of ((index % upper) // lower) * scale plus a constant: the normal form of the canonical simplifier.
@@ -295,19 +319,25 @@ static inline int64_t cd_trunc_mod(int64_t a, int64_t b) { return b == -1 ? 0 : 
 
 static inline cd_simplifier *cd_canonsum_simp(const cd_walker *w) { return w->ana->s; }
 
-static inline const cd_expr *cd_canonsum_bin(const cd_walker *w, cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+static inline const cd_expr *cd_canonsum_bin(const cd_walker *w, cd_expr_op op, const cd_expr *a,
+                                             const cd_expr *b) {
     return cd_expr_bin(cd_canonsum_simp(w)->pool, op, a, b);
 }
 
 /* a op literal v, the literal of type t. */
-static inline const cd_expr *cd_canonsum_bin_literal(const cd_walker *w, cd_expr_op op, const cd_expr *a, cd_dtype t, int64_t v) {
+static inline const cd_expr *cd_canonsum_bin_literal(const cd_walker *w, cd_expr_op op,
+                                                     const cd_expr *a, cd_dtype t, int64_t v) {
     return cd_canonsum_bin(w, op, a, cd_expr_new_int(cd_canonsum_simp(w)->pool, t, v));
 }
 
-static inline const cd_expr *cd_canonsum_int(const cd_walker *w, cd_dtype t, int64_t v) { return cd_expr_new_int(cd_canonsum_simp(w)->pool, t, v); }
+static inline const cd_expr *cd_canonsum_int(const cd_walker *w, cd_dtype t, int64_t v) {
+    return cd_expr_new_int(cd_canonsum_simp(w)->pool, t, v);
+}
 static inline cd_cval cd_canonsum_plain(const cd_expr *e) { return (cd_cval){e, NULL}; }
 static inline bool cd_canonsum_is_literal(cd_cval v) { return !v.c && v.e->op == CD_INT; }
-static inline cd_iter_split cd_canonsum_expr_split(const cd_expr *e) { return (cd_iter_split){e, 1, CD_INF, 1, e->type, false}; }
+static inline cd_iter_split cd_canonsum_expr_split(const cd_expr *e) {
+    return (cd_iter_split){e, 1, CD_INF, 1, e->type, false};
+}
 
 /* Back to expressions: k times a split; a sum with its terms merged and sorted; whatever v is (remembered in v.c->norm). */
 const cd_expr *cd_canonsum_split_to_expr(const cd_walker *w, const cd_iter_split *s, int64_t k);

@@ -13,9 +13,11 @@ void cd_sketch_space_free(cd_sketch_space *s) {
 
 static cdmpp_status check(const cd_sketch_space *s, cdmpp_err *err) {
     const cd_hardware *h = &s->hw;
-    if (h->num_cores < 1 && !s->gpu) return CD_FAIL(err, EINVALID, "hardware with %lld cores", (long long)h->num_cores);
+    if (h->num_cores < 1 && !s->gpu)
+        return CD_FAIL(err, EINVALID, "hardware with %lld cores", (long long)h->num_cores);
     if (s->gpu && (h->warp_size < 1 || h->max_threads_per_block < 1 || h->max_vthread_extent < 1))
-        return CD_FAIL(err, EINVALID, "hardware without warp, threads of a block or virtual threads");
+        return CD_FAIL(err, EINVALID,
+                       "hardware without warp, threads of a block or virtual threads");
     return CDMPP_OK;
 }
 
@@ -34,7 +36,8 @@ static cdmpp_status be_naive(cd_sketch_space *s, cdmpp_err *err) {
     s->n_sketch = 0;
     s->naive = true;
     if (s->gpu) cd_sketch_bind_naive(s, one);
-    return !one->oom && cd_sketch_space_add(s, one) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "naive schedule");
+    return !one->oom && cd_sketch_space_add(s, one) ? CDMPP_OK
+                                                    : CD_FAIL(err, ENOMEM, "naive schedule");
 }
 
 enum { TRIES = 64 };
@@ -47,15 +50,18 @@ static cdmpp_status try_all(const cd_sketch_space *s, bool *any, cdmpp_err *err)
     CD_TRY(cd_sketch_sampler_new(s, 0, &w, err));
     cdmpp_status st = CDMPP_EREJECTED;
     for (uint32_t k = 0; st == CDMPP_EREJECTED && k < s->n_sketch; k++)
-        st = cd_sketch_sampler_make(w, &(cd_sketch_choice){.pick = k, .kind = CD_SKETCH_CHOICE_SKETCH}, 1, &d, err);
-    for (uint32_t i = 0; st == CDMPP_EREJECTED && i < TRIES; i++) st = cd_sketch_sampler_draw(w, i, &d, err);
+        st = cd_sketch_sampler_make(
+            w, &(cd_sketch_choice){.pick = k, .kind = CD_SKETCH_CHOICE_SKETCH}, 1, &d, err);
+    for (uint32_t i = 0; st == CDMPP_EREJECTED && i < TRIES; i++)
+        st = cd_sketch_sampler_draw(w, i, &d, err);
     cd_sketch_sampler_free(w);
     *any = !st;
     return st == CDMPP_EREJECTED ? CDMPP_OK : st;
 }
 
 /* EUNSUPPORTED of the rules is no error here: it ends in the naive schedule. */
-cdmpp_status cd_sketch_space_new(const cd_task *task, const cd_hardware *hw, bool gpu, cd_sketch_space **out, cdmpp_err *err) {
+cdmpp_status cd_sketch_space_new(const cd_task *task, const cd_hardware *hw, bool gpu,
+                                 cd_sketch_space **out, cdmpp_err *err) {
     if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read");
     cd_sketch_space *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "space");
@@ -85,7 +91,8 @@ const cd_record_step *cd_sketch_space_steps(const cd_sketch_space *s, size_t i, 
 }
 bool cd_sketch_space_is_naive(const cd_sketch_space *s) { return s->naive; }
 
-cdmpp_status cd_sketch_sampler_new(const cd_sketch_space *s, uint64_t seed, cd_sketch_sampler **out, cdmpp_err *err) {
+cdmpp_status cd_sketch_sampler_new(const cd_sketch_space *s, uint64_t seed, cd_sketch_sampler **out,
+                                   cdmpp_err *err) {
     cd_sketch_sampler *w = cd_mem_zalloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "sampler");
     w->space = s;

@@ -6,7 +6,8 @@
 #include "features/sketch/sketch_internal.h"
 
 /* Splits of unknown extent get lengths of 1, as TVM's. */
-static bool fill_tiles(cd_sketch_sampler *w, cd_sketch_state *s, const cd_sketch_open_splits *open) {
+static bool fill_tiles(cd_sketch_sampler *w, cd_sketch_state *s,
+                       const cd_sketch_open_splits *open) {
     for (uint32_t k = 0; k < open->n; k++) {
         const cd_sketch_open_split *o = &open->p[k];
         cd_record_step *t = &s->step[o->step];
@@ -20,7 +21,11 @@ static bool fill_tiles(cd_sketch_sampler *w, cd_sketch_state *s, const cd_sketch
             len[0] = cd_sketch_choose_length(w, o->stage, t->i[1], o->fixed);
         } else if (o->tile) {
             const uint32_t n = cd_sketch_tile_count(o->tile, t->n_list);
-            cd_sketch_tile_lengths(o->tile, t->n_list, cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_TILE, o->step, NULL, n, n, 0, 0}), len);
+            cd_sketch_tile_lengths(
+                o->tile, t->n_list,
+                cd_sketch_choose(
+                    w, &(cd_sketch_options){CD_SKETCH_CHOICE_TILE, o->step, NULL, n, n, 0, 0}),
+                len);
         }
         t->list = len;
     }
@@ -41,7 +46,8 @@ bool cd_sketch_infer_bound(cd_sketch_sampler *w, cd_sketch_state *s) {
     cd_schedule_start(d, w->space->dag);
     const cdmpp_status done = d->oom ? CDMPP_ENOMEM : infer(d, &r);
     if (d->oom || d->pool.oom || done == CDMPP_ENOMEM) s->oom = true;
-    if (s->oom || done || d->pool.big) return false; /* big: an expression was refused, and the rest is its consequence */
+    if (s->oom || done || d->pool.big)
+        return false; /* big: an expression was refused, and the rest is its consequence */
     for (uint32_t k = 0; k < s->n_stage; k++) {
         const cd_schedule_stage *st = cd_schedule_stage_at(d, k);
         if (s->stage[k].at == CD_SKETCH_INLINED || s->prog->op[k].placeholder) continue;
@@ -85,7 +91,9 @@ static void find_places(const cd_sketch_state *s, uint32_t target, bool ones, pl
     const uint32_t above = (uint32_t)t->at_stage;
     for (uint32_t k = 0; k < s->stage[above].n; k++) {
         const cd_sketch_iter *it = &s->stage[above].it[k];
-        if (it->kind == CD_SKETCH_REDUCE || cd_sketch_has_attached(s, above, k) || it->ann == CD_SKETCH_UNROLL) break;
+        if (it->kind == CD_SKETCH_REDUCE || cd_sketch_has_attached(s, above, k) ||
+            it->ann == CD_SKETCH_UNROLL)
+            break;
         if ((it->ext == 1) == ones) add_place(p, above, k);
     }
 }
@@ -97,9 +105,11 @@ static void change_place(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stag
     if (target >= 0) find_places(s, (uint32_t)target, false, &p);
     const uint32_t n_draw = p.n;
     if (target >= 0) find_places(s, (uint32_t)target, true, &p);
-    const uint32_t v = p.value[cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_PLACE, stage, p.value, p.n, n_draw, 0, 0})];
+    const uint32_t v = p.value[cd_sketch_choose(
+        w, &(cd_sketch_options){CD_SKETCH_CHOICE_PLACE, stage, p.value, p.n, n_draw, 0, 0})];
     if (v == CD_SKETCH_PLACE_INLINE) {
-        if (!cd_sketch_has_reduce(&s->stage[stage]) && s->stage[stage].at == CD_SKETCH_AT) cd_sketch_compute_inline(s, stage);
+        if (!cd_sketch_has_reduce(&s->stage[stage]) && s->stage[stage].at == CD_SKETCH_AT)
+            cd_sketch_compute_inline(s, stage);
     } else if (v == CD_SKETCH_PLACE_ROOT) {
         cd_sketch_compute_root(s, stage);
     } else {
@@ -110,7 +120,9 @@ static void change_place(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stag
 static bool change_places(cd_sketch_sampler *w, cd_sketch_state *s) {
     for (uint32_t k = s->n_stage; k-- > 0;) {
         const cd_sketch_op *op = &s->prog->op[k];
-        if (op->placeholder || op->tiling || s->stage[k].at == CD_SKETCH_INLINED || cd_sketch_is_tiled(s, k)) continue;
+        if (op->placeholder || op->tiling || s->stage[k].at == CD_SKETCH_INLINED ||
+            cd_sketch_is_tiled(s, k))
+            continue;
         change_place(w, s, k);
     }
     return cd_sketch_infer_bound(w, s);
@@ -128,7 +140,8 @@ static void add_loops(loops *l, uint32_t n) {
 
 /* Fresh schedules fuse `full` loops, mutated ones any number up to the first that others are attached to; below an
  * outer loop of extent 1 perhaps none: what is parallel twice is refused. */
-static uint32_t choose_parallel(cd_sketch_sampler *w, const cd_sketch_state *s, uint32_t stage, uint32_t first, uint32_t full, bool nested) {
+static uint32_t choose_parallel(cd_sketch_sampler *w, const cd_sketch_state *s, uint32_t stage,
+                                uint32_t first, uint32_t full, bool nested) {
     const cd_sketch_stage *st = &s->stage[stage];
     loops l = {.n = 0};
     add_loops(&l, full);
@@ -139,10 +152,12 @@ static uint32_t choose_parallel(cd_sketch_sampler *w, const cd_sketch_state *s, 
         if (n != full) add_loops(&l, n);
         if (cd_sketch_has_attached(s, stage, first + n - 1)) break;
     }
-    return l.value[cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_PARALLEL, stage, l.value, l.n, 0, nested, 0})];
+    return l.value[cd_sketch_choose(
+        w, &(cd_sketch_options){CD_SKETCH_CHOICE_PARALLEL, stage, l.value, l.n, 0, nested, 0})];
 }
 
-static void parallel_from(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage, uint32_t first, bool nested) {
+static void parallel_from(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage, uint32_t first,
+                          bool nested) {
     const cd_sketch_stage *st = &s->stage[stage];
     int64_t degree = 1;
     uint32_t full = 0, k = first;
@@ -159,12 +174,14 @@ static void parallel_from(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t sta
         parallel_from(w, s, stage, k + 1, true);
     }
     if (!n) return;
-    if (full > 1) cd_sketch_fuse(s, stage, first, n); /* also of one loop, as TVM's mutation leaves it */
+    if (full > 1)
+        cd_sketch_fuse(s, stage, first, n); /* also of one loop, as TVM's mutation leaves it */
     cd_sketch_annotate(s, stage, first, CD_SKETCH_PARALLEL);
 }
 
 static bool inside_parallel(const cd_sketch_state *s, uint32_t stage) {
-    for (const cd_sketch_stage *st = &s->stage[stage]; st->at == CD_SKETCH_AT; st = &s->stage[st->at_stage])
+    for (const cd_sketch_stage *st = &s->stage[stage]; st->at == CD_SKETCH_AT;
+         st = &s->stage[st->at_stage])
         for (int32_t k = 0; k <= st->at_it; k++)
             if (s->stage[st->at_stage].it[k].ann == CD_SKETCH_PARALLEL) return true;
     return false;
@@ -173,10 +190,12 @@ static bool inside_parallel(const cd_sketch_state *s, uint32_t stage) {
 /* False: a parallel loop inside of another. */
 static bool parallelize(cd_sketch_sampler *w, cd_sketch_state *s) {
     for (uint32_t k = 0; k < s->n_stage; k++)
-        if (s->stage[k].at == CD_SKETCH_ROOT && !s->prog->op[k].placeholder) parallel_from(w, s, k, 0, false);
+        if (s->stage[k].at == CD_SKETCH_ROOT && !s->prog->op[k].placeholder)
+            parallel_from(w, s, k, 0, false);
     for (uint32_t k = 0; k < s->n_stage; k++) {
         uint32_t n = 0;
-        for (uint32_t j = 0; j < s->stage[k].n; j++) n += s->stage[k].it[j].ann == CD_SKETCH_PARALLEL;
+        for (uint32_t j = 0; j < s->stage[k].n; j++)
+            n += s->stage[k].it[j].ann == CD_SKETCH_PARALLEL;
         if (n > 1 || (n && inside_parallel(s, k))) return false;
     }
     return true;
@@ -186,8 +205,12 @@ static void unroll(cd_sketch_sampler *w, cd_sketch_state *s) {
     static const uint32_t most[] = {0, 16, 64, 512, 1024};
     const uint32_t n = w->space->gpu ? 5 : 4;
     for (uint32_t k = 0; k < s->n_stage; k++) {
-        if (s->stage[k].at == CD_SKETCH_INLINED || s->prog->op[k].placeholder || !cd_sketch_has_reduce(&s->stage[k])) continue;
-        cd_sketch_pragma(s, k, 0, (int)most[cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_UNROLL, k, most, n, n, 0, 0})]);
+        if (s->stage[k].at == CD_SKETCH_INLINED || s->prog->op[k].placeholder ||
+            !cd_sketch_has_reduce(&s->stage[k]))
+            continue;
+        cd_sketch_pragma(s, k, 0,
+                         (int)most[cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_UNROLL,
+                                                                            k, most, n, n, 0, 0})]);
     }
 }
 
@@ -200,7 +223,9 @@ static uint32_t vector_loops(const cd_sketch_state *s, uint32_t stage, uint32_t 
     bool short_ = true;
     for (*fit = 0; n < st->n; n++) {
         const uint32_t k = st->n - 1 - n;
-        if (cd_sketch_has_attached(s, stage, k) || cd_sketch_is_reduce(&st->it[k]) || st->it[k].ann || (tiled && n)) break;
+        if (cd_sketch_has_attached(s, stage, k) || cd_sketch_is_reduce(&st->it[k]) ||
+            st->it[k].ann || (tiled && n))
+            break;
         product = cd_sketch_saturating_mul(product, st->it[k].ext);
         if (product > CD_SKETCH_MAX_WIDE) break;
         short_ = short_ && product <= CD_SKETCH_MAX_VECTOR;
@@ -218,7 +243,8 @@ static void vectorize(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage) 
     const uint32_t n_draw = fit > 1 ? l.n : 0;
     for (uint32_t k = 0; k <= n; k++)
         if (k < low || k > high) add_loops(&l, k);
-    const uint32_t take = l.value[cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_VECTOR, stage, l.value, l.n, n_draw, 0, 0})];
+    const uint32_t take = l.value[cd_sketch_choose(
+        w, &(cd_sketch_options){CD_SKETCH_CHOICE_VECTOR, stage, l.value, l.n, n_draw, 0, 0})];
     if (!take) return;
     const uint32_t first = s->stage[stage].n - take;
     if (take > 1) cd_sketch_fuse(s, stage, first, take);

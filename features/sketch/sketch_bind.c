@@ -15,7 +15,8 @@ static uint32_t fuse_outer_space(cd_sketch_state *s, uint32_t stage) {
 }
 
 /* w NULL: without a choice. */
-static void bind_untiled(const cd_sketch_space *sp, cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage) {
+static void bind_untiled(const cd_sketch_space *sp, cd_sketch_sampler *w, cd_sketch_state *s,
+                         uint32_t stage) {
     const int32_t warp = sp->hw.warp_size < INT32_MAX ? (int32_t)sp->hw.warp_size : INT32_MAX;
     fuse_outer_space(s, stage);
     if (s->oom) return;
@@ -24,7 +25,8 @@ static void bind_untiled(const cd_sketch_space *sp, cd_sketch_sampler *w, cd_ske
         cd_sketch_annotate(s, stage, 0, CD_SKETCH_THREAD_X);
         return;
     }
-    cd_sketch_split(s, stage, 0, (const int64_t[]){w ? cd_sketch_choose_length(w, stage, ext, warp) : warp}, 1);
+    cd_sketch_split(s, stage, 0,
+                    (const int64_t[]){w ? cd_sketch_choose_length(w, stage, ext, warp) : warp}, 1);
     cd_sketch_annotate(s, stage, 0, CD_SKETCH_BLOCK_X);
     cd_sketch_annotate(s, stage, 1, CD_SKETCH_THREAD_X);
 }
@@ -41,7 +43,8 @@ static bool fuse_level(cd_sketch_state *s, uint32_t stage, uint32_t at, int8_t l
 
 static int64_t all_points(const cd_sketch_op *op) {
     int64_t n = 1;
-    for (uint32_t k = 0; k < op->n_axis + op->n_raxis; k++) n = cd_sketch_saturating_mul(n, op->init[k].ext);
+    for (uint32_t k = 0; k < op->n_axis + op->n_raxis; k++)
+        n = cd_sketch_saturating_mul(n, op->init[k].ext);
     return n;
 }
 
@@ -50,9 +53,13 @@ static bool bind_tiled(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage)
     const bool small = all_points(&s->prog->op[stage]) <= hw->warp_size * 2;
     if (!fuse_level(s, stage, 0, 0)) return false;
     cd_sketch_annotate(s, stage, 0, CD_SKETCH_BLOCK_X);
-    if (!fuse_level(s, stage, 1, 1) || (w->strict && s->stage[stage].it[1].ext > hw->max_vthread_extent)) return false;
+    if (!fuse_level(s, stage, 1, 1) ||
+        (w->strict && s->stage[stage].it[1].ext > hw->max_vthread_extent))
+        return false;
     cd_sketch_annotate(s, stage, 1, CD_SKETCH_VTHREAD);
-    if (!fuse_level(s, stage, 2, 2) || (w->strict && !small && s->stage[stage].it[2].ext < hw->warp_size)) return false;
+    if (!fuse_level(s, stage, 2, 2) ||
+        (w->strict && !small && s->stage[stage].it[2].ext < hw->warp_size))
+        return false;
     cd_sketch_annotate(s, stage, 2, CD_SKETCH_THREAD_X);
     return !s->oom;
 }
@@ -61,11 +68,14 @@ static bool bind_tiled(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage)
 static bool fetch_together(cd_sketch_sampler *w, cd_sketch_state *s, uint32_t stage) {
     const uint32_t target = (uint32_t)s->stage[stage].at_stage;
     uint32_t split[2 * CD_TE_MAX_AXIS];
-    const uint32_t n = cd_sketch_stage_splits(s, target, split, 2 * CD_TE_MAX_AXIS), skip = s->prog->op[target].n_raxis;
+    const uint32_t n = cd_sketch_stage_splits(s, target, split, 2 * CD_TE_MAX_AXIS),
+                   skip = s->prog->op[target].n_raxis;
     if (n <= skip) return false; /* splits of reduce axes come last, so first when walking back */
     cd_sketch_fuse(s, stage, 0, s->stage[stage].n);
     if (s->oom) return false;
-    cd_sketch_split(s, stage, 0, (const int64_t[]){cd_sketch_choose_length(w, stage, s->stage[stage].it[0].ext, 1)}, 1);
+    cd_sketch_split(
+        s, stage, 0,
+        (const int64_t[]){cd_sketch_choose_length(w, stage, s->stage[stage].it[0].ext, 1)}, 1);
     cd_sketch_annotate(s, stage, 1, CD_SKETCH_VECTORIZE);
     cd_sketch_follow_fused_split(s, stage, 0, split + skip, n - skip, 1);
     if (s->oom || s->failed) return false;
@@ -113,7 +123,8 @@ void cd_sketch_bind_naive(const cd_sketch_space *sp, cd_sketch_state *s) {
 }
 
 /* The refusal of bind_tiled, found from the lengths alone: it concerns most fresh schedules, and comes before their bounds are inferred. */
-static bool hopeless(const cd_sketch_sampler *w, const cd_sketch_state *s, const cd_sketch_open_splits *o) {
+static bool hopeless(const cd_sketch_sampler *w, const cd_sketch_state *s,
+                     const cd_sketch_open_splits *o) {
     const cd_hardware *hw = &w->space->hw;
     for (uint32_t k = 0; k < o->n_follower && w->strict;) {
         const uint32_t stage = o->follower[k].stage;
@@ -129,10 +140,12 @@ static bool hopeless(const cd_sketch_sampler *w, const cd_sketch_state *s, const
     return false;
 }
 
-bool cd_sketch_bind_threads(cd_sketch_sampler *w, cd_sketch_state *s, const cd_sketch_open_splits *o) {
+bool cd_sketch_bind_threads(cd_sketch_sampler *w, cd_sketch_state *s,
+                            const cd_sketch_open_splits *o) {
     bool *root = cd_arena_zalloc(s->a, s->n_stage + 1, sizeof *root);
     if (!root) s->oom = true;
-    if (!root || !tiling_roots(s, root) || hopeless(w, s, o) || !cd_sketch_infer_bound(w, s)) return false;
+    if (!root || !tiling_roots(s, root) || hopeless(w, s, o) || !cd_sketch_infer_bound(w, s))
+        return false;
     for (uint32_t k = s->n_stage; k-- > 0;) {
         if (s->stage[k].at == CD_SKETCH_INLINED || s->prog->op[k].placeholder) continue;
         if (!bind_stage(w, s, k, root[k]) || s->oom) return false;

@@ -19,7 +19,9 @@ bool cd_sketch_choices_reserve(cd_sketch_choices *c, uint32_t n) {
     return true;
 }
 
-uint64_t cd_sketch_random(cd_sketch_sampler *w, uint64_t n) { return cd_rng_at(w->key, w->drawn++) % n; }
+uint64_t cd_sketch_random(cd_sketch_sampler *w, uint64_t n) {
+    return cd_rng_at(w->key, w->drawn++) % n;
+}
 
 static uint32_t slot_of(const cd_sketch_sampler *w, uint32_t kind, uint32_t at) {
     return (uint32_t)cd_rng_mix((uint64_t)kind << 32 | at) & (w->n_slot - 1);
@@ -28,7 +30,8 @@ static uint32_t slot_of(const cd_sketch_sampler *w, uint32_t kind, uint32_t at) 
 /* Chains of the given choices by kind and place, each in the list's order: a large schedule has thousands. */
 static bool index_given(cd_sketch_sampler *w) {
     const cd_sketch_choices *g = &w->given;
-    for (w->n_slot = 16; w->n_slot < g->n; w->n_slot *= 2) {}
+    for (w->n_slot = 16; w->n_slot < g->n; w->n_slot *= 2) {
+    }
     w->slot = cd_arena_zalloc(&w->arena, w->n_slot, sizeof *w->slot);
     w->chain = cd_arena_alloc(&w->arena, g->n + 1, sizeof *w->chain);
     if (!w->slot || !w->chain) return false;
@@ -45,7 +48,7 @@ static bool index_given(cd_sketch_sampler *w) {
  * in front. */
 static const cd_sketch_choice *given(cd_sketch_sampler *w, const cd_sketch_options *m) {
     const cd_sketch_choices *g = &w->given;
-    uint32_t found = 0;         /* + 1 */
+    uint32_t found = 0; /* + 1 */
     for (uint32_t j = w->slot[slot_of(w, m->kind, m->at)]; j; j = w->chain[j - 1]) {
         const cd_sketch_choice *c = &g->p[j - 1];
         if (c->kind != m->kind || c->at != m->at) continue;
@@ -53,7 +56,8 @@ static const cd_sketch_choice *given(cd_sketch_sampler *w, const cd_sketch_optio
             found = j;
             break;
         }
-        if (!found && w->source == CD_SKETCH_VALUES) found = j; /* in front: if there is none behind */
+        if (!found && w->source == CD_SKETCH_VALUES)
+            found = j; /* in front: if there is none behind */
     }
     if (!found) return NULL;
     g->p[found - 1].kind = CD_SKETCH_CHOICE_KINDS; /* taken */
@@ -62,13 +66,15 @@ static const cd_sketch_choice *given(cd_sketch_sampler *w, const cd_sketch_optio
 }
 
 /* The option of this meaning, else the nearest: places by loops of one stage, others by number. */
-static uint32_t option_of(const cd_sketch_sampler *w, const cd_sketch_options *m, const cd_sketch_choice *c) {
+static uint32_t option_of(const cd_sketch_sampler *w, const cd_sketch_options *m,
+                          const cd_sketch_choice *c) {
     if (!m->value || c->value == CD_SKETCH_CHOICE_ANY) return c->pick % m->n;
     uint32_t best = 0;
     uint64_t least = UINT64_MAX;
     for (uint32_t k = 0; k < m->n + (w->strict ? 0 : m->hidden); k++) {
         uint64_t far = m->value[k] > c->value ? m->value[k] - c->value : c->value - m->value[k];
-        if (m->kind == CD_SKETCH_CHOICE_PLACE && m->value[k] >> 16 != c->value >> 16) far += UINT32_MAX; /* root or inline */
+        if (m->kind == CD_SKETCH_CHOICE_PLACE && m->value[k] >> 16 != c->value >> 16)
+            far += UINT32_MAX; /* root or inline */
         if (far >= least || (k >= m->n && far)) continue;
         least = far;
         best = k;
@@ -77,7 +83,8 @@ static uint32_t option_of(const cd_sketch_sampler *w, const cd_sketch_options *m
 }
 
 static uint32_t choose(cd_sketch_sampler *w, const cd_sketch_options *m) {
-    if (w->source == CD_SKETCH_RANDOM) return m->n_draw ? (uint32_t)cd_sketch_random(w, m->n_draw) : 0;
+    if (w->source == CD_SKETCH_RANDOM)
+        return m->n_draw ? (uint32_t)cd_sketch_random(w, m->n_draw) : 0;
     const cd_sketch_choice *c = given(w, m);
     if (w->source == CD_SKETCH_VALUES) return c ? option_of(w, m, c) : m->other;
     return !c ? 0 : c->pick < m->n + m->hidden ? c->pick : c->pick % m->n;
@@ -90,12 +97,17 @@ uint32_t cd_sketch_choose(cd_sketch_sampler *w, const cd_sketch_options *m) {
         w->oom = true;
         return pick;
     }
-    w->made.p[w->made.n++] = (cd_sketch_choice){.pick = pick, .n = pick < m->n ? m->n : m->n + m->hidden,
-                                         .value = m->value ? m->value[pick] : pick, .kind = (uint16_t)m->kind, .at = (uint16_t)m->at};
+    w->made.p[w->made.n++] = (cd_sketch_choice){.pick = pick,
+                                                .n = pick < m->n ? m->n : m->n + m->hidden,
+                                                .value = m->value ? m->value[pick] : pick,
+                                                .kind = (uint16_t)m->kind,
+                                                .at = (uint16_t)m->at};
     return pick;
 }
 
-static bool parts_well(int64_t ext, int64_t whole, int32_t k) { return ext % k == 0 || (whole && whole % k == 0); }
+static bool parts_well(int64_t ext, int64_t whole, int32_t k) {
+    return ext % k == 0 || (whole && whole % k == 0);
+}
 
 int32_t cd_sketch_choose_length(cd_sketch_sampler *w, uint32_t stage, int64_t ext, int32_t length) {
     uint32_t value[CD_SKETCH_MAX_INNERMOST + 1] = {(uint32_t)length}, n = 1, all;
@@ -105,14 +117,17 @@ int32_t cd_sketch_choose_length(cd_sketch_sampler *w, uint32_t stage, int64_t ex
     all = n;
     for (int32_t k = 1; k <= CD_SKETCH_MAX_INNERMOST; k++)
         if (k != length && !(ext > 0 && parts_well(ext, whole, k))) value[all++] = (uint32_t)k;
-    return (int32_t)value[cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_SPLIT, stage, value, n, 0, 0, all - n})];
+    return (int32_t)value[cd_sketch_choose(
+        w, &(cd_sketch_options){CD_SKETCH_CHOICE_SPLIT, stage, value, n, 0, 0, all - n})];
 }
 
 cdmpp_status cd_sketch_sampler_reserve(cd_sketch_sampler *w, uint32_t n, cdmpp_err *err) {
-    return cd_sketch_choices_reserve(&w->given, n) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u choices", n);
+    return cd_sketch_choices_reserve(&w->given, n) ? CDMPP_OK
+                                                   : CD_FAIL(err, ENOMEM, "%u choices", n);
 }
 
-cdmpp_status cd_sketch_sampler_set(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n, cdmpp_err *err) {
+cdmpp_status cd_sketch_sampler_set(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n,
+                                   cdmpp_err *err) {
     CD_TRY(cd_sketch_sampler_reserve(w, n, err));
     if (n) memcpy(w->given.p, c, n * sizeof *c);
     w->given.n = n;
@@ -127,7 +142,8 @@ cdmpp_status cd_sketch_sampler_run(cd_sketch_sampler *w, cd_sketch_sample *out, 
     w->oom = false;
     *out = (cd_sketch_sample){0};
     if (w->source != CD_SKETCH_RANDOM && !index_given(w)) return CD_FAIL(err, ENOMEM, "choices");
-    const uint32_t k = cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_SKETCH, 0, NULL, sp->n_sketch, sp->n_sketch, 0, 0});
+    const uint32_t k = cd_sketch_choose(w, &(cd_sketch_options){CD_SKETCH_CHOICE_SKETCH, 0, NULL,
+                                                                sp->n_sketch, sp->n_sketch, 0, 0});
     cd_sketch_state *s = cd_sketch_copy(&w->arena, sp->sketch[k]);
     if (!s) return CD_FAIL(err, ENOMEM, "schedule");
     const bool good = sp->naive || cd_sketch_complete(w, s, k);
@@ -139,7 +155,8 @@ cdmpp_status cd_sketch_sampler_run(cd_sketch_sampler *w, cd_sketch_sample *out, 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_sketch_sampler_draw(cd_sketch_sampler *w, uint64_t i, cd_sketch_sample *out, cdmpp_err *err) {
+cdmpp_status cd_sketch_sampler_draw(cd_sketch_sampler *w, uint64_t i, cd_sketch_sample *out,
+                                    cdmpp_err *err) {
     w->source = CD_SKETCH_RANDOM;
     w->strict = true;
     w->key = cd_rng_at(w->seed, i);
@@ -147,7 +164,8 @@ cdmpp_status cd_sketch_sampler_draw(cd_sketch_sampler *w, uint64_t i, cd_sketch_
     return cd_sketch_sampler_run(w, out, err);
 }
 
-cdmpp_status cd_sketch_sampler_make(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n, cd_sketch_sample *out, cdmpp_err *err) {
+cdmpp_status cd_sketch_sampler_make(cd_sketch_sampler *w, const cd_sketch_choice *c, uint32_t n,
+                                    cd_sketch_sample *out, cdmpp_err *err) {
     CD_TRY(cd_sketch_sampler_set(w, c, n, err));
     w->source = CD_SKETCH_PICKS;
     w->strict = false;

@@ -14,14 +14,17 @@ static bool turn(cd_sketch_choices *c) {
     return true;
 }
 
-static cdmpp_status keep_choices(const cd_sketch_sampler *w, cd_sketch_choices *at, cdmpp_err *err) {
-    if (!cd_sketch_choices_reserve(at, w->made.n)) return CD_FAIL(err, ENOMEM, "%u choices", w->made.n);
+static cdmpp_status keep_choices(const cd_sketch_sampler *w, cd_sketch_choices *at,
+                                 cdmpp_err *err) {
+    if (!cd_sketch_choices_reserve(at, w->made.n))
+        return CD_FAIL(err, ENOMEM, "%u choices", w->made.n);
     memcpy(at->p, w->made.p, w->made.n * sizeof *at->p);
     at->n = w->made.n;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_sketch_sampler_next(cd_sketch_sampler *w, cd_sketch_choices *at, cd_sketch_sample *out, cdmpp_err *err) {
+cdmpp_status cd_sketch_sampler_next(cd_sketch_sampler *w, cd_sketch_choices *at,
+                                    cd_sketch_sample *out, cdmpp_err *err) {
     *out = (cd_sketch_sample){0};
     if (at->n && !turn(at)) return CD_FAIL(err, ENODATA, "no more schedules");
     CD_TRY(cd_sketch_sampler_set(w, at->p, at->n, err));
@@ -36,7 +39,8 @@ cdmpp_status cd_sketch_sampler_next(cd_sketch_sampler *w, cd_sketch_choices *at,
 /* Product of the options of one sketch when option 0 is taken everywhere. */
 static cdmpp_status size_of(cd_sketch_sampler *w, uint32_t sketch, double *size, cdmpp_err *err) {
     cd_sketch_sample d;
-    const cdmpp_status st = cd_sketch_sampler_make(w, &(cd_sketch_choice){.pick = sketch, .kind = CD_SKETCH_CHOICE_SKETCH}, 1, &d, err);
+    const cdmpp_status st = cd_sketch_sampler_make(
+        w, &(cd_sketch_choice){.pick = sketch, .kind = CD_SKETCH_CHOICE_SKETCH}, 1, &d, err);
     if (st && st != CDMPP_EREJECTED) return st;
     *size = 1;
     for (uint32_t k = 1; k < d.n_choice; k++) *size *= d.choice[k].n;
@@ -64,7 +68,8 @@ static cdmpp_status size_with(cd_sketch_sampler *w, double *size, bool *exact, c
     return *exact ? walk(w, size, err) : CDMPP_OK;
 }
 
-cdmpp_status cd_sketch_space_size(const cd_sketch_space *s, double *size, bool *exact, cdmpp_err *err) {
+cdmpp_status cd_sketch_space_size(const cd_sketch_space *s, double *size, bool *exact,
+                                  cdmpp_err *err) {
     cd_sketch_sampler *w;
     CD_TRY(cd_sketch_sampler_new(s, 0, &w, err));
     const cdmpp_status st = size_with(w, size, exact, err);
@@ -82,7 +87,8 @@ typedef struct {
     uint32_t sketch, n;
 } dumper;
 
-static const char *const kind_name[CD_SKETCH_CHOICE_KINDS] = {"sketch", "tile", "place", "parallel", "unroll", "vector", "split"};
+static const char *const kind_name[CD_SKETCH_CHOICE_KINDS] = {
+    "sketch", "tile", "place", "parallel", "unroll", "vector", "split"};
 
 /* Tile lengths are listed where there are few; else only extent and number of parts. */
 static void dump_lengths(const dumper *d, const cd_sketch_options *m) {
@@ -97,7 +103,8 @@ static void dump_lengths(const dumper *d, const cd_sketch_options *m) {
             int32_t len[CD_SKETCH_MAX_LEVEL];
             cd_sketch_tile_lengths(o->p[k].tile, t->n_list, pick, len);
             cd_buf_puts(d->json, pick ? ", [" : "[");
-            for (uint32_t j = 0; j < t->n_list; j++) cd_buf_putf(d->json, j ? ", %d" : "%d", len[j]);
+            for (uint32_t j = 0; j < t->n_list; j++)
+                cd_buf_putf(d->json, j ? ", %d" : "%d", len[j]);
             cd_buf_puts(d->json, "]");
         }
         cd_buf_puts(d->json, "]");
@@ -113,7 +120,8 @@ static void dump_place(cd_buf *b, uint32_t v) {
 static void dump_decision(void *ctx, const cd_sketch_options *m) {
     dumper *d = ctx;
     if (m->kind == CD_SKETCH_CHOICE_SKETCH) return;
-    cd_buf_putf(d->json, "%s\n    {\"kind\": \"%s\", \"%s\": %u, \"options\": %u", d->n++ ? "," : "", kind_name[m->kind],
+    cd_buf_putf(d->json, "%s\n    {\"kind\": \"%s\", \"%s\": %u, \"options\": %u",
+                d->n++ ? "," : "", kind_name[m->kind],
                 m->kind == CD_SKETCH_CHOICE_TILE ? "step" : "stage", m->at, m->n);
     if (m->kind == CD_SKETCH_CHOICE_TILE) dump_lengths(d, m);
     for (uint32_t k = 0; m->value && m->n <= FEW && k < m->n; k++) {
@@ -139,7 +147,8 @@ static cdmpp_status dump_sketch(cd_sketch_sampler *w, dumper *d, cdmpp_err *err)
     d->n = 0;
     w->listen = dump_decision;
     w->listener = d;
-    const cdmpp_status st = cd_sketch_sampler_make(w, &(cd_sketch_choice){.pick = d->sketch, .kind = CD_SKETCH_CHOICE_SKETCH}, 1, &draft, err);
+    const cdmpp_status st = cd_sketch_sampler_make(
+        w, &(cd_sketch_choice){.pick = d->sketch, .kind = CD_SKETCH_CHOICE_SKETCH}, 1, &draft, err);
     w->listen = NULL;
     cd_buf_puts(d->json, "]}");
     return st == CDMPP_EREJECTED ? CDMPP_OK : st;
@@ -150,7 +159,9 @@ static cdmpp_status dump_with(cd_sketch_sampler *w, cd_buf *json, cdmpp_err *err
     double size;
     bool exact;
     CD_TRY(size_with(w, &size, &exact, err));
-    cd_buf_putf(json, "{\"target\": \"%s\", \"naive\": %s, \"size\": ", d.space->gpu ? "gpu" : "cpu", d.space->naive ? "true" : "false");
+    cd_buf_putf(json,
+                "{\"target\": \"%s\", \"naive\": %s, \"size\": ", d.space->gpu ? "gpu" : "cpu",
+                d.space->naive ? "true" : "false");
     cd_buf_put_json_real(json, size);
     cd_buf_putf(json, ", \"exact\": %s, \"sketches\": [", exact ? "true" : "false");
     for (; d.sketch < d.space->n_sketch; d.sketch++) CD_TRY(dump_sketch(w, &d, err));

@@ -7,25 +7,26 @@
 
 /* How one operator reads another, over all its reads of that one. */
 typedef struct {
-    uint32_t read;              /* stage */
+    uint32_t read; /* stage */
     bool simple, common_ok[CD_TE_MAX_AXIS];
-    uint64_t mentioned;         /* axes that occur in an index of any read, reduce axes behind */
-    bool missing;               /* some read leaves an axis out */
+    uint64_t mentioned; /* axes that occur in an index of any read, reduce axes behind */
+    bool missing;       /* some read leaves an axis out */
     bool twice, disorder;
 } reading;
 
 /* All that one operator reads. */
 typedef struct {
     const cd_schedule *s;
-    const cd_schedule_op *op;   /* reader */
-    const uint32_t *stage_of;   /* operator -> stage */
-    uint32_t *seen, *slot;      /* by expression id, by stage: the reader + 1 that met it; by stage: which of r */
+    const cd_schedule_op *op; /* reader */
+    const uint32_t *stage_of; /* operator -> stage */
+    uint32_t *seen,
+        *slot; /* by expression id, by stage: the reader + 1 that met it; by stage: which of r */
     uint32_t *met;
     uint32_t reader;
     cd_arena *a;
-    reading *r, *now;           /* (n); the one whose load is looked at */
+    reading *r, *now; /* (n); the one whose load is looked at */
     uint32_t n, cap;
-    cd_sketch_edge *edge;       /* (n_edge) of all readers so far */
+    cd_sketch_edge *edge; /* (n_edge) of all readers so far */
     uint32_t n_edge, cap_edge;
     bool oom;
 } walk;
@@ -33,7 +34,8 @@ typedef struct {
 /* The axis (0..n_axis-1) that e is, up to a constant; -1. */
 static int32_t shifted_axis(const walk *w, const cd_expr *e) {
     const cd_expr *v = e;
-    if (e->op == CD_ADD) v = e->a[0]->op == CD_INT ? e->a[1] : e->a[1]->op == CD_INT ? e->a[0] : NULL;
+    if (e->op == CD_ADD)
+        v = e->a[0]->op == CD_INT ? e->a[1] : e->a[1]->op == CD_INT ? e->a[0] : NULL;
     else if (e->op == CD_SUB) v = e->a[1]->op == CD_INT ? e->a[0] : NULL;
     if (!v || v->op != CD_VAR) return -1;
     for (uint32_t d = 0; d < w->op->n_axis; d++)
@@ -45,7 +47,8 @@ static bool mention(void *ctx, const cd_expr *e) {
     walk *w = ctx;
     const uint32_t n = w->op->n_axis;
     for (uint32_t d = 0; e->op == CD_VAR && d < n + w->op->n_raxis && d < 64; d++)
-        if (w->s->iv[d < n ? w->op->axis[d] : w->op->raxis[d - n]].var == e) w->now->mentioned |= 1ULL << d;
+        if (w->s->iv[d < n ? w->op->axis[d] : w->op->raxis[d - n]].var == e)
+            w->now->mentioned |= 1ULL << d;
     return true;
 }
 
@@ -102,7 +105,8 @@ static int64_t literal(const cd_expr *e) { return e && e->op == CD_INT ? e->u.i 
 static bool expensive(void *ctx, const cd_expr *e) {
     bool *found = ctx;
     if (e->op == CD_SELECT) *found = true;
-    if (e->op == CD_CALL && (!strcmp(e->u.name, "exp") || !strcmp(e->u.name, "if_then_else"))) *found = true;
+    if (e->op == CD_CALL && (!strcmp(e->u.name, "exp") || !strcmp(e->u.name, "if_then_else")))
+        *found = true;
     return !*found;
 }
 
@@ -118,19 +122,30 @@ static bool ends_with(const char *s, const char *tail) {
 }
 
 /* The operator's own properties; relate() adds those that depend on others. */
-static void fill_op(cd_sketch_space *sp, const cd_schedule_op *op, const cd_schedule_stage *st, cd_sketch_op *out) {
-    *out = (cd_sketch_op){.placeholder = op->is_placeholder, .output = st->is_output, .rank = op->rank, .n_axis = op->n_axis,
-                      .n_raxis = op->n_raxis, .shape = NULL, .shared = ends_with(op->suffix, ".shared") || ends_with(op->name, ".shared"),
-                      .strict = !op->is_placeholder && !has_expensive(op)};
+static void fill_op(cd_sketch_space *sp, const cd_schedule_op *op, const cd_schedule_stage *st,
+                    cd_sketch_op *out) {
+    *out =
+        (cd_sketch_op){.placeholder = op->is_placeholder,
+                       .output = st->is_output,
+                       .rank = op->rank,
+                       .n_axis = op->n_axis,
+                       .n_raxis = op->n_raxis,
+                       .shape = NULL,
+                       .shared = ends_with(op->suffix, ".shared") || ends_with(op->name, ".shared"),
+                       .strict = !op->is_placeholder && !has_expensive(op)};
     int64_t *shape = CD_NEWN(&sp->arena, int64_t, op->rank + 1);
     out->init = CD_NEWN(&sp->arena, cd_sketch_iter, op->n_axis + op->n_raxis + 1);
     if (!shape || !out->init) return;
     if (op->rank) memcpy(shape, op->shape, op->rank * sizeof *shape);
     out->shape = shape;
     for (uint32_t k = 0; k < op->n_axis + op->n_raxis; k++) {
-        const cd_schedule_iv *iv = &sp->sched.iv[k < op->n_axis ? op->axis[k] : op->raxis[k - op->n_axis]];
-        out->init[k] = (cd_sketch_iter){.ext = literal(iv->extent), .origin = 1ULL << (k & 63), .level = -1,
-                                  .kind = k < op->n_axis ? CD_SKETCH_SPATIAL : CD_SKETCH_REDUCE};
+        const cd_schedule_iv *iv =
+            &sp->sched.iv[k < op->n_axis ? op->axis[k] : op->raxis[k - op->n_axis]];
+        out->init[k] =
+            (cd_sketch_iter){.ext = literal(iv->extent),
+                             .origin = 1ULL << (k & 63),
+                             .level = -1,
+                             .kind = k < op->n_axis ? CD_SKETCH_SPATIAL : CD_SKETCH_REDUCE};
     }
 }
 
@@ -143,7 +158,9 @@ static bool lacks_axis(const cd_sketch_op *op, uint64_t mentioned) {
 
 static uint32_t common(const cd_sketch_op *a, const cd_sketch_op *b, const reading *r) {
     uint32_t n = 0;
-    while (n < a->rank && n < b->rank && n < CD_TE_MAX_AXIS && a->shape[n] == b->shape[n] && r->common_ok[n]) n++;
+    while (n < a->rank && n < b->rank && n < CD_TE_MAX_AXIS && a->shape[n] == b->shape[n] &&
+           r->common_ok[n])
+        n++;
     return n;
 }
 
@@ -177,7 +194,8 @@ static void relate_one(cd_sketch_program *p, walk *w) {
         if (read->const_matrix) op->unrolled |= r->mentioned;
         if (!r->simple || r->twice || r->disorder) op->strict = false;
         lacking += lacks_axis(op, r->mentioned);
-        add_edge(w, (cd_sketch_edge){r->read, c, common(op, &p->op[r->read], r), r->simple && !r->missing && !r->twice && !r->disorder});
+        add_edge(w, (cd_sketch_edge){r->read, c, common(op, &p->op[r->read], r),
+                                     r->simple && !r->missing && !r->twice && !r->disorder});
     }
     if (!w->n) op->strict = true; /* constants */
     op->tiling = !op->simplify_const && (lacking >= 2 || (lacking && op->n_raxis));
@@ -185,13 +203,17 @@ static void relate_one(cd_sketch_program *p, walk *w) {
 
 /* The edges by reader, as they were found, and by what is read. */
 static bool keep_edges(cd_sketch_space *sp, cd_sketch_program *p, const walk *w) {
-    cd_sketch_edge *in = CD_NEWN(&sp->arena, cd_sketch_edge, w->n_edge + 1), *out = CD_NEWN(&sp->arena, cd_sketch_edge, w->n_edge + 1);
-    uint32_t *first_in = CD_NEWN(&sp->arena, uint32_t, p->n + 1), *first_out = CD_NEWN(&sp->arena, uint32_t, p->n + 1);
+    cd_sketch_edge *in = CD_NEWN(&sp->arena, cd_sketch_edge, w->n_edge + 1),
+                   *out = CD_NEWN(&sp->arena, cd_sketch_edge, w->n_edge + 1);
+    uint32_t *first_in = CD_NEWN(&sp->arena, uint32_t, p->n + 1),
+             *first_out = CD_NEWN(&sp->arena, uint32_t, p->n + 1);
     uint32_t *at = CD_NEWN(w->a, uint32_t, p->n + 1);
     if (!in || !out || !first_in || !first_out || !at) return false;
     if (w->n_edge) memcpy(in, w->edge, w->n_edge * sizeof *in);
-    for (uint32_t k = 0; k < w->n_edge; k++) first_in[in[k].reader + 1]++, first_out[in[k].read + 1]++;
-    for (uint32_t k = 0; k < p->n; k++) first_in[k + 1] += first_in[k], at[k + 1] = first_out[k + 1] += first_out[k];
+    for (uint32_t k = 0; k < w->n_edge; k++)
+        first_in[in[k].reader + 1]++, first_out[in[k].read + 1]++;
+    for (uint32_t k = 0; k < p->n; k++)
+        first_in[k + 1] += first_in[k], at[k + 1] = first_out[k + 1] += first_out[k];
     for (uint32_t k = 0; k < w->n_edge; k++) out[at[in[k].read]++] = in[k];
     p->in = in;
     p->out = out;
@@ -214,14 +236,16 @@ static bool same_steps(const cd_sketch_program *p, const cd_record_step *step, u
     if (p->n_step != n) return false;
     for (uint32_t k = 0; k < n; k++) {
         const cd_record_step *a = &p->step[k], *b = &step[k];
-        if (a->kind != b->kind || a->stage != b->stage || memcmp(a->i, b->i, sizeof a->i) != 0 || a->n_list != b->n_list ||
+        if (a->kind != b->kind || a->stage != b->stage || memcmp(a->i, b->i, sizeof a->i) != 0 ||
+            a->n_list != b->n_list ||
             (a->n_list && memcmp(a->list, b->list, a->n_list * sizeof *a->list) != 0))
             return false;
     }
     return true;
 }
 
-static bool allocate(cd_sketch_space *sp, cd_sketch_program *p, const cd_record_step *step, uint32_t n_step) {
+static bool allocate(cd_sketch_space *sp, cd_sketch_program *p, const cd_record_step *step,
+                     uint32_t n_step) {
     const uint32_t n = sp->sched.order.n;
     cd_record_step *copy = CD_NEWN(&sp->arena, cd_record_step, n_step + 1);
     p->n = n;
@@ -233,7 +257,8 @@ static bool allocate(cd_sketch_space *sp, cd_sketch_program *p, const cd_record_
     return true;
 }
 
-const cd_sketch_program *cd_sketch_program_get(cd_sketch_space *sp, const cd_record_step *step, uint32_t n_step) {
+const cd_sketch_program *cd_sketch_program_get(cd_sketch_space *sp, const cd_record_step *step,
+                                               uint32_t n_step) {
     for (const cd_sketch_program *p = sp->prog; p; p = p->next)
         if (same_steps(p, step, n_step)) return p;
     const cd_record r = {.n_step = n_step, .step = step};
@@ -247,7 +272,8 @@ const cd_sketch_program *cd_sketch_program_get(cd_sketch_space *sp, const cd_rec
         fill_op(sp, op, st, &p->op[k]);
         if (!p->op[k].shape || !p->op[k].init) return NULL;
         if (op->first_tensor < sp->dag->n_tensor) /* attributes stay with the operator's tensor */
-            p->op[k].simplify_const = sp->dag->op[sp->dag->tensor_op[op->first_tensor]].simplify_const;
+            p->op[k].simplify_const =
+                sp->dag->op[sp->dag->tensor_op[op->first_tensor]].simplify_const;
     }
     if (!relate(sp, p)) return NULL;
     p->next = sp->prog;

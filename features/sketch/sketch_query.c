@@ -40,7 +40,8 @@ static bool has_producers(const cd_sketch_state *s, uint32_t stage) {
     const cd_sketch_program *p = s->prog;
     for (uint32_t k = p->first_in[stage]; k < p->first_in[stage + 1]; k++) {
         const uint32_t q = p->in[k].read;
-        if (s->stage[q].at != CD_SKETCH_INLINED || (meet(s->marks, q) && has_producers(s, q))) return true;
+        if (s->stage[q].at != CD_SKETCH_INLINED || (meet(s->marks, q) && has_producers(s, q)))
+            return true;
     }
     return false;
 }
@@ -72,7 +73,8 @@ bool cd_sketch_has_step(const cd_sketch_state *s, uint32_t stage, cd_record_step
     return false;
 }
 
-uint32_t cd_sketch_stage_splits(const cd_sketch_state *s, uint32_t stage, uint32_t *step, uint32_t cap) {
+uint32_t cd_sketch_stage_splits(const cd_sketch_state *s, uint32_t stage, uint32_t *step,
+                                uint32_t cap) {
     int32_t id = (int32_t)stage;
     uint32_t n = 0;
     for (uint32_t k = s->n_step; k-- > 0;) {
@@ -106,7 +108,8 @@ static bool elementwise(const cd_sketch_state *s, uint32_t stage, uint32_t targe
 int32_t cd_sketch_matched_consumer(const cd_sketch_state *s, uint32_t stage) {
     const uint32_t *list;
     if (cd_sketch_consumers(s, stage, &list) != 1 || !elementwise(s, stage, list[0])) return -1;
-    if (cd_sketch_has_reduce(&s->stage[stage]) && cd_sketch_has_reduce(&s->stage[list[0]])) return -1;
+    if (cd_sketch_has_reduce(&s->stage[stage]) && cd_sketch_has_reduce(&s->stage[list[0]]))
+        return -1;
     return s->prog->op[list[0]].shared ? -1 : (int32_t)list[0];
 }
 
@@ -125,7 +128,7 @@ int32_t cd_sketch_single_consumer(const cd_sketch_state *s, uint32_t stage) {
 }
 
 #define NO_PATH UINT32_MAX
-#define ANY (UINT32_MAX - 1)
+#define ANY     (UINT32_MAX - 1)
 
 /* The least along all paths; each stage is looked at once, however many paths go through it. */
 static uint32_t common_path(const cd_sketch_state *s, uint32_t stage, uint32_t target) {
@@ -135,7 +138,8 @@ static uint32_t common_path(const cd_sketch_state *s, uint32_t stage, uint32_t t
     if (!meet(s->marks, stage)) return s->marks->value[stage];
     uint32_t least = NO_PATH;
     for (uint32_t k = p->first_out[stage]; k < p->first_out[stage + 1]; k++) {
-        const uint32_t on = common_path(s, p->out[k].reader, target), m = on < p->out[k].common || on == NO_PATH ? on : p->out[k].common;
+        const uint32_t on = common_path(s, p->out[k].reader, target),
+                       m = on < p->out[k].common || on == NO_PATH ? on : p->out[k].common;
         if (m < least) least = m;
     }
     return s->marks->value[stage] = least;
@@ -163,8 +167,10 @@ bool cd_sketch_has_cross_thread(const cd_sketch_state *s, uint32_t stage) {
 void cd_sketch_volume(const cd_sketch_stage *st, int64_t *space, int64_t *reduce) {
     *space = *reduce = 1;
     for (uint32_t k = 0; k < st->n; k++) {
-        if (st->it[k].kind == CD_SKETCH_SPATIAL) *space = cd_sketch_saturating_mul(*space, st->it[k].ext);
-        if (st->it[k].kind == CD_SKETCH_REDUCE) *reduce = cd_sketch_saturating_mul(*reduce, st->it[k].ext);
+        if (st->it[k].kind == CD_SKETCH_SPATIAL)
+            *space = cd_sketch_saturating_mul(*space, st->it[k].ext);
+        if (st->it[k].kind == CD_SKETCH_REDUCE)
+            *reduce = cd_sketch_saturating_mul(*reduce, st->it[k].ext);
     }
 }
 

@@ -12,9 +12,9 @@ typedef struct {
 
 typedef struct {
     cd_sketch_space *sp;
-    item *list;                 /* (n) the next generation */
+    item *list; /* (n) the next generation */
     uint32_t n, cap;
-    bool oom, has_const;        /* some operator names axes to be unrolled */
+    bool oom, has_const; /* some operator names axes to be unrolled */
 } work;
 
 /* A rule's verdict on (state, stage). Nobody asks for the state after YES_AND_STOP: such a rule changes it itself, others a copy. So the
@@ -65,7 +65,8 @@ static bool tile(cd_sketch_state *s, uint32_t stage, const char *format, tiled *
         const bool reduce = *f == 'R';
         for (uint32_t k = 0; k < s->stage[stage].n; k++) {
             const cd_sketch_iter *it = &s->stage[stage].it[k];
-            if (cd_sketch_is_reduce(it) == reduce && it->level == (int8_t)level[reduce]) order[m++] = k;
+            if (cd_sketch_is_reduce(it) == reduce && it->level == (int8_t)level[reduce])
+                order[m++] = k;
         }
         level[reduce]++;
     }
@@ -78,7 +79,8 @@ static bool tile(cd_sketch_state *s, uint32_t stage, const char *format, tiled *
 static bool follow(cd_sketch_state *s, uint32_t stage, const tiled *t, uint32_t n) {
     const uint32_t axes = s->stage[stage].n;
     if (axes != t->n) return false;
-    for (uint32_t k = 0; k < axes; k++) cd_sketch_follow_split(s, stage, k * (n + 1), t->split[k], n);
+    for (uint32_t k = 0; k < axes; k++)
+        cd_sketch_follow_split(s, stage, k * (n + 1), t->split[k], n);
     if (s->oom) return false;
     uint32_t order[MAX_IT], m = 0;
     for (uint32_t level = 0; level <= n; level++)
@@ -105,7 +107,8 @@ static verdict tiling_with_fusion_rule(work *w, cd_sketch_state *s, uint32_t sta
         tiled t;
         cd_sketch_state *c = copy(w, s);
         if (!c) return YES_AND_STOP;
-        if (!tile(c, stage, format_of(w->sp), &t) || !follow(c, (uint32_t)target, &t, level)) continue;
+        if (!tile(c, stage, format_of(w->sp), &t) || !follow(c, (uint32_t)target, &t, level))
+            continue;
         cd_sketch_compute_at(c, stage, (uint32_t)target, level * t.n - 1);
         emit(w, c, (int32_t)stage - 1);
     }
@@ -147,7 +150,8 @@ static verdict rfactor_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     const cd_sketch_op *op = &s->prog->op[stage];
     if (op->placeholder) return NO;
     cd_sketch_volume(&s->stage[stage], &space, &reduce);
-    const bool few = op->tiling ? space <= reduce && space <= w->sp->hw.num_cores * 16 : reduce > 1 && reduce > w->sp->hw.num_cores;
+    const bool few = op->tiling ? space <= reduce && space <= w->sp->hw.num_cores * 16
+                                : reduce > 1 && reduce > w->sp->hw.num_cores;
     if (!few || !op->n_raxis || cd_sketch_has_step(s, stage, CD_RECORD_STEP_CHW)) return NO;
     for (uint32_t inner = 0; inner < 2; inner++) {
         cd_sketch_state *c = copy(w, s);
@@ -191,8 +195,11 @@ static verdict const_rule(work *w, cd_sketch_state *s, uint32_t stage) {
 /* On GPUs what such a transform reads is computed where its unrolled part begins. */
 static verdict before_const_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     const uint32_t *list;
-    if (!w->has_const || !cd_sketch_can_inline(w->sp, s, stage) || !cd_sketch_has_producers(s, stage)) return NO;
-    if (cd_sketch_consumers(s, stage, &list) != 1 || !s->prog->op[list[0]].simplify_const) return NO;
+    if (!w->has_const || !cd_sketch_can_inline(w->sp, s, stage) ||
+        !cd_sketch_has_producers(s, stage))
+        return NO;
+    if (cd_sketch_consumers(s, stage, &list) != 1 || !s->prog->op[list[0]].simplify_const)
+        return NO;
     for (uint32_t k = 1; k < s->stage[list[0]].n; k++) {
         if (s->stage[list[0]].it[k].ann != CD_SKETCH_UNROLL) continue;
         cd_sketch_compute_at(s, stage, list[0], k - 1);
@@ -239,7 +246,9 @@ static verdict cache_read_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     const uint32_t *list;
     if (!is_read_by_tiled(s->prog, stage)) return NO;
     const uint32_t n = cd_sketch_consumers(s, stage, &list);
-    if (!n || !s->prog->op[list[0]].tiling || cd_sketch_has_cross_thread(s, list[0]) || !is_read_by(s->prog, stage, list[0])) return NO;
+    if (!n || !s->prog->op[list[0]].tiling || cd_sketch_has_cross_thread(s, list[0]) ||
+        !is_read_by(s->prog, stage, list[0]))
+        return NO;
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t reader = list[k] + k;
         cd_sketch_cache_read(w->sp, s, stage, reader);
@@ -251,7 +260,8 @@ static verdict cache_read_rule(work *w, cd_sketch_state *s, uint32_t stage) {
 }
 
 /* Follow the consumer's split by threads, made here when there is none. */
-static bool share_threads(work *w, cd_sketch_state *s, uint32_t stage, uint32_t target, uint32_t fused, uint32_t common) {
+static bool share_threads(work *w, cd_sketch_state *s, uint32_t stage, uint32_t target,
+                          uint32_t fused, uint32_t common) {
     uint32_t split[CD_TE_MAX_AXIS];
     uint32_t n = cd_sketch_stage_splits(s, target, split, CD_TE_MAX_AXIS);
     if (!n) {
@@ -275,7 +285,9 @@ static verdict cross_thread_rule(work *w, cd_sketch_state *s, uint32_t stage) {
     const cd_sketch_op *op = &s->prog->op[stage];
     if (op->placeholder || !op->n_raxis) return NO;
     cd_sketch_volume(&s->stage[stage], &space, &reduce);
-    if (op->tiling ? space > w->sp->hw.max_threads_per_block || space >= reduce : reduce <= 1 || reduce <= w->sp->hw.warp_size) return NO;
+    if (op->tiling ? space > w->sp->hw.max_threads_per_block || space >= reduce
+                   : reduce <= 1 || reduce <= w->sp->hw.warp_size)
+        return NO;
     if (cd_sketch_has_step(s, stage, CD_RECORD_STEP_CHW)) return NO;
     cd_sketch_state *c = copy(w, s);
     if (!c) return YES;
@@ -295,13 +307,17 @@ static verdict cross_thread_rule(work *w, cd_sketch_state *s, uint32_t stage) {
 /* ---- the work list ---- */
 
 typedef verdict (*rule)(work *w, cd_sketch_state *s, uint32_t stage);
-static const rule cpu_rules[] = {inline_rule, const_rule, rfactor_rule, cache_write_rule, tiling_with_fusion_rule, tiling_rule, skip_rule};
-static const rule gpu_rules[] = {cache_read_rule, before_const_rule, inline_rule, const_rule, cross_thread_rule, cache_write_rule,
-                                 tiling_with_fusion_rule, tiling_rule, skip_rule};
+static const rule cpu_rules[] = {
+    inline_rule, const_rule, rfactor_rule, cache_write_rule, tiling_with_fusion_rule,
+    tiling_rule, skip_rule};
+static const rule gpu_rules[] = {
+    cache_read_rule,  before_const_rule,       inline_rule, const_rule, cross_thread_rule,
+    cache_write_rule, tiling_with_fusion_rule, tiling_rule, skip_rule};
 
 static void apply_rules(work *w, const item *it) {
     const rule *rules = w->sp->gpu ? gpu_rules : cpu_rules;
-    const size_t n = w->sp->gpu ? sizeof gpu_rules / sizeof *gpu_rules : sizeof cpu_rules / sizeof *cpu_rules;
+    const size_t n =
+        w->sp->gpu ? sizeof gpu_rules / sizeof *gpu_rules : sizeof cpu_rules / sizeof *cpu_rules;
     for (size_t k = 0; k < n && !w->oom; k++)
         if (rules[k](w, it->s, (uint32_t)it->at) == YES_AND_STOP) break;
 }
@@ -309,7 +325,8 @@ static void apply_rules(work *w, const item *it) {
 /* The split before an rfactor is chosen like any other tile. */
 static bool reopen_rfactor(cd_sketch_state *s) {
     for (uint32_t k = 1; k < s->n_step; k++) {
-        if (s->step[k].kind != CD_RECORD_STEP_RF || s->step[k - 1].kind != CD_RECORD_STEP_SP) continue;
+        if (s->step[k].kind != CD_RECORD_STEP_RF || s->step[k - 1].kind != CD_RECORD_STEP_SP)
+            continue;
         int32_t *open = cd_arena_zalloc(s->a, s->step[k - 1].n_list, sizeof *open);
         if (!open) return false;
         s->step[k - 1].list = open;
@@ -344,12 +361,16 @@ static bool find_open(cd_sketch_space *sp, const cd_sketch_state *s, cd_sketch_o
     for (uint32_t k = 0; k < s->n_step; k++) {
         const cd_record_step *t = &s->step[k];
         if (sp->gpu && t->kind == CD_RECORD_STEP_FSP && t->i[2] >= 3)
-            f[out->n_follower++] = (cd_sketch_follower){final_stage(s, k, add, n_add), (uint32_t)t->i[1]};
-        const bool fixed = sp->gpu && t->kind == CD_RECORD_STEP_SP && t->n_list == 1 && t->list[0]; /* by a warp */
+            f[out->n_follower++] =
+                (cd_sketch_follower){final_stage(s, k, add, n_add), (uint32_t)t->i[1]};
+        const bool fixed =
+            sp->gpu && t->kind == CD_RECORD_STEP_SP && t->n_list == 1 && t->list[0]; /* by a warp */
         if (!is_open(t) && !fixed) continue;
-        const cd_sketch_tile *tile = t->i[1] > 0 && !fixed ? cd_sketch_tile_get(sp, t->i[1], t->n_list) : NULL;
+        const cd_sketch_tile *tile =
+            t->i[1] > 0 && !fixed ? cd_sketch_tile_get(sp, t->i[1], t->n_list) : NULL;
         if (t->i[1] > 0 && !fixed && !tile) return false;
-        p[out->n++] = (cd_sketch_open_split){k, tile, fixed ? t->list[0] : 0, final_stage(s, k, add, n_add)};
+        p[out->n++] =
+            (cd_sketch_open_split){k, tile, fixed ? t->list[0] : 0, final_stage(s, k, add, n_add)};
     }
     return true;
 }
@@ -377,7 +398,8 @@ bool cd_sketch_space_add(cd_sketch_space *sp, cd_sketch_state *s) {
 /* One generation after the other, as in TVM, so that sketches have TVM's order. */
 cdmpp_status cd_sketch_generate(cd_sketch_space *sp, cdmpp_err *err) {
     work w = {.sp = sp};
-    for (uint32_t d = 0; d < sp->dag->n_op; d++) w.has_const = w.has_const || sp->dag->op[d].simplify_const;
+    for (uint32_t d = 0; d < sp->dag->n_op; d++)
+        w.has_const = w.has_const || sp->dag->op[d].simplify_const;
     const cd_sketch_program *start = cd_sketch_program_get(sp, NULL, 0);
     if (start) emit(&w, cd_sketch_start(&sp->arena, start), (int32_t)start->n - 1);
     if (!start) w.oom = true;

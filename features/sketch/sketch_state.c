@@ -11,7 +11,8 @@ static void *get(cd_sketch_state *s, size_t n, size_t size) {
     return p;
 }
 
-static cd_sketch_iter *copy_its(cd_sketch_state *s, const cd_sketch_iter *it, uint32_t n, uint32_t room) {
+static cd_sketch_iter *copy_its(cd_sketch_state *s, const cd_sketch_iter *it, uint32_t n,
+                                uint32_t room) {
     cd_sketch_iter *p = get(s, n + room, sizeof *p);
     if (p && n) memcpy(p, it, n * sizeof *p);
     return p;
@@ -20,7 +21,8 @@ static cd_sketch_iter *copy_its(cd_sketch_state *s, const cd_sketch_iter *it, ui
 static void fresh_stage(cd_sketch_state *s, uint32_t k) {
     const cd_sketch_op *op = &s->prog->op[k];
     const uint32_t n = op->placeholder ? 0 : op->n_axis + op->n_raxis;
-    s->stage[k] = (cd_sketch_stage){.it = copy_its(s, op->init, n, 0), .n = n, .at = CD_SKETCH_ROOT, .child = -1, .next = -1};
+    s->stage[k] = (cd_sketch_stage){
+        .it = copy_its(s, op->init, n, 0), .n = n, .at = CD_SKETCH_ROOT, .child = -1, .next = -1};
 }
 
 /* Room for n stages; what other states of the arena have there is not needed any more between walks. */
@@ -29,7 +31,8 @@ static void make_marks(cd_sketch_state *s, uint32_t n) {
     s->marks = m;
     if (!m || n <= m->cap) return;
     const uint32_t cap = n + n / 2 + 16;
-    uint32_t *met = get(s, cap, sizeof *met), *value = get(s, cap, sizeof *value), *list = get(s, cap, sizeof *list);
+    uint32_t *met = get(s, cap, sizeof *met), *value = get(s, cap, sizeof *value),
+             *list = get(s, cap, sizeof *list);
     if (!s->oom) *m = (cd_sketch_marks){met, value, list, cap, 0};
 }
 
@@ -114,7 +117,8 @@ static void relink(cd_sketch_state *s) {
 }
 
 /* Iterators `from`.. of a stage get new numbers: those attached there move along. */
-static void renumber(cd_sketch_state *s, uint32_t stage, int32_t first, int32_t last, int32_t to, int32_t shift) {
+static void renumber(cd_sketch_state *s, uint32_t stage, int32_t first, int32_t last, int32_t to,
+                     int32_t shift) {
     for (int32_t k = s->stage[stage].child; k >= 0; k = s->stage[k].next) {
         cd_sketch_stage *st = &s->stage[k];
         if (st->at_it >= first) st->at_it = st->at_it <= last ? to : st->at_it + shift;
@@ -124,7 +128,8 @@ static void renumber(cd_sketch_state *s, uint32_t stage, int32_t first, int32_t 
 /* ---- split ---- */
 
 /* Put the parts, outermost first, in the place of iterator `it`. */
-static void put_parts(cd_sketch_state *s, uint32_t stage, uint32_t it, const int64_t *len, uint32_t n) {
+static void put_parts(cd_sketch_state *s, uint32_t stage, uint32_t it, const int64_t *len,
+                      uint32_t n) {
     cd_sketch_stage *st = &s->stage[stage];
     const cd_sketch_iter whole = st->it[it];
     cd_sketch_iter *p = copy_its(s, st->it, it, st->n - it + n);
@@ -132,7 +137,10 @@ static void put_parts(cd_sketch_state *s, uint32_t stage, uint32_t it, const int
     int64_t rest = whole.ext; /* unknown outside of an open length */
     for (uint32_t k = n; k-- > 0;) {
         if (!len[k]) rest = -1;
-        p[it + k + 1] = (cd_sketch_iter){.ext = rest < 0 ? -1 : len[k], .origin = whole.origin, .kind = whole.kind, .level = (int8_t)(k + 1)};
+        p[it + k + 1] = (cd_sketch_iter){.ext = rest < 0 ? -1 : len[k],
+                                         .origin = whole.origin,
+                                         .kind = whole.kind,
+                                         .level = (int8_t)(k + 1)};
         if (rest >= 0) rest = rest / len[k] + (rest % len[k] != 0);
     }
     p[it] = (cd_sketch_iter){.ext = rest, .origin = whole.origin, .kind = whole.kind, .level = 0};
@@ -142,7 +150,8 @@ static void put_parts(cd_sketch_state *s, uint32_t stage, uint32_t it, const int
     renumber(s, stage, (int32_t)it, (int32_t)it - 1, 0, (int32_t)n);
 }
 
-void cd_sketch_split(cd_sketch_state *s, uint32_t stage, uint32_t it, const int64_t *len, uint32_t n) {
+void cd_sketch_split(cd_sketch_state *s, uint32_t stage, uint32_t it, const int64_t *len,
+                     uint32_t n) {
     if (s->oom) return;
     const int64_t ext = s->stage[stage].it[it].ext;
     cd_record_step *t = push(s, CD_RECORD_STEP_SP, stage);
@@ -154,12 +163,14 @@ void cd_sketch_split(cd_sketch_state *s, uint32_t stage, uint32_t it, const int6
     put_parts(s, stage, it, len, n);
 }
 
-void cd_sketch_follow_split(cd_sketch_state *s, uint32_t stage, uint32_t it, uint32_t source, uint32_t n_split) {
+void cd_sketch_follow_split(cd_sketch_state *s, uint32_t stage, uint32_t it, uint32_t source,
+                            uint32_t n_split) {
     if (s->oom) return;
     const cd_record_step *src = &s->step[source];
     int64_t len[CD_RECORD_STEP_MAX_LIST] = {0};
     int64_t rest = 1;
-    for (uint32_t k = n_split - 1; k < src->n_list; k++) rest = cd_sketch_saturating_mul(rest, src->list[k]); /* 0 when open */
+    for (uint32_t k = n_split - 1; k < src->n_list; k++)
+        rest = cd_sketch_saturating_mul(rest, src->list[k]); /* 0 when open */
     for (uint32_t k = 0; k + 1 < n_split && k < src->n_list; k++) len[k] = src->list[k];
     len[n_split - 1] = rest;
     cd_record_step *t = push(s, CD_RECORD_STEP_FSP, stage);
@@ -170,7 +181,8 @@ void cd_sketch_follow_split(cd_sketch_state *s, uint32_t stage, uint32_t it, uin
 }
 
 /* A source without that level fails the state: its fusion was not made by these rules. */
-void cd_sketch_follow_fused_split(cd_sketch_state *s, uint32_t stage, uint32_t it, const uint32_t *source, uint32_t n, uint32_t level) {
+void cd_sketch_follow_fused_split(cd_sketch_state *s, uint32_t stage, uint32_t it,
+                                  const uint32_t *source, uint32_t n, uint32_t level) {
     if (s->oom) return;
     int64_t len = 1;
     cd_record_step *t = push(s, CD_RECORD_STEP_FFSP, stage);
@@ -203,7 +215,8 @@ uint32_t cd_sketch_fuse(cd_sketch_state *s, uint32_t stage, uint32_t first, uint
     }
     cd_sketch_iter f = {.ext = 1, .kind = st->it[first].kind, .level = -2};
     for (uint32_t k = first; k < first + n; k++) {
-        f.ext = f.ext < 0 || st->it[k].ext < 0 ? -1 : cd_sketch_saturating_mul(f.ext, st->it[k].ext);
+        f.ext =
+            f.ext < 0 || st->it[k].ext < 0 ? -1 : cd_sketch_saturating_mul(f.ext, st->it[k].ext);
         f.origin |= st->it[k].origin;
         if (st->it[k].kind != f.kind) f.kind = CD_SKETCH_MIXED;
     }
@@ -282,16 +295,21 @@ static uint32_t shaping(const cd_sketch_state *s, cd_record_step *out) {
     for (uint32_t k = 0; k < s->n_step; k++) {
         const cd_record_step *t = &s->step[k];
         if (t->kind == CD_RECORD_STEP_RF) {
-            if (k >= 2 && s->step[k - 2].kind == CD_RECORD_STEP_FU && s->step[k - 2].stage == t->stage) out[n++] = s->step[k - 2];
+            if (k >= 2 && s->step[k - 2].kind == CD_RECORD_STEP_FU &&
+                s->step[k - 2].stage == t->stage)
+                out[n++] = s->step[k - 2];
             out[n++] = s->step[k - 1];
         }
-        if (t->kind == CD_RECORD_STEP_RF || t->kind == CD_RECORD_STEP_CHR || t->kind == CD_RECORD_STEP_CHW) out[n++] = *t;
+        if (t->kind == CD_RECORD_STEP_RF || t->kind == CD_RECORD_STEP_CHR ||
+            t->kind == CD_RECORD_STEP_CHW)
+            out[n++] = *t;
     }
     return n;
 }
 
 /* Stage `at` is new; those behind it moved. The first `fresh` from it on start anew. */
-static void grow(cd_sketch_space *sp, cd_sketch_state *s, uint32_t at, uint32_t first_fresh, uint32_t fresh) {
+static void grow(cd_sketch_space *sp, cd_sketch_state *s, uint32_t at, uint32_t first_fresh,
+                 uint32_t fresh) {
     cd_record_step *shape = get(s, s->n_step * 3, sizeof *shape);
     if (!shape) return;
     const cd_sketch_program *p = cd_sketch_program_get(sp, shape, shaping(s, shape));
@@ -315,7 +333,8 @@ static void grow(cd_sketch_space *sp, cd_sketch_state *s, uint32_t at, uint32_t 
 
 static cd_str text_of(const char *t) { return (cd_str){t, strlen(t)}; }
 
-void cd_sketch_cache_read(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage, uint32_t reader) {
+void cd_sketch_cache_read(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage,
+                          uint32_t reader) {
     if (s->oom) return;
     cd_record_step *t = push(s, CD_RECORD_STEP_CHR, stage);
     t->s = text_of("shared");
@@ -330,7 +349,8 @@ void cd_sketch_cache_write(cd_sketch_space *sp, cd_sketch_state *s, uint32_t sta
     grow(sp, s, stage, stage, 2);
 }
 
-void cd_sketch_rfactor(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage, uint32_t it, uint32_t axis) {
+void cd_sketch_rfactor(cd_sketch_space *sp, cd_sketch_state *s, uint32_t stage, uint32_t it,
+                       uint32_t axis) {
     if (s->oom) return;
     cd_record_step *t = push(s, CD_RECORD_STEP_RF, stage);
     t->i[0] = (int32_t)it;

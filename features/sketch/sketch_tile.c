@@ -10,12 +10,13 @@
 #include "features/sketch/sketch_internal.h"
 
 enum { MAX_PRIME = 16 };
-static const double inner = 1e-6; /* more, each level further in: below any difference that is one */
+static const double inner =
+    1e-6; /* more, each level further in: below any difference that is one */
 
 struct cd_sketch_tile {
-    uint32_t ext, n_div, most;  /* most: lengths that there are rows for */
-    uint32_t *div, *place;      /* (n_div) ascending */
-    uint32_t *ways;             /* (most + 1, n_div) [lengths, place of the divisor] */
+    uint32_t ext, n_div, most; /* most: lengths that there are rows for */
+    uint32_t *div, *place;     /* (n_div) ascending */
+    uint32_t *ways;            /* (most + 1, n_div) [lengths, place of the divisor] */
     cd_sketch_tile *next;
 };
 
@@ -35,7 +36,8 @@ static uint32_t count_divisors(uint32_t ext, uint32_t *prime, uint32_t *times, u
 }
 
 /* Every divisor with its place, then ascending. */
-static void list_divisors(cd_sketch_tile *t, const uint32_t *prime, const uint32_t *times, uint32_t n_prime) {
+static void list_divisors(cd_sketch_tile *t, const uint32_t *prime, const uint32_t *times,
+                          uint32_t n_prime) {
     uint32_t n = 1;
     t->div[0] = 1;
     t->place[0] = 0;
@@ -94,7 +96,9 @@ const cd_sketch_tile *cd_sketch_tile_get(cd_sketch_space *sp, int64_t ext, uint3
     return sp->tile = t;
 }
 
-uint32_t cd_sketch_tile_count(const cd_sketch_tile *t, uint32_t n) { return row(t, n)[t->place[t->n_div - 1]]; }
+uint32_t cd_sketch_tile_count(const cd_sketch_tile *t, uint32_t n) {
+    return row(t, n)[t->place[t->n_div - 1]];
+}
 
 /* At each level the divisors ascend; a divisor stands for as many numbers as there are ways to go on. */
 void cd_sketch_tile_lengths(const cd_sketch_tile *t, uint32_t n, uint32_t pick, int32_t *len) {
@@ -120,7 +124,8 @@ bool cd_sketch_tile_index(const cd_sketch_tile *t, uint32_t n, const int32_t *le
     uint32_t q = t->ext, at = t->place[t->n_div - 1], sum = 0;
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t *ways = row(t, n - k - 1);
-        if (len[k] < 1 || q % (uint32_t)len[k] || (k + 1 == n && len[k] > CD_SKETCH_MAX_INNERMOST)) return false;
+        if (len[k] < 1 || q % (uint32_t)len[k] || (k + 1 == n && len[k] > CD_SKETCH_MAX_INNERMOST))
+            return false;
         uint32_t f = 0;
         for (; t->div[f] < (uint32_t)len[k]; f++)
             if (q % t->div[f] == 0) sum += ways[at - t->place[f]];
@@ -134,7 +139,8 @@ bool cd_sketch_tile_index(const cd_sketch_tile *t, uint32_t n, const int32_t *le
 /* By dynamic programming over (lengths still to choose, divisor left): the sum of |log(length / wanted)| of all
  * levels, the outermost as well, is least. Of equals that whose inner lengths are as wanted (vectors, registers): 1920 of a loop
  * that was 48 x 2 x 2 x 16 is 30 x 2 x 2 x 16, not 40 x 2 x 2 x 12, which is as near. */
-uint32_t cd_sketch_tile_nearest(const cd_sketch_tile *t, uint32_t n, const double *want, cd_arena *a) {
+uint32_t cd_sketch_tile_nearest(const cd_sketch_tile *t, uint32_t n, const double *want,
+                                cd_arena *a) {
     const uint32_t d = t->n_div;
     double *cost = cd_arena_alloc(a, (size_t)(n + 1) * d, sizeof *cost);
     int32_t *len = cd_arena_alloc(a, n, sizeof *len), pick_f;
@@ -145,8 +151,11 @@ uint32_t cd_sketch_tile_nearest(const cd_sketch_tile *t, uint32_t n, const doubl
         for (uint32_t q = 0; q < d; q++) {
             double best = INFINITY;
             for (uint32_t f = 0; f <= q; f++) {
-                if ((m == 1 && t->div[f] > CD_SKETCH_MAX_INNERMOST) || t->div[q] % t->div[f]) continue;
-                const double c = (1 + inner * (n - m + 1)) * fabs(log((double)t->div[f] / want[n - m + 1])) + cost[(m - 1) * d + t->place[q] - t->place[f]];
+                if ((m == 1 && t->div[f] > CD_SKETCH_MAX_INNERMOST) || t->div[q] % t->div[f])
+                    continue;
+                const double c =
+                    (1 + inner * (n - m + 1)) * fabs(log((double)t->div[f] / want[n - m + 1])) +
+                    cost[(m - 1) * d + t->place[q] - t->place[f]];
                 if (c >= best) continue;
                 best = c;
                 step[m * d + t->place[q]] = f;

@@ -14,7 +14,8 @@ static cd_str word_at(cd_str s, size_t at) {
 static cd_str option(cd_str target, const char *name) {
     const size_t len = strlen(name);
     for (size_t i = 0; i + len <= target.n; i++)
-        if ((i == 0 || target.p[i - 1] == ' ') && memcmp(target.p + i, name, len) == 0) return word_at(target, i + len);
+        if ((i == 0 || target.p[i - 1] == ' ') && memcmp(target.p + i, name, len) == 0)
+            return word_at(target, i + len);
     return (cd_str){target.p, 0};
 }
 
@@ -25,7 +26,8 @@ cd_str cd_device_arch_of(cd_str target) {
 
 cd_str cd_device_name_of(cd_str target, const char *source) {
     const cd_str model = option(target, "-model=");
-    if (model.n && !cd_str_is(model, "unknown")) return model; /* TVM writes unknown when it was not told */
+    if (model.n && !cd_str_is(model, "unknown"))
+        return model; /* TVM writes unknown when it was not told */
     const char *end = strrchr(source, '/');
     while (end && end > source && end[-1] == '/') end--; /* "v100//a.json" */
     const char *p = end;

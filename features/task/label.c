@@ -7,11 +7,13 @@
 #define COST_FAILED 1e10 /* TVM's mark for a failed measurement */
 
 static uint8_t error_of(const double *cost, uint32_t n, int64_t error_no) {
-    if (error_no != 0) return error_no > 0 && error_no < CD_LABEL_NOT_MEASURED ? (uint8_t)error_no : 8;
+    if (error_no != 0)
+        return error_no > 0 && error_no < CD_LABEL_NOT_MEASURED ? (uint8_t)error_no : 8;
     if (n == 0) return CD_LABEL_NOT_MEASURED;
     for (uint32_t i = 0; i < n; i++) {
         if (cost[i] >= COST_FAILED) return 8;
-        if (!(cost[i] > 0)) return CD_LABEL_NOT_MEASURED; /* 0 in files that are still to be measured; NaN */
+        if (!(cost[i] > 0))
+            return CD_LABEL_NOT_MEASURED; /* 0 in files that are still to be measured; NaN */
     }
     return 0;
 }

@@ -24,6 +24,8 @@ bool cd_network_alias_answers(const char *network, const char *asked) {
     if (strncmp(asked, base.p, base.n) != 0) return false;
     const char *rest = asked + base.n;
     if (!*rest || !strcmp(rest, "_")) return true;
-    if (strncmp(rest, "_bs", 3) != 0 || !rest[3] || rest[3 + strspn(rest + 3, "0123456789")] || strlen(rest) > 15) return false;
+    if (strncmp(rest, "_bs", 3) != 0 || !rest[3] || rest[3 + strspn(rest + 3, "0123456789")] ||
+        strlen(rest) > 15)
+        return false;
     return strtoll(rest + 3, NULL, 10) == cd_network_alias_batch(network);
 }

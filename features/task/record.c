@@ -60,7 +60,8 @@ static cdmpp_status step_kind(const cd_json *v, cd_record_step_kind *out, cdmpp_
     return unknown_step(code, err);
 }
 
-static cdmpp_status read_list(cd_arena *a, const cd_json *v, char letter, cd_record_step *out, cdmpp_err *err) {
+static cdmpp_status read_list(cd_arena *a, const cd_json *v, char letter, cd_record_step *out,
+                              cdmpp_err *err) {
     const cd_json *c = NULL;
     int64_t x = 0, lo, hi;
     arg_range(letter, &lo, &hi);
@@ -77,8 +78,8 @@ static cdmpp_status read_list(cd_arena *a, const cd_json *v, char letter, cd_rec
     return CDMPP_OK;
 }
 
-static cdmpp_status read_arg(cd_arena *a, const cd_json *v, char letter, int32_t *into, cd_record_step *out,
-                             cdmpp_err *err) {
+static cdmpp_status read_arg(cd_arena *a, const cd_json *v, char letter, int32_t *into,
+                             cd_record_step *out, cdmpp_err *err) {
     int64_t x = 0, lo, hi;
     if (letter == 's') return cd_json_str(v, &out->s, err);
     if (letter == 'l' || letter == 'f') return read_list(a, v, letter, out, err);
@@ -96,8 +97,8 @@ static cdmpp_status read_step(cd_arena *a, const cd_json *v, cd_record_step *out
     CD_TRY(cd_json_arr(v, 1, &c, err));
     CD_TRY(cd_err_index(err, step_kind(c, &out->kind, err), 0));
     if (v->n != step_tab[out->kind].n_item)
-        return CD_FAIL(err, ESCHEMA, "expected %u items in step %s, found %u", step_tab[out->kind].n_item,
-                       step_tab[out->kind].code, v->n);
+        return CD_FAIL(err, ESCHEMA, "expected %u items in step %s, found %u",
+                       step_tab[out->kind].n_item, step_tab[out->kind].code, v->n);
     c = c->next;
     CD_TRY(cd_err_index(err, cd_json_int(c, 0, INT32_MAX, &stage, err), 1));
     out->stage = (int32_t)stage;
@@ -140,9 +141,14 @@ static cdmpp_status read_state(cd_arena *a, const cd_json *v, cd_record *out, cd
 
 static cdmpp_status read_hardware(const cd_json *v, cd_record *out, cdmpp_err *err) {
     cd_hardware *h = &out->hardware;
-    int64_t *const field[] = {&h->num_cores, &h->vector_unit_bytes, &h->cache_line_bytes,
-                              &h->max_shared_memory_per_block, &h->max_local_memory_per_block,
-                              &h->max_threads_per_block, &h->max_vthread_extent, &h->warp_size};
+    int64_t *const field[] = {&h->num_cores,
+                              &h->vector_unit_bytes,
+                              &h->cache_line_bytes,
+                              &h->max_shared_memory_per_block,
+                              &h->max_local_memory_per_block,
+                              &h->max_threads_per_block,
+                              &h->max_vthread_extent,
+                              &h->warp_size};
     const cd_json *c = NULL;
     CD_TRY(exactly(v, 8, "8 hardware parameters", &c, err));
     for (size_t i = 0; i < 8; i++, c = c->next)
@@ -168,7 +174,8 @@ static cdmpp_status read_inputs(cd_arena *a, const cd_json *v, cd_record *out, c
 static cdmpp_status read_task(cd_arena *a, const cd_json *v, cd_record *out, cdmpp_err *err) {
     const cd_json *c = NULL;
     CD_TRY(cd_json_arr(v, 2, &c, err));
-    if (v->n > 6) return CD_FAIL(err, ESCHEMA, "expected at most 6 items in a task, found %u", v->n);
+    if (v->n > 6)
+        return CD_FAIL(err, ESCHEMA, "expected at most 6 items in a task, found %u", v->n);
     CD_TRY(cd_err_index(err, cd_json_str(c, &out->workload_key, err), 0));
     c = c->next;
     CD_TRY(cd_err_index(err, cd_json_str(c, &out->target, err), 1));
@@ -180,7 +187,8 @@ static cdmpp_status read_task(cd_arena *a, const cd_json *v, cd_record *out, cdm
     if (!(c = c->next)) {
         /* v0.4 ended here. TVM 0.9 no longer reads such a line; we do. */
         if (cd_str_is(out->version, "v0.4")) return CDMPP_OK;
-        return cd_err_index(err, CD_FAIL(err, ESCHEMA, "expected the layout rewrite option, found nothing"), 4);
+        return cd_err_index(
+            err, CD_FAIL(err, ESCHEMA, "expected the layout rewrite option, found nothing"), 4);
     }
     CD_TRY(cd_err_index(err, cd_json_int(c, 0, 2, &out->layout_rewrite, err), 4));
     out->has_layout = true;
@@ -224,9 +232,11 @@ static cdmpp_status read_result(cd_arena *a, const cd_json *v, cd_record *out, c
     c = c->next;
     CD_TRY(cd_err_index(err, cd_json_int(c, 0, CD_ERROR_NO_MAX, &out->error_no, err), 1));
     c = c->next;
-    CD_TRY(cd_err_index(err, read_real(c, -CD_RECORD_MAX_TOTAL_S, CD_RECORD_MAX_TOTAL_S, &out->total_s, err), 2));
+    CD_TRY(cd_err_index(
+        err, read_real(c, -CD_RECORD_MAX_TOTAL_S, CD_RECORD_MAX_TOTAL_S, &out->total_s, err), 2));
     c = c->next; /* Python's time() has a fraction, TVM's writer drops it */
-    CD_TRY(cd_err_index(err, read_real(c, -(double)CD_RECORD_MAX_TIME, (double)CD_RECORD_MAX_TIME, &t, err), 3));
+    CD_TRY(cd_err_index(
+        err, read_real(c, -(double)CD_RECORD_MAX_TIME, (double)CD_RECORD_MAX_TIME, &t, err), 3));
     out->timestamp = (int64_t)t;
     return CDMPP_OK;
 }
@@ -235,12 +245,14 @@ static cdmpp_status read_version(const cd_json *v, cd_record *out, cdmpp_err *er
     CD_TRY(cd_json_str(v, &out->version, err));
     const cd_str s = out->version;
     if (s.n == 4 && memcmp(s.p, "v0.", 3) == 0 && s.p[3] >= '2' && s.p[3] <= '6') return CDMPP_OK;
-    return CD_FAIL(err, EUNSUPPORTED, "record version \"%.*s\" is not one of v0.2 v0.3 v0.4 v0.5 v0.6",
+    return CD_FAIL(err, EUNSUPPORTED,
+                   "record version \"%.*s\" is not one of v0.2 v0.3 v0.4 v0.5 v0.6",
                    cd_str_shown(s, 24), s.p);
 }
 
 /* Sort the members out: "i", "r", "v" in any order, once each, an optional "origin", nothing else. */
-static cdmpp_status members(const cd_json *line, const cd_json *m[3], cd_str *origin, cdmpp_err *err) {
+static cdmpp_status members(const cd_json *line, const cd_json *m[3], cd_str *origin,
+                            cdmpp_err *err) {
     static const char name[] = "irv";
     if (line->kind != CD_JSON_OBJ)
         return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(line->kind));
@@ -256,14 +268,17 @@ static cdmpp_status members(const cd_json *line, const cd_json *m[3], cd_str *or
         m[at - name] = c;
     }
     for (size_t k = 0; k < 3; k++)
-        if (!m[k]) return CD_FAIL(err, ESCHEMA, "expected the keys i, r, v, found no \"%c\"", name[k]);
+        if (!m[k])
+            return CD_FAIL(err, ESCHEMA, "expected the keys i, r, v, found no \"%c\"", name[k]);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record *out, cdmpp_err *err) {
+cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record *out,
+                            cdmpp_err *err) {
     const cd_json *root = NULL, *m[3] = {NULL, NULL, NULL};
     cd_record r = {0};
-    if (len > CD_RECORD_LINE_MAX) return CD_FAIL(err, ERANGE, "record of %zu bytes, more than %zu", len, CD_RECORD_LINE_MAX);
+    if (len > CD_RECORD_LINE_MAX)
+        return CD_FAIL(err, ERANGE, "record of %zu bytes, more than %zu", len, CD_RECORD_LINE_MAX);
     CD_TRY(cd_json_parse(a, line, len, &root, err));
     CD_TRY(members(root, m, &r.origin, err));
     CD_TRY(cd_err_key(err, read_version(m[2], &r, err), "v"));
@@ -274,7 +289,8 @@ cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record
 }
 
 /* For readers that have split the line already and may skip the costs. */
-cdmpp_status cd_record_read_parts(cd_arena *a, cd_str i, cd_str r, cd_str v, cd_record *out, cdmpp_err *err) {
+cdmpp_status cd_record_read_parts(cd_arena *a, cd_str i, cd_str r, cd_str v, cd_record *out,
+                                  cdmpp_err *err) {
     const cd_json *m = NULL;
     cd_record rec = {0};
     if (v.n) {
@@ -291,7 +307,8 @@ cdmpp_status cd_record_read_parts(cd_arena *a, cd_str i, cd_str r, cd_str v, cd_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_record_read_steps(cd_arena *a, const char *text, size_t len, cd_record *out, cdmpp_err *err) {
+cdmpp_status cd_record_read_steps(cd_arena *a, const char *text, size_t len, cd_record *out,
+                                  cdmpp_err *err) {
     const cd_json *root = NULL;
     CD_TRY(cd_json_parse(a, text, len, &root, err));
     return read_steps(a, root, out, err);

@@ -40,9 +40,14 @@ static void put_steps(cd_buf *b, const cd_record *r) {
 }
 
 static void put_hardware(cd_buf *b, const cd_hardware *h) {
-    const int64_t field[] = {h->num_cores, h->vector_unit_bytes, h->cache_line_bytes,
-                             h->max_shared_memory_per_block, h->max_local_memory_per_block,
-                             h->max_threads_per_block, h->max_vthread_extent, h->warp_size};
+    const int64_t field[] = {h->num_cores,
+                             h->vector_unit_bytes,
+                             h->cache_line_bytes,
+                             h->max_shared_memory_per_block,
+                             h->max_local_memory_per_block,
+                             h->max_threads_per_block,
+                             h->max_vthread_extent,
+                             h->warp_size};
     for (size_t i = 0; i < 8; i++) {
         cd_buf_puts(b, i ? ", " : ", [");
         cd_buf_put_int(b, field[i]);
@@ -85,13 +90,16 @@ static cdmpp_status known_steps(const cd_record *r, cdmpp_err *err) {
 
 /* What the reader would refuse must not be written. */
 static cdmpp_status writable(const cd_record *r, cdmpp_err *err) {
-    if (r->has_host > r->has_hardware || r->has_layout > r->has_host || r->has_inputs > r->has_layout)
+    if (r->has_host > r->has_hardware || r->has_layout > r->has_host ||
+        r->has_inputs > r->has_layout)
         return CD_FAIL(err, ESCHEMA, "a field of the task is present without the one before it");
     if (!r->n_cost) return CD_FAIL(err, ESCHEMA, "expected at least one cost, found none");
     for (uint32_t i = 0; i < r->n_cost; i++)
         if (!(r->cost_s[i] >= 0 && r->cost_s[i] <= CD_RECORD_MAX_COST_S))
-            return CD_FAIL(err, ERANGE, "cost %u is %g, outside [0, %g]", i, r->cost_s[i], CD_RECORD_MAX_COST_S);
-    if (!(fabs(r->total_s) <= CD_RECORD_MAX_TOTAL_S)) return CD_FAIL(err, ERANGE, "total time is %g", r->total_s);
+            return CD_FAIL(err, ERANGE, "cost %u is %g, outside [0, %g]", i, r->cost_s[i],
+                           CD_RECORD_MAX_COST_S);
+    if (!(fabs(r->total_s) <= CD_RECORD_MAX_TOTAL_S))
+        return CD_FAIL(err, ERANGE, "total time is %g", r->total_s);
     return known_steps(r, err);
 }
 

@@ -13,11 +13,11 @@ typedef struct {
     const char **mark; /* (n) in the order of finding, with repeats */
     size_t n, cap;
     const cd_te_dag *dag;
-    const cd_te_op *op;          /* the stage that is walked */
+    const cd_te_op *op; /* the stage that is walked */
     char read[READS][CD_TE_MAX_AXIS + 1];
     uint32_t n_read;
-    uint32_t arith;              /* bit of each arithmetic operator of values */
-    cd_dtype type[READS];        /* read types, each once */
+    uint32_t arith;       /* bit of each arithmetic operator of values */
+    cd_dtype type[READS]; /* read types, each once */
     uint32_t n_type;
 } walker;
 
@@ -59,7 +59,8 @@ static void set_odd(terms *t, char letter) {
 }
 
 static void add_terms(const cd_te_op *op, const cd_expr *e, bool plain, terms *t) {
-    const bool by_number = e->n == 2 && cd_expr_is_int(e->a[1]), number_by = e->n == 2 && cd_expr_is_int(e->a[0]);
+    const bool by_number = e->n == 2 && cd_expr_is_int(e->a[1]),
+               number_by = e->n == 2 && cd_expr_is_int(e->a[0]);
     if (e->flags & CD_EXPR_HAS_LOAD) set_odd(t, 'g');
     else if (!(e->flags & CD_EXPR_HAS_VAR)) return;
     else if (e->op == CD_VAR) {
@@ -73,8 +74,13 @@ static void add_terms(const cd_te_op *op, const cd_expr *e, bool plain, terms *t
         const int64_t k = e->a[by_number ? 1 : 0]->u.i;
         add_terms(op, e->a[by_number ? 0 : 1], plain && k == 1, t);
     } else if (e->op == CD_FDIV && by_number && e->a[1]->u.i == 1) add_terms(op, e->a[0], plain, t);
-    else if (e->op == CD_CAST && cd_expr_dtype_is_index(e->type) && cd_expr_dtype_is_index(e->a[0]->type)) add_terms(op, e->a[0], plain, t);
-    else set_odd(t, e->op == CD_DIV || e->op == CD_MOD || e->op == CD_FDIV || e->op == CD_FMOD ? 'd' : 'm');
+    else if (e->op == CD_CAST && cd_expr_dtype_is_index(e->type) &&
+             cd_expr_dtype_is_index(e->a[0]->type))
+        add_terms(op, e->a[0], plain, t);
+    else
+        set_odd(t, e->op == CD_DIV || e->op == CD_MOD || e->op == CD_FDIV || e->op == CD_FMOD
+                       ? 'd'
+                       : 'm');
 }
 
 static char letter_of(const cd_te_op *op, const cd_expr *index) {
@@ -100,7 +106,8 @@ static void note_accesses(walker *w, const cd_expr *load, const char *form) {
     static const struct {
         char letter;
         const char *name;
-    } unusual[] = {{'d', "divided"}, {'g', "gathered"}, {'f', "fused"}, {'s', "strided"}, {'m', "other"}};
+    } unusual[] = {
+        {'d', "divided"}, {'g', "gathered"}, {'f', "fused"}, {'s', "strided"}, {'m', "other"}};
     int last = -1;
     bool permuted = false;
     for (size_t k = 0; k < sizeof unusual / sizeof *unusual; k++)
@@ -133,10 +140,13 @@ static void add_read(walker *w, const cd_expr *load) {
 static bool has_load(const cd_expr *e) { return (e->flags & CD_EXPR_HAS_LOAD) != 0; }
 
 static void note_call(walker *w, const cd_expr *e) {
-    const bool named = e->n && e->a[0]->op == CD_STR; /* call_extern and its kind name the function first */
-    const char *name = strncmp(e->u.name, "tir.", 4) ? e->u.name : e->u.name + 4; /* as task files may have it */
+    const bool named =
+        e->n && e->a[0]->op == CD_STR; /* call_extern and its kind name the function first */
+    const char *name =
+        strncmp(e->u.name, "tir.", 4) ? e->u.name : e->u.name + 4; /* as task files may have it */
     note(w, "intrinsic %s%s%s", name, named ? " " : "", named ? e->a[0]->u.name : "");
-    if (!strcmp(name, "if_then_else") && e->n == 3 && has_load(e->a[1]) && has_load(e->a[2])) note(w, "operator access joined");
+    if (!strcmp(name, "if_then_else") && e->n == 3 && has_load(e->a[1]) && has_load(e->a[2]))
+        note(w, "operator access joined");
 }
 
 /* What reads nothing is the same for all programs of a shape, and costs little. */
@@ -148,8 +158,10 @@ static void walk(walker *w, const cd_expr *e) {
         return;
     }
     if (e->op == CD_CALL) note_call(w, e);
-    else if (e->op == CD_CAST) note(w, "intrinsic cast %s>%s", type_name(e->a[0]->type, from), type_name(e->type, to));
-    else if (e->op == CD_SELECT && has_load(e->a[1]) && has_load(e->a[2])) note(w, "operator access joined");
+    else if (e->op == CD_CAST)
+        note(w, "intrinsic cast %s>%s", type_name(e->a[0]->type, from), type_name(e->type, to));
+    else if (e->op == CD_SELECT && has_load(e->a[1]) && has_load(e->a[2]))
+        note(w, "operator access joined");
     else if (cd_expr_op_is_binary((cd_expr_op)e->op)) w->arith |= 1u << e->op;
     for (uint32_t k = 0; k < e->n; k++) walk(w, e->a[k]);
 }
@@ -168,7 +180,9 @@ static const char *combiner(const cd_te_reducer *r, char buf[24]) {
 
 static int by_text(const void *a, const void *b) { return strcmp(a, b); }
 
-static int by_type(const void *a, const void *b) { return (int)*(const cd_dtype *)a - (int)*(const cd_dtype *)b; }
+static int by_type(const void *a, const void *b) {
+    return (int)*(const cd_dtype *)a - (int)*(const cd_dtype *)b;
+}
 
 static void append(char *to, size_t cap, const char *between, const char *text) {
     const size_t n = strlen(to);
@@ -184,10 +198,12 @@ static void note_reduction(walker *w) {
     qsort(w->read, w->n_read, sizeof *w->read, by_text);
     for (uint32_t k = 0; k < w->n_read; k++) append(reads, sizeof reads, ",", w->read[k]);
     qsort(w->type, w->n_type, sizeof *w->type, by_type);
-    for (uint32_t k = 0; k < w->n_type; k++) append(types, sizeof types, "+", type_name(w->type[k], name));
+    for (uint32_t k = 0; k < w->n_type; k++)
+        append(types, sizeof types, "+", type_name(w->type[k], name));
     if (!*arith) append(arith, sizeof arith, "", ".");
     note(w, "operator %s %u+%u %s %s", how, w->op->n_axis, w->op->n_raxis, arith, reads);
-    note(w, "typed %s<%s %s %u+%u %s %s", type_name(w->op->dtype[0], name), types, how, w->op->n_axis, w->op->n_raxis, arith, reads);
+    note(w, "typed %s<%s %s %u+%u %s %s", type_name(w->op->dtype[0], name), types, how,
+         w->op->n_axis, w->op->n_raxis, arith, reads);
 }
 
 static void stage(walker *w, const cd_te_op *op) {
@@ -216,7 +232,8 @@ static void note_target(walker *w, cd_str target, const cd_hardware *h) {
 }
 
 /* ---- all ---- */
-cdmpp_status cd_signature_of(cd_arena *a, const cd_te_dag *dag, cd_str target, const cd_hardware *hardware, cd_signature *out, cdmpp_err *err) {
+cdmpp_status cd_signature_of(cd_arena *a, const cd_te_dag *dag, cd_str target,
+                             const cd_hardware *hardware, cd_signature *out, cdmpp_err *err) {
     walker *w = CD_NEW(a, walker);
     bool reduces = false;
     if (!w) return CD_FAIL(err, ENOMEM, "signature");
@@ -232,16 +249,20 @@ cdmpp_status cd_signature_of(cd_arena *a, const cd_te_dag *dag, cd_str target, c
     qsort(w->mark, w->n, sizeof *w->mark, cd_sort_by_text);
     *out = (cd_signature){0, w->mark};
     for (size_t k = 0; k < w->n; k++)
-        if (!out->n || strcmp(out->mark[out->n - 1], w->mark[k]) != 0) out->mark[out->n++] = w->mark[k];
+        if (!out->n || strcmp(out->mark[out->n - 1], w->mark[k]) != 0)
+            out->mark[out->n++] = w->mark[k];
     return CDMPP_OK;
 }
 
-cdmpp_status cd_signature_text(cd_arena *a, const cd_signature *s, const char **out, cdmpp_err *err) {
+cdmpp_status cd_signature_text(cd_arena *a, const cd_signature *s, const char **out,
+                               cdmpp_err *err) {
     size_t n = 1, at = 0;
     for (size_t k = 0; k < s->n; k++) n += strlen(s->mark[k]) + sizeof CD_SIGNATURE_BETWEEN;
     char *text = CD_NEWN(a, char, n);
     if (!text) return CD_FAIL(err, ENOMEM, "signature");
-    for (size_t k = 0; k < s->n; k++) at += (size_t)snprintf(text + at, n - at, "%s%s", k ? CD_SIGNATURE_BETWEEN : "", s->mark[k]);
+    for (size_t k = 0; k < s->n; k++)
+        at +=
+            (size_t)snprintf(text + at, n - at, "%s%s", k ? CD_SIGNATURE_BETWEEN : "", s->mark[k]);
     *out = text;
     return CDMPP_OK;
 }

@@ -35,11 +35,14 @@ static cdmpp_status name_number(cd_str s, int32_t *out, cdmpp_err *err) {
     if (scope_number(s, out) || unroll_number(s, out)) return CDMPP_OK;
     *out = -1;
     if (cd_str_is(s, "debug_skip_region")) return CDMPP_OK;
-    return CD_FAIL(err, EUNSUPPORTED, "the name \"%.*s\" of a step has no number", cd_str_shown(s, 64), s.p);
+    return CD_FAIL(err, EUNSUPPORTED, "the name \"%.*s\" of a step has no number",
+                   cd_str_shown(s, 64), s.p);
 }
 
 /* ---- a step ---- */
-static uint32_t count_values(const cd_record_step *t) { return 1 + (uint32_t)strlen(cd_record_step_args(t->kind)) + t->n_list; }
+static uint32_t count_values(const cd_record_step *t) {
+    return 1 + (uint32_t)strlen(cd_record_step_args(t->kind)) + t->n_list;
+}
 
 static bool is_list(char letter) { return letter == 'l' || letter == 'f'; }
 
@@ -57,7 +60,8 @@ static cdmpp_status put_values(const cd_record_step *t, int32_t *v, uint32_t *n,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_step_codes(cd_arena *a, const cd_record *r, int32_t **code, uint32_t *n, cdmpp_err *err) {
+cdmpp_status cd_step_codes(cd_arena *a, const cd_record *r, int32_t **code, uint32_t *n,
+                           cdmpp_err *err) {
     size_t most = 1, at = 0;
     for (uint32_t k = 0; k < r->n_step; k++) most += HEAD + (size_t)count_values(&r->step[k]);
     int32_t *v = most <= INT32_MAX ? CD_NEWN(a, int32_t, most) : NULL;
@@ -76,7 +80,9 @@ cdmpp_status cd_step_codes(cd_arena *a, const cd_record *r, int32_t **code, uint
 
 bool cd_step_codes_next(const int32_t **code, size_t *n, cd_step_code *out) {
     const int32_t *v = *code;
-    if (*n < HEAD || v[0] < 0 || v[0] >= CD_RECORD_STEP_COUNT || v[1] < 1 || (size_t)v[1] > *n - HEAD) return false;
+    if (*n < HEAD || v[0] < 0 || v[0] >= CD_RECORD_STEP_COUNT || v[1] < 1 ||
+        (size_t)v[1] > *n - HEAD)
+        return false;
     *out = (cd_step_code){(cd_record_step_kind)v[0], (uint32_t)v[1], v + HEAD};
     *code += HEAD + v[1];
     *n -= HEAD + (size_t)v[1];
@@ -85,6 +91,7 @@ bool cd_step_codes_next(const int32_t **code, size_t *n, cd_step_code *out) {
 
 bool cd_step_codes_sound(const int32_t *code, size_t n) {
     cd_step_code step;
-    while (cd_step_codes_next(&code, &n, &step)) {}
+    while (cd_step_codes_next(&code, &n, &step)) {
+    }
     return n == 0;
 }

@@ -9,7 +9,8 @@
 #include "base/io/io.h"
 #include "features/task/task_internal.h"
 
-static const cdmpp_err unknown_task = {.code = CDMPP_ENOTASK, .msg = "named by a network, but no task file defines it"};
+static const cdmpp_err unknown_task = {.code = CDMPP_ENOTASK,
+                                       .msg = "named by a network, but no task file defines it"};
 
 cdmpp_status cd_task_registry_new(cd_task_registry **out, cdmpp_err *err) {
     *out = cd_mem_zalloc(1, sizeof **out);
@@ -115,7 +116,8 @@ static cdmpp_status grow(cd_task_registry *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status new_entry(cd_task_registry *t, cd_str key, cd_task_entry *first, cd_task_entry **out, cdmpp_err *err) {
+static cdmpp_status new_entry(cd_task_registry *t, cd_str key, cd_task_entry *first,
+                              cd_task_entry **out, cdmpp_err *err) {
     cd_task_entry *e = CD_NEW(&t->arena, cd_task_entry);
     if (!e || !(e->pub.workload_key = first ? first->pub.workload_key : cd_str_dup(&t->arena, key)))
         return CD_FAIL(err, ENOMEM, "task");
@@ -131,8 +133,10 @@ static cdmpp_status new_entry(cd_task_registry *t, cd_str key, cd_task_entry *fi
 
 /* An entry without a target kind takes the first kind that comes: a network may name a task before its file is
  * read. */
-cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char *kind, cd_task_entry **out, cdmpp_err *err) {
-    if (key.n == 0 || memchr(key.p, 0, key.n)) return CD_FAIL(err, ESCHEMA, "a workload key that is empty or holds a NUL");
+cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char *kind,
+                                    cd_task_entry **out, cdmpp_err *err) {
+    if (key.n == 0 || memchr(key.p, 0, key.n))
+        return CD_FAIL(err, ESCHEMA, "a workload key that is empty or holds a NUL");
     if (t->n * 2 >= t->n_slot || t->n >= t->cap) CD_TRY(grow(t, err));
     const uint32_t i = find_slot(t, key);
     if (!t->slot[i]) {
@@ -142,7 +146,9 @@ cdmpp_status cd_task_registry_entry(cd_task_registry *t, cd_str key, const char 
     }
     cd_task_entry *first = t->entry[t->slot[i] - 1], *e = first;
     *out = first;
-    if (!first->other && !cd_str_is(key, first->pub.workload_key) && !(first->other = cd_str_dup(&t->arena, key))) return CD_FAIL(err, ENOMEM, "task");
+    if (!first->other && !cd_str_is(key, first->pub.workload_key) &&
+        !(first->other = cd_str_dup(&t->arena, key)))
+        return CD_FAIL(err, ENOMEM, "task");
     if (!kind || !first->pub.target_kind[0]) return CDMPP_OK;
     for (; e; e = e->next) {
         *out = e;
@@ -177,7 +183,8 @@ void cd_task_drop_printed(cd_task_registry *t, cd_task_entry *owner) {
     }
 }
 
-cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err) {
+cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_err *why,
+                             cdmpp_err *err) {
     cdmpp_err *copy = CD_NEW(&t->arena, cdmpp_err);
     if (!copy) return CD_FAIL(err, ENOMEM, "task");
     *copy = *why;
@@ -186,7 +193,8 @@ cdmpp_status cd_task_set_why(cd_task_registry *t, cd_task_entry *e, const cdmpp_
 }
 
 /* The same tasks as often, in any order? */
-static bool same_tasks(const cd_network *a, const uint32_t *task, const int64_t *weight, uint32_t n) {
+static bool same_tasks(const cd_network *a, const uint32_t *task, const int64_t *weight,
+                       uint32_t n) {
     for (uint32_t i = 0; i < a->n + n; i++) {
         const uint32_t of = i < a->n ? a->task[i] : task[i - a->n];
         uint64_t more = 0; /* wraps around, and back */
@@ -198,17 +206,22 @@ static bool same_tasks(const cd_network *a, const uint32_t *task, const int64_t 
 }
 
 /* Both lists are copied into the registry's arena. */
-cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,
-                                  cdmpp_err *err) {
+cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, const uint32_t *task,
+                                          const int64_t *weight, uint32_t n, cdmpp_err *err) {
     for (uint32_t i = 0; i < t->n_net; i++) {
         cdmpp_err *what;
         if (!cd_str_is(name, t->net[i].name)) continue;
         if (same_tasks(&t->net[i], task, weight, n)) return CDMPP_OK;
         CD_TRY(cd_task_not_used(t, &what, err));
-        cd_err_at(what, CD_FAIL(what, ESCHEMA, "not used, an earlier network of this name has other tasks: %.150s", t->net[i].name), t->name, 0);
+        cd_err_at(what,
+                  CD_FAIL(what, ESCHEMA,
+                          "not used, an earlier network of this name has other tasks: %.150s",
+                          t->net[i].name),
+                  t->name, 0);
         return CDMPP_OK;
     }
-    if (name.n && memchr(name.p, 0, name.n)) return CD_FAIL(err, ESCHEMA, "a network name with a NUL");
+    if (name.n && memchr(name.p, 0, name.n))
+        return CD_FAIL(err, ESCHEMA, "a network name with a NUL");
     if (CD_GROW(t->net, t->n_net, t->cap_net)) return CD_FAIL(err, ENOMEM, "networks");
     uint32_t *id = CD_NEWN(&t->arena, uint32_t, n);
     int64_t *w = CD_NEWN(&t->arena, int64_t, n);
@@ -220,12 +233,16 @@ cdmpp_status cd_task_registry_add_network(cd_task_registry *t, cd_str name, cons
     return CDMPP_OK;
 }
 
-cdmpp_status cd_task_registry_add(cd_task_registry *t, cd_str key, const cd_te_dag *dag, const cd_task **out, cdmpp_err *err) {
+cdmpp_status cd_task_registry_add(cd_task_registry *t, cd_str key, const cd_te_dag *dag,
+                                  const cd_task **out, cdmpp_err *err) {
     cd_task_entry *e;
     cd_te_dag *own;
     *out = cd_task_registry_find(t, key);
     if (*out && (*out)->dag)
-        return cd_te_dag_equal((*out)->dag, dag) ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "another definition has the workload key %s", (*out)->workload_key);
+        return cd_te_dag_equal((*out)->dag, dag)
+                   ? CDMPP_OK
+                   : CD_FAIL(err, ESCHEMA, "another definition has the workload key %s",
+                             (*out)->workload_key);
     CD_TRY(cd_task_registry_entry(t, key, NULL, &e, err));
     CD_TRY(cd_te_dag_copy(dag, &own, err));
     cd_task_set_dag(t, e, own);
@@ -236,16 +253,21 @@ cdmpp_status cd_task_registry_add(cd_task_registry *t, cd_str key, const cd_te_d
 /* ---- reading ---- */
 
 size_t cd_task_registry_count(const cd_task_registry *t) { return t->n; }
-const cd_task *cd_task_registry_at(const cd_task_registry *t, size_t i) { return i < t->n ? &t->entry[i]->pub : NULL; }
+const cd_task *cd_task_registry_at(const cd_task_registry *t, size_t i) {
+    return i < t->n ? &t->entry[i]->pub : NULL;
+}
 size_t cd_task_registry_network_count(const cd_task_registry *t) { return t->n_net; }
-const cd_network *cd_task_registry_network(const cd_task_registry *t, size_t i) { return i < t->n_net ? &t->net[i] : NULL; }
+const cd_network *cd_task_registry_network(const cd_task_registry *t, size_t i) {
+    return i < t->n_net ? &t->net[i] : NULL;
+}
 
 /* Behind what differs: printed definitions that were refused, unless another file defined their task. */
 const cdmpp_err *cd_task_registry_unused(const cd_task_registry *t, size_t i) {
     if (i < t->n_unused) return &t->unused[i];
     size_t left = i - t->n_unused;
     for (uint32_t k = 0; k < t->n; k++)
-        if (t->entry[k]->refused && !t->entry[k]->pub.dag && left-- == 0) return t->entry[k]->refused;
+        if (t->entry[k]->refused && !t->entry[k]->pub.dag && left-- == 0)
+            return t->entry[k]->refused;
     return NULL;
 }
 
@@ -253,7 +275,8 @@ void cd_task_registry_assume(cd_task_registry *t, unsigned assumptions) { t->ass
 
 size_t cd_task_registry_rest_count(const cd_task_registry *t, unsigned assumptions) {
     size_t n = 0;
-    for (uint32_t i = 0; i < t->n; i++) n += t->entry[i]->pub.dag && t->entry[i]->from_print && t->entry[i]->rests & assumptions;
+    for (uint32_t i = 0; i < t->n; i++)
+        n += t->entry[i]->pub.dag && t->entry[i]->from_print && t->entry[i]->rests & assumptions;
     return n;
 }
 

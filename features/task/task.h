@@ -58,13 +58,14 @@ cd_str cd_device_arch_of(cd_str target);
 
 /* label -- the latency of a measured program: one number from the repeats of a record. */
 
-#define CD_LABEL_REJECTED 254     /* error: the target rejects the program */
+#define CD_LABEL_REJECTED     254 /* error: the target rejects the program */
 #define CD_LABEL_NOT_MEASURED 255 /* error: the record claims success without a time */
 
 typedef struct cd_label {
-    double latency_s, mean_s, std_s, min_s; /* median, mean, population deviation, fastest of the repeats; NaN where error is not 0 */
+    double latency_s, mean_s, std_s,
+        min_s; /* median, mean, population deviation, fastest of the repeats; NaN where error is not 0 */
     uint32_t repeats;
-    uint8_t error;                          /* 0: measured; 1..8: TVM's error number; or one of the above */
+    uint8_t error; /* 0: measured; 1..8: TVM's error number; or one of the above */
 } cd_label;
 
 /* From cost_s: (n) seconds, sorted in place, and the record's error number. A median is the label because single
@@ -87,24 +88,25 @@ bool cd_network_alias_answers(const char *network, const char *asked);
 
 typedef struct cd_task {
     const char *workload_key;
-    const char *target;         /* target string, "llvm -keys=cpu ..."; "" if unknown */
-    const char *target_kind;    /* "llvm", "cuda", ...; "" if unknown */
+    const char *target;      /* target string, "llvm -keys=cpu ..."; "" if unknown */
+    const char *target_kind; /* "llvm", "cuda", ...; "" if unknown */
     cd_hardware hardware;
     bool has_hardware;
-    const char *desc;           /* "" if absent */
-    const cd_te_dag *dag;       /* NULL: unusable, see why */
-    const cdmpp_err *why;       /* reason when dag is NULL, else NULL */
-    const struct cd_task *twin; /* another definition that came for the same key, after this one; NULL: none. Only who decides by a record reads it */
+    const char *desc;     /* "" if absent */
+    const cd_te_dag *dag; /* NULL: unusable, see why */
+    const cdmpp_err *why; /* reason when dag is NULL, else NULL */
+    const struct cd_task *
+        twin; /* another definition that came for the same key, after this one; NULL: none. Only who decides by a record reads it */
 } cd_task;
 /* Operations of the task; -1 when they cannot be counted. */
 double cd_task_flop(const cd_task *t);
 
 /* A network: which tasks it uses and how often. */
 typedef struct cd_network {
-    const char *name;           /* from the file name of a *.task.pkl, "(resnet_18,[(1,3,224,224)])" */
+    const char *name; /* from the file name of a *.task.pkl, "(resnet_18,[(1,3,224,224)])" */
     uint32_t n;
-    const uint32_t *task;       /* (n) index of what cd_task_registry_find gives for the key */
-    const int64_t *weight;      /* (n) occurrences */
+    const uint32_t *task;  /* (n) index of what cd_task_registry_find gives for the key */
+    const int64_t *weight; /* (n) occurrences */
 } cd_network;
 
 typedef struct cd_task_registry cd_task_registry;
@@ -125,7 +127,8 @@ void cd_task_registry_free(cd_task_registry *t); /* NULL is fine */
  * EUNSUPPORTED (a pickle that calls anything but TVM's task classes), ENOMEM. */
 cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_err *err);
 /* The same from memory; `name` stands for the path. */
-cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err);
+cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text,
+                                        size_t len, cdmpp_err *err);
 /* Definitions and networks that are not used, because an earlier one of their key or name differs (of a print: a later one that is none), and printed ones that cannot be read: number i, with
  * its file, and of a definition that is no pickle its line; NULL: no such i. Valid until the next load. */
 CD_KEEP const cdmpp_err *cd_task_registry_unused(const cd_task_registry *t, size_t i);
@@ -137,11 +140,13 @@ cdmpp_status cd_task_assumptions(const char *const *name, size_t n, unsigned *ou
 size_t cd_task_registry_rest_count(const cd_task_registry *t, unsigned assumptions);
 /* Files and folders one after another. What is not used is then told as warnings. log NULL: nothing is said. */
 struct cd_log;
-cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n, struct cd_log *log, cdmpp_err *err);
+cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n,
+                                       struct cd_log *log, cdmpp_err *err);
 
 /* One task, unless its key is known: then *out is what is there. The definition is copied, target "" is unknown. Errors: ESCHEMA (no
  * key; another definition has it), ENOMEM. */
-cdmpp_status cd_task_registry_add(cd_task_registry *t, cd_str workload_key, const cd_te_dag *dag, CD_KEEP const cd_task **out, cdmpp_err *err);
+cdmpp_status cd_task_registry_add(cd_task_registry *t, cd_str workload_key, const cd_te_dag *dag,
+                                  CD_KEEP const cd_task **out, cdmpp_err *err);
 
 /* Equal, or one of them is the flat form of the other: TVM has written ["hash", 1, 64, 56] and ["hash", [1, 64], [56]] for the same task. */
 bool cd_task_same_key(cd_str a, cd_str b);
@@ -184,7 +189,8 @@ cdmpp_status cd_task_registry_write(struct cd_buf *out, const cd_task_registry *
  * that is read, m anything else. So a product of matrices and a convolution differ, and no list of operators is needed.
  * Equal definitions have equal signatures, whatever their shapes are called. No state, any thread. */
 
-#define CD_SIGNATURE_BETWEEN "; " /* between the marks of a signature as one text; no mark has a ';' */
+#define CD_SIGNATURE_BETWEEN                                                                       \
+    "; " /* between the marks of a signature as one text; no mark has a ';' */
 
 typedef struct cd_signature {
     size_t n;
@@ -192,9 +198,11 @@ typedef struct cd_signature {
 } cd_signature;
 
 /* Marks of a definition and a target in `a`. target.n == 0: unknown; hardware NULL: unknown. Errors: ENOMEM. */
-cdmpp_status cd_signature_of(cd_arena *a, const cd_te_dag *dag, cd_str target, const cd_hardware *hardware, cd_signature *out, cdmpp_err *err);
+cdmpp_status cd_signature_of(cd_arena *a, const cd_te_dag *dag, cd_str target,
+                             const cd_hardware *hardware, cd_signature *out, cdmpp_err *err);
 /* The marks as one text in `a`. Errors: ENOMEM. */
-cdmpp_status cd_signature_text(cd_arena *a, const cd_signature *s, CD_KEEP const char **out, cdmpp_err *err);
+cdmpp_status cd_signature_text(cd_arena *a, const cd_signature *s, CD_KEEP const char **out,
+                               cdmpp_err *err);
 /* Takes the next mark off a text; false: there is none. *text: what is left. */
 bool cd_signature_next(const char **text, cd_str *mark);
 
@@ -212,19 +220,32 @@ bool cd_signature_next(const char **text, cd_str *mark);
  *   n  integer >= 1                     b  flag, 0 or 1
  *   z  any integer                      s  string
  *   l  list of integers >= 0            f  list of integers >= 1 (lengths) */
-#define CD_RECORD_STEP_MAP(X)                                                        \
-    X(AN, "ia") X(FU, "l") X(PR, "is") X(RE, "l") X(SP, "iifb") X(FSP, "iin") \
-    X(FFSP, "ilib") X(SA, "izz") X(CA, "ii") X(CI, "") X(CR, "") X(CHR, "sl") \
-    X(CHW, "s") X(RF, "ii")
-#define CD_RECORD_LINE_MAX ((size_t)2 << 20) /* bytes of a record: those of a search take 0.5 to 60 kB. Each thread may hold one as a tree */
+#define CD_RECORD_STEP_MAP(X)                                                                      \
+    X(AN, "ia")                                                                                    \
+    X(FU, "l")                                                                                     \
+    X(PR, "is")                                                                                    \
+    X(RE, "l")                                                                                     \
+    X(SP, "iifb")                                                                                  \
+    X(FSP, "iin")                                                                                  \
+    X(FFSP, "ilib")                                                                                \
+    X(SA, "izz")                                                                                   \
+    X(CA, "ii")                                                                                    \
+    X(CI, "")                                                                                      \
+    X(CR, "")                                                                                      \
+    X(CHR, "sl")                                                                                   \
+    X(CHW, "s")                                                                                    \
+    X(RF, "ii")
+#define CD_RECORD_LINE_MAX                                                                         \
+    ((size_t)2                                                                                     \
+     << 20) /* bytes of a record: those of a search take 0.5 to 60 kB. Each thread may hold one as a tree */
 #define CD_ANNOTATION_MAX 11 /* tensorize */
-#define CD_ERROR_NO_MAX 8    /* unknown error */
+#define CD_ERROR_NO_MAX   8  /* unknown error */
 
 typedef enum cd_record_step_kind {
 #define CD_X(code, sig) CD_RECORD_STEP_##code,
     CD_RECORD_STEP_MAP(CD_X)
 #undef CD_X
-    CD_RECORD_STEP_COUNT
+        CD_RECORD_STEP_COUNT
 } cd_record_step_kind;
 
 /* Arguments in the order of the record, integers in `i`, the list (at most one
@@ -242,7 +263,7 @@ typedef struct cd_record_step {
     int32_t stage;
     int32_t i[3];
     uint32_t n_list;
-    const int32_t *list;        /* (n_list) */
+    const int32_t *list; /* (n_list) */
     cd_str s;
 } cd_record_step;
 
@@ -252,30 +273,33 @@ typedef struct cd_record {
     cd_hardware hardware;
     int64_t layout_rewrite;
     uint32_t n_input;
-    const cd_str *input;        /* task input names */
+    const cd_str *input; /* task input names */
     uint32_t n_step;
-    const cd_record_step *step;        /* (n_step) */
+    const cd_record_step *step; /* (n_step) */
     uint32_t n_cost;
-    const double *cost_s;       /* (n_cost) seconds; 1e10 marks a failed measurement */
-    int64_t error_no;           /* 0 none, 1..8: ansor.md, Records */
-    double total_s;             /* building and running */
-    int64_t timestamp;          /* unix seconds */
-    cd_str version;             /* "v0.6" */
-    cd_str origin;              /* who chose the schedule, predictor/estimate/schedule_db.h; n == 0: unknown */
+    const double *cost_s; /* (n_cost) seconds; 1e10 marks a failed measurement */
+    int64_t error_no;     /* 0 none, 1..8: ansor.md, Records */
+    double total_s;       /* building and running */
+    int64_t timestamp;    /* unix seconds */
+    cd_str version;       /* "v0.6" */
+    cd_str origin; /* who chose the schedule, predictor/estimate/schedule_db.h; n == 0: unknown */
 } cd_record;
 
 /* Read one line (no newline needed). Everything *out points to lives in `a` or
  * in the line. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED (version, step
  * kind), ENOMEM; err->key is the path, "i[1][1][4]". */
-cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record *out, cdmpp_err *err);
+cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record *out,
+                            cdmpp_err *err);
 
 /* Its members one by one, "i", "r", "v" as texts; without r (n == 0) there are no costs, without v the version
  * is not looked at. Errors: as above. */
-cdmpp_status cd_record_read_parts(cd_arena *a, cd_str i, cd_str r, cd_str v, cd_record *out, cdmpp_err *err);
+cdmpp_status cd_record_read_parts(cd_arena *a, cd_str i, cd_str r, cd_str v, cd_record *out,
+                                  cdmpp_err *err);
 
 /* The steps alone, item i[1][1] of a record: [["SP",2,0,512,[64],1], ...]; only step and
  * n_step of *out are written. Errors: as above, the key counts from the list. */
-cdmpp_status cd_record_read_steps(cd_arena *a, const char *text, size_t len, cd_record *out, cdmpp_err *err);
+cdmpp_status cd_record_read_steps(cd_arena *a, const char *text, size_t len, cd_record *out,
+                                  cdmpp_err *err);
 
 /* A line that holds no record: empty, or starting with '#' or a blank. */
 bool cd_record_is_comment(const char *line, size_t len);
@@ -292,11 +316,12 @@ uint64_t cd_record_steps_key(const cd_record_step *step, uint32_t n_step);
 /* Steps as one list of numbers (docs/reference/dataset.md, Steps): of each step its kind, how many values, and these: the stage and the
  * arguments in the order of the record, lists one by one. A name is a number: local 1, shared 2, global 3, warp 4, auto_unroll_max_step$N N,
  * debug_skip_region -1. *code (*n) lives in `a`. Errors: EUNSUPPORTED (another name), ENOMEM. */
-cdmpp_status cd_step_codes(cd_arena *a, const cd_record *r, int32_t **code, uint32_t *n, cdmpp_err *err);
+cdmpp_status cd_step_codes(cd_arena *a, const cd_record *r, int32_t **code, uint32_t *n,
+                           cdmpp_err *err);
 typedef struct cd_step_code {
     cd_record_step_kind kind;
     uint32_t n;
-    const int32_t *value;       /* (n) */
+    const int32_t *value; /* (n) */
 } cd_step_code;
 /* Takes the first step off a list; false: it is empty, or no list of steps begins there. */
 bool cd_step_codes_next(const int32_t **code, size_t *n, cd_step_code *out);

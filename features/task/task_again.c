@@ -26,7 +26,8 @@ static cdmpp_status same_print(const cd_te_dag *a, const cd_te_dag *b, bool *sam
 }
 
 /* Behind all twins that the key's entries have; they share them, as they share the definition. */
-static cdmpp_status add_twin(cd_task_registry *t, const cd_task_entry *of, cd_te_dag *dag, cdmpp_err *err) {
+static cdmpp_status add_twin(cd_task_registry *t, const cd_task_entry *of, cd_te_dag *dag,
+                             cdmpp_err *err) {
     cd_task_twin *w = CD_NEW(&t->arena, cd_task_twin);
     if (!w) return CD_FAIL(err, ENOMEM, "task");
     w->pub = of->pub;
@@ -46,7 +47,8 @@ static cdmpp_status add_twin(cd_task_registry *t, const cd_task_entry *of, cd_te
 }
 
 /* The twin that says the same as `dag` gives up its place to `print`; without such a twin the print becomes one. */
-static cdmpp_status print_as_twin(cd_task_registry *t, const cd_task_entry *first, const cd_te_dag *dag, cd_te_dag *print, cdmpp_err *err) {
+static cdmpp_status print_as_twin(cd_task_registry *t, const cd_task_entry *first,
+                                  const cd_te_dag *dag, cd_te_dag *print, cdmpp_err *err) {
     for (cd_task_twin *w = first->twins; w; w = w->next) {
         bool same;
         CD_TRY(same_print(w->dag, dag, &same, err));
@@ -60,7 +62,8 @@ static cdmpp_status print_as_twin(cd_task_registry *t, const cd_task_entry *firs
 
 /* A definition that is no print says more, and rests on no assumption: it takes the place of a print that came before it. A print that
  * differs is kept as a twin and told, as if it had come later. */
-static cdmpp_status replace_print(cd_task_registry *t, cd_task_entry *first, cd_te_dag *dag, cdmpp_err *err) {
+static cdmpp_status replace_print(cd_task_registry *t, cd_task_entry *first, cd_te_dag *dag,
+                                  cdmpp_err *err) {
     cdmpp_err *what;
     cd_te_dag *print;
     bool same = false;
@@ -76,18 +79,23 @@ static cdmpp_status replace_print(cd_task_registry *t, cd_task_entry *first, cd_
     cd_task_set_dag(t, first, dag);
     if (same) return CDMPP_OK;
     CD_TRY(cd_task_not_used(t, &what, err));
-    cd_err_at(what, CD_FAIL(what, ESCHEMA, "a definition that is no print differs and goes first: workload key %.150s", first->pub.workload_key),
+    cd_err_at(what,
+              CD_FAIL(what, ESCHEMA,
+                      "a definition that is no print differs and goes first: workload key %.150s",
+                      first->pub.workload_key),
               first->print_path, first->print_line);
     return CDMPP_OK;
 }
 
 /* A print lacks what the other definition may say more: then it is the same if it prints the same. */
-static cdmpp_status is_known(const cd_task_entry *e, const cd_te_dag *dag, bool printed, bool *known, cdmpp_err *err) {
+static cdmpp_status is_known(const cd_task_entry *e, const cd_te_dag *dag, bool printed,
+                             bool *known, cdmpp_err *err) {
     *known = defined(&e->pub, dag);
     return *known || !printed ? CDMPP_OK : same_print(e->pub.dag, dag, known, err);
 }
 
-cdmpp_status cd_task_again(cd_task_registry *t, cd_task_entry *e, cd_te_dag *dag, bool printed, long line, cdmpp_err *err) {
+cdmpp_status cd_task_again(cd_task_registry *t, cd_task_entry *e, cd_te_dag *dag, bool printed,
+                           long line, cdmpp_err *err) {
     cd_task_entry *first = t->entry[cd_task_registry_first(t, e)];
     cdmpp_err *what;
     bool known;
@@ -97,6 +105,10 @@ cdmpp_status cd_task_again(cd_task_registry *t, cd_task_entry *e, cd_te_dag *dag
     if (known || st) cd_te_dag_free(dag);
     if (known || st) return st;
     CD_TRY(cd_task_not_used(t, &what, err));
-    cd_err_at(what, CD_FAIL(what, ESCHEMA, "an earlier definition differs and goes first: workload key %.150s", e->pub.workload_key), t->name, line);
+    cd_err_at(what,
+              CD_FAIL(what, ESCHEMA,
+                      "an earlier definition differs and goes first: workload key %.150s",
+                      e->pub.workload_key),
+              t->name, line);
     return CDMPP_OK;
 }

@@ -8,8 +8,8 @@
 
 typedef struct {
     const cd_te_dag *dag;
-    uint32_t *stamp;  /* (pool.n) op + 1 of the last walk */
-    uint32_t *seen;   /* (n_tensor) likewise */
+    uint32_t *stamp; /* (pool.n) op + 1 of the last walk */
+    uint32_t *seen;  /* (n_tensor) likewise */
     uint32_t *in, n_in, cap_in, op;
     cd_arena *a;
     bool oom;
@@ -45,12 +45,14 @@ static const cd_expr *renumber(void *ctx, const cd_expr *e) {
     return e->op == CD_LOAD ? cd_expr_new_load(&d->pool, e->type, number[e->u.i], e->a, e->n) : e;
 }
 
-static cdmpp_status renumber_list(cd_task_file *f, uint32_t *number, const cd_expr *const **list, uint32_t n) {
+static cdmpp_status renumber_list(cd_task_file *f, uint32_t *number, const cd_expr *const **list,
+                                  uint32_t n) {
     void *ctx[] = {number, f->dag};
     if (!*list) return CDMPP_OK;
     const cd_expr **out = CD_NEWN(&f->dag->arena, const cd_expr *, n);
     if (!out) return CD_FAIL(f->err, ENOMEM, "operators");
-    for (uint32_t k = 0; k < n; k++) out[k] = cd_expr_map(&f->dag->pool, f->a, (*list)[k], renumber, ctx);
+    for (uint32_t k = 0; k < n; k++)
+        out[k] = cd_expr_map(&f->dag->pool, f->a, (*list)[k], renumber, ctx);
     *list = out;
     return CDMPP_OK;
 }
@@ -99,14 +101,16 @@ static cdmpp_status arguments(cd_task_file *f, const cd_json *list, const reads 
         cd_dtype type;
         cd_str s = {"", 0};
         cdmpp_status st = cd_json_str(it, &s, f->err);
-        if (!st && !cd_task_file_find_tensor(f, s, &d->arg[d->n_arg++], &type)) st = CD_FAIL(f->err, ESCHEMA, "no tensor \"%.*s\"", cd_str_shown(s, 60), s.p);
+        if (!st && !cd_task_file_find_tensor(f, s, &d->arg[d->n_arg++], &type))
+            st = CD_FAIL(f->err, ESCHEMA, "no tensor \"%.*s\"", cd_str_shown(s, 60), s.p);
         if (st) return cd_err_key(f->err, cd_err_index(f->err, st, i), "args");
     }
     for (uint32_t i = 0; i < r->n_in; i++) is_read[r->in[i]] = 1;
     for (unsigned pass = 0; !list && pass < 2; pass++)
         for (uint32_t t = 0; t < d->n_tensor; t++) {
             const cd_te_op *op = &d->op[d->tensor_op[t]];
-            if (pass == 0 ? op->is_placeholder : !op->is_placeholder && !is_read[d->tensor_op[t]]) d->arg[d->n_arg++] = t;
+            if (pass == 0 ? op->is_placeholder : !op->is_placeholder && !is_read[d->tensor_op[t]])
+                d->arg[d->n_arg++] = t;
         }
     return CDMPP_OK;
 }
@@ -118,9 +122,11 @@ static cdmpp_status place_ops(cd_task_file *f, const cd_json *args) {
     r.stamp = CD_NEWN(f->a, uint32_t, d->pool.n);
     r.seen = CD_NEWN(f->a, uint32_t, d->n_tensor);
     d->tensor_op = CD_NEWN(&d->arena, uint32_t, d->n_tensor);
-    uint32_t *in_ptr = CD_NEWN(f->a, uint32_t, d->n_op + 1), *order = CD_NEWN(f->a, uint32_t, d->n_op);
+    uint32_t *in_ptr = CD_NEWN(f->a, uint32_t, d->n_op + 1),
+             *order = CD_NEWN(f->a, uint32_t, d->n_op);
     uint32_t *arg_op, n;
-    if (!r.stamp || !r.seen || !d->tensor_op || !in_ptr || !order) return CD_FAIL(f->err, ENOMEM, "operators");
+    if (!r.stamp || !r.seen || !d->tensor_op || !in_ptr || !order)
+        return CD_FAIL(f->err, ENOMEM, "operators");
     for (uint32_t i = 0; i < d->n_op; i++)
         for (uint32_t k = 0; k < d->op[i].n_out; k++) d->tensor_op[d->op[i].first_tensor + k] = i;
     for (r.op = 0; r.op < d->n_op; r.op++) {
@@ -129,11 +135,14 @@ static cdmpp_status place_ops(cd_task_file *f, const cd_json *args) {
     }
     in_ptr[d->n_op] = r.n_in;
     CD_TRY(arguments(f, args, &r));
-    if (r.oom || !(arg_op = CD_NEWN(f->a, uint32_t, d->n_arg))) return CD_FAIL(f->err, ENOMEM, "operators");
+    if (r.oom || !(arg_op = CD_NEWN(f->a, uint32_t, d->n_arg)))
+        return CD_FAIL(f->err, ENOMEM, "operators");
     for (uint32_t k = 0; k < d->n_arg; k++) arg_op[k] = d->tensor_op[d->arg[k]];
     const cd_te_reads all = {d->n_op, d->n_arg, in_ptr, r.in, arg_op};
     CD_TRY(cd_te_stage_order(f->a, &all, order, &n, f->err));
-    if (n != d->n_op) return CD_FAIL(f->err, ESCHEMA, "%u of %u ops are not needed for the arguments", d->n_op - n, d->n_op);
+    if (n != d->n_op)
+        return CD_FAIL(f->err, ESCHEMA, "%u of %u ops are not needed for the arguments",
+                       d->n_op - n, d->n_op);
     return reorder(f, order);
 }
 
@@ -164,14 +173,17 @@ static cdmpp_status read_hardware(const cd_json *v, cd_hardware *h, cdmpp_err *e
     };
     for (size_t k = 0; k < sizeof field / sizeof *field; k++) {
         int64_t i;
-        CD_TRY(cd_err_key(err, cd_json_int(cd_json_get(v, field[k].name), INT64_MIN, INT64_MAX, &i, err), field[k].name));
+        CD_TRY(cd_err_key(err,
+                          cd_json_int(cd_json_get(v, field[k].name), INT64_MIN, INT64_MAX, &i, err),
+                          field[k].name));
         memcpy((char *)h + field[k].at, &i, sizeof i);
     }
     return CDMPP_OK;
 }
 
 /* Optional text member, copied into the registry. */
-static cdmpp_status text_member(cd_task_registry *t, const cd_json *v, const char *key, const char **out, cdmpp_err *err) {
+static cdmpp_status text_member(cd_task_registry *t, const cd_json *v, const char *key,
+                                const char **out, cdmpp_err *err) {
     cd_str s = {"", 0};
     v = cd_json_get(v, key);
     if (v) CD_TRY(cd_err_key(err, cd_json_str(v, &s, err), key));
@@ -189,12 +201,14 @@ static long line_of(const cd_task_registry *t, const cd_json *task) {
 }
 
 /* Its operators. A key that is known keeps those that it has. */
-static cdmpp_status define(cd_task_registry *t, cd_arena *a, const cd_json *v, cd_task_entry *e, cdmpp_err *err) {
+static cdmpp_status define(cd_task_registry *t, cd_arena *a, const cd_json *v, cd_task_entry *e,
+                           cdmpp_err *err) {
     cd_task_file f = {.a = a, .err = err};
     if (e->pub.dag && !cd_json_get(v, "ops")) return CDMPP_OK;
     CD_TRY(cd_te_dag_new(&f.dag, err));
     cdmpp_status st = read_ops(&f, v);
-    if (f.dag->pool.oom) st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
+    if (f.dag->pool.oom)
+        st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
     if (st) cd_te_dag_free(f.dag);
     else if (e->pub.dag) st = cd_task_again(t, e, f.dag, false, line_of(t, v), err);
     else cd_task_set_dag(t, e, f.dag);
@@ -215,7 +229,8 @@ static cdmpp_status read_task(cd_task_registry *t, cd_arena *a, const cd_json *v
     e->pub.target_kind = kind;
     CD_TRY(text_member(t, v, "desc", &e->pub.desc, err));
     if (cd_json_get(v, "hardware")) {
-        CD_TRY(cd_err_key(err, read_hardware(cd_json_get(v, "hardware"), &e->pub.hardware, err), "hardware"));
+        CD_TRY(cd_err_key(err, read_hardware(cd_json_get(v, "hardware"), &e->pub.hardware, err),
+                          "hardware"));
         e->pub.has_hardware = true;
     }
     return define(t, a, v, e, err);
@@ -229,8 +244,11 @@ cdmpp_status cd_task_file_load(cd_task_registry *t, const cd_json *top, cdmpp_er
     cd_arena a = {0};
     CD_TRY(cd_err_key(err, cd_json_str(cd_json_get(top, "schema"), &schema, err), "schema"));
     if (!cd_str_is(schema, CD_TASK_FILE_SCHEMA))
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected \"%s\"", CD_TASK_FILE_SCHEMA), "schema");
-    CD_TRY(cd_err_key(err, cd_json_int(cd_json_get(top, "version"), 1, CD_TASK_FILE_VERSION, &version, err), "version"));
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected \"%s\"", CD_TASK_FILE_SCHEMA),
+                          "schema");
+    CD_TRY(cd_err_key(
+        err, cd_json_int(cd_json_get(top, "version"), 1, CD_TASK_FILE_VERSION, &version, err),
+        "version"));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &it, err), "tasks"));
     cdmpp_status st = CDMPP_OK;
     for (uint32_t i = 0; !st && i < list->n; i++, it = it->next) {

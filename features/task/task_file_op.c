@@ -39,7 +39,9 @@ static cdmpp_status grow_names(cd_task_file *f) {
 /* Enter the op's outputs as "ref" or "ref.v0", "ref.v1" ... */
 static cdmpp_status name_outputs(cd_task_file *f, const cd_te_op *op, cd_str ref) {
     if (!cd_te_is_identifier(ref.p, ref.n))
-        return CD_FAIL(f->err, ESCHEMA, "\"%.*s\" cannot be used in expressions: give the op a \"ref\"", cd_str_shown(ref, 60), ref.p);
+        return CD_FAIL(f->err, ESCHEMA,
+                       "\"%.*s\" cannot be used in expressions: give the op a \"ref\"",
+                       cd_str_shown(ref, 60), ref.p);
     for (uint32_t k = 0; k < op->n_out; k++) {
         cd_str name = ref;
         if (op->n_out > 1) {
@@ -49,7 +51,9 @@ static cdmpp_status name_outputs(cd_task_file *f, const cd_te_op *op, cd_str ref
         }
         CD_TRY(grow_names(f));
         cd_task_file_tensor *t = find(f, name);
-        if (t->name.p) return CD_FAIL(f->err, ESCHEMA, "a second tensor \"%.*s\": give one of them a \"ref\"", cd_str_shown(name, 60), name.p);
+        if (t->name.p)
+            return CD_FAIL(f->err, ESCHEMA, "a second tensor \"%.*s\": give one of them a \"ref\"",
+                           cd_str_shown(name, 60), name.p);
         *t = (cd_task_file_tensor){name, f->dag->n_tensor++, op->dtype[k]};
     }
     return CDMPP_OK;
@@ -78,12 +82,14 @@ static const cd_expr *find_combined(const void *ctx, cd_str name) {
 
 /* ---- members ---- */
 
-static cdmpp_status member_str(cd_task_file *f, const cd_json *op, const char *key, const char *def, cd_str *out) {
+static cdmpp_status member_str(cd_task_file *f, const cd_json *op, const char *key, const char *def,
+                               cd_str *out) {
     const cd_json *v = cd_json_get(op, key);
     *out = (cd_str){def, def ? strlen(def) : 0};
     if (!v && def) return CDMPP_OK;
     cdmpp_status st = cd_json_str(v, out, f->err);
-    if (!st && out->n && memchr(out->p, 0, out->n)) st = CD_FAIL(f->err, ESCHEMA, "a NUL in a name");
+    if (!st && out->n && memchr(out->p, 0, out->n))
+        st = CD_FAIL(f->err, ESCHEMA, "a NUL in a name");
     return cd_err_key(f->err, st, key);
 }
 
@@ -96,19 +102,25 @@ static cdmpp_status member_bool(cd_task_file *f, const cd_json *op, const char *
     const cd_json *v = cd_json_get(op, key);
     *out = v && v->kind == CD_JSON_BOOL && v->u.i;
     if (!v || v->kind == CD_JSON_BOOL) return CDMPP_OK;
-    return cd_err_key(f->err, CD_FAIL(f->err, ESCHEMA, "expected true or false, found %s", cd_json_kind_name(v->kind)), key);
+    return cd_err_key(
+        f->err,
+        CD_FAIL(f->err, ESCHEMA, "expected true or false, found %s", cd_json_kind_name(v->kind)),
+        key);
 }
 
-static cdmpp_status expression(cd_task_file *f, const cd_json *v, cd_dtype want, bool in_combiner, const cd_expr **out) {
+static cdmpp_status expression(cd_task_file *f, const cd_json *v, cd_dtype want, bool in_combiner,
+                               const cd_expr **out) {
     cd_str text;
-    const cd_te_scope scope = {in_combiner ? find_combined : find_axis, cd_task_file_find_tensor, f};
+    const cd_te_scope scope = {in_combiner ? find_combined : find_axis, cd_task_file_find_tensor,
+                               f};
     CD_TRY(cd_json_str(v, &text, f->err));
     return cd_te_parse(&f->dag->pool, f->a, text, want, &scope, out, f->err);
 }
 
 /* A text or an array of n texts (n 0: any number, returned in *n). */
-static cdmpp_status expressions(cd_task_file *f, const cd_json *obj, const char *key, const cd_dtype *want, bool in_combiner,
-                                uint32_t *n, const cd_expr *const **out) {
+static cdmpp_status expressions(cd_task_file *f, const cd_json *obj, const char *key,
+                                const cd_dtype *want, bool in_combiner, uint32_t *n,
+                                const cd_expr *const **out) {
     const cd_json *v = cd_json_get(obj, key), *it = v;
     cdmpp_status st = CDMPP_OK;
     uint32_t count = 1;
@@ -117,7 +129,8 @@ static cdmpp_status expressions(cd_task_file *f, const cd_json *obj, const char 
         if (!st) count = v->n;
     }
     if (!st && (count > CD_TE_MAX_OUT || (*n && count != *n)))
-        st = CD_FAIL(f->err, ESCHEMA, "expected %u expressions, found %u", *n ? *n : CD_TE_MAX_OUT, count);
+        st = CD_FAIL(f->err, ESCHEMA, "expected %u expressions, found %u", *n ? *n : CD_TE_MAX_OUT,
+                     count);
     if (st) return cd_err_key(f->err, st, key);
     const cd_expr **list = CD_NEWN(&f->dag->arena, const cd_expr *, count);
     if (!list) return CD_FAIL(f->err, ENOMEM, "expressions");
@@ -136,11 +149,14 @@ static cdmpp_status bound(cd_task_file *f, const cd_json *v, cd_dtype type, cons
     int64_t i;
     if (v && v->kind == CD_JSON_STR) {
         CD_TRY(expression(f, v, type, false, out));
-        return (*out)->flags & CD_EXPR_HAS_LOAD ? CD_FAIL(f->err, EUNSUPPORTED, "the range of an axis reads a tensor") : CDMPP_OK;
+        return (*out)->flags & CD_EXPR_HAS_LOAD
+                   ? CD_FAIL(f->err, EUNSUPPORTED, "the range of an axis reads a tensor")
+                   : CDMPP_OK;
     }
     CD_TRY(cd_json_int(v, INT64_MIN, INT64_MAX, &i, f->err));
     *out = cd_expr_new_int(&f->dag->pool, type, i);
-    if ((*out)->u.i != i) return CD_FAIL(f->err, ERANGE, "%lld does not fit the axis' type", (long long)i);
+    if ((*out)->u.i != i)
+        return CD_FAIL(f->err, ERANGE, "%lld does not fit the axis' type", (long long)i);
     return CDMPP_OK;
 }
 
@@ -154,13 +170,16 @@ static cdmpp_status axis(cd_task_file *f, const cd_json *v, cd_te_iter *it, cd_s
         CD_TRY(dup_str(f, name, &it->name));
         CD_TRY(member_str(f, v, "ref", it->name, ref));
         CD_TRY(member_str(f, v, "dtype", "int32", &type_name));
-        if (!cd_expr_dtype_parse(type_name.p, type_name.n, &type) || cd_expr_dtype_kind(type) > CD_T_UINT)
-            return cd_err_key(f->err, CD_FAIL(f->err, ESCHEMA, "expected a type of integers"), "dtype");
+        if (!cd_expr_dtype_parse(type_name.p, type_name.n, &type) ||
+            cd_expr_dtype_kind(type) > CD_T_UINT)
+            return cd_err_key(f->err, CD_FAIL(f->err, ESCHEMA, "expected a type of integers"),
+                              "dtype");
         min = cd_json_get(v, "min");
         extent = cd_json_get(v, "extent");
     } else {
         CD_TRY(cd_json_arr(v, 3, &min, f->err));
-        if (v->n != 3) return CD_FAIL(f->err, ESCHEMA, "expected [name, min, extent], found %u items", v->n);
+        if (v->n != 3)
+            return CD_FAIL(f->err, ESCHEMA, "expected [name, min, extent], found %u items", v->n);
         CD_TRY(cd_json_str(min, &name, f->err));
         if (name.n && memchr(name.p, 0, name.n)) return CD_FAIL(f->err, ESCHEMA, "a NUL in a name");
         CD_TRY(dup_str(f, name, &it->name));
@@ -168,8 +187,12 @@ static cdmpp_status axis(cd_task_file *f, const cd_json *v, cd_te_iter *it, cd_s
         min = min->next;
         extent = min->next;
     }
-    if (!cd_te_is_identifier(ref->p, ref->n)) return CD_FAIL(f->err, ESCHEMA, "\"%.*s\" cannot be used in expressions: give a \"ref\"", cd_str_shown(*ref, 60), ref->p);
-    if (find_axis(f, *ref)) return CD_FAIL(f->err, ESCHEMA, "a second axis \"%.*s\": give one of them a \"ref\"", cd_str_shown(*ref, 60), ref->p);
+    if (!cd_te_is_identifier(ref->p, ref->n))
+        return CD_FAIL(f->err, ESCHEMA, "\"%.*s\" cannot be used in expressions: give a \"ref\"",
+                       cd_str_shown(*ref, 60), ref->p);
+    if (find_axis(f, *ref))
+        return CD_FAIL(f->err, ESCHEMA, "a second axis \"%.*s\": give one of them a \"ref\"",
+                       cd_str_shown(*ref, 60), ref->p);
     CD_TRY(cd_err_key(f->err, bound(f, min, type, &it->min), "min"));
     CD_TRY(cd_err_key(f->err, bound(f, extent, type, &it->extent), "extent"));
     it->var = cd_expr_new_var(&f->dag->pool, type, cd_expr_pool_var_number(&f->dag->pool));
@@ -177,11 +200,13 @@ static cdmpp_status axis(cd_task_file *f, const cd_json *v, cd_te_iter *it, cd_s
 }
 
 /* Each axis is visible to the bounds of those after it. */
-static cdmpp_status axes(cd_task_file *f, const cd_json *op, const char *key, const cd_te_iter **out, uint32_t *n, const cd_str **refs) {
+static cdmpp_status axes(cd_task_file *f, const cd_json *op, const char *key,
+                         const cd_te_iter **out, uint32_t *n, const cd_str **refs) {
     const cd_json *v = cd_json_get(op, key), *it;
     if (!v) return CDMPP_OK;
     cdmpp_status st = cd_json_arr(v, 0, &it, f->err);
-    if (!st && v->n > CD_TE_MAX_AXIS) st = CD_FAIL(f->err, EUNSUPPORTED, "more than %d axes", CD_TE_MAX_AXIS);
+    if (!st && v->n > CD_TE_MAX_AXIS)
+        st = CD_FAIL(f->err, EUNSUPPORTED, "more than %d axes", CD_TE_MAX_AXIS);
     if (st) return cd_err_key(f->err, st, key);
     cd_te_iter *list = CD_NEWN(&f->dag->arena, cd_te_iter, v->n);
     cd_str *ref = CD_NEWN(f->a, cd_str, v->n);
@@ -199,18 +224,22 @@ static cdmpp_status axes(cd_task_file *f, const cd_json *op, const char *key, co
 /* ---- reducers ---- */
 
 /* One fresh variable per output, of the output's type. */
-static cdmpp_status reducer_vars(cd_task_file *f, const cd_json *obj, const char *key, const cd_te_op *op, const cd_expr *const **out,
+static cdmpp_status reducer_vars(cd_task_file *f, const cd_json *obj, const char *key,
+                                 const cd_te_op *op, const cd_expr *const **out,
                                  const cd_str **names) {
     const cd_json *it;
     const cd_json *v = cd_json_get(obj, key);
     CD_TRY(cd_err_key(f->err, cd_json_arr(v, op->n_out, &it, f->err), key));
-    if (v->n != op->n_out) return cd_err_key(f->err, CD_FAIL(f->err, ESCHEMA, "expected %u names, found %u", op->n_out, v->n), key);
+    if (v->n != op->n_out)
+        return cd_err_key(
+            f->err, CD_FAIL(f->err, ESCHEMA, "expected %u names, found %u", op->n_out, v->n), key);
     const cd_expr **var = CD_NEWN(&f->dag->arena, const cd_expr *, op->n_out);
     cd_str *name = CD_NEWN(f->a, cd_str, op->n_out);
     if (!var || !name) return CD_FAIL(f->err, ENOMEM, "reducer");
     for (uint32_t k = 0; k < op->n_out; k++, it = it->next) {
         CD_TRY(cd_err_key(f->err, cd_json_str(it, &name[k], f->err), key));
-        var[k] = cd_expr_new_var(&f->dag->pool, op->dtype[k], cd_expr_pool_var_number(&f->dag->pool));
+        var[k] =
+            cd_expr_new_var(&f->dag->pool, op->dtype[k], cd_expr_pool_var_number(&f->dag->pool));
     }
     *out = var;
     *names = name;
@@ -230,9 +259,14 @@ static cdmpp_status custom_reducer(cd_task_file *f, const cd_json *v, const cd_t
 
 /* The usual reducers by name; their identity follows from the type. */
 static cdmpp_status named_reducer(cd_task_file *f, cd_str name, const cd_te_op *op) {
-    const cd_expr_op kind = cd_str_is(name, "sum") ? CD_ADD : cd_str_is(name, "max") ? CD_MAX : CD_MIN;
-    if (kind == CD_MIN && !cd_str_is(name, "min")) return CD_FAIL(f->err, ESCHEMA, "expected sum, max, min or an object");
-    if (op->n_out != 1) return CD_FAIL(f->err, ESCHEMA, "\"%.*s\" combines one value, not %u", (int)name.n, name.p, op->n_out);
+    const cd_expr_op kind = cd_str_is(name, "sum")   ? CD_ADD
+                            : cd_str_is(name, "max") ? CD_MAX
+                                                     : CD_MIN;
+    if (kind == CD_MIN && !cd_str_is(name, "min"))
+        return CD_FAIL(f->err, ESCHEMA, "expected sum, max, min or an object");
+    if (op->n_out != 1)
+        return CD_FAIL(f->err, ESCHEMA, "\"%.*s\" combines one value, not %u", (int)name.n, name.p,
+                       op->n_out);
     return cd_te_reducer_usual(f->dag, kind, op->dtype[0], f->red, f->err);
 }
 
@@ -240,15 +274,21 @@ static cdmpp_status reduction(cd_task_file *f, const cd_json *obj, cd_te_op *op)
     const cd_json *v = cd_json_get(obj, "reduce"), *where = cd_json_get(obj, "where");
     uint32_t n = op->n_out;
     if (!v) {
-        const char *lone = op->n_raxis ? "reduce_axis" : where ? "where" : cd_json_get(obj, "init") ? "init" : NULL;
+        const char *lone = op->n_raxis                ? "reduce_axis"
+                           : where                    ? "where"
+                           : cd_json_get(obj, "init") ? "init"
+                                                      : NULL;
         return lone ? CD_FAIL(f->err, ESCHEMA, "\"%s\" without \"reduce\"", lone) : CDMPP_OK;
     }
     f->red = CD_NEW(&f->dag->arena, cd_te_reducer);
     if (!f->red) return CD_FAIL(f->err, ENOMEM, "reducer");
     f->red->n = n;
     op->red = f->red;
-    CD_TRY(cd_err_key(f->err, v->kind == CD_JSON_STR ? named_reducer(f, v->u.s, op) : custom_reducer(f, v, op), "reduce"));
-    if (cd_json_get(obj, "init")) CD_TRY(expressions(f, obj, "init", op->dtype, false, &n, &op->init));
+    CD_TRY(cd_err_key(
+        f->err, v->kind == CD_JSON_STR ? named_reducer(f, v->u.s, op) : custom_reducer(f, v, op),
+        "reduce"));
+    if (cd_json_get(obj, "init"))
+        CD_TRY(expressions(f, obj, "init", op->dtype, false, &n, &op->init));
     if (where) CD_TRY(cd_err_key(f->err, expression(f, where, NO_TYPE, false, &op->cond), "where"));
     return CDMPP_OK;
 }
@@ -269,7 +309,9 @@ static cdmpp_status placeholder(cd_task_file *f, const cd_json *obj, cd_te_op *o
     op->shape = shape;
     op->dtype = dtype;
     for (uint32_t i = 0; i < v->n; i++, it = it->next)
-        CD_TRY(cd_err_key(f->err, cd_err_index(f->err, cd_json_int(it, 0, INT64_MAX, &shape[i], f->err), i), "shape"));
+        CD_TRY(cd_err_key(f->err,
+                          cd_err_index(f->err, cd_json_int(it, 0, INT64_MAX, &shape[i], f->err), i),
+                          "shape"));
     CD_TRY(member_str(f, obj, "dtype", NULL, &type));
     if (cd_expr_dtype_parse(type.p, type.n, dtype)) return CDMPP_OK;
     return cd_err_key(f->err, CD_FAIL(f->err, ESCHEMA, "expected a type like float32"), "dtype");
@@ -288,23 +330,33 @@ static cdmpp_status compute(cd_task_file *f, const cd_json *obj, cd_te_op *op) {
     op->rank = op->n_axis;
     op->shape = shape;
     op->dtype = dtype;
-    for (uint32_t i = 0; i < op->n_axis; i++) shape[i] = cd_expr_is_int(op->axis[i].extent) ? op->axis[i].extent->u.i : 0;
+    for (uint32_t i = 0; i < op->n_axis; i++)
+        shape[i] = cd_expr_is_int(op->axis[i].extent) ? op->axis[i].extent->u.i : 0;
     for (uint32_t k = 0; k < op->n_out; k++) {
         dtype[k] = op->body[k]->type;
-        if (cd_expr_dtype_kind(dtype[k]) == CD_T_HANDLE) return cd_err_key(f->err, cd_err_index(f->err, CD_FAIL(f->err, ESCHEMA, "a text is no value of a tensor"), k), "body");
+        if (cd_expr_dtype_kind(dtype[k]) == CD_T_HANDLE)
+            return cd_err_key(
+                f->err,
+                cd_err_index(f->err, CD_FAIL(f->err, ESCHEMA, "a text is no value of a tensor"), k),
+                "body");
     }
     return reduction(f, obj, op);
 }
 
 static cdmpp_status check_members(cd_task_file *f, const cd_json *op) {
-    static const char *const known[] = {"name", "ref", "tag", "shape", "dtype", "axis", "reduce_axis", "reduce", "body", "where",
-                                        "init", "const_matrix", "simplify_const", "layout_free", "flop"};
-    if (op->kind != CD_JSON_OBJ) return CD_FAIL(f->err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(op->kind));
+    static const char *const known[] = {
+        "name",           "ref",         "tag",  "shape", "dtype", "axis",
+        "reduce_axis",    "reduce",      "body", "where", "init",  "const_matrix",
+        "simplify_const", "layout_free", "flop"};
+    if (op->kind != CD_JSON_OBJ)
+        return CD_FAIL(f->err, ESCHEMA, "expected an object, found %s",
+                       cd_json_kind_name(op->kind));
     for (const cd_json *m = op->u.child; m; m = m->next) {
         size_t k = 0;
         while (k < sizeof known / sizeof *known && !cd_str_is(m->key, known[k])) k++;
         if (k == sizeof known / sizeof *known)
-            return CD_FAIL(f->err, ESCHEMA, "unknown member \"%.*s\"", cd_str_shown(m->key, 60), m->key.p);
+            return CD_FAIL(f->err, ESCHEMA, "unknown member \"%.*s\"", cd_str_shown(m->key, 60),
+                           m->key.p);
     }
     return CDMPP_OK;
 }
@@ -324,7 +376,8 @@ cdmpp_status cd_task_file_op(cd_task_file *f, const cd_json *obj) {
     CD_TRY(member_bool(f, obj, "simplify_const", &op->simplify_const));
     CD_TRY(member_bool(f, obj, "layout_free", &op->layout_free));
     if (flop) CD_TRY(cd_err_key(f->err, cd_json_real(flop, &op->flop_attr, f->err), "flop"));
-    if (flop && !(op->flop_attr >= 0)) return cd_err_key(f->err, CD_FAIL(f->err, ERANGE, "a negative count"), "flop");
+    if (flop && !(op->flop_attr >= 0))
+        return cd_err_key(f->err, CD_FAIL(f->err, ERANGE, "a negative count"), "flop");
     CD_TRY(cd_json_get(obj, "body") ? compute(f, obj, op) : placeholder(f, obj, op));
     f->dag->n_op++;
     CD_TRY(member_str(f, obj, "ref", op->name, &s));

@@ -6,11 +6,11 @@
 
 typedef struct {
     cd_buf *out;
-    cd_arena *a;             /* one task's names */
+    cd_arena *a; /* one task's names */
     const cd_te_dag *dag;
-    const char **tensor;     /* (n_tensor) names in expressions */
-    const char **var;        /* (pool.n_var) likewise, NULL: not of this op */
-    cd_buf text;             /* one expression, before it is escaped */
+    const char **tensor; /* (n_tensor) names in expressions */
+    const char **var;    /* (pool.n_var) likewise, NULL: not of this op */
+    cd_buf text;         /* one expression, before it is escaped */
     cdmpp_err *err;
 } writer;
 
@@ -32,7 +32,8 @@ static const char *name_of(const void *ctx, cd_expr_op kind, uint32_t number) {
 }
 
 /* `name` if it is an identifier that nobody took, else made up from `head` and a number. */
-static const char *pick(writer *w, const char *name, bool taken, const char *head, uint32_t number) {
+static const char *pick(writer *w, const char *name, bool taken, const char *head,
+                        uint32_t number) {
     if (!taken && cd_te_is_identifier(name, strlen(name))) return name;
     char buf[32];
     cd_buf b = {0};
@@ -74,10 +75,12 @@ static cdmpp_status name_tensors(writer *w) {
     return CDMPP_OK;
 }
 
-static cdmpp_status name_axes(writer *w, const cd_te_iter *it, uint32_t n, const cd_te_iter *others, uint32_t n_other, const char *head) {
+static cdmpp_status name_axes(writer *w, const cd_te_iter *it, uint32_t n, const cd_te_iter *others,
+                              uint32_t n_other, const char *head) {
     for (uint32_t i = 0; i < n; i++) {
         bool taken = !strncmp(it[i].name, "r_", 2) || !strncmp(it[i].name, "s_", 2);
-        for (uint32_t k = 0; k < n; k++) taken = taken || (k != i && !strcmp(it[i].name, it[k].name));
+        for (uint32_t k = 0; k < n; k++)
+            taken = taken || (k != i && !strcmp(it[i].name, it[k].name));
         for (uint32_t k = 0; k < n_other; k++) taken = taken || !strcmp(it[i].name, others[k].name);
         if (!(w->var[it[i].var->u.i] = pick(w, it[i].name, taken, head, i))) return no_memory(w);
     }
@@ -155,7 +158,8 @@ static const char *reducer_name(const cd_te_op *op) {
     cd_expr_pool p;
     if (cd_expr_pool_init(&p, NULL, NULL)) return NULL;
     const cd_expr *want = cd_te_identity(&p, (cd_expr_op)e->op, op->dtype[0]);
-    const bool same = want->op == id->op && want->type == id->type && memcmp(&want->u, &id->u, sizeof id->u) == 0;
+    const bool same =
+        want->op == id->op && want->type == id->type && memcmp(&want->u, &id->u, sizeof id->u) == 0;
     cd_expr_pool_free(&p);
     return !same ? NULL : e->op == CD_ADD ? "sum" : e->op == CD_MAX ? "max" : "min";
 }
@@ -195,7 +199,8 @@ static cdmpp_status put_reducer(writer *w, const cd_te_op *op) {
 static void put_placeholder(writer *w, const cd_te_op *op) {
     char buf[16];
     cd_buf_puts(w->out, ", \"shape\": [");
-    for (uint32_t k = 0; k < op->rank; k++) cd_buf_putf(w->out, "%s%lld", k ? ", " : "", (long long)op->shape[k]);
+    for (uint32_t k = 0; k < op->rank; k++)
+        cd_buf_putf(w->out, "%s%lld", k ? ", " : "", (long long)op->shape[k]);
     cd_buf_puts(w->out, "]");
     put_member(w, "dtype", cd_expr_dtype_format(op->dtype[0], buf, sizeof buf));
 }
@@ -242,8 +247,8 @@ static cdmpp_status put_op(writer *w, uint32_t i) {
 
 static void put_hardware(writer *w, const cd_hardware *h) {
     const char *sep = ",\n    \"hardware\": {";
-#define CD_X(field)                                                               \
-    cd_buf_putf(w->out, "%s\"" #field "\": %lld", sep, (long long)h->field); \
+#define CD_X(field)                                                                                \
+    cd_buf_putf(w->out, "%s\"" #field "\": %lld", sep, (long long)h->field);                       \
     sep = ", ";
     CD_HARDWARE_MAP(CD_X)
 #undef CD_X
@@ -285,7 +290,8 @@ static void put_network(writer *w, const cd_task_registry *t, const cd_network *
 /* Tasks without a definition are left out, networks keep naming them. */
 static cdmpp_status put_all(writer *w, const cd_task_registry *t) {
     const char *sep = "\n  ";
-    cd_buf_putf(w->out, "{\"schema\": \"%s\", \"version\": %d, \"tasks\": [", CD_TASK_FILE_SCHEMA, CD_TASK_FILE_VERSION);
+    cd_buf_putf(w->out, "{\"schema\": \"%s\", \"version\": %d, \"tasks\": [", CD_TASK_FILE_SCHEMA,
+                CD_TASK_FILE_VERSION);
     for (size_t i = 0; i < cd_task_registry_count(t); i++) {
         if (!cd_task_registry_at(t, i)->dag) continue;
         cd_arena_reset(w->a);

@@ -10,7 +10,8 @@
 /* ---- networks.json ---- */
 
 /* A workload key alone counts once. */
-static cdmpp_status network_item(cd_task_registry *t, const cd_json *v, uint32_t *task, int64_t *weight, cdmpp_err *err) {
+static cdmpp_status network_item(cd_task_registry *t, const cd_json *v, uint32_t *task,
+                                 int64_t *weight, cdmpp_err *err) {
     cd_str key;
     cd_task_entry *e;
     *weight = 1;
@@ -42,7 +43,9 @@ static cdmpp_status load_network(cd_task_registry *t, const cd_json *net, cdmpp_
 
 static cdmpp_status load_networks(cd_task_registry *t, const cd_json *nets, cdmpp_err *err) {
     if (nets->kind != CD_JSON_OBJ)
-        return CD_FAIL(err, ESCHEMA, "expected tasks (\"schema\": \"cdmpp.tasks\") or networks (an object of arrays), found %s",
+        return CD_FAIL(err, ESCHEMA,
+                       "expected tasks (\"schema\": \"cdmpp.tasks\") or networks (an object of "
+                       "arrays), found %s",
                        cd_json_kind_name(nets->kind));
     for (const cd_json *net = nets->u.child; net; net = net->next) {
         const cdmpp_status st = load_network(t, net, err);
@@ -58,7 +61,10 @@ static cdmpp_status load_json(cd_task_registry *t, const char *text, size_t len,
     const cd_json *top = NULL;
     size_t i = 0;
     while (i < len && memchr(" \t\r\n", text[i], 4)) i++;
-    if (i == len || text[i] != '{') return CD_FAIL(err, ESCHEMA, "no task file (JSON or a pickle), and no definition that TVM printed is in it");
+    if (i == len || text[i] != '{')
+        return CD_FAIL(
+            err, ESCHEMA,
+            "no task file (JSON or a pickle), and no definition that TVM printed is in it");
     CD_TRY(cd_json_parse(&t->scratch, text, len, &top, err));
     if (!cd_json_get(top, "schema")) return load_networks(t, top, err);
     CD_TRY(cd_task_file_load(t, top, err));
@@ -68,7 +74,8 @@ static cdmpp_status load_json(cd_task_registry *t, const char *text, size_t len,
 
 /* ---- files and folders ---- */
 
-cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err) {
+cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, const char *text,
+                                        size_t len, cdmpp_err *err) {
     cdmpp_status st;
     cd_arena_reset(&t->scratch);
     t->name = name, t->text = text, t->end = text + len;
@@ -80,7 +87,8 @@ cdmpp_status cd_task_registry_load_text(cd_task_registry *t, const char *name, c
 }
 
 /* found NULL: the file must define something; else what prints no definition is passed over. */
-static cdmpp_status load_file(cd_task_registry *t, const char *path, size_t *found, cdmpp_err *err) {
+static cdmpp_status load_file(cd_task_registry *t, const char *path, size_t *found,
+                              cdmpp_err *err) {
     char *text;
     size_t n;
     CD_TRY(cd_file_read(path, 0, &text, &n, err));
@@ -98,7 +106,8 @@ static bool ends(const char *path, const char *tail) {
     const size_t n = strlen(path), m = strlen(tail);
     for (size_t k = 0; k < sizeof pack / sizeof *pack; k++) {
         const size_t p = strlen(pack[k]);
-        if (n >= m + p && !memcmp(path + n - p, pack[k], p) && !memcmp(path + n - p - m, tail, m)) return true;
+        if (n >= m + p && !memcmp(path + n - p, pack[k], p) && !memcmp(path + n - p - m, tail, m))
+            return true;
     }
     return false;
 }
@@ -114,7 +123,8 @@ static file_class classify(const char *path) {
     return !strncmp(base, "networks", 8) && ends(path, ".json") ? NETWORKS : NOT_TASKS;
 }
 
-static cdmpp_status load_class(cd_task_registry *t, const char *const *file, size_t n, file_class want, size_t *found, cdmpp_err *err) {
+static cdmpp_status load_class(cd_task_registry *t, const char *const *file, size_t n,
+                               file_class want, size_t *found, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         if (classify(file[i]) != want) continue;
         CD_TRY(load_file(t, file[i], want == PRINTED ? found : NULL, err));
@@ -136,7 +146,8 @@ cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_
         if (!st && !found) st = load_class(t, file, n, PRINTED, &found, err);
         /* the same networks under shorter names */
         if (!st && t->n_net == n_net) st = load_class(t, file, n, NETWORKS, &found, err);
-        if (!st && found == 0) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "no task file in this folder"), path, 0);
+        if (!st && found == 0)
+            st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "no task file in this folder"), path, 0);
     }
     cd_arena_free(&names);
     return st;
@@ -145,8 +156,11 @@ cdmpp_status cd_task_registry_load(cd_task_registry *t, const char *path, cdmpp_
 cdmpp_status cd_task_assumptions(const char *const *name, size_t n, unsigned *out, cdmpp_err *err) {
     *out = 0;
     for (size_t i = 0; i < n; i++) {
-        const int k = cd_enum_names_find(CD_DAGTEXT_ASSUMPTIONS, (cd_str){name[i], strlen(name[i])});
-        if (k < 0) return CD_FAIL(err, EUSAGE, "--assume: expected " CD_DAGTEXT_ASSUMPTIONS ", found '%.60s'", name[i]);
+        const int k =
+            cd_enum_names_find(CD_DAGTEXT_ASSUMPTIONS, (cd_str){name[i], strlen(name[i])});
+        if (k < 0)
+            return CD_FAIL(err, EUSAGE,
+                           "--assume: expected " CD_DAGTEXT_ASSUMPTIONS ", found '%.60s'", name[i]);
         *out |= 1U << k;
     }
     return CDMPP_OK;
@@ -155,15 +169,19 @@ cdmpp_status cd_task_assumptions(const char *const *name, size_t n, unsigned *ou
 static void tell_assumptions(const cd_task_registry *t, cd_log *log) {
     for (unsigned k = 0; 1U << k <= t->assume; k++) {
         const cd_str name = cd_enum_names_at(CD_DAGTEXT_ASSUMPTIONS, (int)k);
-        if (t->assume & 1U << k) cd_log_put(log, CD_LOG_INFO, "printed definitions that rest on --assume %.*s: %zu", (int)name.n, name.p, cd_task_registry_rest_count(t, 1U << k));
+        if (t->assume & 1U << k)
+            cd_log_put(log, CD_LOG_INFO, "printed definitions that rest on --assume %.*s: %zu",
+                       (int)name.n, name.p, cd_task_registry_rest_count(t, 1U << k));
     }
 }
 
-cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n, cd_log *log, cdmpp_err *err) {
+cdmpp_status cd_task_registry_load_all(cd_task_registry *t, const char *const *path, size_t n,
+                                       cd_log *log, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     size_t said = t->n_unused;
     for (size_t i = 0; !st && i < n; i++) st = cd_task_registry_load(t, path[i], err);
-    for (; cd_task_registry_unused(t, said); said++) cd_log_err(log, CD_LOG_WARNING, cd_task_registry_unused(t, said));
+    for (; cd_task_registry_unused(t, said); said++)
+        cd_log_err(log, CD_LOG_WARNING, cd_task_registry_unused(t, said));
     tell_assumptions(t, log);
     return st;
 }

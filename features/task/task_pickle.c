@@ -46,7 +46,9 @@ static int str_cmp(cd_str a, cd_str b) {
 static cdmpp_status put_attrs(const cd_tvm_graph *g, uint32_t map, cd_buf *out) {
     cd_str last = {NULL, 0};
     for (unsigned n = 0;; n++) {
-        if (n == MAX_ATTRS) return CD_FAIL(g->err, EUNSUPPORTED, "a target with more than %u attributes", MAX_ATTRS);
+        if (n == MAX_ATTRS)
+            return CD_FAIL(g->err, EUNSUPPORTED, "a target with more than %u attributes",
+                           MAX_ATTRS);
         cd_tvm_graph_map m;
         cd_str key, best = {NULL, 0};
         uint32_t value, best_value = 0;
@@ -102,7 +104,8 @@ static cdmpp_status put_target(const cd_tvm_graph *g, cd_buf *out, cd_str *kind)
     return node ? put_attrs(g, node, out) : CDMPP_OK;
 }
 
-cdmpp_status cd_task_target_parse(cd_arena *a, cd_str text, const char **target, const char **kind, cdmpp_err *err) {
+cdmpp_status cd_task_target_parse(cd_arena *a, cd_str text, const char **target, const char **kind,
+                                  cdmpp_err *err) {
     cd_buf out = {0};
     cd_tvm_graph g;
     cd_str k = {"", 0};
@@ -137,25 +140,34 @@ typedef struct {
 
 /* A str, or TVM's String: String("text") with a state that repeats it. */
 static bool text_of(const cd_unpickle_value *v, cd_str *out) {
-    if (cd_unpickle_is_obj(v, "tvm.runtime.container.String") && v->u.obj.args && v->u.obj.args->n == 1) v = v->u.obj.args->u.item[0];
+    if (cd_unpickle_is_obj(v, "tvm.runtime.container.String") && v->u.obj.args &&
+        v->u.obj.args->n == 1)
+        v = v->u.obj.args->u.item[0];
     if (!v || v->kind != CD_UNPICKLE_STR) return false;
     *out = v->u.s;
     return true;
 }
 
 /* The save_json text of a TVM object; false when it is null or something else. */
-static bool handle_of(const cd_unpickle_value *v, const char *class, const char *member, cd_str *out) {
+static bool handle_of(const cd_unpickle_value *v, const char *class, const char *member,
+                      cd_str *out) {
     return cd_unpickle_is_obj(v, class) && text_of(cd_unpickle_get(v->u.obj.state, member), out);
 }
 
-static cdmpp_status wanted(loader *l, const char *field, const char *what, const cd_unpickle_value *v) {
-    return cd_err_key(l->err, CD_FAIL(l->err, ESCHEMA, "expected %s, found %s", what, v ? cd_unpickle_kind_name(v->kind) : "nothing"), field);
+static cdmpp_status wanted(loader *l, const char *field, const char *what,
+                           const cd_unpickle_value *v) {
+    return cd_err_key(l->err,
+                      CD_FAIL(l->err, ESCHEMA, "expected %s, found %s", what,
+                              v ? cd_unpickle_kind_name(v->kind) : "nothing"),
+                      field);
 }
 
-static cdmpp_status load_target(loader *l, const cd_unpickle_value *state, const char **target, const char **kind) {
+static cdmpp_status load_target(loader *l, const cd_unpickle_value *state, const char **target,
+                                const char **kind) {
     cd_str s;
     *target = *kind = "";
-    if (!handle_of(cd_unpickle_get(state, "target"), "tvm.target.target.Target", "handle", &s)) return CDMPP_OK;
+    if (!handle_of(cd_unpickle_get(state, "target"), "tvm.target.target.Target", "handle", &s))
+        return CDMPP_OK;
     cd_arena_reset(&l->graph);
     return cd_err_key(l->err, cd_task_target_parse(&l->graph, s, target, kind, l->err), "target");
 }
@@ -163,8 +175,10 @@ static cdmpp_status load_target(loader *l, const cd_unpickle_value *state, const
 static cdmpp_status load_rest(loader *l, const cd_unpickle_value *state, cd_task *task) {
     cd_str s;
     cd_arena_reset(&l->graph);
-    if (handle_of(cd_unpickle_get(state, "hardware_params"), "tvm.auto_scheduler.search_task.HardwareParams", "handle", &s)) {
-        CD_TRY(cd_err_key(l->err, cd_task_hardware_parse(&l->graph, s, &task->hardware, l->err), "hardware_params"));
+    if (handle_of(cd_unpickle_get(state, "hardware_params"),
+                  "tvm.auto_scheduler.search_task.HardwareParams", "handle", &s)) {
+        CD_TRY(cd_err_key(l->err, cd_task_hardware_parse(&l->graph, s, &task->hardware, l->err),
+                          "hardware_params"));
         task->has_hardware = true;
     }
     if (text_of(cd_unpickle_get(state, "desc"), &s) && !(task->desc = cd_str_dup(&l->t->arena, s)))
@@ -181,7 +195,8 @@ static cdmpp_status load_dag(loader *l, const cd_unpickle_value *state, cd_task_
     cd_arena_reset(&l->graph);
     cdmpp_status st = CDMPP_OK;
     if (!handle_of(v, "tvm.auto_scheduler.compute_dag.ComputeDAG", "tensors", &s))
-        st = CD_FAIL(&why, ESCHEMA, "expected a ComputeDAG, found %s", v ? cd_unpickle_kind_name(v->kind) : "nothing");
+        st = CD_FAIL(&why, ESCHEMA, "expected a ComputeDAG, found %s",
+                     v ? cd_unpickle_kind_name(v->kind) : "nothing");
     if (!st) st = cd_tvm_graph_dag(&l->graph, s.p, s.n, &dag, &why);
     if (st == CDMPP_ENOMEM) return CD_FAIL(l->err, ENOMEM, "compute DAG");
     if (e->pub.dag) { /* one that cannot be read is no other definition */
@@ -200,7 +215,8 @@ static cdmpp_status load_task(loader *l, const cd_unpickle_value *v, uint32_t *i
     cd_task_entry *e;
     const char *target, *kind;
     if (!cd_unpickle_is_obj(v, "tvm.auto_scheduler.search_task.SearchTask"))
-        return CD_FAIL(l->err, ESCHEMA, "expected a SearchTask, found %s", cd_unpickle_kind_name(v->kind));
+        return CD_FAIL(l->err, ESCHEMA, "expected a SearchTask, found %s",
+                       cd_unpickle_kind_name(v->kind));
     const cd_unpickle_value *state = v->u.obj.state, *name = cd_unpickle_get(state, "workload_key");
     if (!text_of(name, &key)) return wanted(l, "workload_key", "a string", name);
     CD_TRY(load_target(l, state, &target, &kind));
@@ -237,7 +253,8 @@ static cd_str network_name(const char *path) {
     return comma > 1 && s.p[comma - 1] == ')' ? (cd_str){s.p + 1, comma - 1} : s;
 }
 
-static cdmpp_status load_network(loader *l, const char *path, const cd_unpickle_value *weights, const uint32_t *index, uint32_t n) {
+static cdmpp_status load_network(loader *l, const char *path, const cd_unpickle_value *weights,
+                                 const uint32_t *index, uint32_t n) {
     int64_t *weight = CD_NEWN(&l->t->scratch, int64_t, n);
     if (!weight) return CD_FAIL(l->err, ENOMEM, "network");
     if (weights->n != n) return wanted(l, "weights", "one weight per task", weights);
@@ -250,18 +267,21 @@ static cdmpp_status load_network(loader *l, const char *path, const cd_unpickle_
 }
 
 static cdmpp_status load_top(loader *l, const char *path, const cd_unpickle_value *top) {
-    const bool pair = top->kind == CD_UNPICKLE_TUPLE && top->n == 2 && top->u.item[0]->kind == CD_UNPICKLE_LIST &&
+    const bool pair = top->kind == CD_UNPICKLE_TUPLE && top->n == 2 &&
+                      top->u.item[0]->kind == CD_UNPICKLE_LIST &&
                       top->u.item[1]->kind == CD_UNPICKLE_LIST;
     const cd_unpickle_value *list = pair ? top->u.item[0] : top;
     if (list->kind != CD_UNPICKLE_LIST)
-        return CD_FAIL(l->err, ESCHEMA, "expected a list of tasks or (tasks, weights), found %s", cd_unpickle_kind_name(top->kind));
+        return CD_FAIL(l->err, ESCHEMA, "expected a list of tasks or (tasks, weights), found %s",
+                       cd_unpickle_kind_name(top->kind));
     uint32_t *index = CD_NEWN(&l->t->scratch, uint32_t, list->n);
     if (!index) return CD_FAIL(l->err, ENOMEM, "tasks");
     CD_TRY(load_list(l, list, index));
     return pair ? load_network(l, path, top->u.item[1], index, list->n) : CDMPP_OK;
 }
 
-cdmpp_status cd_task_pickle_load(cd_task_registry *t, const char *name, const char *text, size_t len, cdmpp_err *err) {
+cdmpp_status cd_task_pickle_load(cd_task_registry *t, const char *name, const char *text,
+                                 size_t len, cdmpp_err *err) {
     loader l = {.t = t, .err = err};
     const cd_unpickle_value *top;
     CD_TRY(cd_unpickle(&t->scratch, text, len, &top, err));

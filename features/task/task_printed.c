@@ -18,11 +18,13 @@ typedef struct {
     cd_task_registry *t;
     cdmpp_err *err;
     const char *path;
-    cd_str *key, key_of; /* those of the last line with keys that have no definition yet; the one that is dealt with */
+    cd_str *key,
+        key_of; /* those of the last line with keys that have no definition yet; the one that is dealt with */
     size_t n_key, cap_key;
     long line, key_line;
-    cd_buf text;         /* lines of a definition since that line, or since the last definition that was taken */
-    unsigned n_line;     /* MAX_LINES + 1: there were more, and the text is not whole */
+    cd_buf
+        text; /* lines of a definition since that line, or since the last definition that was taken */
+    unsigned n_line; /* MAX_LINES + 1: there were more, and the text is not whole */
     bool placeholder;
 } reader;
 
@@ -66,7 +68,8 @@ static cdmpp_status refuse(reader *r, cd_task_entry *e, cdmpp_err *why) {
     cdmpp_err *place = CD_NEW(&r->t->arena, cdmpp_err);
     if (!place) return CD_FAIL(r->err, ENOMEM, "task");
     const size_t n = strlen(why->msg);
-    snprintf(why->msg + n, sizeof why->msg - n, "; workload key %.*s", cd_str_shown(r->key_of, 150), r->key_of.p);
+    snprintf(why->msg + n, sizeof why->msg - n, "; workload key %.*s", cd_str_shown(r->key_of, 150),
+             r->key_of.p);
     *place = *why;
     cd_err_add_place(place, r->t->name, r->key_line);
     e->refused = place;
@@ -76,7 +79,8 @@ static cdmpp_status refuse(reader *r, cd_task_entry *e, cdmpp_err *why) {
 /* Other arguments of a call have the same hash, for example another padding: then records of the key may be of either. */
 static cdmpp_status two_texts(reader *r, cd_task_entry *e) {
     cdmpp_err why = {0};
-    (void)CD_FAIL(&why, ENOTASK, "two texts have this workload key, and one of them cannot be read");
+    (void)CD_FAIL(&why, ENOTASK,
+                  "two texts have this workload key, and one of them cannot be read");
     cd_task_drop_printed(r->t, e);
     return refuse(r, e, &why);
 }
@@ -105,7 +109,8 @@ static cdmpp_status take(reader *r, cd_str key) {
     const bool first = !e->printed, bad = e->printed && e->refused;
     e->printed = cd_str_dup(&r->t->arena, (cd_str){sum, 32});
     if (!e->printed) return CD_FAIL(r->err, ENOMEM, "task");
-    const cdmpp_status st = cd_dagtext_read(key, (cd_str){r->text.p, r->text.n}, r->t->assume, &dag, &rests, &why);
+    const cdmpp_status st =
+        cd_dagtext_read(key, (cd_str){r->text.p, r->text.n}, r->t->assume, &dag, &rests, &why);
     if (st == CDMPP_ENOMEM) return CD_FAIL(r->err, ENOMEM, "task");
     if (!first && (bad || st) && (!e->pub.dag || e->from_print)) {
         cd_te_dag_free(dag);
@@ -121,8 +126,12 @@ static cdmpp_status why_not(reader *r, cd_str key, cdmpp_err *why) {
     cd_te_dag *dag;
     unsigned rests;
     if (r->n_line > MAX_LINES)
-        return CD_FAIL(why, EUNSUPPORTED, "the lines of a definition behind the key are more than %d, and the first %d are not that of the key", MAX_LINES, MAX_LINES);
-    const cdmpp_status st = cd_dagtext_read(key, (cd_str){r->text.p, r->text.n}, 0, &dag, &rests, why);
+        return CD_FAIL(why, EUNSUPPORTED,
+                       "the lines of a definition behind the key are more than %d, and the first "
+                       "%d are not that of the key",
+                       MAX_LINES, MAX_LINES);
+    const cdmpp_status st =
+        cd_dagtext_read(key, (cd_str){r->text.p, r->text.n}, 0, &dag, &rests, why);
     cd_te_dag_free(dag);
     return st;
 }
@@ -160,7 +169,8 @@ static cdmpp_status owner(reader *r, const char *hash, size_t *out) {
         cd_te_dag *dag;
         unsigned rests;
         if (!cd_str_is(hash_in(r->key[i]), hash)) continue;
-        const cdmpp_status st = cd_dagtext_read(r->key[i], (cd_str){r->text.p, r->text.n}, r->t->assume, &dag, &rests, NULL);
+        const cdmpp_status st = cd_dagtext_read(r->key[i], (cd_str){r->text.p, r->text.n},
+                                                r->t->assume, &dag, &rests, NULL);
         cd_te_dag_free(dag);
         if (st == CDMPP_ENOMEM) return CD_FAIL(r->err, ENOMEM, "a printed definition");
         if (st) continue;
@@ -233,8 +243,10 @@ static cd_str bare(cd_str line) {
     return line;
 }
 
-cdmpp_status cd_task_printed_load(cd_task_registry *t, const char *text, size_t len, cdmpp_err *err) {
-    reader r = {.t = t, .err = err, .path = cd_str_dup(&t->arena, (cd_str){t->name, strlen(t->name)})};
+cdmpp_status cd_task_printed_load(cd_task_registry *t, const char *text, size_t len,
+                                  cdmpp_err *err) {
+    reader r = {
+        .t = t, .err = err, .path = cd_str_dup(&t->arena, (cd_str){t->name, strlen(t->name)})};
     cdmpp_status st = r.path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task");
     for (const char *p = text, *end = text + len; !st && p < end;) {
         const cd_str line = line_at(p, end);
@@ -249,7 +261,8 @@ cdmpp_status cd_task_printed_load(cd_task_registry *t, const char *text, size_t 
 }
 
 bool cd_task_is_printed(const char *text, size_t len) {
-    for (const char *p = text, *end = text + len; p < end && (p = memmem(p, (size_t)(end - p), " = PLACEHOLDER", 14)); p++) {
+    for (const char *p = text, *end = text + len;
+         p < end && (p = memmem(p, (size_t)(end - p), " = PLACEHOLDER", 14)); p++) {
         const char *begin = p;
         while (begin > text && begin[-1] != '\n') begin--;
         if (cd_dagtext_is_line(line_at(begin, end))) return true;

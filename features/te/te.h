@@ -25,35 +25,36 @@
 #include "features/expr/expr.h"
 
 #define CD_TE_MAX_DEPTH 500
-#define CD_TE_MAX_TREE 100000
-#define CD_TE_MAX_OUT 64  /* outputs of one operator */
-#define CD_TE_MAX_AXIS 64 /* axes of a kind of one operator */
+#define CD_TE_MAX_TREE  100000
+#define CD_TE_MAX_OUT   64 /* outputs of one operator */
+#define CD_TE_MAX_AXIS  64 /* axes of a kind of one operator */
 
 typedef struct cd_te_iter {
-    const cd_expr *var;         /* VAR */
+    const cd_expr *var; /* VAR */
     const cd_expr *min, *extent;
-    const char *name;           /* as in the task file, e.g. "i", "rc" */
+    const char *name; /* as in the task file, e.g. "i", "rc" */
 } cd_te_iter;
 
 /* A commutative reducer: result[k] over lhs[], rhs[]; identity[k]. */
 typedef struct cd_te_reducer {
-    uint32_t n;                 /* components = outputs of the op */
-    const cd_expr *const *lhs, *const *rhs; /* (n) VAR */
+    uint32_t n;                                     /* components = outputs of the op */
+    const cd_expr *const *lhs, *const *rhs;         /* (n) VAR */
     const cd_expr *const *result, *const *identity; /* (n) */
 } cd_te_reducer;
 
 typedef struct cd_te_op {
     const char *name, *tag;
     bool is_placeholder;
-    bool is_output;             /* no other op reads it */
-    bool const_matrix;          /* attrs["const_matrix"]: features see the value 1.0 (ansor.md, Normalization) */
-    bool simplify_const;        /* attrs["auto_scheduler_simplify_const_tensor_indices"] present */
-    double flop_attr;           /* attrs["FLOP"], -1 when absent */
+    bool is_output; /* no other op reads it */
+    bool
+        const_matrix; /* attrs["const_matrix"]: features see the value 1.0 (ansor.md, Normalization) */
+    bool simplify_const; /* attrs["auto_scheduler_simplify_const_tensor_indices"] present */
+    double flop_attr;    /* attrs["FLOP"], -1 when absent */
     uint32_t n_axis, n_raxis, n_out, rank;
-    const cd_te_iter *axis, *raxis;     /* (n_axis), (n_raxis) */
+    const cd_te_iter *axis, *raxis; /* (n_axis), (n_raxis) */
     uint32_t first_tensor;
-    const int64_t *shape;       /* (rank) of every output */
-    const cd_dtype *dtype;      /* (n_out) */
+    const int64_t *shape;  /* (rank) of every output */
+    const cd_dtype *dtype; /* (n_out) */
     /* Plain: body[n_out], red NULL. Reduction: body[n_out] are the sources,
      * combined by `red` where `cond` (NULL: always) holds. */
     const cd_expr *const *body;
@@ -66,26 +67,33 @@ typedef struct cd_te_op {
 /* The identity of sum (CD_ADD), max or min for a type, and this reducer of one value, in the dag's memory. Errors: ENOMEM. */
 const cd_expr *cd_te_identity(cd_expr_pool *p, cd_expr_op op, cd_dtype t);
 struct cd_te_dag;
-cdmpp_status cd_te_reducer_usual(struct cd_te_dag *dag, cd_expr_op op, cd_dtype t, cd_te_reducer *out, cdmpp_err *err);
+cdmpp_status cd_te_reducer_usual(struct cd_te_dag *dag, cd_expr_op op, cd_dtype t,
+                                 cd_te_reducer *out, cdmpp_err *err);
 
 /* What no schedule of a definition can leave out, as far as that is plain to see:
  *   flop   operations of reductions, by the narrowest type that they read. A source that a condition fills with zeros (padding) counts by its share
  *          of read elements; matrices of constants and conditional reductions count nothing
  *   bytes  results, and arguments of which every element is read at plain indices */
-typedef enum cd_te_least_type { CD_TE_LEAST_F16, CD_TE_LEAST_BF16, CD_TE_LEAST_F32, CD_TE_LEAST_F64, CD_TE_N_LEAST } cd_te_least_type;
+typedef enum cd_te_least_type {
+    CD_TE_LEAST_F16,
+    CD_TE_LEAST_BF16,
+    CD_TE_LEAST_F32,
+    CD_TE_LEAST_F64,
+    CD_TE_N_LEAST
+} cd_te_least_type;
 typedef struct cd_te_least {
     double flop[CD_TE_N_LEAST], bytes;
 } cd_te_least;
 
 typedef struct cd_te_dag {
-    cd_arena arena;             /* owns everything below */
-    cd_expr_pool pool;               /* frozen */
+    cd_arena arena;    /* owns everything below */
+    cd_expr_pool pool; /* frozen */
     uint32_t n_op, n_tensor;
-    cd_te_op *op;               /* (n_op) in stage order */
-    uint32_t *tensor_op;        /* (n_tensor) tensor number -> op index */
+    cd_te_op *op;        /* (n_op) in stage order */
+    uint32_t *tensor_op; /* (n_tensor) tensor number -> op index */
     uint32_t n_arg;
-    uint32_t *arg;              /* (n_arg) tensor numbers of the function's arguments, in order */
-    double flop;                /* ansor.md, Tasks; -1 when it cannot be counted */
+    uint32_t *arg; /* (n_arg) tensor numbers of the function's arguments, in order */
+    double flop;   /* ansor.md, Tasks; -1 when it cannot be counted */
     cd_te_least least;
 } cd_te_dag;
 
@@ -93,10 +101,11 @@ void cd_te_dag_free(cd_te_dag *dag); /* NULL is fine; frees the struct too */
 
 /* EOP's categories of what there is to optimise in a definition: bits. */
 enum {
-    CD_TE_BASIC = 1,            /* none of the others: element by element */
-    CD_TE_REDUCE = 2,           /* axes of a reduction */
-    CD_TE_CONDITION = 4,        /* a select, an if, a conditional reduction: padding for one */
-    CD_TE_INDEX = 8,            /* an index that is no sum of axes and their multiples (a division, a read), an extent that depends on the element */
+    CD_TE_BASIC = 1,     /* none of the others: element by element */
+    CD_TE_REDUCE = 2,    /* axes of a reduction */
+    CD_TE_CONDITION = 4, /* a select, an if, a conditional reduction: padding for one */
+    CD_TE_INDEX =
+        8, /* an index that is no sum of axes and their multiples (a division, a read), an extent that depends on the element */
     CD_TE_TYPES = 8
 };
 unsigned cd_te_constructs_of(const cd_te_dag *dag);
@@ -125,8 +134,8 @@ typedef struct cd_te_reads {
     const uint32_t *in_ptr, *in, *arg;
 } cd_te_reads;
 /* As above. */
-cdmpp_status cd_te_stage_order(cd_arena *scratch, const cd_te_reads *r, uint32_t *order, uint32_t *n_order,
-                               cdmpp_err *err);
+cdmpp_status cd_te_stage_order(cd_arena *scratch, const cd_te_reads *r, uint32_t *order,
+                               uint32_t *n_order, cdmpp_err *err);
 
 /* Equal operators, names, shapes and expressions, up to the numbering of variables. */
 bool cd_te_dag_equal(const cd_te_dag *a, const cd_te_dag *b);
@@ -150,7 +159,6 @@ cdmpp_status cd_te_dag_hash_all(const cd_te_dag *dag, char out[33], cdmpp_err *e
 /* Append TVM's workload key: ["hash", [shape of an argument], ...]. */
 void cd_te_workload_key(struct cd_buf *out, const cd_te_dag *dag, const char hash[33]);
 
-
 /* Expressions as text that people can write, both directions.
  *
  *   A[b, i + 2*ki, k]*max(B[k], 0.0)      names are axes; name[...] reads a tensor
@@ -173,13 +181,14 @@ typedef struct cd_te_scope {
 /* Parse one expression. `want`: type that an unmarked literal takes when it
  * is the whole text. Errors: EPARSE (with the column), ESCHEMA (unknown name,
  * types that do not match), EUNSUPPORTED (too deep), ENOMEM. */
-cdmpp_status cd_te_parse(cd_expr_pool *p, cd_arena *scratch, cd_str text, cd_dtype want, const cd_te_scope *scope,
-                         const cd_expr **out, cdmpp_err *err);
+cdmpp_status cd_te_parse(cd_expr_pool *p, cd_arena *scratch, cd_str text, cd_dtype want,
+                         const cd_te_scope *scope, const cd_expr **out, cdmpp_err *err);
 
 /* The text of e; names->name gives identifiers. Errors: EUNSUPPORTED (a call
  * whose name is no identifier). */
 struct cd_buf;
-cdmpp_status cd_te_unparse(struct cd_buf *out, const cd_expr *e, const cd_names *names, cdmpp_err *err);
+cdmpp_status cd_te_unparse(struct cd_buf *out, const cd_expr *e, const cd_names *names,
+                           cdmpp_err *err);
 
 /* Usable as a name in an expression? */
 bool cd_te_is_identifier(const char *s, size_t n);

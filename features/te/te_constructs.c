@@ -3,7 +3,9 @@
 
 #include "features/te/te.h"
 
-static bool is_condition(const cd_expr *e) { return e->op == CD_SELECT || (e->op == CD_CALL && !strcmp(e->u.name, "if_then_else")); }
+static bool is_condition(const cd_expr *e) {
+    return e->op == CD_SELECT || (e->op == CD_CALL && !strcmp(e->u.name, "if_then_else"));
+}
 
 /* Sums of axes and of multiples of axes are what loops count themselves; everything else in an index is work, or unknown before the run. */
 static bool is_plain_index(const cd_expr *e) {
@@ -28,7 +30,8 @@ static unsigned of_op(const cd_te_op *op) {
     unsigned found = op->red ? CD_TE_REDUCE : 0;
     if (op->cond) found |= CD_TE_CONDITION;
     for (uint32_t k = 0; k < op->n_raxis; k++)
-        if (op->raxis[k].extent->op != CD_INT || op->raxis[k].min->op != CD_INT) found |= CD_TE_INDEX;
+        if (op->raxis[k].extent->op != CD_INT || op->raxis[k].min->op != CD_INT)
+            found |= CD_TE_INDEX;
     for (uint32_t k = 0; k < op->n_out; k++) found |= of_expr(op->body[k]);
     return found;
 }

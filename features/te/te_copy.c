@@ -7,7 +7,7 @@
 typedef struct {
     const cd_te_dag *from;
     cd_te_dag *to;
-    const cd_expr **made;       /* (from's pool) by id, NULL: not yet */
+    const cd_expr **made; /* (from's pool) by id, NULL: not yet */
     bool oom;
 } copier;
 
@@ -53,7 +53,8 @@ static const cd_expr *const *list(copier *c, const cd_expr *const *e, uint32_t n
 static const cd_te_iter *iters(copier *c, const cd_te_iter *it, uint32_t n) {
     cd_te_iter *out = block(c, it, n, sizeof *out);
     for (uint32_t k = 0; out && k < n; k++)
-        out[k] = (cd_te_iter){copied(c, it[k].var), copied(c, it[k].min), copied(c, it[k].extent), text(c, it[k].name)};
+        out[k] = (cd_te_iter){copied(c, it[k].var), copied(c, it[k].min), copied(c, it[k].extent),
+                              text(c, it[k].name)};
     return out;
 }
 

@@ -8,10 +8,11 @@
 typedef struct {
     const cd_te_dag *dag;
     const cd_te_op *op;
-    const double *share;        /* of each operator before this one: part of its elements that may be other than zero */
-    bool condition;             /* found in the body */
-    double read, source;        /* product of shares of the tensors read; elements of the largest one */
-    int type;                   /* narrowest that is read; CD_TE_N_LEAST: none, or one of which no peak is described */
+    const double *
+        share; /* of each operator before this one: part of its elements that may be other than zero */
+    bool condition;      /* found in the body */
+    double read, source; /* product of shares of the tensors read; elements of the largest one */
+    int type; /* narrowest that is read; CD_TE_N_LEAST: none, or one of which no peak is described */
 } looking;
 
 static double elements(const cd_te_op *op) {
@@ -24,7 +25,10 @@ static int type_of(cd_dtype t) {
     const unsigned bits = cd_expr_dtype_bits(t);
     if (cd_expr_dtype_kind(t) == CD_T_BFLOAT && bits == 16) return CD_TE_LEAST_BF16;
     if (cd_expr_dtype_kind(t) != CD_T_FLOAT) return CD_TE_N_LEAST;
-    return bits == 16 ? CD_TE_LEAST_F16 : bits == 32 ? CD_TE_LEAST_F32 : bits == 64 ? CD_TE_LEAST_F64 : CD_TE_N_LEAST;
+    return bits == 16   ? CD_TE_LEAST_F16
+           : bits == 32 ? CD_TE_LEAST_F32
+           : bits == 64 ? CD_TE_LEAST_F64
+                        : CD_TE_N_LEAST;
 }
 
 static const cd_te_op *source_of(const looking *l, const cd_expr *load, uint32_t *at) {
@@ -35,7 +39,8 @@ static const cd_te_op *source_of(const looking *l, const cd_expr *load, uint32_t
 /* Integers and unknown types stay what was found: their units are not described. */
 static void look(looking *l, const cd_expr *e) {
     uint32_t at;
-    if (e->op == CD_SELECT || (e->op == CD_CALL && !strcmp(e->u.name, "if_then_else"))) l->condition = true;
+    if (e->op == CD_SELECT || (e->op == CD_CALL && !strcmp(e->u.name, "if_then_else")))
+        l->condition = true;
     if (e->op == CD_LOAD) {
         const cd_te_op *from = source_of(l, e, &at);
         const int t = type_of(e->type);
@@ -57,15 +62,20 @@ static looking look_at(const cd_te_dag *d, const cd_te_op *op, const double *sha
 /* Steps of a reduction that read no zero, two operations each where it multiplies. */
 static void count(const cd_te_op *op, const looking *l, cd_te_least *out) {
     double n = elements(op);
-    if (!op->red || op->n_out != 1 || op->cond || l->condition || l->type < 0 || l->type == CD_TE_N_LEAST) return;
-    for (uint32_t k = 0; k < op->n_raxis; k++) n *= cd_expr_is_int(op->raxis[k].extent) ? (double)op->raxis[k].extent->u.i : 0;
+    if (!op->red || op->n_out != 1 || op->cond || l->condition || l->type < 0 ||
+        l->type == CD_TE_N_LEAST)
+        return;
+    for (uint32_t k = 0; k < op->n_raxis; k++)
+        n *= cd_expr_is_int(op->raxis[k].extent) ? (double)op->raxis[k].extent->u.i : 0;
     out->flop[l->type] += n * l->read * (op->body[0]->op == CD_MUL ? 2 : 1);
 }
 
 /* ---- bytes ---- */
 static bool covers(const cd_te_iter *it, uint32_t n, const cd_expr *var, int64_t extent) {
     for (uint32_t k = 0; k < n; k++)
-        if (it[k].var == var) return cd_expr_is_int(it[k].min) && !it[k].min->u.i && cd_expr_is_int(it[k].extent) && it[k].extent->u.i == extent;
+        if (it[k].var == var)
+            return cd_expr_is_int(it[k].min) && !it[k].min->u.i && cd_expr_is_int(it[k].extent) &&
+                   it[k].extent->u.i == extent;
     return false;
 }
 
@@ -73,7 +83,9 @@ static bool covers(const cd_te_iter *it, uint32_t n, const cd_expr *var, int64_t
 static bool reads_all(const cd_te_op *op, const cd_te_op *from, const cd_expr *load) {
     for (uint32_t k = 0; k < load->n; k++) {
         const cd_expr *x = load->a[k];
-        if (x->op != CD_VAR || (!covers(op->axis, op->n_axis, x, from->shape[k]) && !covers(op->raxis, op->n_raxis, x, from->shape[k]))) return false;
+        if (x->op != CD_VAR || (!covers(op->axis, op->n_axis, x, from->shape[k]) &&
+                                !covers(op->raxis, op->n_raxis, x, from->shape[k])))
+            return false;
         for (uint32_t j = 0; j < k; j++)
             if (load->a[j] == x) return false;
     }

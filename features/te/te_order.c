@@ -7,10 +7,10 @@
 
 typedef struct {
     const cd_te_reads *r;
-    uint32_t *priority;           /* (n_op) 0: not reached, else counter + 1 */
-    uint32_t *degree;             /* (n_op) */
-    uint32_t *out_ptr, *out;      /* successors, one per tensor read */
-    uint32_t *heap, n_heap;       /* max-heap on priority */
+    uint32_t *priority;      /* (n_op) 0: not reached, else counter + 1 */
+    uint32_t *degree;        /* (n_op) */
+    uint32_t *out_ptr, *out; /* successors, one per tensor read */
+    uint32_t *heap, n_heap;  /* max-heap on priority */
     uint32_t *topo, n_topo, n_reached;
 } sorter;
 
@@ -25,7 +25,8 @@ static cdmpp_status sorter_init(sorter *s, cd_arena *a, const cd_te_reads *r, cd
     s->out = CD_NEWN(a, uint32_t, r->in_ptr[n] + 1);
     s->heap = CD_NEWN(a, uint32_t, n + 1);
     s->topo = CD_NEWN(a, uint32_t, n + 1);
-    if (!s->priority || !s->degree || !s->out_ptr || !s->out || !s->heap || !s->topo) return no_memory(err);
+    if (!s->priority || !s->degree || !s->out_ptr || !s->out || !s->heap || !s->topo)
+        return no_memory(err);
     return CDMPP_OK;
 }
 
@@ -48,7 +49,8 @@ static cdmpp_status visit(sorter *s, cd_arena *a, cdmpp_err *err) {
 static void link_readers(sorter *s) {
     const cd_te_reads *r = s->r;
     for (uint32_t op = 0; op < r->n_op; op++)
-        for (uint32_t k = r->in_ptr[op]; s->priority[op] && k < r->in_ptr[op + 1]; k++) s->out_ptr[r->in[k] + 2]++;
+        for (uint32_t k = r->in_ptr[op]; s->priority[op] && k < r->in_ptr[op + 1]; k++)
+            s->out_ptr[r->in[k] + 2]++;
     for (uint32_t i = 1; i <= r->n_op; i++) s->out_ptr[i + 1] += s->out_ptr[i];
     for (uint32_t op = 0; op < r->n_op; op++)
         for (uint32_t k = r->in_ptr[op]; s->priority[op] && k < r->in_ptr[op + 1]; k++)
@@ -57,7 +59,8 @@ static void link_readers(sorter *s) {
 
 static void heap_push(sorter *s, uint32_t op) {
     uint32_t i = s->n_heap++;
-    for (; i && s->priority[s->heap[(i - 1) / 2]] < s->priority[op]; i = (i - 1) / 2) s->heap[i] = s->heap[(i - 1) / 2];
+    for (; i && s->priority[s->heap[(i - 1) / 2]] < s->priority[op]; i = (i - 1) / 2)
+        s->heap[i] = s->heap[(i - 1) / 2];
     s->heap[i] = op;
 }
 
@@ -86,13 +89,14 @@ static cdmpp_status kahn(sorter *s, cdmpp_err *err) {
             if (--s->degree[s->out[k]] == 0) heap_push(s, s->out[k]);
     }
     if (s->n_topo != s->n_reached)
-        return CD_FAIL(err, ESCHEMA, "operators read each other in a cycle (%u of %u)", s->n_reached - s->n_topo, s->n_reached);
+        return CD_FAIL(err, ESCHEMA, "operators read each other in a cycle (%u of %u)",
+                       s->n_reached - s->n_topo, s->n_reached);
     return CDMPP_OK;
 }
 
 /* Post-order from `root`; `done` marks what is in `order` already. */
-static void post_order(const cd_te_reads *r, uint32_t root, uint32_t *stack, uint32_t *next, uint8_t *done,
-                       uint32_t *order, uint32_t *n) {
+static void post_order(const cd_te_reads *r, uint32_t root, uint32_t *stack, uint32_t *next,
+                       uint8_t *done, uint32_t *order, uint32_t *n) {
     uint32_t top = 0;
     if (done[root]) return;
     done[root] = 1;
@@ -114,20 +118,22 @@ static void post_order(const cd_te_reads *r, uint32_t root, uint32_t *stack, uin
 }
 
 /* Operators that nobody reads are the outputs; each is followed by what it reads, inputs first. */
-cdmpp_status cd_te_stage_order(cd_arena *scratch, const cd_te_reads *r, uint32_t *order, uint32_t *n_order,
-                               cdmpp_err *err) {
+cdmpp_status cd_te_stage_order(cd_arena *scratch, const cd_te_reads *r, uint32_t *order,
+                               uint32_t *n_order, cdmpp_err *err) {
     sorter s;
     CD_TRY(sorter_init(&s, scratch, r, err));
     CD_TRY(visit(&s, scratch, err));
     link_readers(&s);
     CD_TRY(kahn(&s, err));
-    uint32_t *stack = CD_NEWN(scratch, uint32_t, r->n_op + 1), *next = CD_NEWN(scratch, uint32_t, r->n_op + 1);
+    uint32_t *stack = CD_NEWN(scratch, uint32_t, r->n_op + 1),
+             *next = CD_NEWN(scratch, uint32_t, r->n_op + 1);
     uint8_t *done = CD_NEWN(scratch, uint8_t, r->n_op + 1);
     if (!stack || !next || !done) return no_memory(err);
     *n_order = 0;
     for (uint32_t i = 0; i < s.n_topo; i++) {
         const uint32_t op = s.topo[i];
-        if (s.out_ptr[op] == s.out_ptr[op + 1]) post_order(r, op, stack, next, done, order, n_order);
+        if (s.out_ptr[op] == s.out_ptr[op + 1])
+            post_order(r, op, stack, next, done, order, n_order);
     }
     return CDMPP_OK;
 }

@@ -53,7 +53,10 @@ static void put_list(cd_buf *out, const cd_expr *const *e, uint32_t n, const cd_
 /* Sums, maxima and minima have a sign of their own; an argmax is a select over both components. */
 static void put_reduction(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *names) {
     const cd_expr *r = op->red->result[k];
-    const char *sign = r->op == CD_ADD ? " += " : r->op == CD_MAX ? " max= " : r->op == CD_MIN ? " min= " : NULL;
+    const char *sign = r->op == CD_ADD   ? " += "
+                       : r->op == CD_MAX ? " max= "
+                       : r->op == CD_MIN ? " min= "
+                                         : NULL;
     if (sign) {
         cd_buf_puts(out, sign);
         cd_expr_repr(out, op->body[0], names);
@@ -73,19 +76,22 @@ static void put_placeholder(cd_buf *out, const cd_te_op *op, bool simple) {
     cd_buf_puts(out, " = PLACEHOLDER ");
     if (simple) return;
     cd_buf_puts(out, "[");
-    for (uint32_t i = 0; i < op->rank; i++) cd_buf_putf(out, "%s%lld", i ? ", " : "", (long long)op->shape[i]);
+    for (uint32_t i = 0; i < op->rank; i++)
+        cd_buf_putf(out, "%s%lld", i ? ", " : "", (long long)op->shape[i]);
     cd_buf_puts(out, "]");
 }
 
 /* `simple` is the form of the hash: no shapes, and of a call at the top only its name. */
-static void put_op(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *names, bool simple) {
+static void put_op(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *names,
+                   bool simple) {
     cd_buf_puts(out, op->name);
     if (op->is_placeholder) {
         put_placeholder(out, op, simple);
         return;
     }
     cd_buf_puts(out, "(");
-    for (uint32_t i = 0; i < op->n_axis; i++) cd_buf_putf(out, "%s%s", i ? ", " : "", op->axis[i].name);
+    for (uint32_t i = 0; i < op->n_axis; i++)
+        cd_buf_putf(out, "%s%s", i ? ", " : "", op->axis[i].name);
     cd_buf_puts(out, ")");
     if (op->n_out > 1) cd_buf_putf(out, ".v%u", k);
     if (op->red) {
@@ -104,7 +110,8 @@ typedef enum { READ, WHOLE, KEY, ALL } form;
 static void put_ranges(cd_buf *out, const cd_te_op *op, const cd_names *names) {
     char t[16];
     for (uint32_t i = 0; i < op->rank; i++) cd_buf_putf(out, " %lld", (long long)op->shape[i]);
-    for (uint32_t k = 0; k < op->n_out; k++) cd_buf_putf(out, " %s", cd_expr_dtype_format(op->dtype[k], t, sizeof t));
+    for (uint32_t k = 0; k < op->n_out; k++)
+        cd_buf_putf(out, " %s", cd_expr_dtype_format(op->dtype[k], t, sizeof t));
     for (uint32_t i = 0; i < op->n_raxis; i++) {
         const cd_expr *const range[] = {op->raxis[i].min, op->raxis[i].extent};
         cd_buf_puts(out, " : ");
@@ -154,15 +161,20 @@ static cdmpp_status hash_of(const cd_te_dag *dag, form w, char out[33], cdmpp_er
     return CDMPP_OK;
 }
 
-cdmpp_status cd_te_dag_hash(const cd_te_dag *dag, char out[33], cdmpp_err *err) { return hash_of(dag, KEY, out, err); }
-cdmpp_status cd_te_dag_hash_all(const cd_te_dag *dag, char out[33], cdmpp_err *err) { return hash_of(dag, ALL, out, err); }
+cdmpp_status cd_te_dag_hash(const cd_te_dag *dag, char out[33], cdmpp_err *err) {
+    return hash_of(dag, KEY, out, err);
+}
+cdmpp_status cd_te_dag_hash_all(const cd_te_dag *dag, char out[33], cdmpp_err *err) {
+    return hash_of(dag, ALL, out, err);
+}
 
 void cd_te_workload_key(cd_buf *out, const cd_te_dag *dag, const char hash[33]) {
     cd_buf_putf(out, "[\"%s\"", hash);
     for (uint32_t i = 0; i < dag->n_arg; i++) {
         const cd_te_op *op = &dag->op[dag->tensor_op[dag->arg[i]]];
         cd_buf_puts(out, ", [");
-        for (uint32_t d = 0; d < op->rank; d++) cd_buf_putf(out, "%s%lld", d ? ", " : "", (long long)op->shape[d]);
+        for (uint32_t d = 0; d < op->rank; d++)
+            cd_buf_putf(out, "%s%lld", d ? ", " : "", (long long)op->shape[d]);
         cd_buf_puts(out, "]");
     }
     cd_buf_puts(out, "]");

@@ -34,10 +34,13 @@ static cdmpp_status place(parser *ps, cdmpp_status st) {
 
 static cdmpp_status expected(parser *ps, const char *what) {
     if (ps->p == ps->end) return BAD(ps, EPARSE, "expected %s, found the end", what);
-    return BAD(ps, EPARSE, "expected %s, found '%c'", what, *ps->p >= ' ' && *ps->p < 127 ? *ps->p : '?');
+    return BAD(ps, EPARSE, "expected %s, found '%c'", what,
+               *ps->p >= ' ' && *ps->p < 127 ? *ps->p : '?');
 }
 
-static bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_alpha(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_word(char c) { return is_alpha(c) || is_digit(c) || c == '.'; }
 
@@ -58,8 +61,9 @@ cd_expr_op cd_te_function(const char *s, size_t n) {
     static const struct {
         const char *name;
         cd_expr_op op;
-    } tab[] = {{"min", CD_MIN}, {"max", CD_MAX}, {"select", CD_SELECT}, {"truncdiv", CD_DIV}, {"truncmod", CD_MOD},
-               {"floordiv", CD_FDIV}, {"floormod", CD_FMOD}};
+    } tab[] = {{"min", CD_MIN},      {"max", CD_MAX},      {"select", CD_SELECT},
+               {"truncdiv", CD_DIV}, {"truncmod", CD_MOD}, {"floordiv", CD_FDIV},
+               {"floormod", CD_FMOD}};
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
         if (is((cd_str){s, n}, tab[k].name)) return tab[k].op;
     return CD_EXPR_OP_COUNT;
@@ -89,7 +93,9 @@ static cdmpp_status type_mark(parser *ps, cd_dtype *type, bool *marked) {
     if (!*marked) return CDMPP_OK;
     ps->p++;
     const cd_str t = word(ps);
-    return cd_expr_dtype_parse(t.p, t.n, type) ? CDMPP_OK : BAD(ps, ESCHEMA, "\"%.*s\" is no type", cd_str_shown(t, 30), t.p);
+    return cd_expr_dtype_parse(t.p, t.n, type)
+               ? CDMPP_OK
+               : BAD(ps, ESCHEMA, "\"%.*s\" is no type", cd_str_shown(t, 30), t.p);
 }
 
 static cdmpp_status parse(parser *ps, unsigned min_level, value *out);
@@ -101,7 +107,8 @@ static void adopt(parser *ps, value *v, cd_dtype t) {
     if (!v->bare || v->e->type == t) return;
     const bool real = cd_expr_dtype_is_float(t), whole = v->e->op == CD_INT;
     if (cd_expr_dtype_kind(t) == CD_T_HANDLE || t == CD_BOOL || (!whole && !real)) return;
-    v->e = real ? cd_expr_new_float(ps->pool, t, whole ? (double)v->e->u.i : v->e->u.f) : cd_expr_new_int(ps->pool, t, v->e->u.i);
+    v->e = real ? cd_expr_new_float(ps->pool, t, whole ? (double)v->e->u.i : v->e->u.f)
+                : cd_expr_new_int(ps->pool, t, v->e->u.i);
 }
 
 static cdmpp_status match(parser *ps, value *a, value *b) {
@@ -109,20 +116,25 @@ static cdmpp_status match(parser *ps, value *a, value *b) {
     adopt(ps, b, a->e->type);
     char x[16], y[16];
     if (a->e->type == b->e->type) return CDMPP_OK;
-    return BAD(ps, ESCHEMA, "operands of types %s and %s", cd_expr_dtype_format(a->e->type, x, sizeof x), cd_expr_dtype_format(b->e->type, y, sizeof y));
+    return BAD(ps, ESCHEMA, "operands of types %s and %s",
+               cd_expr_dtype_format(a->e->type, x, sizeof x),
+               cd_expr_dtype_format(b->e->type, y, sizeof y));
 }
 
 static cdmpp_status deeper(parser *ps, value *out, uint32_t depth) {
     out->depth = depth + 1;
     out->bare = false;
-    return depth < CD_TE_MAX_DEPTH ? CDMPP_OK : BAD(ps, EUNSUPPORTED, "nested deeper than %d", CD_TE_MAX_DEPTH);
+    return depth < CD_TE_MAX_DEPTH
+               ? CDMPP_OK
+               : BAD(ps, EUNSUPPORTED, "nested deeper than %d", CD_TE_MAX_DEPTH);
 }
 
 static uint32_t max2(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 static cdmpp_status binary(parser *ps, cd_expr_op op, value *a, value *b, value *out) {
     CD_TRY(match(ps, a, b));
-    if ((op == CD_AND || op == CD_OR) && a->e->type != CD_BOOL) return BAD(ps, ESCHEMA, "operands of %s that are no conditions", cd_expr_op_name(op));
+    if ((op == CD_AND || op == CD_OR) && a->e->type != CD_BOOL)
+        return BAD(ps, ESCHEMA, "operands of %s that are no conditions", cd_expr_op_name(op));
     out->e = cd_expr_new_bin(ps->pool, op, a->e, b->e);
     return deeper(ps, out, max2(a->depth, b->depth));
 }
@@ -130,17 +142,23 @@ static cdmpp_status binary(parser *ps, cd_expr_op op, value *a, value *b, value 
 /* ---- literals ---- */
 
 /* An integer literal may have a float type ("1:float16"); a fraction must not have an integer type. */
-static cdmpp_status put_literal(parser *ps, bool whole, bool neg, uint64_t i, double f, value *out) {
+static cdmpp_status put_literal(parser *ps, bool whole, bool neg, uint64_t i, double f,
+                                value *out) {
     cd_dtype type = whole ? CD_I32 : CD_F32;
     bool marked;
     CD_TRY(type_mark(ps, &type, &marked));
     if (whole && !cd_expr_dtype_is_float(type)) {
         const uint64_t max = type == CD_I32 ? INT32_MAX : INT64_MAX;
-        if (i > max + neg) return BAD(ps, ERANGE, "an integer that does not fit its type (write 5:int64)");
+        if (i > max + neg)
+            return BAD(ps, ERANGE, "an integer that does not fit its type (write 5:int64)");
         out->e = cd_expr_new_int(ps->pool, type, neg ? (int64_t)(0 - i) : (int64_t)i);
     } else {
-        if (!cd_expr_dtype_is_float(type)) return BAD(ps, ESCHEMA, "a fraction with a type of integers");
-        out->e = cd_expr_new_float(ps->pool, type, whole ? (neg ? -(double)i : (double)i) : neg ? -f : f);
+        if (!cd_expr_dtype_is_float(type))
+            return BAD(ps, ESCHEMA, "a fraction with a type of integers");
+        out->e = cd_expr_new_float(ps->pool, type,
+                                   whole ? (neg ? -(double)i : (double)i)
+                                   : neg ? -f
+                                         : f);
     }
     out->bare = !marked;
     out->depth = 1;
@@ -154,13 +172,15 @@ static cdmpp_status literal(parser *ps, bool neg, value *out) {
     uint64_t i = 0;
     bool whole = true, fits = true;
     for (; ps->p < ps->end && (is_digit(*ps->p) || *ps->p == '.' || *ps->p == 'e' ||
-                               ((*ps->p == '-' || *ps->p == '+') && ps->p[-1] == 'e')); ps->p++) {
+                               ((*ps->p == '-' || *ps->p == '+') && ps->p[-1] == 'e'));
+         ps->p++) {
         if (!is_digit(*ps->p)) whole = false;
         else if (i > (UINT64_MAX - 9) / 10) fits = false;
         else i = i * 10 + (uint64_t)(*ps->p - '0');
     }
     const size_t n = (size_t)(ps->p - b);
-    if (n >= sizeof buf || (whole && !fits)) return BAD(ps, ERANGE, "a number of %zu characters", n);
+    if (n >= sizeof buf || (whole && !fits))
+        return BAD(ps, ERANGE, "a number of %zu characters", n);
     memcpy(buf, b, n);
     buf[n] = '\0';
     char *end = buf;
@@ -243,7 +263,8 @@ static cdmpp_status call(parser *ps, cd_str name, cd_dtype type, bool marked, va
     args a;
     cd_dtype cast;
     CD_TRY(arguments(ps, ")", &a));
-    if (!marked && cd_te_function(name.p, name.n) != CD_EXPR_OP_COUNT) return function(ps, cd_te_function(name.p, name.n), &a, out);
+    if (!marked && cd_te_function(name.p, name.n) != CD_EXPR_OP_COUNT)
+        return function(ps, cd_te_function(name.p, name.n), &a, out);
     if (!marked && cd_expr_dtype_parse(name.p, name.n, &cast)) {
         if (a.n != 1) return BAD(ps, EPARSE, "a cast needs one argument");
         out->e = cd_expr_new_cast(ps->pool, cast, a.e[0]);
@@ -255,7 +276,8 @@ static cdmpp_status call(parser *ps, cd_str name, cd_dtype type, bool marked, va
         a.e[1] = a.v[1].e;
         a.e[2] = a.v[2].e;
     }
-    if (!marked && a.n <= like) return BAD(ps, EPARSE, "a call without arguments needs a type (f:float32())");
+    if (!marked && a.n <= like)
+        return BAD(ps, EPARSE, "a call without arguments needs a type (f:float32())");
     if (!marked) type = a.e[like]->type;
     const char *z = cd_str_dup(ps->scratch, name);
     if (!z) return CD_FAIL(ps->err, ENOMEM, "call");
@@ -270,7 +292,8 @@ static cdmpp_status named(parser *ps, bool neg, value *out) {
     bool marked;
     out->bare = false;
     out->depth = 1;
-    if (is(w, "inf") || is(w, "nan")) return put_literal(ps, false, neg, 0, is(w, "inf") ? (double)INFINITY : (double)NAN, out);
+    if (is(w, "inf") || is(w, "nan"))
+        return put_literal(ps, false, neg, 0, is(w, "inf") ? (double)INFINITY : (double)NAN, out);
     if (is(w, "true") || is(w, "false")) {
         out->e = cd_expr_new_int(ps->pool, CD_BOOL, is(w, "true"));
         return CDMPP_OK;
@@ -289,7 +312,8 @@ static cdmpp_status negated(parser *ps, value *out) {
     value zero = {cd_expr_new_int(ps->pool, CD_I32, 0), 1, true}, v;
     skip_space(ps);
     if (ps->p < ps->end && is_digit(*ps->p)) return literal(ps, true, out);
-    if (ps->end - ps->p >= 3 && (!memcmp(ps->p, "inf", 3) || !memcmp(ps->p, "nan", 3)) && (ps->end - ps->p == 3 || !is_word(ps->p[3])))
+    if (ps->end - ps->p >= 3 && (!memcmp(ps->p, "inf", 3) || !memcmp(ps->p, "nan", 3)) &&
+        (ps->end - ps->p == 3 || !is_word(ps->p[3])))
         return named(ps, true, out);
     CD_TRY(parse(ps, 6, &v));
     return binary(ps, CD_SUB, &zero, &v, out);
@@ -322,8 +346,9 @@ static cd_expr_op infix(parser *ps, unsigned min_level, unsigned *level) {
         const char *sign;
         cd_expr_op op;
         unsigned level;
-    } tab[] = {{"||", CD_OR, 1}, {"&&", CD_AND, 2}, {"==", CD_EQ, 3}, {"!=", CD_NE, 3}, {"<=", CD_LE, 3}, {">=", CD_GE, 3},
-               {"<", CD_LT, 3}, {">", CD_GT, 3}, {"+", CD_ADD, 4}, {"-", CD_SUB, 4}, {"*", CD_MUL, 5}, {"//", CD_FDIV, 5},
+    } tab[] = {{"||", CD_OR, 1}, {"&&", CD_AND, 2}, {"==", CD_EQ, 3}, {"!=", CD_NE, 3},
+               {"<=", CD_LE, 3}, {">=", CD_GE, 3},  {"<", CD_LT, 3},  {">", CD_GT, 3},
+               {"+", CD_ADD, 4}, {"-", CD_SUB, 4},  {"*", CD_MUL, 5}, {"//", CD_FDIV, 5},
                {"/", CD_DIV, 5}, {"%", CD_FMOD, 5}};
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
         const char *at = ps->p;
@@ -337,7 +362,8 @@ static cd_expr_op infix(parser *ps, unsigned min_level, unsigned *level) {
 }
 
 static cdmpp_status parse(parser *ps, unsigned min_level, value *out) {
-    if (++ps->level > 2 * CD_TE_MAX_DEPTH) return BAD(ps, EUNSUPPORTED, "nested deeper than %d", CD_TE_MAX_DEPTH);
+    if (++ps->level > 2 * CD_TE_MAX_DEPTH)
+        return BAD(ps, EUNSUPPORTED, "nested deeper than %d", CD_TE_MAX_DEPTH);
     CD_TRY(primary(ps, out));
     unsigned level;
     for (cd_expr_op op; (op = infix(ps, min_level, &level)) != CD_EXPR_OP_COUNT;) {
@@ -351,8 +377,8 @@ static cdmpp_status parse(parser *ps, unsigned min_level, value *out) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_te_parse(cd_expr_pool *p, cd_arena *scratch, cd_str text, cd_dtype want, const cd_te_scope *scope,
-                         const cd_expr **out, cdmpp_err *err) {
+cdmpp_status cd_te_parse(cd_expr_pool *p, cd_arena *scratch, cd_str text, cd_dtype want,
+                         const cd_te_scope *scope, const cd_expr **out, cdmpp_err *err) {
     parser ps = {p, scratch, text.p, text.p, text.p + text.n, scope, err, 0};
     value v;
     CD_TRY(parse(&ps, 1, &v));

@@ -19,9 +19,17 @@ static unsigned level_of(const cd_expr *e) {
     switch ((cd_expr_op)e->op) {
     case CD_OR: return 1;
     case CD_AND: return 2;
-    case CD_EQ: case CD_NE: case CD_LT: case CD_LE: case CD_GT: case CD_GE: return 3;
-    case CD_ADD: case CD_SUB: return 4;
-    case CD_MUL: case CD_FDIV: case CD_FMOD: return 5;
+    case CD_EQ:
+    case CD_NE:
+    case CD_LT:
+    case CD_LE:
+    case CD_GT:
+    case CD_GE: return 3;
+    case CD_ADD:
+    case CD_SUB: return 4;
+    case CD_MUL:
+    case CD_FDIV:
+    case CD_FMOD: return 5;
     case CD_DIV: return cd_expr_dtype_is_float(e->type) ? 5 : 6;
     default: return 6;
     }
@@ -104,9 +112,11 @@ static cdmpp_status put_call(writer *w, const cd_expr *e) {
     const char *name = e->u.name;
     const size_t n = strlen(name);
     cd_dtype t;
-    if (!cd_te_is_identifier(name, n)) return CD_FAIL(w->err, EUNSUPPORTED, "a call of \"%s\"", name);
+    if (!cd_te_is_identifier(name, n))
+        return CD_FAIL(w->err, EUNSUPPORTED, "a call of \"%s\"", name);
     const uint32_t like = !strcmp(name, "if_then_else") ? 1 : 0;
-    const bool clash = cd_te_function(name, n) != CD_EXPR_OP_COUNT || cd_expr_dtype_parse(name, n, &t);
+    const bool clash =
+        cd_te_function(name, n) != CD_EXPR_OP_COUNT || cd_expr_dtype_parse(name, n, &t);
     cd_buf_puts(w->out, name);
     if (clash || e->n <= like || e->a[like]->type != e->type) {
         cd_buf_puts(w->out, ":");
@@ -131,7 +141,9 @@ static cdmpp_status put(writer *w, const cd_expr *e, unsigned min_level) {
     case CD_INT: put_int(w, e); return CDMPP_OK;
     case CD_FLOAT: put_float(w, e); return CDMPP_OK;
     case CD_STR: put_text(w, e->u.name); return CDMPP_OK;
-    case CD_VAR: cd_buf_puts(w->out, w->names->name(w->names->ctx, CD_VAR, (uint32_t)e->u.i)); return CDMPP_OK;
+    case CD_VAR:
+        cd_buf_puts(w->out, w->names->name(w->names->ctx, CD_VAR, (uint32_t)e->u.i));
+        return CDMPP_OK;
     case CD_NOT: cd_buf_puts(w->out, "!"); return put(w, e->a[0], 6);
     case CD_CAST: put_type(w, e->type); return put_args(w, e, "(", ")");
     case CD_CALL: return put_call(w, e);
@@ -140,7 +152,9 @@ static cdmpp_status put(writer *w, const cd_expr *e, unsigned min_level) {
         return put_args(w, e, "[", "]");
     case CD_DIV: cd_buf_puts(w->out, "truncdiv"); return put_args(w, e, "(", ")");
     case CD_MOD: cd_buf_puts(w->out, "truncmod"); return put_args(w, e, "(", ")");
-    default: cd_buf_puts(w->out, cd_expr_op_name((cd_expr_op)e->op)); return put_args(w, e, "(", ")"); /* min max select */
+    default:
+        cd_buf_puts(w->out, cd_expr_op_name((cd_expr_op)e->op));
+        return put_args(w, e, "(", ")"); /* min max select */
     }
 }
 

@@ -27,8 +27,9 @@
 #include "features/te/te.h"
 
 typedef struct cd_te_shard_axis {
-    const char *name;           /* N O H W I of convolutions, M N K of products, B of batches and heads, C, else the axis: "i2", "k" */
-    bool reduce;                /* over the sum: op's raxis; else over the result: the last operator's axis */
+    const char *
+        name; /* N O H W I of convolutions, M N K of products, B of batches and heads, C, else the axis: "i2", "k" */
+    bool reduce; /* over the sum: op's raxis; else over the result: the last operator's axis */
     uint32_t op, axis;
     int64_t extent;
 } cd_te_shard_axis;
@@ -37,24 +38,28 @@ typedef struct cd_te_shard_axis {
  *   result   extent > 1, and half of it needs at most 3/4 of the additions: a softmax cannot be split along its own axis;
  *   sum      one operator sums by +, everything behind it is element by element, and no window slides along the axis.
  * *out lives in `a`. Errors: ENOMEM. */
-cdmpp_status cd_te_shard_axes(const cd_te_dag *dag, cd_arena *a, cd_te_shard_axis **out, uint32_t *n, cdmpp_err *err);
+cdmpp_status cd_te_shard_axes(const cd_te_dag *dag, cd_arena *a, cd_te_shard_axis **out,
+                              uint32_t *n, cdmpp_err *err);
 
-#define CD_TE_SHARD_PARTIAL 0x80000000u /* of[k] = CD_TE_SHARD_PARTIAL + i: the partial sum of shard i */
+#define CD_TE_SHARD_PARTIAL                                                                        \
+    0x80000000u /* of[k] = CD_TE_SHARD_PARTIAL + i: the partial sum of shard i */
 
 typedef struct cd_te_shard {
     cd_arena arena;
     cd_te_dag *dag;
-    uint32_t n_arg;             /* as dag->n_arg; the last is its result */
-    uint32_t *of;               /* (n_arg) argument of the whole, or CD_TE_SHARD_PARTIAL */
-    cd_box *box;                /* (n_arg) which piece of it */
-    char key[33];               /* (6) */
-    const char *workload_key;   /* TVM's: ["hash", shapes] */
+    uint32_t n_arg;           /* as dag->n_arg; the last is its result */
+    uint32_t *of;             /* (n_arg) argument of the whole, or CD_TE_SHARD_PARTIAL */
+    cd_box *box;              /* (n_arg) which piece of it */
+    char key[33];             /* (6) */
+    const char *workload_key; /* TVM's: ["hash", shapes] */
 } cd_te_shard;
 
 /* The shard lo .. hi-1 of a split axis. Of a sum it is a partial sum, of[last] = CD_TE_SHARD_PARTIAL. Errors: ERANGE (not 0 <= lo < hi <= extent),
  * EUNSUPPORTED (an expression that cannot be moved, named), ENOMEM. */
-cdmpp_status cd_te_shard_make(const cd_te_dag *whole, const cd_te_shard_axis *way, int64_t lo, int64_t hi, CD_GIVE cd_te_shard **out, cdmpp_err *err);
+cdmpp_status cd_te_shard_make(const cd_te_dag *whole, const cd_te_shard_axis *way, int64_t lo,
+                              int64_t hi, CD_GIVE cd_te_shard **out, cdmpp_err *err);
 /* Adds n >= 2 partial sums in order and computes what the definition does after its sum. Errors: EINVALID (no sum), ENOMEM. */
-cdmpp_status cd_te_shard_join(const cd_te_dag *whole, const cd_te_shard_axis *way, uint32_t n, CD_GIVE cd_te_shard **out, cdmpp_err *err);
+cdmpp_status cd_te_shard_join(const cd_te_dag *whole, const cd_te_shard_axis *way, uint32_t n,
+                              CD_GIVE cd_te_shard **out, cdmpp_err *err);
 void cd_te_shard_free(CD_TAKE cd_te_shard *p); /* NULL is fine */
 #endif

@@ -8,15 +8,17 @@
 /* If half of an axis still needs more than this share of the additions, splitting it is useless: a softmax along its own axis. */
 #define MOST_REPEATED 0.75
 
-static cdmpp_status no_memory(cdmpp_err *err) { return CD_FAIL(err, ENOMEM, "parts of an operator"); }
+static cdmpp_status no_memory(cdmpp_err *err) {
+    return CD_FAIL(err, ENOMEM, "parts of an operator");
+}
 
 /* ---- sums ---- */
 
 typedef struct {
     const cd_te_dag *dag;
     const cd_te_op *reader;
-    const bool *behind;         /* (n_op) the sum, and what reads it */
-    bool reads_sum, other;      /* of it: at the reader's own place; at another one */
+    const bool *behind;    /* (n_op) the sum, and what reads it */
+    bool reads_sum, other; /* of it: at the reader's own place; at another one */
 } element_check;
 
 static void check_element(void *ctx, const cd_expr *load) {
@@ -25,7 +27,8 @@ static void check_element(void *ctx, const cd_expr *load) {
     if (!c->behind[src]) return;
     c->reads_sum = true;
     if (load->n != c->reader->n_axis) c->other = true;
-    for (uint32_t d = 0; d < load->n && !c->other; d++) c->other = load->a[d] != c->reader->axis[d].var;
+    for (uint32_t d = 0; d < load->n && !c->other; d++)
+        c->other = load->a[d] != c->reader->axis[d].var;
 }
 
 /* Is all behind operator `sum` element by element of it? */
@@ -36,8 +39,10 @@ static bool elements_of(const cd_te_dag *dag, uint32_t sum, uint32_t result) {
     for (uint32_t i = sum + 1; i <= result; i++) {
         const cd_te_op *op = &dag->op[i];
         element_check c = {dag, op, behind, false, false};
-        for (uint32_t k = 0; !op->is_placeholder && k < op->n_out; k++) cd_te_shard_visit_loads(op->body[k], check_element, &c);
-        for (uint32_t k = 0; op->init && k < op->n_out; k++) cd_te_shard_visit_loads(op->init[k], check_element, &c);
+        for (uint32_t k = 0; !op->is_placeholder && k < op->n_out; k++)
+            cd_te_shard_visit_loads(op->body[k], check_element, &c);
+        for (uint32_t k = 0; op->init && k < op->n_out; k++)
+            cd_te_shard_visit_loads(op->init[k], check_element, &c);
         if (op->cond) cd_te_shard_visit_loads(op->cond, check_element, &c);
         if (!c.reads_sum) continue;
         if (c.other || op->red || op->n_out != 1 || op->rank != dag->op[sum].rank ||
@@ -51,21 +56,24 @@ static bool elements_of(const cd_te_dag *dag, uint32_t sum, uint32_t result) {
 static bool adds(const cd_te_reducer *r) {
     if (!r || r->n != 1 || r->result[0]->op != CD_ADD) return false;
     const cd_expr *const *a = r->result[0]->a, *zero = r->identity[0];
-    const bool both = (a[0] == r->lhs[0] && a[1] == r->rhs[0]) || (a[1] == r->lhs[0] && a[0] == r->rhs[0]);
-    return both && ((zero->op == CD_INT && zero->u.i == 0) || (zero->op == CD_FLOAT && zero->u.f == 0));
+    const bool both =
+        (a[0] == r->lhs[0] && a[1] == r->rhs[0]) || (a[1] == r->lhs[0] && a[0] == r->rhs[0]);
+    return both &&
+           ((zero->op == CD_INT && zero->u.i == 0) || (zero->op == CD_FLOAT && zero->u.f == 0));
 }
 
 typedef struct {
     const cd_te_op *op;
-    const cd_expr *var;         /* a reduction axis */
-    bool window;                /* it moves along an axis of the result */
+    const cd_expr *var; /* a reduction axis */
+    bool window;        /* it moves along an axis of the result */
 } window_check;
 
 static void check_window(void *ctx, const cd_expr *load) {
     window_check *c = ctx;
     for (uint32_t d = 0; d < load->n; d++) {
         bool axis = false;
-        for (uint32_t i = 0; i < c->op->n_axis; i++) axis = axis || cd_expr_uses(load->a[d], c->op->axis[i].var);
+        for (uint32_t i = 0; i < c->op->n_axis; i++)
+            axis = axis || cd_expr_uses(load->a[d], c->op->axis[i].var);
         if (axis && cd_expr_uses(load->a[d], c->var)) c->window = true;
     }
 }
@@ -73,8 +81,10 @@ static void check_window(void *ctx, const cd_expr *load) {
 bool cd_te_shard_is_sum(const cd_te_dag *dag, uint32_t result, uint32_t sum, uint32_t r) {
     if (sum >= dag->n_op || sum > result || dag->op[sum].is_placeholder) return false;
     const cd_te_op *op = &dag->op[sum];
-    if (r >= op->n_raxis || !adds(op->red) || op->init || op->n_out != 1 || op->rank > CD_BOX_RANK) return false;
-    if (!cd_expr_is_int_value(op->raxis[r].min, 0) || !cd_expr_is_int(op->raxis[r].extent)) return false;
+    if (r >= op->n_raxis || !adds(op->red) || op->init || op->n_out != 1 || op->rank > CD_BOX_RANK)
+        return false;
+    if (!cd_expr_is_int_value(op->raxis[r].min, 0) || !cd_expr_is_int(op->raxis[r].extent))
+        return false;
     return elements_of(dag, sum, result);
 }
 
@@ -84,12 +94,12 @@ enum { IN_A = 1, IN_B = 2, WINDOW = 4, PLAIN = 8 }; /* of an axis of the main op
 
 typedef struct {
     const cd_te_dag *dag;
-    uint32_t op;                /* the main operator; UINT32_MAX: none reduces */
+    uint32_t op; /* the main operator; UINT32_MAX: none reduces */
     bool product, conv;
     uint8_t role[CD_TE_MAX_AXIS], rrole[CD_TE_MAX_AXIS];
     uint32_t n_window;
     const char *name[CD_TE_MAX_AXIS], *rname[CD_TE_MAX_AXIS]; /* NULL: the axis' own */
-    int8_t from[CD_BOX_RANK];   /* (rank of the result) axis of the main operator, or -1 */
+    int8_t from[CD_BOX_RANK]; /* (rank of the result) axis of the main operator, or -1 */
 } naming;
 
 typedef struct {
@@ -117,18 +127,22 @@ static const cd_expr *without_cast(const cd_expr *e) {
 }
 
 /* An axis that shares an index with a reduction axis and does not occur in the second factor: rows and columns of images. */
-static bool is_window(const naming *n, uint32_t i) { return (n->role[i] & WINDOW) && (n->role[i] & (IN_A | IN_B)) == IN_A; }
+static bool is_window(const naming *n, uint32_t i) {
+    return (n->role[i] & WINDOW) && (n->role[i] & (IN_A | IN_B)) == IN_A;
+}
 
 static void find_roles(naming *n) {
     const cd_te_op *op = &n->dag->op[n->op];
     const cd_expr *body = without_cast(op->body[0]);
-    n->product = body->op == CD_MUL && (body->a[0]->flags & CD_EXPR_HAS_LOAD) && (body->a[1]->flags & CD_EXPR_HAS_LOAD);
+    n->product = body->op == CD_MUL && (body->a[0]->flags & CD_EXPR_HAS_LOAD) &&
+                 (body->a[1]->flags & CD_EXPR_HAS_LOAD);
     role_walk a = {n, op, IN_A}, b = {n, op, IN_B};
     cd_te_shard_visit_loads(n->product ? body->a[0] : body, note_roles, &a);
     if (n->product) cd_te_shard_visit_loads(body->a[1], note_roles, &b);
     for (uint32_t i = 0; i < op->n_axis; i++) n->n_window += is_window(n, i);
     n->conv = n->product && n->n_window;
-    for (uint32_t i = 0; i < n->dag->n_op; i++) n->conv = n->conv || (n->product && strstr(n->dag->op[i].tag, "conv2d"));
+    for (uint32_t i = 0; i < n->dag->n_op; i++)
+        n->conv = n->conv || (n->product && strstr(n->dag->op[i].tag, "conv2d"));
 }
 
 static void name_windows(naming *n) {
@@ -144,7 +158,8 @@ static void name_role(naming *n, uint8_t role, const char *name, bool last) {
     for (uint32_t k = 0; k < count; k++) {
         const uint32_t i = last ? count - 1 - k : k;
         const cd_expr *extent = n->dag->op[n->op].axis[i].extent;
-        if (n->name[i] || (n->role[i] & (IN_A | IN_B)) != role || cd_expr_is_int_value(extent, 1)) continue;
+        if (n->name[i] || (n->role[i] & (IN_A | IN_B)) != role || cd_expr_is_int_value(extent, 1))
+            continue;
         n->name[i] = name;
         return;
     }
@@ -154,7 +169,8 @@ static bool slides(const cd_te_op *op, uint32_t r, const naming *n) {
     window_check c = {op, op->raxis[r].var, false};
     cd_te_shard_visit_loads(op->body[0], check_window, &c);
     if (!c.window || !n->product || op != &n->dag->op[n->op]) return c.window;
-    for (uint32_t i = 0; i < op->n_axis; i++) { /* the channel of a group, beside the filter's, is none */
+    for (uint32_t i = 0; i < op->n_axis;
+         i++) { /* the channel of a group, beside the filter's, is none */
         window_check one = {op, op->raxis[r].var, false};
         cd_te_op only = *op;
         only.axis = &op->axis[i];
@@ -194,7 +210,8 @@ static void name_axes(naming *n) {
         name_role(n, IN_A | IN_B, "B", false);
         name_role(n, IN_A, "B", true);
     } else if (n->n_window) {
-        for (uint32_t i = 0, k = 0; i < n->dag->op[n->op].n_axis; i++) /* of pooling: batches come first in any layout */
+        for (uint32_t i = 0, k = 0; i < n->dag->op[n->op].n_axis;
+             i++) /* of pooling: batches come first in any layout */
             if (!n->name[i] && n->role[i] && k < 2) n->name[i] = k++ || i ? "C" : "N";
     }
 }
@@ -207,7 +224,8 @@ static double work_of(const cd_te_shard_footprint *need, uint32_t i, cdmpp_statu
     *st = cd_te_shard_env_of(need, i, &env);
     if (*st) return 0;
     for (uint32_t d = 0; d < op->rank; d++) w *= (double)need->box[i].n[d];
-    for (uint32_t r = 0; r < op->n_raxis; r++) w *= (double)cd_te_shard_range(&env, op->raxis[r].extent).hi;
+    for (uint32_t r = 0; r < op->n_raxis; r++)
+        w *= (double)cd_te_shard_range(&env, op->raxis[r].extent).hi;
     return w;
 }
 
@@ -228,7 +246,7 @@ static cdmpp_status find_main(naming *n, const cd_te_shard_footprint *whole) {
 typedef struct {
     const cd_te_dag *dag;
     const cd_te_op *reader;
-    int8_t *axis;               /* (n_op, CD_BOX_RANK) result's axis, -1 none, -2 not seen */
+    int8_t *axis; /* (n_op, CD_BOX_RANK) result's axis, -1 none, -2 not seen */
     uint32_t op;
 } trail;
 
@@ -256,7 +274,9 @@ static cdmpp_status trace(naming *n, const cd_te_shard_footprint *whole) {
     for (uint32_t i = result + 1; n->op != UINT32_MAX && i-- > n->op + 1;) {
         t.op = i;
         t.reader = &n->dag->op[i];
-        for (uint32_t k = 0; whole->live[i] && !t.reader->is_placeholder && k < t.reader->n_out; k++) cd_te_shard_visit_loads(t.reader->body[k], follow, &t);
+        for (uint32_t k = 0; whole->live[i] && !t.reader->is_placeholder && k < t.reader->n_out;
+             k++)
+            cd_te_shard_visit_loads(t.reader->body[k], follow, &t);
     }
     for (uint32_t d = 0; n->op != UINT32_MAX && d < n->dag->op[n->op].rank; d++) {
         const int8_t at = t.axis[(size_t)n->op * CD_BOX_RANK + d];
@@ -297,7 +317,13 @@ static cdmpp_status add(list *l, cd_te_shard_axis w, const char *name, const cha
 /* Does half of the axis need clearly fewer additions? */
 static cdmpp_status divides(const cd_te_shard_footprint *whole, uint32_t axis, bool *yes) {
     const cd_te_op *op = &whole->dag->op[whole->result];
-    cd_te_shard_footprint half = {.dag = whole->dag, .a = whole->a, .whole = whole, .given = UINT32_MAX, .cut_op = UINT32_MAX, .cut_raxis = UINT32_MAX, .err = whole->err};
+    cd_te_shard_footprint half = {.dag = whole->dag,
+                                  .a = whole->a,
+                                  .whole = whole,
+                                  .given = UINT32_MAX,
+                                  .cut_op = UINT32_MAX,
+                                  .cut_raxis = UINT32_MAX,
+                                  .err = whole->err};
     cd_box box = cd_box_whole(op->rank, op->shape);
     cdmpp_status st = CDMPP_OK;
     double all = 0, some = 0;
@@ -319,7 +345,8 @@ static cdmpp_status add_axes(list *l, const naming *n, const cd_te_shard_footpri
         CD_TRY(divides(whole, d, &yes));
         if (!yes) continue;
         const char *name = n->from[d] >= 0 ? n->name[n->from[d]] : NULL;
-        CD_TRY(add(l, (cd_te_shard_axis){.op = whole->result, .axis = d, .extent = op->shape[d]}, name, op->axis[d].name));
+        CD_TRY(add(l, (cd_te_shard_axis){.op = whole->result, .axis = d, .extent = op->shape[d]},
+                   name, op->axis[d].name));
     }
     return CDMPP_OK;
 }
@@ -328,8 +355,13 @@ static cdmpp_status add_sums(list *l, const naming *n, const cd_te_shard_footpri
     for (uint32_t i = 0; i <= whole->result; i++) {
         const cd_te_op *op = &l->dag->op[i];
         for (uint32_t r = 0; !op->is_placeholder && r < op->n_raxis; r++) {
-            if (!whole->live[i] || !cd_te_shard_is_sum(l->dag, whole->result, i, r) || op->raxis[r].extent->u.i < 2 || slides(op, r, n)) continue;
-            CD_TRY(add(l, (cd_te_shard_axis){.reduce = true, .op = i, .axis = r, .extent = op->raxis[r].extent->u.i}, i == n->op ? n->rname[r] : NULL, op->raxis[r].name));
+            if (!whole->live[i] || !cd_te_shard_is_sum(l->dag, whole->result, i, r) ||
+                op->raxis[r].extent->u.i < 2 || slides(op, r, n))
+                continue;
+            CD_TRY(add(l,
+                       (cd_te_shard_axis){
+                           .reduce = true, .op = i, .axis = r, .extent = op->raxis[r].extent->u.i},
+                       i == n->op ? n->rname[r] : NULL, op->raxis[r].name));
         }
     }
     return CDMPP_OK;
@@ -341,7 +373,8 @@ static cdmpp_status find_ways(list *l, uint32_t result, cd_arena *scratch) {
     naming n = {.dag = l->dag};
     uint32_t most = CD_BOX_RANK;
     cdmpp_err ignored = {0};
-    const cdmpp_status st = cd_te_shard_footprint_whole(l->dag, scratch, result, UINT32_MAX, &whole, &ignored);
+    const cdmpp_status st =
+        cd_te_shard_footprint_whole(l->dag, scratch, result, UINT32_MAX, &whole, &ignored);
     if (st == CDMPP_EUNSUPPORTED) return CDMPP_OK;
     if (st) return no_memory(l->err);
     whole.err = l->err;
@@ -355,7 +388,8 @@ static cdmpp_status find_ways(list *l, uint32_t result, cd_arena *scratch) {
     return add_sums(l, &n, &whole);
 }
 
-cdmpp_status cd_te_shard_axes(const cd_te_dag *dag, cd_arena *a, cd_te_shard_axis **out, uint32_t *n, cdmpp_err *err) {
+cdmpp_status cd_te_shard_axes(const cd_te_dag *dag, cd_arena *a, cd_te_shard_axis **out,
+                              uint32_t *n, cdmpp_err *err) {
     cd_arena scratch = {0};
     list l = {.dag = dag, .a = a, .err = err};
     const uint32_t result = cd_te_shard_result(dag);

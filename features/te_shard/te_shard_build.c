@@ -9,12 +9,14 @@ typedef struct {
     cd_te_shard *part;
     cd_te_dag *to;
     cd_te_shard_move m;
-    uint32_t *tensor;           /* (whole n_tensor) */
-    uint32_t *partial;          /* (n_partial) tensor */
-    bool hidden_range;          /* the extent of some sum does not follow from the arguments' shapes */
+    uint32_t *tensor;  /* (whole n_tensor) */
+    uint32_t *partial; /* (n_partial) tensor */
+    bool hidden_range; /* the extent of some sum does not follow from the arguments' shapes */
 } builder;
 
-static cdmpp_status no_memory(cdmpp_err *err) { return CD_FAIL(err, ENOMEM, "parts of an operator"); }
+static cdmpp_status no_memory(cdmpp_err *err) {
+    return CD_FAIL(err, ENOMEM, "parts of an operator");
+}
 
 /* ---- order ---- */
 
@@ -26,19 +28,22 @@ static uint32_t n_reads(const cd_te_shard_plan *p, uint32_t i) {
 /* The shard's arguments decide TVM's order of its operators, not their order in the whole. */
 static cdmpp_status order(cd_te_shard_plan *p) {
     const uint32_t n = p->whole->n_op + p->n_partial;
-    uint32_t *ptr = CD_NEWN(p->a, uint32_t, n + 1), total = 0, *in, *arg = CD_NEWN(p->a, uint32_t, n + 1), n_arg = 0;
+    uint32_t *ptr = CD_NEWN(p->a, uint32_t, n + 1), total = 0, *in,
+             *arg = CD_NEWN(p->a, uint32_t, n + 1), n_arg = 0;
     for (uint32_t i = 0; i < n; i++) total += n_reads(p, i);
     in = CD_NEWN(p->a, uint32_t, total + 1);
     p->order = CD_NEWN(p->a, uint32_t, n + 1);
     if (!ptr || !in || !arg || !p->order) return no_memory(p->err);
     for (uint32_t i = 0; i < n; i++) {
         ptr[i + 1] = ptr[i] + n_reads(p, i);
-        for (uint32_t k = 0; k < n_reads(p, i); k++) in[ptr[i] + k] = i == p->need.given ? p->whole->n_op + k : p->need.in[i][k];
+        for (uint32_t k = 0; k < n_reads(p, i); k++)
+            in[ptr[i] + k] = i == p->need.given ? p->whole->n_op + k : p->need.in[i][k];
     }
     for (uint32_t k = 0; k < p->n_partial; k++) arg[n_arg++] = p->whole->n_op + k;
     for (uint32_t k = 0; k < p->whole->n_arg; k++) {
         const uint32_t op = p->whole->tensor_op[p->whole->arg[k]];
-        if (op != p->need.result && p->whole->op[op].is_placeholder && p->need.live[op]) arg[n_arg++] = op;
+        if (op != p->need.result && p->whole->op[op].is_placeholder && p->need.live[op])
+            arg[n_arg++] = op;
     }
     arg[n_arg++] = p->need.result;
     const cd_te_reads r = {n, n_arg, ptr, in, arg};
@@ -47,7 +52,9 @@ static cdmpp_status order(cd_te_shard_plan *p) {
 
 /* ---- one operator ---- */
 
-static const char *dup_name(builder *b, const char *s) { return cd_str_dup(&b->to->arena, (cd_str){s, strlen(s)}); }
+static const char *dup_name(builder *b, const char *s) {
+    return cd_str_dup(&b->to->arena, (cd_str){s, strlen(s)});
+}
 
 static cdmpp_status shape_of(builder *b, cd_te_op *to, const cd_box *box, const cd_te_op *from) {
     int64_t *shape = CD_NEWN(&b->to->arena, int64_t, box->rank + 1);
@@ -69,7 +76,9 @@ static cdmpp_status axes(builder *b, cd_te_op *to, const cd_te_op *from, const c
     if (!it) return no_memory(b->p->err);
     for (uint32_t d = 0; d < from->n_axis; d++) {
         const cd_dtype t = from->axis[d].var->type;
-        it[d] = (cd_te_iter){b->m.var[d], cd_expr_new_int(&b->to->pool, t, 0), cd_expr_new_int(&b->to->pool, t, box->n[d]), dup_name(b, from->axis[d].name)};
+        it[d] = (cd_te_iter){b->m.var[d], cd_expr_new_int(&b->to->pool, t, 0),
+                             cd_expr_new_int(&b->to->pool, t, box->n[d]),
+                             dup_name(b, from->axis[d].name)};
         if (!it[d].name) return no_memory(b->p->err);
     }
     to->axis = it;
@@ -88,11 +97,13 @@ static void look_for_range(void *ctx, const cd_expr *load) {
     range_seen *r = ctx;
     const cd_te_op *op = &r->dag->op[r->dag->tensor_op[load->u.i]];
     for (uint32_t d = 0; op->is_placeholder && d < load->n; d++)
-        if (load->a[d] == r->it->var && cd_expr_is_int_value(r->it->extent, op->shape[d])) r->found = true;
+        if (load->a[d] == r->it->var && cd_expr_is_int_value(r->it->extent, op->shape[d]))
+            r->found = true;
 }
 
 /* Ranges may be expressions of axes: they are moved like any other. */
-static cdmpp_status raxes(builder *b, uint32_t i, cd_te_op *to, const cd_te_op *from, const cd_te_shard_env *env) {
+static cdmpp_status raxes(builder *b, uint32_t i, cd_te_op *to, const cd_te_op *from,
+                          const cd_te_shard_env *env) {
     cd_te_iter *it = CD_NEWN(&b->to->arena, cd_te_iter, from->n_raxis + 1);
     const cd_te_shard_footprint *n = &b->p->need;
     if (!it) return no_memory(b->p->err);
@@ -101,7 +112,9 @@ static cdmpp_status raxes(builder *b, uint32_t i, cd_te_op *to, const cd_te_op *
         range_seen seen = {b->p->whole, f, false};
         it[r] = (cd_te_iter){.var = b->m.var[from->n_axis + r], .name = dup_name(b, f->name)};
         it[r].min = cd_te_shard_move_expr(&b->m, env, f->min);
-        it[r].extent = i == n->cut_op && r == n->cut_raxis ? cd_expr_new_int(&b->to->pool, f->extent->type, n->hi - n->lo) : cd_te_shard_move_expr(&b->m, env, f->extent);
+        it[r].extent = i == n->cut_op && r == n->cut_raxis
+                           ? cd_expr_new_int(&b->to->pool, f->extent->type, n->hi - n->lo)
+                           : cd_te_shard_move_expr(&b->m, env, f->extent);
         if (!it[r].name) return no_memory(b->p->err);
         cd_te_shard_visit_loads(from->body[0], look_for_range, &seen);
         if (!seen.found) b->hidden_range = true;
@@ -111,7 +124,8 @@ static cdmpp_status raxes(builder *b, uint32_t i, cd_te_op *to, const cd_te_op *
     return CDMPP_OK;
 }
 
-static cdmpp_status expressions(builder *b, const cd_te_shard_env *env, const cd_expr *const *from, uint32_t n, const cd_expr *const **out) {
+static cdmpp_status expressions(builder *b, const cd_te_shard_env *env, const cd_expr *const *from,
+                                uint32_t n, const cd_expr *const **out) {
     const cd_expr **e = CD_NEWN(&b->to->arena, const cd_expr *, n + 1);
     if (!e) return no_memory(b->p->err);
     for (uint32_t k = 0; k < n; k++) e[k] = cd_te_shard_move_expr(&b->m, env, from[k]);
@@ -119,11 +133,13 @@ static cdmpp_status expressions(builder *b, const cd_te_shard_env *env, const cd
     return CDMPP_OK;
 }
 
-static cdmpp_status variables(builder *b, const cd_expr *const *from, uint32_t n, const cd_expr *const **out, cd_te_shard_var *v, const cd_expr **var) {
+static cdmpp_status variables(builder *b, const cd_expr *const *from, uint32_t n,
+                              const cd_expr *const **out, cd_te_shard_var *v, const cd_expr **var) {
     const cd_expr **e = CD_NEWN(&b->to->arena, const cd_expr *, n);
     if (!e) return no_memory(b->p->err);
     for (uint32_t k = 0; k < n; k++) {
-        var[k] = e[k] = cd_expr_new_var(&b->to->pool, from[k]->type, cd_expr_pool_var_number(&b->to->pool));
+        var[k] = e[k] =
+            cd_expr_new_var(&b->to->pool, from[k]->type, cd_expr_pool_var_number(&b->to->pool));
         v[k] = (cd_te_shard_var){.number = (uint32_t)from[k]->u.i};
     }
     *out = e;
@@ -173,7 +189,8 @@ static cdmpp_status compute(builder *b, uint32_t i, cd_te_op *to) {
     if (!b->m.var) return no_memory(b->p->err);
     for (uint32_t k = 0; k < env.n; k++) {
         const cd_te_iter *it = k < from->n_axis ? &from->axis[k] : &from->raxis[k - from->n_axis];
-        b->m.var[k] = cd_expr_new_var(&b->to->pool, it->var->type, cd_expr_pool_var_number(&b->to->pool));
+        b->m.var[k] =
+            cd_expr_new_var(&b->to->pool, it->var->type, cd_expr_pool_var_number(&b->to->pool));
     }
     CD_TRY(axes(b, to, from, &n->box[i]));
     CD_TRY(raxes(b, i, to, from, &env));
@@ -185,11 +202,16 @@ static cdmpp_status compute(builder *b, uint32_t i, cd_te_op *to) {
 
 static cdmpp_status operator_of(builder *b, uint32_t i, cd_te_op *to) {
     const cd_te_op *from = &b->p->whole->op[i];
-    *to = (cd_te_op){.name = dup_name(b, from->name), .tag = dup_name(b, from->tag), .is_placeholder = from->is_placeholder,
-                     .const_matrix = from->const_matrix, .simplify_const = from->simplify_const,
-                     .layout_free = from->layout_free, .flop_attr = flop_of(&b->p->need, i)};
+    *to = (cd_te_op){.name = dup_name(b, from->name),
+                     .tag = dup_name(b, from->tag),
+                     .is_placeholder = from->is_placeholder,
+                     .const_matrix = from->const_matrix,
+                     .simplify_const = from->simplify_const,
+                     .layout_free = from->layout_free,
+                     .flop_attr = flop_of(&b->p->need, i)};
     CD_TRY(shape_of(b, to, &b->p->need.box[i], from));
-    for (uint32_t k = 0; k < from->n_out; k++) b->tensor[from->first_tensor + k] = to->first_tensor + k;
+    for (uint32_t k = 0; k < from->n_out; k++)
+        b->tensor[from->first_tensor + k] = to->first_tensor + k;
     return from->is_placeholder ? CDMPP_OK : compute(b, i, to);
 }
 
@@ -197,7 +219,10 @@ static cdmpp_status operator_of(builder *b, uint32_t i, cd_te_op *to) {
 
 static cdmpp_status partial_of(builder *b, uint32_t k, cd_te_op *to) {
     const cd_te_op *sum = &b->p->whole->op[b->p->need.given];
-    *to = (cd_te_op){.name = dup_name(b, "partial"), .tag = dup_name(b, ""), .is_placeholder = true, .flop_attr = -1};
+    *to = (cd_te_op){.name = dup_name(b, "partial"),
+                     .tag = dup_name(b, ""),
+                     .is_placeholder = true,
+                     .flop_attr = -1};
     b->partial[k] = b->to->n_tensor;
     const cd_box box = cd_box_whole(sum->rank, sum->shape);
     return shape_of(b, to, &box, sum);
@@ -208,17 +233,20 @@ static cdmpp_status sum_of(builder *b, cd_te_op *to) {
     const uint32_t i = b->p->need.given;
     const cd_te_op *from = &b->p->whole->op[i];
     cd_expr_pool *pool = &b->to->pool;
-    *to = (cd_te_op){.name = dup_name(b, from->name), .tag = dup_name(b, "elemwise"), .flop_attr = -1};
+    *to = (cd_te_op){
+        .name = dup_name(b, from->name), .tag = dup_name(b, "elemwise"), .flop_attr = -1};
     const cd_box box = cd_box_whole(from->rank, from->shape);
     CD_TRY(shape_of(b, to, &box, from));
     b->tensor[from->first_tensor] = to->first_tensor;
     b->m.var = CD_NEWN(b->p->a, const cd_expr *, from->n_axis + 1);
     const cd_expr **body = CD_NEWN(&b->to->arena, const cd_expr *, 1);
     if (!b->m.var || !body) return no_memory(b->p->err);
-    for (uint32_t d = 0; d < from->n_axis; d++) b->m.var[d] = cd_expr_new_var(pool, from->axis[d].var->type, cd_expr_pool_var_number(pool));
+    for (uint32_t d = 0; d < from->n_axis; d++)
+        b->m.var[d] = cd_expr_new_var(pool, from->axis[d].var->type, cd_expr_pool_var_number(pool));
     CD_TRY(axes(b, to, from, &box));
     for (uint32_t k = 0; k < b->p->n_partial; k++) {
-        const cd_expr *e = cd_expr_new_load(pool, from->dtype[0], b->partial[k], b->m.var, from->n_axis);
+        const cd_expr *e =
+            cd_expr_new_load(pool, from->dtype[0], b->partial[k], b->m.var, from->n_axis);
         body[0] = k ? cd_expr_new_bin(pool, CD_ADD, body[0], e) : e;
     }
     to->body = body;

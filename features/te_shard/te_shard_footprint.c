@@ -4,7 +4,9 @@
 
 #include "features/te_shard/te_shard_internal.h"
 
-static cdmpp_status no_memory(cdmpp_err *err) { return CD_FAIL(err, ENOMEM, "parts of an operator"); }
+static cdmpp_status no_memory(cdmpp_err *err) {
+    return CD_FAIL(err, ENOMEM, "parts of an operator");
+}
 
 uint32_t cd_te_shard_result(const cd_te_dag *d) {
     uint32_t result = UINT32_MAX;
@@ -14,7 +16,9 @@ uint32_t cd_te_shard_result(const cd_te_dag *d) {
         if (result != UINT32_MAX) return UINT32_MAX;
         result = i;
     }
-    if (result == UINT32_MAX || d->op[result].n_out != 1 || d->arg[d->n_arg - 1] != d->op[result].first_tensor) return UINT32_MAX;
+    if (result == UINT32_MAX || d->op[result].n_out != 1 ||
+        d->arg[d->n_arg - 1] != d->op[result].first_tensor)
+        return UINT32_MAX;
     for (uint32_t k = 0; k + 1 < d->n_arg; k++)
         if (!d->op[d->tensor_op[d->arg[k]]].is_placeholder) return UINT32_MAX;
     return result;
@@ -55,7 +59,9 @@ static void note_load(walker *w, const cd_te_shard_env *env, const cd_expr *e) {
         cd_te_shard_span s = cd_te_shard_range(env, e->a[d]);
         if (s.lo < 0) s.lo = 0;
         if (s.hi >= op->shape[d]) s.hi = op->shape[d] - 1;
-        if (s.lo > s.hi) s = (cd_te_shard_span){0, op->shape[d] - 1}; /* out of bounds: no valid definition reads there */
+        if (s.lo > s.hi)
+            s = (cd_te_shard_span){0, op->shape[d] -
+                                          1}; /* out of bounds: no valid definition reads there */
         const bool first = all->lo > all->hi;
         if (first || s.lo < all->lo) all->lo = s.lo;
         if (first || s.hi > all->hi) all->hi = s.hi;
@@ -89,10 +95,12 @@ void cd_te_shard_visit_loads(const cd_expr *e, cd_te_shard_load_fn *fn, void *ct
 /* ---- one operator ---- */
 
 /* An extent may depend on the axes: adaptive pooling. */
-static cdmpp_status raxis_span(const cd_te_shard_footprint *n, uint32_t i, uint32_t r, cd_te_shard_env *env) {
+static cdmpp_status raxis_span(const cd_te_shard_footprint *n, uint32_t i, uint32_t r,
+                               cd_te_shard_env *env) {
     const cd_te_op *op = &n->dag->op[i];
     const cd_te_iter *it = &op->raxis[r];
-    const cd_te_shard_span min = cd_te_shard_range(env, it->min), ext = cd_te_shard_range(env, it->extent);
+    const cd_te_shard_span min = cd_te_shard_range(env, it->min),
+                           ext = cd_te_shard_range(env, it->extent);
     cd_te_shard_var *v = &env->v[op->n_axis + r];
     *v = (cd_te_shard_var){.number = (uint32_t)it->var->u.i, .s = {min.lo, min.hi + ext.hi - 1}};
     if (i == n->cut_op && r == n->cut_raxis) {
@@ -111,8 +119,10 @@ cdmpp_status cd_te_shard_env_of(const cd_te_shard_footprint *n, uint32_t i, cd_t
     for (uint32_t d = 0; d < op->n_axis; d++) {
         const cd_box *b = &n->box[i];
         if (!cd_expr_is_int_value(op->axis[d].min, 0))
-            return CD_FAIL(n->err, EUNSUPPORTED, "axis \"%s\" of \"%s\" does not begin at 0", op->axis[d].name, op->name);
-        env->v[d] = (cd_te_shard_var){(uint32_t)op->axis[d].var->u.i, b->lo[d], {b->lo[d], b->lo[d] + b->n[d] - 1}};
+            return CD_FAIL(n->err, EUNSUPPORTED, "axis \"%s\" of \"%s\" does not begin at 0",
+                           op->axis[d].name, op->name);
+        env->v[d] = (cd_te_shard_var){
+            (uint32_t)op->axis[d].var->u.i, b->lo[d], {b->lo[d], b->lo[d] + b->n[d] - 1}};
     }
     env->n = op->n_axis;
     for (uint32_t r = 0; r < op->n_raxis; r++) {
@@ -138,7 +148,8 @@ static void settle(cd_te_shard_footprint *n, uint32_t i) {
     const cd_te_op *op = &n->dag->op[i];
     n->box[i] = cd_box_whole(op->rank, op->shape);
     for (uint32_t d = 0; n->whole && d < op->rank; d++) {
-        const cd_te_shard_span *s = &n->read[(size_t)i * CD_BOX_RANK + d], *all = &n->whole->read[(size_t)i * CD_BOX_RANK + d];
+        const cd_te_shard_span *s = &n->read[(size_t)i * CD_BOX_RANK + d],
+                               *all = &n->whole->read[(size_t)i * CD_BOX_RANK + d];
         if (s->lo == all->lo && s->hi == all->hi) continue;
         n->box[i].lo[d] = s->lo;
         n->box[i].n[d] = s->hi - s->lo + 1;
@@ -149,9 +160,12 @@ static void settle(cd_te_shard_footprint *n, uint32_t i) {
 static cdmpp_status prepare(cd_te_shard_footprint *n) {
     const cd_te_dag *d = n->dag;
     for (uint32_t i = 0; i < d->n_op; i++) {
-        if (d->op[i].rank > CD_BOX_RANK) return CD_FAIL(n->err, EUNSUPPORTED, "\"%s\" has %u dimensions, %d are the most", d->op[i].name, d->op[i].rank, CD_BOX_RANK);
+        if (d->op[i].rank > CD_BOX_RANK)
+            return CD_FAIL(n->err, EUNSUPPORTED, "\"%s\" has %u dimensions, %d are the most",
+                           d->op[i].name, d->op[i].rank, CD_BOX_RANK);
         for (uint32_t k = 0; k < d->op[i].rank; k++)
-            if (!d->op[i].shape[k]) return CD_FAIL(n->err, EUNSUPPORTED, "\"%s\" is empty", d->op[i].name);
+            if (!d->op[i].shape[k])
+                return CD_FAIL(n->err, EUNSUPPORTED, "\"%s\" is empty", d->op[i].name);
     }
     n->read = CD_NEWN(n->a, cd_te_shard_span, (size_t)d->n_op * CD_BOX_RANK);
     n->live = CD_NEWN(n->a, bool, d->n_op);
@@ -160,11 +174,13 @@ static cdmpp_status prepare(cd_te_shard_footprint *n) {
     n->n_in = CD_NEWN(n->a, uint32_t, d->n_op);
     n->seen = CD_NEWN(n->a, uint32_t, d->n_tensor);
     if (!n->read || !n->live || !n->box || !n->in || !n->n_in || !n->seen) return no_memory(n->err);
-    for (size_t k = 0; k < (size_t)d->n_op * CD_BOX_RANK; k++) n->read[k] = (cd_te_shard_span){0, -1};
+    for (size_t k = 0; k < (size_t)d->n_op * CD_BOX_RANK; k++)
+        n->read[k] = (cd_te_shard_span){0, -1};
     return CDMPP_OK;
 }
 
-cdmpp_status cd_te_shard_footprint_grow(cd_te_shard_footprint *n, uint32_t result, const cd_box *box) {
+cdmpp_status cd_te_shard_footprint_grow(cd_te_shard_footprint *n, uint32_t result,
+                                        const cd_box *box) {
     CD_TRY(prepare(n));
     n->result = result;
     n->live[result] = true;
@@ -178,10 +194,18 @@ cdmpp_status cd_te_shard_footprint_grow(cd_te_shard_footprint *n, uint32_t resul
     return CDMPP_OK;
 }
 
-cdmpp_status cd_te_shard_footprint_whole(const cd_te_dag *dag, cd_arena *a, uint32_t result, uint32_t given, cd_te_shard_footprint *out, cdmpp_err *err) {
-    *out = (cd_te_shard_footprint){.dag = dag, .a = a, .given = given, .cut_op = UINT32_MAX, .cut_raxis = UINT32_MAX, .err = err};
+cdmpp_status cd_te_shard_footprint_whole(const cd_te_dag *dag, cd_arena *a, uint32_t result,
+                                         uint32_t given, cd_te_shard_footprint *out,
+                                         cdmpp_err *err) {
+    *out = (cd_te_shard_footprint){.dag = dag,
+                                   .a = a,
+                                   .given = given,
+                                   .cut_op = UINT32_MAX,
+                                   .cut_raxis = UINT32_MAX,
+                                   .err = err};
     if (dag->op[result].rank > CD_BOX_RANK)
-        return CD_FAIL(err, EUNSUPPORTED, "\"%s\" has %u dimensions, %d are the most", dag->op[result].name, dag->op[result].rank, CD_BOX_RANK);
+        return CD_FAIL(err, EUNSUPPORTED, "\"%s\" has %u dimensions, %d are the most",
+                       dag->op[result].name, dag->op[result].rank, CD_BOX_RANK);
     const cd_box box = cd_box_whole(dag->op[result].rank, dag->op[result].shape);
     return cd_te_shard_footprint_grow(out, result, &box);
 }

@@ -17,19 +17,19 @@ typedef struct cd_te_shard_span {
 
 typedef struct cd_te_shard_var {
     uint32_t number;
-    int64_t shift;              /* the whole's variable = the shard's + shift */
+    int64_t shift; /* the whole's variable = the shard's + shift */
     cd_te_shard_span s;
 } cd_te_shard_var;
 
 /* What is known of the variables where an expression stands. */
 typedef struct cd_te_shard_env {
     uint32_t n;
-    cd_te_shard_var *v;               /* (n) axes, then raxes */
+    cd_te_shard_var *v; /* (n) axes, then raxes */
 } cd_te_shard_env;
 
 /* c + sum of k * atom: a variable, or what is no sum of those. */
 typedef struct cd_te_shard_term {
-    const cd_expr *atom;        /* NULL: equal to no other */
+    const cd_expr *atom; /* NULL: equal to no other */
     int64_t k;
     cd_te_shard_span s;
 } cd_te_shard_term;
@@ -52,29 +52,34 @@ typedef struct cd_te_shard_fork {
     bool takes_then, takes_else; /* false only of a branch that reads something */
 } cd_te_shard_fork;
 bool cd_te_shard_is_fork(const cd_expr *e); /* an if_then_else that reads something */
-bool cd_te_shard_fork_make(const cd_te_shard_env *env, const cd_expr *e, cd_arena *a, cd_te_shard_fork *out);
+bool cd_te_shard_fork_make(const cd_te_shard_env *env, const cd_expr *e, cd_arena *a,
+                           cd_te_shard_fork *out);
 
 /* ---- te_shard_footprint.c ---- */
 typedef struct cd_te_shard_footprint {
     const cd_te_dag *dag;
-    cd_arena *a;                /* scratch */
+    cd_arena *a;                               /* scratch */
     const struct cd_te_shard_footprint *whole; /* NULL: this is what the whole reads */
-    uint32_t result;            /* operator */
-    uint32_t given;             /* its value is given, so what it reads is not needed; UINT32_MAX: none */
+    uint32_t result;                           /* operator */
+    uint32_t given; /* its value is given, so what it reads is not needed; UINT32_MAX: none */
     uint32_t cut_op, cut_raxis; /* of a sum; UINT32_MAX: none */
     int64_t lo, hi;
-    cd_te_shard_span *read;           /* (n_op, CD_BOX_RANK) what is read; lo > hi: nothing */
-    bool *live;                 /* (n_op) */
-    cd_box *box;                /* (n_op) of the live ones */
-    uint32_t **in, *n_in;       /* (n_op) operators read, one for each tensor in the order of first occurrence */
-    uint32_t *seen;             /* (n_tensor) reader + 1 */
+    cd_te_shard_span *read; /* (n_op, CD_BOX_RANK) what is read; lo > hi: nothing */
+    bool *live;             /* (n_op) */
+    cd_box *box;            /* (n_op) of the live ones */
+    uint32_t **in,
+        *n_in; /* (n_op) operators read, one for each tensor in the order of first occurrence */
+    uint32_t *seen; /* (n_tensor) reader + 1 */
     cdmpp_err *err;
 } cd_te_shard_footprint;
 
 /* Boxes of all operators that `box` of the result needs; dag, a, whole, given, cut_* and err are set. Errors: EUNSUPPORTED, ENOMEM. */
-cdmpp_status cd_te_shard_footprint_grow(cd_te_shard_footprint *n, uint32_t result, const cd_box *box);
+cdmpp_status cd_te_shard_footprint_grow(cd_te_shard_footprint *n, uint32_t result,
+                                        const cd_box *box);
 /* What the whole reads. */
-cdmpp_status cd_te_shard_footprint_whole(const cd_te_dag *dag, cd_arena *a, uint32_t result, uint32_t given, cd_te_shard_footprint *out, cdmpp_err *err);
+cdmpp_status cd_te_shard_footprint_whole(const cd_te_dag *dag, cd_arena *a, uint32_t result,
+                                         uint32_t given, cd_te_shard_footprint *out,
+                                         cdmpp_err *err);
 /* The variables of operator i where its expressions are evaluated. */
 cdmpp_status cd_te_shard_env_of(const cd_te_shard_footprint *n, uint32_t i, cd_te_shard_env *out);
 /* The only result's operator; UINT32_MAX: none or several. */
@@ -89,23 +94,24 @@ void cd_te_shard_visit_loads(const cd_expr *e, cd_te_shard_load_fn *fn, void *ct
 typedef struct cd_te_shard_move {
     const cd_te_shard_footprint *need;
     cd_te_dag *to;
-    const uint32_t *tensor;     /* (from n_tensor) number in `to` */
-    cd_arena *a;                /* scratch */
-    const cd_te_shard_env *at;        /* of the operator */
-    const cd_expr **var;        /* (at->n) the shard's */
-    uint32_t op;                /* of the whole, whose expressions are moved; UINT32_MAX: a combiner's */
-    bool changed;               /* constants in the text changed */
+    const uint32_t *tensor;    /* (from n_tensor) number in `to` */
+    cd_arena *a;               /* scratch */
+    const cd_te_shard_env *at; /* of the operator */
+    const cd_expr **var;       /* (at->n) the shard's */
+    uint32_t op;  /* of the whole, whose expressions are moved; UINT32_MAX: a combiner's */
+    bool changed; /* constants in the text changed */
     bool oom;
 } cd_te_shard_move;
 /* `e` in the shard's variables and coordinates; env: what is known where it stands. */
-const cd_expr *cd_te_shard_move_expr(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e);
+const cd_expr *cd_te_shard_move_expr(cd_te_shard_move *m, const cd_te_shard_env *env,
+                                     const cd_expr *e);
 
 /* ---- te_shard_build.c ---- */
 typedef struct cd_te_shard_plan {
     const cd_te_dag *whole;
     cd_te_shard_footprint need;
-    uint32_t n_partial;         /* join: placeholders n_op .. n_op + n_partial */
-    uint32_t n_order, *order;   /* operators of the shard; >= n_op: partial sums */
+    uint32_t n_partial;       /* join: placeholders n_op .. n_op + n_partial */
+    uint32_t n_order, *order; /* operators of the shard; >= n_op: partial sums */
     cd_arena *a;
     cdmpp_err *err;
 } cd_te_shard_plan;

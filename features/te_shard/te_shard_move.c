@@ -7,7 +7,7 @@
 #include "features/te_shard/te_shard_internal.h"
 
 typedef struct {
-    const cd_expr *e;           /* NULL: 0 */
+    const cd_expr *e; /* NULL: 0 */
     int64_t c;
 } moved;
 
@@ -41,8 +41,10 @@ static const cd_expr *whole_of(cd_te_shard_move *m, cd_dtype t, moved x) {
     const cd_expr *e = x.e;
     if (!e) return cd_expr_new_int(p, t, x.c);
     if (!x.c) return e;
-    if (e->op == CD_SUB && cd_expr_is_int(e->a[0])) return cd_expr_new_bin(p, CD_SUB, cd_expr_new_int(p, t, e->a[0]->u.i + x.c), e->a[1]);
-    return cd_expr_new_bin(p, x.c > 0 ? CD_ADD : CD_SUB, e, cd_expr_new_int(p, t, x.c > 0 ? x.c : -x.c));
+    if (e->op == CD_SUB && cd_expr_is_int(e->a[0]))
+        return cd_expr_new_bin(p, CD_SUB, cd_expr_new_int(p, t, e->a[0]->u.i + x.c), e->a[1]);
+    return cd_expr_new_bin(p, x.c > 0 ? CD_ADD : CD_SUB, e,
+                           cd_expr_new_int(p, t, x.c > 0 ? x.c : -x.c));
 }
 
 static moved apart(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e);
@@ -55,7 +57,8 @@ static moved apart_sum(cd_te_shard_move *m, const cd_te_shard_env *env, const cd
         return (moved){cd_expr_new_bin(p, CD_ADD, a.e, b.e), a.c + b.c};
     }
     if (!b.e) return (moved){a.e, a.c - b.c};
-    if (!a.e) return (moved){cd_expr_new_bin(p, CD_SUB, cd_expr_new_int(p, e->type, a.c - b.c), b.e), 0};
+    if (!a.e)
+        return (moved){cd_expr_new_bin(p, CD_SUB, cd_expr_new_int(p, e->type, a.c - b.c), b.e), 0};
     return (moved){cd_expr_new_bin(p, CD_SUB, a.e, b.e), a.c - b.c};
 }
 
@@ -63,8 +66,12 @@ static moved apart_product(cd_te_shard_move *m, const cd_te_shard_env *env, cons
     cd_expr_pool *p = &m->to->pool;
     const moved a = apart(m, env, e->a[0]), b = apart(m, env, e->a[1]);
     if (!a.e && !b.e) return (moved){NULL, a.c * b.c};
-    if (!b.e) return (moved){cd_expr_new_bin(p, CD_MUL, a.e, cd_expr_new_int(p, e->type, b.c)), a.c * b.c};
-    if (!a.e) return (moved){cd_expr_new_bin(p, CD_MUL, cd_expr_new_int(p, e->type, a.c), b.e), a.c * b.c};
+    if (!b.e)
+        return (moved){cd_expr_new_bin(p, CD_MUL, a.e, cd_expr_new_int(p, e->type, b.c)),
+                       a.c * b.c};
+    if (!a.e)
+        return (moved){cd_expr_new_bin(p, CD_MUL, cd_expr_new_int(p, e->type, a.c), b.e),
+                       a.c * b.c};
     return (moved){cd_expr_new_bin(p, CD_MUL, whole_of(m, e->type, a), whole_of(m, e->type, b)), 0};
 }
 
@@ -76,7 +83,9 @@ static moved apart_division(cd_te_shard_move *m, const cd_te_shard_env *env, con
     const int64_t q = cd_expr_floordiv(a.c, k), r = cd_expr_floormod(a.c, k);
     if (!a.e) return (moved){NULL, e->op == CD_FDIV ? q : r};
     a.c = r;
-    return (moved){cd_expr_new_bin(p, (cd_expr_op)e->op, whole_of(m, e->type, a), cd_expr_new_int(p, e->type, k)), e->op == CD_FDIV ? q : 0};
+    return (moved){cd_expr_new_bin(p, (cd_expr_op)e->op, whole_of(m, e->type, a),
+                                   cd_expr_new_int(p, e->type, k)),
+                   e->op == CD_FDIV ? q : 0};
 }
 
 /* Sums, products with a literal, quotients and remainders by a literal; everything else is moved as a whole. */
@@ -88,9 +97,11 @@ static moved apart(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_exp
         const uint32_t i = var_at(env, e);
         return i == UINT32_MAX ? (moved){expr(m, env, e), 0} : (moved){m->var[i], env->v[i].shift};
     }
-    case CD_ADD: case CD_SUB: return apart_sum(m, env, e);
+    case CD_ADD:
+    case CD_SUB: return apart_sum(m, env, e);
     case CD_MUL: return apart_product(m, env, e);
-    case CD_FDIV: case CD_FMOD:
+    case CD_FDIV:
+    case CD_FMOD:
         if (cd_expr_is_int(e->a[1]) && e->a[1]->u.i > 0) return apart_division(m, env, e);
         return (moved){expr(m, env, e), 0};
     default: return (moved){expr(m, env, e), 0};
@@ -120,7 +131,8 @@ static const cd_expr *leaf(cd_te_shard_move *m, const cd_te_shard_env *env, cons
     case CD_STR: return cd_expr_new_str(p, e->u.name);
     case CD_VAR: {
         const uint32_t i = var_at(env, e);
-        if (i == UINT32_MAX) return cd_expr_new_int(p, e->type, 0); /* the definition's check found none */
+        if (i == UINT32_MAX)
+            return cd_expr_new_int(p, e->type, 0); /* the definition's check found none */
         if (env->v[i].shift) m->changed = true;
         return whole_of(m, e->type, (moved){m->var[i], env->v[i].shift});
     }
@@ -163,7 +175,8 @@ static bool narrowed(const cd_te_shard_move *m, const cd_te_shard_env *env, cons
 }
 
 /* x < k with the axes' shifts in k. */
-static const cd_expr *comparison(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
+static const cd_expr *comparison(cd_te_shard_move *m, const cd_te_shard_env *env,
+                                 const cd_expr *e) {
     const bool right = cd_expr_is_int(e->a[1]);
     const cd_expr *x = e->a[right ? 0 : 1], *k = e->a[right ? 1 : 0];
     if (!cd_expr_is_int(k) || !is_sum_type(x) || !narrowed(m, m->at, x)) return NULL;
@@ -172,10 +185,13 @@ static const cd_expr *comparison(cd_te_shard_move *m, const cd_te_shard_env *env
     const moved a = apart(m, env, x);
     const cd_te_shard_span s = cd_te_shard_range(m->at, x);
     int64_t c = k->u.i - a.c;
-    if (s.lo > -CD_TE_SHARD_FAR && s.hi < CD_TE_SHARD_FAR) c = always(op, (cd_te_shard_span){s.lo - a.c, s.hi - a.c}, c);
+    if (s.lo > -CD_TE_SHARD_FAR && s.hi < CD_TE_SHARD_FAR)
+        c = always(op, (cd_te_shard_span){s.lo - a.c, s.hi - a.c}, c);
     m->changed = true;
-    const cd_expr *l = a.e ? a.e : cd_expr_new_int(p, x->type, 0), *r = cd_expr_new_int(p, k->type, c);
-    return right ? cd_expr_new_bin(p, (cd_expr_op)e->op, l, r) : cd_expr_new_bin(p, (cd_expr_op)e->op, r, l);
+    const cd_expr *l = a.e ? a.e : cd_expr_new_int(p, x->type, 0),
+                  *r = cd_expr_new_int(p, k->type, c);
+    return right ? cd_expr_new_bin(p, (cd_expr_op)e->op, l, r)
+                 : cd_expr_new_bin(p, (cd_expr_op)e->op, r, l);
 }
 
 static const cd_expr *fork(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
@@ -187,7 +203,8 @@ static const cd_expr *fork(cd_te_shard_move *m, const cd_te_shard_env *env, cons
     if (!f.takes_else || !f.takes_then) m->changed = true;
     if (!f.takes_else) return expr(m, &f.then_env, e->a[1]);
     if (!f.takes_then) return expr(m, &f.else_env, e->a[2]);
-    const cd_expr *a[3] = {expr(m, env, e->a[0]), expr(m, &f.then_env, e->a[1]), expr(m, &f.else_env, e->a[2])};
+    const cd_expr *a[3] = {expr(m, env, e->a[0]), expr(m, &f.then_env, e->a[1]),
+                           expr(m, &f.else_env, e->a[2])};
     return node(m, e, a);
 }
 
@@ -205,7 +222,8 @@ static const cd_expr *plain(cd_te_shard_move *m, const cd_te_shard_env *env, con
 }
 
 /* An index into a tensor whose box begins at `from`. */
-static const cd_expr *index_of(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e, int64_t from) {
+static const cd_expr *index_of(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e,
+                               int64_t from) {
     if (!from && !shifts(env, e)) return expr(m, env, e);
     if (!is_sum_type(e)) {
         m->changed = true;
@@ -228,7 +246,8 @@ static const cd_expr *index_of(cd_te_shard_move *m, const cd_te_shard_env *env, 
 static const cd_expr *load(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) {
     const cd_box *b = &m->need->box[m->need->dag->tensor_op[e->u.i]];
     const cd_expr *a[CD_BOX_RANK];
-    for (uint32_t d = 0; d < e->n && d < CD_BOX_RANK; d++) a[d] = index_of(m, env, e->a[d], b->lo[d]);
+    for (uint32_t d = 0; d < e->n && d < CD_BOX_RANK; d++)
+        a[d] = index_of(m, env, e->a[d], b->lo[d]);
     return node(m, e, a);
 }
 
@@ -238,11 +257,18 @@ static const cd_expr *expr(cd_te_shard_move *m, const cd_te_shard_env *env, cons
     if (cd_te_shard_is_fork(e)) return fork(m, env, e);
     if (cd_expr_op_is_cmp((cd_expr_op)e->op)) r = comparison(m, env, e);
     if (r) return r;
-    if (is_sum_type(e) && e->n && (e->op == CD_ADD || e->op == CD_SUB || e->op == CD_MUL || e->op == CD_FDIV || e->op == CD_FMOD) && shifts(env, e)) {
+    if (is_sum_type(e) && e->n &&
+        (e->op == CD_ADD || e->op == CD_SUB || e->op == CD_MUL || e->op == CD_FDIV ||
+         e->op == CD_FMOD) &&
+        shifts(env, e)) {
         m->changed = true;
-        if ((e->op != CD_FDIV && e->op != CD_FMOD) || (cd_expr_is_int(e->a[1]) && e->a[1]->u.i > 0)) return whole_of(m, e->type, apart(m, env, e));
+        if ((e->op != CD_FDIV && e->op != CD_FMOD) || (cd_expr_is_int(e->a[1]) && e->a[1]->u.i > 0))
+            return whole_of(m, e->type, apart(m, env, e));
     }
     return plain(m, env, e);
 }
 
-const cd_expr *cd_te_shard_move_expr(cd_te_shard_move *m, const cd_te_shard_env *env, const cd_expr *e) { return expr(m, env, e); }
+const cd_expr *cd_te_shard_move_expr(cd_te_shard_move *m, const cd_te_shard_env *env,
+                                     const cd_expr *e) {
+    return expr(m, env, e);
+}

@@ -4,7 +4,9 @@
 
 #include "features/te_shard/te_shard_internal.h"
 
-static int64_t clamp(int64_t x) { return x > CD_TE_SHARD_FAR ? CD_TE_SHARD_FAR : x < -CD_TE_SHARD_FAR ? -CD_TE_SHARD_FAR : x; }
+static int64_t clamp(int64_t x) {
+    return x > CD_TE_SHARD_FAR ? CD_TE_SHARD_FAR : x < -CD_TE_SHARD_FAR ? -CD_TE_SHARD_FAR : x;
+}
 
 static int64_t plus(int64_t a, int64_t b) {
     int64_t r;
@@ -14,7 +16,8 @@ static int64_t plus(int64_t a, int64_t b) {
 
 static int64_t times(int64_t a, int64_t b) {
     int64_t r;
-    if (__builtin_mul_overflow(a, b, &r)) return (a > 0) == (b > 0) ? CD_TE_SHARD_FAR : -CD_TE_SHARD_FAR;
+    if (__builtin_mul_overflow(a, b, &r))
+        return (a > 0) == (b > 0) ? CD_TE_SHARD_FAR : -CD_TE_SHARD_FAR;
     return clamp(r);
 }
 
@@ -70,19 +73,22 @@ static cd_te_shard_affine sum(const cd_te_shard_affine *a, const cd_te_shard_aff
     return r;
 }
 
-static cd_te_shard_affine product(const cd_expr *e, const cd_te_shard_affine *a, const cd_te_shard_affine *b) {
+static cd_te_shard_affine product(const cd_expr *e, const cd_te_shard_affine *a,
+                                  const cd_te_shard_affine *b) {
     const cd_te_shard_affine none = number(0);
     if (!b->n) return sum(&none, a, b->c);
     if (!a->n) return sum(&none, b, a->c);
     const cd_te_shard_span x = span_of(a), y = span_of(b);
-    const int64_t p[4] = {times(x.lo, y.lo), times(x.lo, y.hi), times(x.hi, y.lo), times(x.hi, y.hi)};
+    const int64_t p[4] = {times(x.lo, y.lo), times(x.lo, y.hi), times(x.hi, y.lo),
+                          times(x.hi, y.hi)};
     cd_te_shard_span s = {p[0], p[0]};
     for (int i = 1; i < 4; i++) s = (cd_te_shard_span){least(s.lo, p[i]), most(s.hi, p[i])};
     return atom(e, s);
 }
 
 /* l = k * q + r: the terms that k divides, and the rest. */
-static void divide(const cd_te_shard_affine *l, int64_t k, cd_te_shard_affine *q, cd_te_shard_affine *r) {
+static void divide(const cd_te_shard_affine *l, int64_t k, cd_te_shard_affine *q,
+                   cd_te_shard_affine *r) {
     *q = number(cd_expr_floordiv(l->c, k));
     *r = number(cd_expr_floormod(l->c, k));
     for (uint32_t i = 0; i < l->n; i++) {
@@ -100,7 +106,8 @@ static cd_te_shard_affine quotient(const cd_expr *e, const cd_te_shard_affine *l
     cd_te_shard_affine q, r;
     divide(l, k, &q, &r);
     const cd_te_shard_span s = span_of(&r);
-    const cd_te_shard_affine rest = atom(e, (cd_te_shard_span){cd_expr_floordiv(s.lo, k), cd_expr_floordiv(s.hi, k)});
+    const cd_te_shard_affine rest =
+        atom(e, (cd_te_shard_span){cd_expr_floordiv(s.lo, k), cd_expr_floordiv(s.hi, k)});
     return sum(&q, &rest, 1);
 }
 
@@ -134,7 +141,8 @@ static cd_te_shard_affine division(const cd_te_shard_env *env, const cd_expr *e)
     const cd_te_shard_affine a = cd_te_shard_to_affine(env, e->a[0]);
     const cd_te_shard_span all = {-CD_TE_SHARD_FAR, CD_TE_SHARD_FAR};
     const bool down = e->op == CD_FDIV || e->op == CD_FMOD;
-    if (!cd_expr_is_int(e->a[1]) || e->a[1]->u.i <= 0 || (!down && span_of(&a).lo < 0)) return atom(e, all);
+    if (!cd_expr_is_int(e->a[1]) || e->a[1]->u.i <= 0 || (!down && span_of(&a).lo < 0))
+        return atom(e, all);
     const int64_t k = e->a[1]->u.i;
     return e->op == CD_FDIV || e->op == CD_DIV ? quotient(e, &a, k) : remainder_of(e, &a, k);
 }
@@ -152,18 +160,29 @@ cd_te_shard_affine cd_te_shard_to_affine(const cd_te_shard_env *env, const cd_ex
     switch ((cd_expr_op)e->op) {
     case CD_INT: return number(clamp(e->u.i));
     case CD_VAR: return variable(env, e);
-    case CD_ADD: case CD_SUB: case CD_MUL: {
-        const cd_te_shard_affine a = cd_te_shard_to_affine(env, e->a[0]), b = cd_te_shard_to_affine(env, e->a[1]);
+    case CD_ADD:
+    case CD_SUB:
+    case CD_MUL: {
+        const cd_te_shard_affine a = cd_te_shard_to_affine(env, e->a[0]),
+                                 b = cd_te_shard_to_affine(env, e->a[1]);
         return e->op == CD_MUL ? product(e, &a, &b) : sum(&a, &b, e->op == CD_ADD ? 1 : -1);
     }
-    case CD_FDIV: case CD_DIV: case CD_FMOD: case CD_MOD: return division(env, e);
-    case CD_MIN: case CD_MAX: return either(e, cd_te_shard_range(env, e->a[0]), cd_te_shard_range(env, e->a[1]));
-    case CD_SELECT: return either(e, cd_te_shard_range(env, e->a[1]), cd_te_shard_range(env, e->a[2]));
+    case CD_FDIV:
+    case CD_DIV:
+    case CD_FMOD:
+    case CD_MOD: return division(env, e);
+    case CD_MIN:
+    case CD_MAX: return either(e, cd_te_shard_range(env, e->a[0]), cd_te_shard_range(env, e->a[1]));
+    case CD_SELECT:
+        return either(e, cd_te_shard_range(env, e->a[1]), cd_te_shard_range(env, e->a[2]));
     case CD_CALL:
-        if (!strcmp(e->u.name, "if_then_else")) return either(e, cd_te_shard_range(env, e->a[1]), cd_te_shard_range(env, e->a[2]));
+        if (!strcmp(e->u.name, "if_then_else"))
+            return either(e, cd_te_shard_range(env, e->a[1]), cd_te_shard_range(env, e->a[2]));
         return atom(e, all);
     case CD_CAST:
-        return cd_expr_dtype_is_index(e->type) && cd_expr_dtype_kind(e->a[0]->type) <= CD_T_UINT ? cd_te_shard_to_affine(env, e->a[0]) : atom(e, all);
+        return cd_expr_dtype_is_index(e->type) && cd_expr_dtype_kind(e->a[0]->type) <= CD_T_UINT
+                   ? cd_te_shard_to_affine(env, e->a[0])
+                   : atom(e, all);
     default: return atom(e, all);
     }
 }
@@ -188,7 +207,8 @@ static bool not_negative(cd_te_shard_env *env, const cd_te_shard_affine *l) {
     for (uint32_t i = 0; i < l->n; i++) {
         cd_te_shard_var *v = slot(env, l->t[i].atom);
         if (!v || all.hi >= CD_TE_SHARD_FAR) continue;
-        const int64_t k = l->t[i].k, others = all.hi - term_span(&l->t[i]).hi; /* k * v >= -others */
+        const int64_t k = l->t[i].k,
+                      others = all.hi - term_span(&l->t[i]).hi; /* k * v >= -others */
         if (k > 0) v->s.lo = most(v->s.lo, -cd_expr_floordiv(others, k));
         else v->s.hi = least(v->s.hi, cd_expr_floordiv(others, -k));
         if (v->s.lo > v->s.hi) return false;
@@ -199,11 +219,15 @@ static bool not_negative(cd_te_shard_env *env, const cd_te_shard_affine *l) {
 /* i % k == m: the first and the last of them. */
 static bool aligned(cd_te_shard_env *env, const cd_expr *e) {
     const cd_expr *x = e->a[0];
-    if ((x->op != CD_FMOD && x->op != CD_MOD) || !cd_expr_is_int(e->a[1]) || !cd_expr_is_int(x->a[1]) || x->a[1]->u.i <= 0) return true;
+    if ((x->op != CD_FMOD && x->op != CD_MOD) || !cd_expr_is_int(e->a[1]) ||
+        !cd_expr_is_int(x->a[1]) || x->a[1]->u.i <= 0)
+        return true;
     const cd_te_shard_affine l = cd_te_shard_to_affine(env, x->a[0]);
     cd_te_shard_var *v = l.n == 1 && l.t[0].k == 1 ? slot(env, l.t[0].atom) : NULL;
     const int64_t k = x->a[1]->u.i, m = e->a[1]->u.i;
-    if (!v || m < 0 || m >= k || v->s.lo <= -CD_TE_SHARD_FAR || v->s.hi >= CD_TE_SHARD_FAR || (x->op == CD_MOD && span_of(&l).lo < 0)) return true;
+    if (!v || m < 0 || m >= k || v->s.lo <= -CD_TE_SHARD_FAR || v->s.hi >= CD_TE_SHARD_FAR ||
+        (x->op == CD_MOD && span_of(&l).lo < 0))
+        return true;
     v->s.lo += cd_expr_floormod(m - v->s.lo - l.c, k);
     v->s.hi -= cd_expr_floormod(v->s.hi + l.c - m, k);
     return v->s.lo <= v->s.hi;
@@ -222,7 +246,8 @@ static cd_expr_op negated(cd_expr_op op) {
 
 static bool compared(cd_te_shard_env *env, const cd_expr *e, cd_expr_op op) {
     if (cd_expr_dtype_kind(e->a[0]->type) > CD_T_UINT) return true;
-    const cd_te_shard_affine a = cd_te_shard_to_affine(env, e->a[0]), b = cd_te_shard_to_affine(env, e->a[1]);
+    const cd_te_shard_affine a = cd_te_shard_to_affine(env, e->a[0]),
+                             b = cd_te_shard_to_affine(env, e->a[1]);
     cd_te_shard_affine up = sum(&a, &b, -1), down = sum(&b, &a, -1);
     switch (op) {
     case CD_GE: return not_negative(env, &up);
@@ -238,16 +263,25 @@ bool cd_te_shard_assume(cd_te_shard_env *env, const cd_expr *c, bool truth) {
     switch ((cd_expr_op)c->op) {
     case CD_INT: return (c->u.i != 0) == truth;
     case CD_NOT: return cd_te_shard_assume(env, c->a[0], !truth);
-    case CD_AND: return !truth || (cd_te_shard_assume(env, c->a[0], true) && cd_te_shard_assume(env, c->a[1], true));
-    case CD_OR: return truth || (cd_te_shard_assume(env, c->a[0], false) && cd_te_shard_assume(env, c->a[1], false));
-    case CD_EQ: case CD_NE: case CD_LT: case CD_LE: case CD_GT: case CD_GE:
-        return compared(env, c, truth ? (cd_expr_op)c->op : negated((cd_expr_op)c->op));
+    case CD_AND:
+        return !truth ||
+               (cd_te_shard_assume(env, c->a[0], true) && cd_te_shard_assume(env, c->a[1], true));
+    case CD_OR:
+        return truth ||
+               (cd_te_shard_assume(env, c->a[0], false) && cd_te_shard_assume(env, c->a[1], false));
+    case CD_EQ:
+    case CD_NE:
+    case CD_LT:
+    case CD_LE:
+    case CD_GT:
+    case CD_GE: return compared(env, c, truth ? (cd_expr_op)c->op : negated((cd_expr_op)c->op));
     default: return true;
     }
 }
 
 /* Could an AND be false, an OR be true? Each side is judged alone. */
-static bool possible(const cd_te_shard_env *env, const cd_expr *c, bool truth, cd_arena *a, bool *oom) {
+static bool possible(const cd_te_shard_env *env, const cd_expr *c, bool truth, cd_arena *a,
+                     bool *oom) {
     if (c->op == CD_NOT) return possible(env, c->a[0], !truth, a, oom);
     if ((c->op == CD_AND && !truth) || (c->op == CD_OR && truth))
         return possible(env, c->a[0], truth, a, oom) || possible(env, c->a[1], truth, a, oom);
@@ -261,10 +295,12 @@ static bool possible(const cd_te_shard_env *env, const cd_expr *c, bool truth, c
 }
 
 bool cd_te_shard_is_fork(const cd_expr *e) {
-    return e->op == CD_CALL && e->n == 3 && (e->flags & CD_EXPR_HAS_LOAD) && !strcmp(e->u.name, "if_then_else");
+    return e->op == CD_CALL && e->n == 3 && (e->flags & CD_EXPR_HAS_LOAD) &&
+           !strcmp(e->u.name, "if_then_else");
 }
 
-static bool branch(const cd_te_shard_env *env, const cd_expr *e, bool truth, cd_arena *a, cd_te_shard_env *out, bool *taken) {
+static bool branch(const cd_te_shard_env *env, const cd_expr *e, bool truth, cd_arena *a,
+                   cd_te_shard_env *out, bool *taken) {
     bool oom = false;
     out->n = env->n;
     out->v = CD_NEWN(a, cd_te_shard_var, env->n);
@@ -274,10 +310,14 @@ static bool branch(const cd_te_shard_env *env, const cd_expr *e, bool truth, cd_
     return !oom;
 }
 
-bool cd_te_shard_fork_make(const cd_te_shard_env *env, const cd_expr *e, cd_arena *a, cd_te_shard_fork *o) {
-    if (!branch(env, e, true, a, &o->then_env, &o->takes_then) || !branch(env, e, false, a, &o->else_env, &o->takes_else)) return false;
+bool cd_te_shard_fork_make(const cd_te_shard_env *env, const cd_expr *e, cd_arena *a,
+                           cd_te_shard_fork *o) {
+    if (!branch(env, e, true, a, &o->then_env, &o->takes_then) ||
+        !branch(env, e, false, a, &o->else_env, &o->takes_else))
+        return false;
     /* A branch without reads stays: the operator keeps its form, and so do schedules of it. */
-    if (!o->takes_then && (!o->takes_else || !(e->a[1]->flags & CD_EXPR_HAS_LOAD))) o->takes_then = true;
+    if (!o->takes_then && (!o->takes_else || !(e->a[1]->flags & CD_EXPR_HAS_LOAD)))
+        o->takes_then = true;
     if (!o->takes_else && !(e->a[2]->flags & CD_EXPR_HAS_LOAD)) o->takes_else = true;
     return true;
 }

@@ -13,7 +13,8 @@
  * caller (cd_te_dag_free). Errors: EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM, with
  * the node as key ("nodes[12].attrs.a"). `scratch` holds the text's tree: reset it
  * when done; the DAG keeps nothing of it or of the text. */
-cdmpp_status cd_tvm_graph_dag(cd_arena *scratch, const char *text, size_t len, cd_te_dag **out, cdmpp_err *err);
+cdmpp_status cd_tvm_graph_dag(cd_arena *scratch, const char *text, size_t len, cd_te_dag **out,
+                              cdmpp_err *err);
 
 /* A save_json text as an indexed array of nodes (docs/internals/ansor.md, Tasks).
  *
@@ -25,40 +26,77 @@ cdmpp_status cd_tvm_graph_dag(cd_arena *scratch, const char *text, size_t len, c
  * text must stay. */
 
 /* X(enum, type_key): the nodes that a task file may hold. */
-#define CD_TVM_MAP(X) \
-    X(NULL, "") X(ARRAY, "Array") X(MAP, "Map") X(STRING, "runtime.String") X(OP, "Op") \
-    X(TENSOR, "Tensor") X(PLACEHOLDER, "PlaceholderOp") X(COMPUTE, "ComputeOp") X(ITERVAR, "tir.IterVar") \
-    X(RANGE, "Range") X(VAR, "tir.Var") X(SIZEVAR, "tir.SizeVar") X(INT, "IntImm") X(FLOAT, "FloatImm") \
-    X(STR, "tir.StringImm") X(CAST, "tir.Cast") X(ADD, "tir.Add") X(SUB, "tir.Sub") X(MUL, "tir.Mul") \
-    X(DIV, "tir.Div") X(MOD, "tir.Mod") X(FDIV, "tir.FloorDiv") X(FMOD, "tir.FloorMod") X(MIN, "tir.Min") \
-    X(MAX, "tir.Max") X(EQ, "tir.EQ") X(NE, "tir.NE") X(LT, "tir.LT") X(LE, "tir.LE") X(GT, "tir.GT") \
-    X(GE, "tir.GE") X(AND, "tir.And") X(OR, "tir.Or") X(NOT, "tir.Not") X(SELECT, "tir.Select") \
-    X(LOAD, "tir.ProducerLoad") X(CALL, "tir.Call") X(REDUCE, "tir.Reduce") X(COMBINER, "tir.CommReducer") \
-    X(TARGET, "Target") X(TARGETKIND, "TargetKind") X(HARDWARE, "auto_scheduler.HardwareParams")
+#define CD_TVM_MAP(X)                                                                              \
+    X(NULL, "")                                                                                    \
+    X(ARRAY, "Array")                                                                              \
+    X(MAP, "Map")                                                                                  \
+    X(STRING, "runtime.String")                                                                    \
+    X(OP, "Op")                                                                                    \
+    X(TENSOR, "Tensor")                                                                            \
+    X(PLACEHOLDER, "PlaceholderOp")                                                                \
+    X(COMPUTE, "ComputeOp")                                                                        \
+    X(ITERVAR, "tir.IterVar")                                                                      \
+    X(RANGE, "Range")                                                                              \
+    X(VAR, "tir.Var")                                                                              \
+    X(SIZEVAR, "tir.SizeVar")                                                                      \
+    X(INT, "IntImm")                                                                               \
+    X(FLOAT, "FloatImm")                                                                           \
+    X(STR, "tir.StringImm")                                                                        \
+    X(CAST, "tir.Cast")                                                                            \
+    X(ADD, "tir.Add")                                                                              \
+    X(SUB, "tir.Sub")                                                                              \
+    X(MUL, "tir.Mul")                                                                              \
+    X(DIV, "tir.Div")                                                                              \
+    X(MOD, "tir.Mod")                                                                              \
+    X(FDIV, "tir.FloorDiv")                                                                        \
+    X(FMOD, "tir.FloorMod")                                                                        \
+    X(MIN, "tir.Min")                                                                              \
+    X(MAX, "tir.Max")                                                                              \
+    X(EQ, "tir.EQ")                                                                                \
+    X(NE, "tir.NE")                                                                                \
+    X(LT, "tir.LT")                                                                                \
+    X(LE, "tir.LE")                                                                                \
+    X(GT, "tir.GT")                                                                                \
+    X(GE, "tir.GE")                                                                                \
+    X(AND, "tir.And")                                                                              \
+    X(OR, "tir.Or")                                                                                \
+    X(NOT, "tir.Not")                                                                              \
+    X(SELECT, "tir.Select")                                                                        \
+    X(LOAD, "tir.ProducerLoad")                                                                    \
+    X(CALL, "tir.Call")                                                                            \
+    X(REDUCE, "tir.Reduce")                                                                        \
+    X(COMBINER, "tir.CommReducer")                                                                 \
+    X(TARGET, "Target")                                                                            \
+    X(TARGETKIND, "TargetKind")                                                                    \
+    X(HARDWARE, "auto_scheduler.HardwareParams")
 
 typedef enum cd_tvm_node_kind {
 #define CD_X(name, key) CD_TVM_##name,
     CD_TVM_MAP(CD_X)
 #undef CD_X
-    CD_TVM_OTHER /* known to TVM or not: an error once something needs it */
+        CD_TVM_OTHER /* known to TVM or not: an error once something needs it */
 } cd_tvm_node_kind;
 
 typedef struct cd_tvm_graph {
     cd_arena *arena;
     uint32_t n, root;
-    const cd_json **node;  /* (n) */
-    uint8_t *kind;         /* (n) cd_tvm_node_kind */
+    const cd_json **node; /* (n) */
+    uint8_t *kind;        /* (n) cd_tvm_node_kind */
     cdmpp_err *err;
 } cd_tvm_graph;
 
 /* Parses the text and looks at the type of every node. Errors: EPARSE, ESCHEMA, ENOMEM. */
-cdmpp_status cd_tvm_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm_graph *g, cdmpp_err *err);
+cdmpp_status cd_tvm_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm_graph *g,
+                               cdmpp_err *err);
 
-static inline cd_tvm_node_kind cd_tvm_graph_kind(const cd_tvm_graph *g, uint32_t i) { return (cd_tvm_node_kind)g->kind[i]; }
+static inline cd_tvm_node_kind cd_tvm_graph_kind(const cd_tvm_graph *g, uint32_t i) {
+    return (cd_tvm_node_kind)g->kind[i];
+}
 /* "tir.Add" ... as written. */
 cd_str cd_tvm_graph_type_key(const cd_tvm_graph *g, uint32_t i);
 /* Add "nodes[i].attrs.<attr>" (attr may be NULL) to an error; passes st on. */
-cdmpp_status cd_tvm_graph_error_at(const cd_tvm_graph *g, uint32_t i, const char *attr, cdmpp_status st);
+cdmpp_status cd_tvm_graph_error_at(const cd_tvm_graph *g, uint32_t i, const char *attr,
+                                   cdmpp_status st);
 /* Node i is of this kind, else ESCHEMA. */
 cdmpp_status cd_tvm_graph_expect(const cd_tvm_graph *g, uint32_t i, cd_tvm_node_kind want);
 
@@ -73,8 +111,10 @@ cdmpp_status cd_tvm_graph_array(const cd_tvm_graph *g, uint32_t i, const char *a
 
 /* Items of an Array node (or the flat data of a Map): walk `item` with
  * cd_tvm_graph_item, which checks the index and steps on. */
-cdmpp_status cd_tvm_graph_items(const cd_tvm_graph *g, uint32_t i, const cd_json **item, uint32_t *n);
-cdmpp_status cd_tvm_graph_item(const cd_tvm_graph *g, uint32_t i, const cd_json **item, uint32_t *out);
+cdmpp_status cd_tvm_graph_items(const cd_tvm_graph *g, uint32_t i, const cd_json **item,
+                                uint32_t *n);
+cdmpp_status cd_tvm_graph_item(const cd_tvm_graph *g, uint32_t i, const cd_json **item,
+                               uint32_t *out);
 /* Text of a runtime.String, Op or TargetKind node. */
 cdmpp_status cd_tvm_graph_text(const cd_tvm_graph *g, uint32_t i, cd_str *out);
 
@@ -85,7 +125,8 @@ typedef struct cd_tvm_graph_map {
 } cd_tvm_graph_map;
 /* Start; the next entry, *more false after the last. A key that is no text is "". Errors: ESCHEMA. */
 cdmpp_status cd_tvm_graph_map_open(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m);
-cdmpp_status cd_tvm_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m, cd_str *key, uint32_t *value, bool *more);
+cdmpp_status cd_tvm_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m,
+                                   cd_str *key, uint32_t *value, bool *more);
 
 /* A restricted reader of Python pickles, protocols 2 to 5.
  *
@@ -102,21 +143,30 @@ cdmpp_status cd_tvm_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_tvm_gra
  * walk to a known depth only. Strings are slices of the input. */
 
 typedef enum {
-    CD_UNPICKLE_NONE, CD_UNPICKLE_BOOL, CD_UNPICKLE_INT, CD_UNPICKLE_REAL, CD_UNPICKLE_STR, CD_UNPICKLE_BYTES, CD_UNPICKLE_TUPLE, CD_UNPICKLE_LIST, CD_UNPICKLE_DICT,
-    CD_UNPICKLE_CLASS, CD_UNPICKLE_OBJ
+    CD_UNPICKLE_NONE,
+    CD_UNPICKLE_BOOL,
+    CD_UNPICKLE_INT,
+    CD_UNPICKLE_REAL,
+    CD_UNPICKLE_STR,
+    CD_UNPICKLE_BYTES,
+    CD_UNPICKLE_TUPLE,
+    CD_UNPICKLE_LIST,
+    CD_UNPICKLE_DICT,
+    CD_UNPICKLE_CLASS,
+    CD_UNPICKLE_OBJ
 } cd_unpickle_kind;
 
 typedef struct cd_unpickle_value {
     cd_unpickle_kind kind;
-    uint32_t n, cap;              /* items of TUPLE, LIST; 2 per entry of DICT */
+    uint32_t n, cap; /* items of TUPLE, LIST; 2 per entry of DICT */
     union {
-        int64_t i;                /* INT, BOOL */
-        double f;                 /* REAL */
-        cd_str s;                 /* STR, BYTES */
-        struct cd_unpickle_value **item;      /* (n) TUPLE, LIST, DICT */
-        const char *name;         /* CLASS: "module.name", static */
+        int64_t i;                       /* INT, BOOL */
+        double f;                        /* REAL */
+        cd_str s;                        /* STR, BYTES */
+        struct cd_unpickle_value **item; /* (n) TUPLE, LIST, DICT */
+        const char *name;                /* CLASS: "module.name", static */
         struct {
-            const char *name;     /* class */
+            const char *name;                             /* class */
             const struct cd_unpickle_value *args, *state; /* NULL when not given */
         } obj;
     } u;
@@ -124,7 +174,8 @@ typedef struct cd_unpickle_value {
 
 /* Errors: EPARSE (with the byte offset), EUNSUPPORTED (opcode, class, call),
  * ERANGE (limits), ENOMEM. */
-cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, CD_KEEP const cd_unpickle_value **out, cdmpp_err *err);
+cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len,
+                         CD_KEEP const cd_unpickle_value **out, cdmpp_err *err);
 
 /* An OBJ of this class? v may be NULL. */
 bool cd_unpickle_is_obj(const cd_unpickle_value *v, const char *name);

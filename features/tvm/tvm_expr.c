@@ -8,12 +8,16 @@ cdmpp_status cd_tvm_dtype(cd_tvm *t, uint32_t node, const char *attr, cd_dtype *
     cd_str s;
     CD_TRY(cd_tvm_graph_str(&t->g, node, attr, &s));
     if (cd_expr_dtype_parse(s.p, s.n, out)) return CDMPP_OK;
-    return cd_tvm_graph_error_at(&t->g, node, attr, CD_FAIL(t->err, EUNSUPPORTED, "type \"%.*s\" is not one that can be read",
-                                                  cd_str_shown(s, 40), s.p));
+    return cd_tvm_graph_error_at(&t->g, node, attr,
+                                 CD_FAIL(t->err, EUNSUPPORTED,
+                                         "type \"%.*s\" is not one that can be read",
+                                         cd_str_shown(s, 40), s.p));
 }
 
 cdmpp_status cd_tvm_cstr(cd_tvm *t, uint32_t node, cd_str s, const char **out) {
-    if (s.n && memchr(s.p, 0, s.n)) return cd_tvm_graph_error_at(&t->g, node, NULL, CD_FAIL(t->err, ESCHEMA, "a name with a NUL byte"));
+    if (s.n && memchr(s.p, 0, s.n))
+        return cd_tvm_graph_error_at(&t->g, node, NULL,
+                                     CD_FAIL(t->err, ESCHEMA, "a name with a NUL byte"));
     *out = cd_str_dup(&t->dag->arena, s);
     return *out ? CDMPP_OK : CD_FAIL(t->err, ENOMEM, "name");
 }
@@ -24,7 +28,8 @@ cdmpp_status cd_tvm_declare(cd_tvm *t, uint32_t node, const cd_expr **out) {
     if (!t->memo[node]) {
         cd_dtype type;
         CD_TRY(cd_tvm_dtype(t, node, "dtype", &type));
-        t->memo[node] = cd_expr_new_var(&t->dag->pool, type, cd_expr_pool_var_number(&t->dag->pool));
+        t->memo[node] =
+            cd_expr_new_var(&t->dag->pool, type, cd_expr_pool_var_number(&t->dag->pool));
     }
     *out = t->memo[node];
     return CDMPP_OK;
@@ -32,13 +37,15 @@ cdmpp_status cd_tvm_declare(cd_tvm *t, uint32_t node, const cd_expr **out) {
 
 static cdmpp_status build(cd_tvm *t, uint32_t node, uint32_t depth, const cd_expr **out);
 
-static cdmpp_status build_ref(cd_tvm *t, uint32_t node, const char *attr, uint32_t depth, const cd_expr **out) {
+static cdmpp_status build_ref(cd_tvm *t, uint32_t node, const char *attr, uint32_t depth,
+                              const cd_expr **out) {
     uint32_t child;
     CD_TRY(cd_tvm_graph_ref(&t->g, node, attr, &child));
     return build(t, child, depth, out);
 }
 
-static cdmpp_status build_array(cd_tvm *t, cd_arena *a, uint32_t array, uint32_t depth, const cd_expr ***out, uint32_t *n) {
+static cdmpp_status build_array(cd_tvm *t, cd_arena *a, uint32_t array, uint32_t depth,
+                                const cd_expr ***out, uint32_t *n) {
     const cd_json *it;
     uint32_t item;
     CD_TRY(cd_tvm_graph_items(&t->g, array, &it, n));
@@ -60,7 +67,8 @@ static cdmpp_status build_literal(cd_tvm *t, uint32_t node, const cd_expr **out)
     double f;
     CD_TRY(cd_tvm_dtype(t, node, "dtype", &type));
     if (cd_expr_dtype_is_float(type) == is_int || cd_expr_dtype_kind(type) == CD_T_HANDLE)
-        return cd_tvm_graph_error_at(&t->g, node, "dtype", CD_FAIL(t->err, ESCHEMA, "a literal of another type"));
+        return cd_tvm_graph_error_at(&t->g, node, "dtype",
+                                     CD_FAIL(t->err, ESCHEMA, "a literal of another type"));
     if (is_int) {
         CD_TRY(cd_tvm_graph_int(&t->g, node, "value", &i));
         *out = cd_expr_new_int(p, type, i);
@@ -90,7 +98,9 @@ static cdmpp_status build_load(cd_tvm *t, uint32_t node, uint32_t depth, const c
     CD_TRY(cd_tvm_tensor(t, tensor, &op, &value));
     CD_TRY(cd_tvm_dtype(t, node, "dtype", &type));
     if (op >= t->dag->n_op) /* met only now: in a place that TVM does not search for reads */
-        return cd_tvm_graph_error_at(&t->g, node, "producer", CD_FAIL(t->err, ESCHEMA, "reads a tensor outside an operator's body"));
+        return cd_tvm_graph_error_at(
+            &t->g, node, "producer",
+            CD_FAIL(t->err, ESCHEMA, "reads a tensor outside an operator's body"));
     *out = cd_expr_new_load(&t->dag->pool, type, t->op[op].first_tensor + value, a, n);
     return CDMPP_OK;
 }
@@ -106,7 +116,9 @@ static cdmpp_status build_call(cd_tvm *t, uint32_t node, uint32_t depth, const c
     if (cd_tvm_graph_kind(&t->g, op) != CD_TVM_OP) return cd_tvm_unsupported(t, op);
     CD_TRY(cd_tvm_graph_text(&t->g, op, &name));
     if (name.n > 4 && memcmp(name.p, "tir.", 4) == 0) name = (cd_str){name.p + 4, name.n - 4};
-    if (name.n == 0) return cd_tvm_graph_error_at(&t->g, op, NULL, CD_FAIL(t->err, ESCHEMA, "an operator without a name"));
+    if (name.n == 0)
+        return cd_tvm_graph_error_at(&t->g, op, NULL,
+                                     CD_FAIL(t->err, ESCHEMA, "an operator without a name"));
     CD_TRY(cd_tvm_cstr(t, op, name, &z));
     CD_TRY(cd_tvm_dtype(t, node, "dtype", &type));
     CD_TRY(cd_tvm_graph_array(&t->g, node, "args", &array));
@@ -136,24 +148,34 @@ static cdmpp_status build_operands(cd_tvm *t, uint32_t node, uint32_t depth, con
     return CDMPP_OK;
 }
 _Static_assert((int)CD_TVM_OR - (int)CD_TVM_ADD == (int)CD_OR - (int)CD_ADD &&
-               (int)CD_TVM_EQ - (int)CD_TVM_ADD == (int)CD_EQ - (int)CD_ADD &&
-               (int)CD_TVM_FMOD - (int)CD_TVM_ADD == (int)CD_FMOD - (int)CD_ADD, "node and expression kinds in the same order");
+                   (int)CD_TVM_EQ - (int)CD_TVM_ADD == (int)CD_EQ - (int)CD_ADD &&
+                   (int)CD_TVM_FMOD - (int)CD_TVM_ADD == (int)CD_FMOD - (int)CD_ADD,
+               "node and expression kinds in the same order");
 
 /* Each node once; sharing in the graph is sharing in the pool. */
 static cdmpp_status build(cd_tvm *t, uint32_t node, uint32_t depth, const cd_expr **out) {
     if (!t->memo[node]) {
         if (depth > CD_TE_MAX_DEPTH)
-            return cd_tvm_graph_error_at(&t->g, node, NULL, CD_FAIL(t->err, EUNSUPPORTED, "an expression is nested deeper than %d", CD_TE_MAX_DEPTH));
+            return cd_tvm_graph_error_at(&t->g, node, NULL,
+                                         CD_FAIL(t->err, EUNSUPPORTED,
+                                                 "an expression is nested deeper than %d",
+                                                 CD_TE_MAX_DEPTH));
         const cd_expr *e = NULL;
         switch (cd_tvm_graph_kind(&t->g, node)) {
-        case CD_TVM_INT: case CD_TVM_FLOAT: CD_TRY(build_literal(t, node, &e)); break;
+        case CD_TVM_INT:
+        case CD_TVM_FLOAT: CD_TRY(build_literal(t, node, &e)); break;
         case CD_TVM_STR: CD_TRY(build_string(t, node, &e)); break;
         case CD_TVM_LOAD: CD_TRY(build_load(t, node, depth + 1, &e)); break;
         case CD_TVM_CALL: CD_TRY(build_call(t, node, depth + 1, &e)); break;
-        case CD_TVM_VAR: case CD_TVM_SIZEVAR:
-            return cd_tvm_graph_error_at(&t->g, node, NULL, CD_FAIL(t->err, ESCHEMA, "a variable that is no axis of its operator"));
+        case CD_TVM_VAR:
+        case CD_TVM_SIZEVAR:
+            return cd_tvm_graph_error_at(
+                &t->g, node, NULL,
+                CD_FAIL(t->err, ESCHEMA, "a variable that is no axis of its operator"));
         case CD_TVM_REDUCE:
-            return cd_tvm_graph_error_at(&t->g, node, NULL, CD_FAIL(t->err, EUNSUPPORTED, "a reduction inside another expression"));
+            return cd_tvm_graph_error_at(
+                &t->g, node, NULL,
+                CD_FAIL(t->err, EUNSUPPORTED, "a reduction inside another expression"));
         default: CD_TRY(build_operands(t, node, depth + 1, &e)); break;
         }
         t->memo[node] = e;
@@ -162,7 +184,9 @@ static cdmpp_status build(cd_tvm *t, uint32_t node, uint32_t depth, const cd_exp
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tvm_expr(cd_tvm *t, uint32_t node, const cd_expr **out) { return build(t, node, 1, out); }
+cdmpp_status cd_tvm_expr(cd_tvm *t, uint32_t node, const cd_expr **out) {
+    return build(t, node, 1, out);
+}
 
 cdmpp_status cd_tvm_exprs(cd_tvm *t, uint32_t array, const cd_expr *const **out, uint32_t *n) {
     const cd_expr **list;

@@ -13,7 +13,8 @@ static cdmpp_status op_name(cd_tvm *t, uint32_t node, cd_te_op *op) {
     return cd_tvm_cstr(t, node, s, &op->tag);
 }
 
-static cdmpp_status new_shape(cd_tvm *t, cd_te_op *op, uint32_t rank, int64_t **shape, cd_dtype **dtype) {
+static cdmpp_status new_shape(cd_tvm *t, cd_te_op *op, uint32_t rank, int64_t **shape,
+                              cd_dtype **dtype) {
     op->rank = rank;
     op->shape = *shape = CD_NEWN(&t->dag->arena, int64_t, rank);
     op->dtype = *dtype = CD_NEWN(&t->dag->arena, cd_dtype, op->n_out);
@@ -34,7 +35,9 @@ static cdmpp_status fill_placeholder(cd_tvm *t, uint32_t node, cd_te_op *op) {
     for (uint32_t k = 0; k < rank; k++) {
         CD_TRY(cd_tvm_graph_item(&t->g, array, &it, &item));
         if (cd_tvm_graph_kind(&t->g, item) != CD_TVM_INT)
-            return cd_tvm_graph_error_at(&t->g, node, "shape", CD_FAIL(t->err, EUNSUPPORTED, "dimension %u is not a number", k));
+            return cd_tvm_graph_error_at(
+                &t->g, node, "shape",
+                CD_FAIL(t->err, EUNSUPPORTED, "dimension %u is not a number", k));
         CD_TRY(cd_tvm_graph_int(&t->g, item, "value", &shape[k]));
     }
     return cd_tvm_dtype(t, node, "dtype", dtype);
@@ -59,7 +62,8 @@ static cdmpp_status fill_iter(cd_tvm *t, uint32_t node, cd_te_iter *out) {
     return cd_tvm_expr(t, child, &out->extent);
 }
 
-static cdmpp_status fill_iters(cd_tvm *t, uint32_t node, const char *attr, const cd_te_iter **out, uint32_t *n) {
+static cdmpp_status fill_iters(cd_tvm *t, uint32_t node, const char *attr, const cd_te_iter **out,
+                               uint32_t *n) {
     uint32_t array, item;
     const cd_json *it;
     CD_TRY(cd_tvm_graph_array(&t->g, node, attr, &array));
@@ -75,12 +79,15 @@ static cdmpp_status fill_iters(cd_tvm *t, uint32_t node, const char *attr, const
 }
 
 /* The variables of a combiner, one per output. */
-static cdmpp_status declare_vars(cd_tvm *t, uint32_t node, const char *attr, uint32_t n, const cd_expr *const **out) {
+static cdmpp_status declare_vars(cd_tvm *t, uint32_t node, const char *attr, uint32_t n,
+                                 const cd_expr *const **out) {
     uint32_t array, m, item;
     const cd_json *it;
     CD_TRY(cd_tvm_graph_array(&t->g, node, attr, &array));
     CD_TRY(cd_tvm_graph_items(&t->g, array, &it, &m));
-    if (m != n) return cd_tvm_graph_error_at(&t->g, node, attr, CD_FAIL(t->err, ESCHEMA, "expected %u variables, found %u", n, m));
+    if (m != n)
+        return cd_tvm_graph_error_at(
+            &t->g, node, attr, CD_FAIL(t->err, ESCHEMA, "expected %u variables, found %u", n, m));
     const cd_expr **list = CD_NEWN(&t->dag->arena, const cd_expr *, n);
     if (!list) return CD_FAIL(t->err, ENOMEM, "reducer");
     *out = list;
@@ -91,12 +98,14 @@ static cdmpp_status declare_vars(cd_tvm *t, uint32_t node, const char *attr, uin
     return CDMPP_OK;
 }
 
-static cdmpp_status fill_exprs(cd_tvm *t, uint32_t node, const char *attr, uint32_t n, const cd_expr *const **out) {
+static cdmpp_status fill_exprs(cd_tvm *t, uint32_t node, const char *attr, uint32_t n,
+                               const cd_expr *const **out) {
     uint32_t array, m;
     CD_TRY(cd_tvm_graph_array(&t->g, node, attr, &array));
     CD_TRY(cd_tvm_exprs(t, array, out, &m));
     if (m == n) return CDMPP_OK;
-    return cd_tvm_graph_error_at(&t->g, node, attr, CD_FAIL(t->err, ESCHEMA, "expected %u items, found %u", n, m));
+    return cd_tvm_graph_error_at(&t->g, node, attr,
+                                 CD_FAIL(t->err, ESCHEMA, "expected %u items, found %u", n, m));
 }
 
 static cdmpp_status fill_reducer(cd_tvm *t, uint32_t reduce, cd_te_op *op) {
@@ -126,10 +135,16 @@ static cdmpp_status check_siblings(cd_tvm *t, uint32_t first, uint32_t body, uin
         for (size_t s = 0; s < sizeof same / sizeof *same; s++) {
             CD_TRY(cd_tvm_graph_ref(&t->g, first, same[s], &a));
             CD_TRY(cd_tvm_graph_ref(&t->g, item, same[s], &b));
-            if (a != b) return cd_tvm_graph_error_at(&t->g, item, same[s], CD_FAIL(t->err, EUNSUPPORTED, "outputs of different reductions"));
+            if (a != b)
+                return cd_tvm_graph_error_at(
+                    &t->g, item, same[s],
+                    CD_FAIL(t->err, EUNSUPPORTED, "outputs of different reductions"));
         }
         CD_TRY(cd_tvm_graph_int(&t->g, item, "value_index", &v));
-        if (v != (int64_t)k) return cd_tvm_graph_error_at(&t->g, item, "value_index", CD_FAIL(t->err, EUNSUPPORTED, "expected %u, found %lld", k, (long long)v));
+        if (v != (int64_t)k)
+            return cd_tvm_graph_error_at(
+                &t->g, item, "value_index",
+                CD_FAIL(t->err, EUNSUPPORTED, "expected %u, found %lld", k, (long long)v));
     }
     return CDMPP_OK;
 }
@@ -149,11 +164,14 @@ static cdmpp_status check_axes(cd_tvm *t, uint32_t reduce, uint32_t node) {
         equal = x == y;
     }
     if (equal) return CDMPP_OK;
-    return cd_tvm_graph_error_at(&t->g, node, "reduce_axis", CD_FAIL(t->err, ESCHEMA, "differs from the axes of the body's reduction"));
+    return cd_tvm_graph_error_at(
+        &t->g, node, "reduce_axis",
+        CD_FAIL(t->err, ESCHEMA, "differs from the axes of the body's reduction"));
 }
 
 /* A condition that is literally true is none. */
-static cdmpp_status fill_reduction(cd_tvm *t, uint32_t node, uint32_t body, uint32_t first, cd_te_op *op) {
+static cdmpp_status fill_reduction(cd_tvm *t, uint32_t node, uint32_t body, uint32_t first,
+                                   cd_te_op *op) {
     uint32_t array, child, n;
     CD_TRY(check_siblings(t, first, body, op->n_out));
     CD_TRY(check_axes(t, first, node));
@@ -162,7 +180,10 @@ static cdmpp_status fill_reduction(cd_tvm *t, uint32_t node, uint32_t body, uint
     CD_TRY(cd_tvm_graph_array(&t->g, first, "init", &array));
     CD_TRY(cd_tvm_exprs(t, array, &op->init, &n));
     if (n == 0) op->init = NULL;
-    else if (n != op->n_out) return cd_tvm_graph_error_at(&t->g, first, "init", CD_FAIL(t->err, ESCHEMA, "expected %u items, found %u", op->n_out, n));
+    else if (n != op->n_out)
+        return cd_tvm_graph_error_at(
+            &t->g, first, "init",
+            CD_FAIL(t->err, ESCHEMA, "expected %u items, found %u", op->n_out, n));
     CD_TRY(cd_tvm_graph_ref(&t->g, first, "condition", &child));
     CD_TRY(cd_tvm_expr(t, child, &op->cond));
     if (cd_expr_is_int(op->cond) && op->cond->u.i) op->cond = NULL;
@@ -178,7 +199,8 @@ typedef struct {
 } attrs;
 
 static cdmpp_status attr_next(cd_tvm *t, attrs *a) {
-    return a->map ? cd_tvm_graph_map_next(&t->g, a->map, &a->m, &a->key, &a->value, &a->more) : CDMPP_OK;
+    return a->map ? cd_tvm_graph_map_next(&t->g, a->map, &a->m, &a->key, &a->value, &a->more)
+                  : CDMPP_OK;
 }
 
 static cdmpp_status attr_first(cd_tvm *t, uint32_t node, attrs *a) {
@@ -193,10 +215,13 @@ static cdmpp_status fill_attrs(cd_tvm *t, uint32_t node, cd_te_op *op) {
     CD_TRY(attr_first(t, node, &a));
     while (a.more) {
         if (cd_str_is(a.key, "const_matrix")) op->const_matrix = true;
-        if (cd_str_is(a.key, "auto_scheduler_simplify_const_tensor_indices")) op->simplify_const = true;
+        if (cd_str_is(a.key, "auto_scheduler_simplify_const_tensor_indices"))
+            op->simplify_const = true;
         if (cd_str_is(a.key, "FLOP")) {
             CD_TRY(cd_tvm_graph_real(&t->g, a.value, "value", &op->flop_attr));
-            if (!(op->flop_attr >= 0)) return cd_tvm_graph_error_at(&t->g, a.value, "value", CD_FAIL(t->err, ERANGE, "a negative flop count"));
+            if (!(op->flop_attr >= 0))
+                return cd_tvm_graph_error_at(&t->g, a.value, "value",
+                                             CD_FAIL(t->err, ERANGE, "a negative flop count"));
         }
         CD_TRY(attr_next(t, &a));
     }
@@ -215,10 +240,12 @@ static cdmpp_status fill_compute(cd_tvm *t, uint32_t node, cd_te_op *op) {
     CD_TRY(cd_tvm_graph_array(&t->g, node, "body", &body));
     CD_TRY(cd_tvm_graph_items(&t->g, body, &it, &n));
     CD_TRY(cd_tvm_graph_item(&t->g, body, &it, &first));
-    if (cd_tvm_graph_kind(&t->g, first) == CD_TVM_REDUCE) CD_TRY(fill_reduction(t, node, body, first, op));
+    if (cd_tvm_graph_kind(&t->g, first) == CD_TVM_REDUCE)
+        CD_TRY(fill_reduction(t, node, body, first, op));
     else CD_TRY(cd_tvm_exprs(t, body, &op->body, &n));
     CD_TRY(new_shape(t, op, op->n_axis, &shape, &dtype));
-    for (uint32_t k = 0; k < op->n_axis; k++) shape[k] = cd_expr_is_int(op->axis[k].extent) ? op->axis[k].extent->u.i : 0;
+    for (uint32_t k = 0; k < op->n_axis; k++)
+        shape[k] = cd_expr_is_int(op->axis[k].extent) ? op->axis[k].extent->u.i : 0;
     for (uint32_t k = 0; k < op->n_out; k++) dtype[k] = op->body[k]->type;
     return fill_attrs(t, node, op);
 }
@@ -242,7 +269,8 @@ static cdmpp_status mark_layout_free(cd_tvm *t, uint32_t node) {
     attrs a;
     CD_TRY(attr_first(t, node, &a));
     while (a.more) {
-        if (cd_str_is(a.key, "layout_free_placeholders") && cd_tvm_graph_kind(&t->g, a.value) == CD_TVM_ARRAY)
+        if (cd_str_is(a.key, "layout_free_placeholders") &&
+            cd_tvm_graph_kind(&t->g, a.value) == CD_TVM_ARRAY)
             CD_TRY(mark_listed(t, a.value));
         CD_TRY(attr_next(t, &a));
     }
@@ -252,7 +280,8 @@ static cdmpp_status mark_layout_free(cd_tvm *t, uint32_t node) {
 /* Stage order and tensor numbers. */
 static cdmpp_status place_ops(cd_tvm *t) {
     cd_te_dag *d = t->dag;
-    uint32_t *in_ptr = CD_NEWN(t->a, uint32_t, t->n_op + 1), *order = CD_NEWN(t->a, uint32_t, t->n_op);
+    uint32_t *in_ptr = CD_NEWN(t->a, uint32_t, t->n_op + 1),
+             *order = CD_NEWN(t->a, uint32_t, t->n_op);
     d->op = CD_NEWN(&d->arena, cd_te_op, t->n_op);
     d->arg = CD_NEWN(&d->arena, uint32_t, t->n_arg);
     if (!in_ptr || !order || !d->op || !d->arg) return CD_FAIL(t->err, ENOMEM, "operators");
@@ -268,12 +297,14 @@ static cdmpp_status place_ops(cd_tvm *t) {
         d->n_tensor += op->n_out;
     }
     d->n_arg = t->n_arg;
-    for (uint32_t k = 0; k < t->n_arg; k++) d->arg[k] = t->op[t->arg_op[k]].first_tensor + t->arg_value[k];
+    for (uint32_t k = 0; k < t->n_arg; k++)
+        d->arg[k] = t->op[t->arg_op[k]].first_tensor + t->arg_value[k];
     uint32_t *node = order; /* from here on: dag index -> node */
     for (uint32_t i = 0; i < d->n_op; i++) node[i] = t->op[order[i]].node;
     for (uint32_t i = 0; i < d->n_op; i++)
-        CD_TRY(cd_tvm_graph_kind(&t->g, node[i]) == CD_TVM_PLACEHOLDER ? fill_placeholder(t, node[i], &d->op[i])
-                                                                    : fill_compute(t, node[i], &d->op[i]));
+        CD_TRY(cd_tvm_graph_kind(&t->g, node[i]) == CD_TVM_PLACEHOLDER
+                   ? fill_placeholder(t, node[i], &d->op[i])
+                   : fill_compute(t, node[i], &d->op[i]));
     for (uint32_t i = 0; i < d->n_op; i++)
         if (!d->op[i].is_placeholder) CD_TRY(mark_layout_free(t, node[i]));
     return CDMPP_OK;
@@ -291,12 +322,14 @@ static cdmpp_status build(cd_tvm *t, const char *text, size_t len) {
     return cd_te_dag_finish(t->dag, t->err);
 }
 
-cdmpp_status cd_tvm_graph_dag(cd_arena *scratch, const char *text, size_t len, cd_te_dag **out, cdmpp_err *err) {
+cdmpp_status cd_tvm_graph_dag(cd_arena *scratch, const char *text, size_t len, cd_te_dag **out,
+                              cdmpp_err *err) {
     cd_tvm t = {.a = scratch, .err = err};
     *out = NULL;
     CD_TRY(cd_te_dag_new(&t.dag, err));
     cdmpp_status st = build(&t, text, len);
-    if (t.dag->pool.oom) st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
+    if (t.dag->pool.oom)
+        st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
     if (st) cd_te_dag_free(t.dag);
     else *out = t.dag;
     return st;

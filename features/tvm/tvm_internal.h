@@ -12,28 +12,28 @@
 
 typedef struct cd_tvm_op {
     uint32_t node, n_out;
-    uint32_t first_seen;    /* its outputs in `seen` */
-    uint32_t first_in;      /* its reads in `in` */
+    uint32_t first_seen; /* its outputs in `seen` */
+    uint32_t first_in;   /* its reads in `in` */
     uint32_t dag_index, first_tensor;
 } cd_tvm_op;
 
 typedef struct cd_tvm {
     cd_tvm_graph g;
-    cd_arena *a;            /* scratch, dies with the build */
+    cd_arena *a; /* scratch, dies with the build */
     cd_te_dag *dag;
     cdmpp_err *err;
-    uint32_t *op_of_node;   /* (g.n) discovery number + 1 */
+    uint32_t *op_of_node; /* (g.n) discovery number + 1 */
     uint32_t n_op, cap_op;
     cd_tvm_op *op;
     uint32_t n_in, cap_in;
-    uint32_t *in;           /* discovery numbers of the ops read, one per tensor */
+    uint32_t *in; /* discovery numbers of the ops read, one per tensor */
     uint32_t n_seen, cap_seen;
-    uint32_t *seen;         /* per tensor: last scan that met it */
+    uint32_t *seen; /* per tensor: last scan that met it */
     uint32_t n_arg;
     uint32_t *arg_op, *arg_value; /* (n_arg) the root's tensors */
-    uint32_t *stamp;        /* (g.n) scan state of expression nodes */
+    uint32_t *stamp;              /* (g.n) scan state of expression nodes */
     uint64_t budget;
-    const cd_expr **memo;   /* (g.n) expression of a node */
+    const cd_expr **memo; /* (g.n) expression of a node */
 } cd_tvm;
 
 /* Fill op, in, arg_*. */

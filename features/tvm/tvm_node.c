@@ -16,11 +16,13 @@ static const struct {
 
 static cd_tvm_node_kind kind_of(cd_str key) {
     for (unsigned k = 0; k < CD_TVM_OTHER; k++)
-        if (key.n == kind_tab[k].n && memcmp(key.p, kind_tab[k].key, key.n) == 0) return (cd_tvm_node_kind)k;
+        if (key.n == kind_tab[k].n && memcmp(key.p, kind_tab[k].key, key.n) == 0)
+            return (cd_tvm_node_kind)k;
     return CD_TVM_OTHER;
 }
 
-cdmpp_status cd_tvm_graph_error_at(const cd_tvm_graph *g, uint32_t i, const char *attr, cdmpp_status st) {
+cdmpp_status cd_tvm_graph_error_at(const cd_tvm_graph *g, uint32_t i, const char *attr,
+                                   cdmpp_status st) {
     if (!st || !g->err) return st;
     if (attr) {
         cd_err_add_key(g->err, attr);
@@ -43,7 +45,8 @@ static cdmpp_status index_nodes(cd_tvm_graph *g, const cd_json *item) {
 }
 
 /* The JSON tree stays in the arena; nodes point into it. */
-cdmpp_status cd_tvm_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm_graph *g, cdmpp_err *err) {
+cdmpp_status cd_tvm_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm_graph *g,
+                               cdmpp_err *err) {
     *g = (cd_tvm_graph){.arena = a, .err = err};
     const cd_json *top = NULL, *item = NULL, *nodes;
     CD_TRY(cd_json_parse(a, text, len, &top, err));
@@ -55,18 +58,23 @@ cdmpp_status cd_tvm_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm
     if (!g->node || !g->kind) return CD_FAIL(err, ENOMEM, "node graph of %u nodes", g->n);
     CD_TRY(index_nodes(g, item));
     int64_t root = 0;
-    CD_TRY(cd_err_key(err, cd_json_int(cd_json_get(top, "root"), 0, (int64_t)g->n - 1, &root, err), "root"));
+    CD_TRY(cd_err_key(err, cd_json_int(cd_json_get(top, "root"), 0, (int64_t)g->n - 1, &root, err),
+                      "root"));
     g->root = (uint32_t)root;
     return CDMPP_OK;
 }
 
-cd_str cd_tvm_graph_type_key(const cd_tvm_graph *g, uint32_t i) { return cd_json_get(g->node[i], "type_key")->u.s; }
+cd_str cd_tvm_graph_type_key(const cd_tvm_graph *g, uint32_t i) {
+    return cd_json_get(g->node[i], "type_key")->u.s;
+}
 
 cdmpp_status cd_tvm_graph_expect(const cd_tvm_graph *g, uint32_t i, cd_tvm_node_kind want) {
     if (cd_tvm_graph_kind(g, i) == want) return CDMPP_OK;
     const cd_str key = cd_tvm_graph_type_key(g, i);
-    return cd_tvm_graph_error_at(g, i, NULL, CD_FAIL(g->err, ESCHEMA, "expected a node of type %s, found \"%.*s\"",
-                                           want == CD_TVM_NULL ? "null" : kind_tab[want].key, cd_str_shown(key, 60), key.p));
+    return cd_tvm_graph_error_at(
+        g, i, NULL,
+        CD_FAIL(g->err, ESCHEMA, "expected a node of type %s, found \"%.*s\"",
+                want == CD_TVM_NULL ? "null" : kind_tab[want].key, cd_str_shown(key, 60), key.p));
 }
 
 bool cd_tvm_graph_has(const cd_tvm_graph *g, uint32_t i, const char *attr) {
@@ -85,9 +93,12 @@ cdmpp_status cd_tvm_graph_int(const cd_tvm_graph *g, uint32_t i, const char *att
     const bool neg = s.n && s.p[0] == '-';
     uint64_t v = 0;
     size_t k = neg;
-    for (; k < s.n && k < 19U + neg && s.p[k] >= '0' && s.p[k] <= '9'; k++) v = v * 10 + (uint64_t)(s.p[k] - '0');
+    for (; k < s.n && k < 19U + neg && s.p[k] >= '0' && s.p[k] <= '9'; k++)
+        v = v * 10 + (uint64_t)(s.p[k] - '0');
     if (k != s.n || k == neg || v > (uint64_t)INT64_MAX + neg)
-        return cd_tvm_graph_error_at(g, i, attr, CD_FAIL(g->err, ESCHEMA, "expected an integer, found \"%.*s\"", cd_str_shown(s, 40), s.p));
+        return cd_tvm_graph_error_at(g, i, attr,
+                                     CD_FAIL(g->err, ESCHEMA, "expected an integer, found \"%.*s\"",
+                                             cd_str_shown(s, 40), s.p));
     *out = neg ? (int64_t)(0 - v) : (int64_t)v;
     return CDMPP_OK;
 }
@@ -102,24 +113,29 @@ cdmpp_status cd_tvm_graph_real(const cd_tvm_graph *g, uint32_t i, const char *at
         *out = strtod(buf, &end);
     }
     if (s.n && (size_t)(end - buf) == s.n) return CDMPP_OK;
-    return cd_tvm_graph_error_at(g, i, attr, CD_FAIL(g->err, ESCHEMA, "expected a number, found \"%.*s\"", cd_str_shown(s, 40), s.p));
+    return cd_tvm_graph_error_at(
+        g, i, attr,
+        CD_FAIL(g->err, ESCHEMA, "expected a number, found \"%.*s\"", cd_str_shown(s, 40), s.p));
 }
 
 cdmpp_status cd_tvm_graph_ref(const cd_tvm_graph *g, uint32_t i, const char *attr, uint32_t *out) {
     int64_t v;
     CD_TRY(cd_tvm_graph_int(g, i, attr, &v));
     if (v < 0 || v >= g->n)
-        return cd_tvm_graph_error_at(g, i, attr, CD_FAIL(g->err, ESCHEMA, "refers to node %lld of %u", (long long)v, g->n));
+        return cd_tvm_graph_error_at(
+            g, i, attr, CD_FAIL(g->err, ESCHEMA, "refers to node %lld of %u", (long long)v, g->n));
     *out = (uint32_t)v;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tvm_graph_array(const cd_tvm_graph *g, uint32_t i, const char *attr, uint32_t *out) {
+cdmpp_status cd_tvm_graph_array(const cd_tvm_graph *g, uint32_t i, const char *attr,
+                                uint32_t *out) {
     CD_TRY(cd_tvm_graph_ref(g, i, attr, out));
     return cd_tvm_graph_expect(g, *out, CD_TVM_ARRAY);
 }
 
-cdmpp_status cd_tvm_graph_items(const cd_tvm_graph *g, uint32_t i, const cd_json **item, uint32_t *n) {
+cdmpp_status cd_tvm_graph_items(const cd_tvm_graph *g, uint32_t i, const cd_json **item,
+                                uint32_t *n) {
     const cd_json *data = cd_json_get(g->node[i], "data");
     *item = NULL;
     *n = 0;
@@ -130,7 +146,8 @@ cdmpp_status cd_tvm_graph_items(const cd_tvm_graph *g, uint32_t i, const cd_json
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tvm_graph_item(const cd_tvm_graph *g, uint32_t i, const cd_json **item, uint32_t *out) {
+cdmpp_status cd_tvm_graph_item(const cd_tvm_graph *g, uint32_t i, const cd_json **item,
+                               uint32_t *out) {
     int64_t v = 0;
     const cdmpp_status st = cd_json_int(*item, 0, (int64_t)g->n - 1, &v, g->err);
     if (st) return cd_tvm_graph_error_at(g, i, NULL, cd_err_key(g->err, st, "data"));
@@ -194,14 +211,17 @@ cdmpp_status cd_tvm_graph_map_open(const cd_tvm_graph *g, uint32_t i, cd_tvm_gra
     const cd_json *keys = cd_json_get(g->node[i], "keys");
     m->plain = keys != NULL;
     if (!keys && n % 2 == 0) return CDMPP_OK;
-    if (!keys) return cd_tvm_graph_error_at(g, i, NULL, CD_FAIL(g->err, ESCHEMA, "a map with a key but no value"));
+    if (!keys)
+        return cd_tvm_graph_error_at(g, i, NULL,
+                                     CD_FAIL(g->err, ESCHEMA, "a map with a key but no value"));
     cdmpp_status st = cd_json_arr(keys, 0, &m->key, g->err);
     if (!st && keys->n != n) st = CD_FAIL(g->err, ESCHEMA, "%u keys for %u values", keys->n, n);
     return st ? cd_tvm_graph_error_at(g, i, NULL, cd_err_key(g->err, st, "keys")) : CDMPP_OK;
 }
 
 /* Maps with text keys list them apart; all others alternate key and value in one list. */
-cdmpp_status cd_tvm_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m, cd_str *key, uint32_t *value, bool *more) {
+cdmpp_status cd_tvm_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_tvm_graph_map *m,
+                                   cd_str *key, uint32_t *value, bool *more) {
     *more = m->value != NULL;
     *key = (cd_str){"", 0};
     if (!*more) return CDMPP_OK;

@@ -3,10 +3,16 @@
 #include "features/tvm/tvm_internal.h"
 
 const char *const *cd_tvm_operands(cd_tvm_node_kind k) {
-    static const char *const binary[] = {"a", "b", NULL}, *const unary[] = {"a", NULL}, *const cast[] = {"value", NULL},
-                     *const select[] = {"condition", "true_value", "false_value", NULL}, *const leaf[] = {NULL};
+    static const char *const binary[] = {"a", "b", NULL}, *const unary[] = {"a", NULL},
+                             *const cast[] = {"value", NULL},
+                             *const select[] = {"condition", "true_value", "false_value", NULL},
+                             *const leaf[] = {NULL};
     switch (k) {
-    case CD_TVM_INT: case CD_TVM_FLOAT: case CD_TVM_STR: case CD_TVM_VAR: case CD_TVM_SIZEVAR: return leaf;
+    case CD_TVM_INT:
+    case CD_TVM_FLOAT:
+    case CD_TVM_STR:
+    case CD_TVM_VAR:
+    case CD_TVM_SIZEVAR: return leaf;
     case CD_TVM_CAST: return cast;
     case CD_TVM_NOT: return unary;
     case CD_TVM_SELECT: return select;
@@ -16,8 +22,10 @@ const char *const *cd_tvm_operands(cd_tvm_node_kind k) {
 
 cdmpp_status cd_tvm_unsupported(cd_tvm *t, uint32_t node) {
     const cd_str key = cd_tvm_graph_type_key(&t->g, node);
-    return cd_tvm_graph_error_at(&t->g, node, NULL, CD_FAIL(t->err, EUNSUPPORTED, "\"%.*s\" is not an expression of a task that can be read",
-                                                  cd_str_shown(key, 60), key.p));
+    return cd_tvm_graph_error_at(&t->g, node, NULL,
+                                 CD_FAIL(t->err, EUNSUPPORTED,
+                                         "\"%.*s\" is not an expression of a task that can be read",
+                                         cd_str_shown(key, 60), key.p));
 }
 
 static cdmpp_status no_memory(cd_tvm *t) { return CD_FAIL(t->err, ENOMEM, "operators"); }
@@ -30,7 +38,8 @@ static cdmpp_status count_outputs(cd_tvm *t, uint32_t node, uint32_t *n) {
     CD_TRY(cd_tvm_graph_array(&t->g, node, "body", &body));
     CD_TRY(cd_tvm_graph_items(&t->g, body, &item, n));
     if (*n == 0 || *n > CD_TE_MAX_OUT)
-        return cd_tvm_graph_error_at(&t->g, node, "body", CD_FAIL(t->err, EUNSUPPORTED, "an operator with %u outputs", *n));
+        return cd_tvm_graph_error_at(
+            &t->g, node, "body", CD_FAIL(t->err, EUNSUPPORTED, "an operator with %u outputs", *n));
     return CDMPP_OK;
 }
 
@@ -43,8 +52,10 @@ static cdmpp_status discover(cd_tvm *t, uint32_t node, uint32_t *op) {
     const cd_tvm_node_kind k = cd_tvm_graph_kind(&t->g, node);
     if (k != CD_TVM_PLACEHOLDER && k != CD_TVM_COMPUTE) {
         const cd_str key = cd_tvm_graph_type_key(&t->g, node);
-        return cd_tvm_graph_error_at(&t->g, node, NULL, CD_FAIL(t->err, EUNSUPPORTED, "\"%.*s\" is not an operator that can be read",
-                                                      cd_str_shown(key, 60), key.p));
+        return cd_tvm_graph_error_at(&t->g, node, NULL,
+                                     CD_FAIL(t->err, EUNSUPPORTED,
+                                             "\"%.*s\" is not an operator that can be read",
+                                             cd_str_shown(key, 60), key.p));
     }
     uint32_t n_out;
     CD_TRY(count_outputs(t, node, &n_out));
@@ -67,15 +78,17 @@ cdmpp_status cd_tvm_tensor(cd_tvm *t, uint32_t node, uint32_t *op, uint32_t *val
     CD_TRY(discover(t, op_node, op));
     CD_TRY(cd_tvm_graph_int(&t->g, node, "value_index", &v));
     if (v < 0 || v >= t->op[*op].n_out)
-        return cd_tvm_graph_error_at(&t->g, node, "value_index", CD_FAIL(t->err, ESCHEMA, "output %lld of an operator with %u",
-                                                               (long long)v, t->op[*op].n_out));
+        return cd_tvm_graph_error_at(&t->g, node, "value_index",
+                                     CD_FAIL(t->err, ESCHEMA, "output %lld of an operator with %u",
+                                             (long long)v, t->op[*op].n_out));
     *value = (uint32_t)v;
     return CDMPP_OK;
 }
 
 static cdmpp_status visit(cd_tvm *t, uint32_t self, uint32_t node, uint32_t depth);
 
-static cdmpp_status visit_items(cd_tvm *t, uint32_t self, uint32_t node, const char *attr, uint32_t depth) {
+static cdmpp_status visit_items(cd_tvm *t, uint32_t self, uint32_t node, const char *attr,
+                                uint32_t depth) {
     uint32_t array, n, item;
     const cd_json *it;
     CD_TRY(cd_tvm_graph_array(&t->g, node, attr, &array));
@@ -87,7 +100,8 @@ static cdmpp_status visit_items(cd_tvm *t, uint32_t self, uint32_t node, const c
     return CDMPP_OK;
 }
 
-static cdmpp_status visit_ref(cd_tvm *t, uint32_t self, uint32_t node, const char *attr, uint32_t depth) {
+static cdmpp_status visit_ref(cd_tvm *t, uint32_t self, uint32_t node, const char *attr,
+                              uint32_t depth) {
     uint32_t child;
     CD_TRY(cd_tvm_graph_ref(&t->g, node, attr, &child));
     return visit(t, self, child, depth);
@@ -146,10 +160,16 @@ static cdmpp_status visit_children(cd_tvm *t, uint32_t self, uint32_t node, uint
 static cdmpp_status visit(cd_tvm *t, uint32_t self, uint32_t node, uint32_t depth) {
     const uint32_t open = 2 * self + 2;
     if (t->stamp[node] == open + 1) return CDMPP_OK;
-    if (t->stamp[node] == open) return cd_tvm_graph_error_at(&t->g, node, NULL, CD_FAIL(t->err, ESCHEMA, "is part of itself (a cycle)"));
+    if (t->stamp[node] == open)
+        return cd_tvm_graph_error_at(&t->g, node, NULL,
+                                     CD_FAIL(t->err, ESCHEMA, "is part of itself (a cycle)"));
     if (depth > CD_TE_MAX_DEPTH)
-        return cd_tvm_graph_error_at(&t->g, node, NULL, CD_FAIL(t->err, EUNSUPPORTED, "an expression is nested deeper than %d", CD_TE_MAX_DEPTH));
-    if (t->budget-- == 0) return CD_FAIL(t->err, EUNSUPPORTED, "operators share too many expressions");
+        return cd_tvm_graph_error_at(&t->g, node, NULL,
+                                     CD_FAIL(t->err, EUNSUPPORTED,
+                                             "an expression is nested deeper than %d",
+                                             CD_TE_MAX_DEPTH));
+    if (t->budget-- == 0)
+        return CD_FAIL(t->err, EUNSUPPORTED, "operators share too many expressions");
     t->stamp[node] = open;
     CD_TRY(visit_children(t, self, node, depth + 1));
     t->stamp[node] = open + 1;
@@ -162,7 +182,9 @@ static cdmpp_status scan_root(cd_tvm *t) {
     uint32_t node;
     CD_TRY(cd_tvm_graph_expect(&t->g, t->g.root, CD_TVM_ARRAY));
     CD_TRY(cd_tvm_graph_items(&t->g, t->g.root, &it, &t->n_arg));
-    if (t->n_arg == 0) return cd_tvm_graph_error_at(&t->g, t->g.root, NULL, CD_FAIL(t->err, ESCHEMA, "a task without tensors"));
+    if (t->n_arg == 0)
+        return cd_tvm_graph_error_at(&t->g, t->g.root, NULL,
+                                     CD_FAIL(t->err, ESCHEMA, "a task without tensors"));
     t->arg_op = CD_NEWN(t->a, uint32_t, t->n_arg);
     t->arg_value = CD_NEWN(t->a, uint32_t, t->n_arg);
     if (!t->arg_op || !t->arg_value) return CD_FAIL(t->err, ENOMEM, "tensors");
@@ -178,7 +200,8 @@ cdmpp_status cd_tvm_scan(cd_tvm *t) {
     for (uint32_t i = 0; i < t->n_op; i++) { /* grows while it runs */
         t->op[i].first_in = t->n_in;
         const uint32_t node = t->op[i].node;
-        if (cd_tvm_graph_kind(&t->g, node) == CD_TVM_COMPUTE) CD_TRY(visit_items(t, i, node, "body", 1));
+        if (cd_tvm_graph_kind(&t->g, node) == CD_TVM_COMPUTE)
+            CD_TRY(visit_items(t, i, node, "body", 1));
     }
     return CDMPP_OK;
 }

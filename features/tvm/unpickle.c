@@ -7,7 +7,7 @@
 /* Values, stack entries and memo entries of a file of n bytes. TVM's files
  * need one per 200 bytes; small files of small values need some slack. */
 #define MAX_VALUES(n) (20000 + (n) / 8)
-#define MAX_MARKS 200
+#define MAX_MARKS     200
 
 /* Everything that may be named. The first is a function: calling it makes an
  * empty object of the class it is given. */
@@ -49,7 +49,9 @@ static cdmpp_status no_memory(machine *m) { return CD_FAIL(m->err, ENOMEM, "pick
 /* ---- input ---- */
 
 static cdmpp_status take(machine *m, uint64_t n, const unsigned char **out) {
-    if ((uint64_t)(m->end - m->p) < n) return BAD(m, EPARSE, "cut short: %llu bytes needed, %zu left", (unsigned long long)n, (size_t)(m->end - m->p));
+    if ((uint64_t)(m->end - m->p) < n)
+        return BAD(m, EPARSE, "cut short: %llu bytes needed, %zu left", (unsigned long long)n,
+                   (size_t)(m->end - m->p));
     *out = m->p;
     m->p += n;
     return CDMPP_OK;
@@ -97,7 +99,8 @@ static cdmpp_status push(machine *m, cd_unpickle_value *v) {
 }
 
 static cdmpp_status push_new(machine *m, cd_unpickle_kind kind, cd_unpickle_value **out) {
-    if (++m->n_value > m->max) return BAD(m, ERANGE, "more than %zu values in a file of this size", m->max);
+    if (++m->n_value > m->max)
+        return BAD(m, ERANGE, "more than %zu values in a file of this size", m->max);
     cd_unpickle_value *v = CD_NEW(m->a, cd_unpickle_value);
     if (!v) return no_memory(m);
     v->kind = kind;
@@ -133,7 +136,8 @@ static cdmpp_status fill(machine *m, size_t from, cd_unpickle_kind kind) {
     if (from <= floor_of(m) || m->stack[from - 1]->kind != kind)
         return BAD(m, EPARSE, "items for something that is no %s", cd_unpickle_kind_name(kind));
     if (kind == CD_UNPICKLE_DICT && n % 2) return BAD(m, EPARSE, "a key without value");
-    if ((m->n_value += n) > m->max) return BAD(m, ERANGE, "more than %zu values in a file of this size", m->max);
+    if ((m->n_value += n) > m->max)
+        return BAD(m, ERANGE, "more than %zu values in a file of this size", m->max);
     for (size_t k = 0; k < n; k++) CD_TRY(append(m, m->stack[from - 1], m->stack[from + k]));
     m->top = from;
     return CDMPP_OK;
@@ -155,7 +159,8 @@ static cdmpp_status tuple(machine *m, size_t from) {
 
 static cdmpp_status memo_put(machine *m, uint64_t at) {
     CD_TRY(need(m, 1));
-    if (at > m->n_memo) return BAD(m, EPARSE, "memo entry %llu before %zu", (unsigned long long)at, m->n_memo);
+    if (at > m->n_memo)
+        return BAD(m, EPARSE, "memo entry %llu before %zu", (unsigned long long)at, m->n_memo);
     if (at == m->n_memo) {
         CD_TRY(reserve(m, &m->memo, m->n_memo, &m->cap_memo));
         m->n_memo++;
@@ -165,7 +170,8 @@ static cdmpp_status memo_put(machine *m, uint64_t at) {
 }
 
 static cdmpp_status memo_get(machine *m, uint64_t at) {
-    if (at >= m->n_memo) return BAD(m, EPARSE, "memo entry %llu of %zu", (unsigned long long)at, m->n_memo);
+    if (at >= m->n_memo)
+        return BAD(m, EPARSE, "memo entry %llu of %zu", (unsigned long long)at, m->n_memo);
     return push(m, m->memo[at]);
 }
 
@@ -174,22 +180,23 @@ static cdmpp_status memo_get(machine *m, uint64_t at) {
 static cdmpp_status global(machine *m, cd_str module, cd_str name) {
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
         const size_t n = strlen(known[k]);
-        if (n != module.n + 1 + name.n || memcmp(known[k], module.p, module.n) != 0 || known[k][module.n] != '.' ||
-            memcmp(known[k] + module.n + 1, name.p, name.n) != 0)
+        if (n != module.n + 1 + name.n || memcmp(known[k], module.p, module.n) != 0 ||
+            known[k][module.n] != '.' || memcmp(known[k] + module.n + 1, name.p, name.n) != 0)
             continue;
         cd_unpickle_value *v;
         CD_TRY(push_new(m, CD_UNPICKLE_CLASS, &v));
         v->u.name = known[k];
         return CDMPP_OK;
     }
-    return BAD(m, EUNSUPPORTED, "calls %.*s.%.*s, which no task file needs", cd_str_shown(module, 80), module.p,
-               cd_str_shown(name, 80), name.p);
+    return BAD(m, EUNSUPPORTED, "calls %.*s.%.*s, which no task file needs",
+               cd_str_shown(module, 80), module.p, cd_str_shown(name, 80), name.p);
 }
 
 static cdmpp_status stack_global(machine *m) {
     CD_TRY(need(m, 2));
     const cd_unpickle_value *module = m->stack[m->top - 2], *name = m->stack[m->top - 1];
-    if (module->kind != CD_UNPICKLE_STR || name->kind != CD_UNPICKLE_STR) return BAD(m, EPARSE, "a class name that is no string");
+    if (module->kind != CD_UNPICKLE_STR || name->kind != CD_UNPICKLE_STR)
+        return BAD(m, EPARSE, "a class name that is no string");
     m->top -= 2;
     return global(m, module->u.s, name->u.s);
 }
@@ -198,12 +205,15 @@ static cdmpp_status stack_global(machine *m) {
 static cdmpp_status create(machine *m, bool reduce) {
     CD_TRY(need(m, 2));
     const cd_unpickle_value *callee = m->stack[m->top - 2], *args = m->stack[m->top - 1];
-    if (callee->kind != CD_UNPICKLE_CLASS || args->kind != CD_UNPICKLE_TUPLE) return BAD(m, EPARSE, "a call of something that is no class");
+    if (callee->kind != CD_UNPICKLE_CLASS || args->kind != CD_UNPICKLE_TUPLE)
+        return BAD(m, EPARSE, "a call of something that is no class");
     const bool maker = callee->u.name == known[0];
-    if (maker != reduce) return BAD(m, EUNSUPPORTED, "calls %s in another way than TVM does", callee->u.name);
+    if (maker != reduce)
+        return BAD(m, EUNSUPPORTED, "calls %s in another way than TVM does", callee->u.name);
     const char *name = callee->u.name;
     if (maker) {
-        if (args->n != 1 || args->u.item[0]->kind != CD_UNPICKLE_CLASS || args->u.item[0]->u.name == known[0])
+        if (args->n != 1 || args->u.item[0]->kind != CD_UNPICKLE_CLASS ||
+            args->u.item[0]->u.name == known[0])
             return BAD(m, EPARSE, "%s without a class", name);
         name = args->u.item[0]->u.name;
         args = NULL;
@@ -219,7 +229,8 @@ static cdmpp_status create(machine *m, bool reduce) {
 static cdmpp_status build(machine *m) {
     CD_TRY(need(m, 2));
     cd_unpickle_value *obj = m->stack[m->top - 2];
-    if (obj->kind != CD_UNPICKLE_OBJ) return BAD(m, EPARSE, "a state for something that is no object");
+    if (obj->kind != CD_UNPICKLE_OBJ)
+        return BAD(m, EPARSE, "a state for something that is no object");
     obj->u.obj.state = m->stack[--m->top];
     return CDMPP_OK;
 }
@@ -313,13 +324,17 @@ static cdmpp_status op_global(machine *m) {
 static cdmpp_status op_proto(machine *m) {
     uint64_t v;
     CD_TRY(number(m, 1, &v));
-    return v >= 2 && v <= 5 ? CDMPP_OK : BAD(m, EUNSUPPORTED, "pickle protocol %u is not one of 2 to 5", (unsigned)v);
+    return v >= 2 && v <= 5
+               ? CDMPP_OK
+               : BAD(m, EUNSUPPORTED, "pickle protocol %u is not one of 2 to 5", (unsigned)v);
 }
 
 static cdmpp_status op_frame(machine *m) {
     uint64_t n;
     CD_TRY(number(m, 8, &n));
-    return n <= (uint64_t)(m->end - m->p) ? CDMPP_OK : BAD(m, EPARSE, "cut short: a frame of %llu bytes", (unsigned long long)n);
+    return n <= (uint64_t)(m->end - m->p)
+               ? CDMPP_OK
+               : BAD(m, EPARSE, "cut short: a frame of %llu bytes", (unsigned long long)n);
 }
 
 /* Opcodes of pickletools, protocols 2 to 5; those that build lists, dictionaries and tuples work on the values above
@@ -334,9 +349,14 @@ static cdmpp_status step(machine *m, unsigned char op) {
     case '}': return push_new(m, CD_UNPICKLE_DICT, &v);
     case ')': return push_new(m, CD_UNPICKLE_TUPLE, &v);
     case 'N': return push_new(m, CD_UNPICKLE_NONE, &v);
-    case 0x88: case 0x89: return op_bool(m, op == 0x88);
-    case 0x85: case 0x86: case 0x87: return op_tuple(m, op - 0x84u);
-    case 't': case 'e': case 'u': return op_marked(m, op);
+    case 0x88:
+    case 0x89: return op_bool(m, op == 0x88);
+    case 0x85:
+    case 0x86:
+    case 0x87: return op_tuple(m, op - 0x84u);
+    case 't':
+    case 'e':
+    case 'u': return op_marked(m, op);
     case 'a': return op_fill(m, 1, CD_UNPICKLE_LIST);
     case 's': return op_fill(m, 2, CD_UNPICKLE_DICT);
     case 0x94: return memo_put(m, m->n_memo);
@@ -365,14 +385,16 @@ static cdmpp_status step(machine *m, unsigned char op) {
 }
 
 /* Errors carry the byte at which the opcode ends. */
-cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, const cd_unpickle_value **out, cdmpp_err *err) {
+cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, const cd_unpickle_value **out,
+                         cdmpp_err *err) {
     const unsigned char *b = (const unsigned char *)p;
     machine m = {.a = a, .p = b, .beg = b, .end = b + len, .max = MAX_VALUES(len), .err = err};
     if (len < 2 || b[0] != 0x80) return CD_FAIL(err, EPARSE, "not a pickle of protocol 2 or later");
     while (m.p < m.end) {
         const unsigned char op = *m.p++;
         if (op == '.') {
-            if (m.top != 1 || m.n_mark) return BAD(&m, EPARSE, "ends with %zu values on the stack", m.top);
+            if (m.top != 1 || m.n_mark)
+                return BAD(&m, EPARSE, "ends with %zu values on the stack", m.top);
             *out = m.stack[0];
             return CDMPP_OK;
         }
@@ -381,16 +403,21 @@ cdmpp_status cd_unpickle(cd_arena *a, const char *p, size_t len, const cd_unpick
     return BAD(&m, EPARSE, "cut short: no STOP");
 }
 
-bool cd_unpickle_is_obj(const cd_unpickle_value *v, const char *name) { return v && v->kind == CD_UNPICKLE_OBJ && !strcmp(v->u.obj.name, name); }
+bool cd_unpickle_is_obj(const cd_unpickle_value *v, const char *name) {
+    return v && v->kind == CD_UNPICKLE_OBJ && !strcmp(v->u.obj.name, name);
+}
 
 const cd_unpickle_value *cd_unpickle_get(const cd_unpickle_value *dict, const char *key) {
     if (!dict || dict->kind != CD_UNPICKLE_DICT) return NULL;
     for (uint32_t k = dict->n; k >= 2; k -= 2)
-        if (dict->u.item[k - 2]->kind == CD_UNPICKLE_STR && cd_str_is(dict->u.item[k - 2]->u.s, key)) return dict->u.item[k - 1];
+        if (dict->u.item[k - 2]->kind == CD_UNPICKLE_STR &&
+            cd_str_is(dict->u.item[k - 2]->u.s, key))
+            return dict->u.item[k - 1];
     return NULL;
 }
 
 const char *cd_unpickle_kind_name(cd_unpickle_kind k) {
-    static const char *const name[] = {"None", "bool", "int", "float", "str", "bytes", "tuple", "list", "dict", "class", "object"};
+    static const char *const name[] = {"None",  "bool", "int",  "float", "str",   "bytes",
+                                       "tuple", "list", "dict", "class", "object"};
     return name[k];
 }

@@ -8,17 +8,33 @@
 #include "learner/cmd/main_mpi.h"
 #include "learner/cmd/main_train.h"
 
-static const char *const use[] = {"train [OPTION...] CONFIG.yaml", "extract --tasks FILE --out OUT [OPTION...] LOG|FOLDER...", NULL};
+static const char *const use[] = {"train [OPTION...] CONFIG.yaml",
+                                  "extract --tasks FILE --out OUT [OPTION...] LOG|FOLDER...", NULL};
 static const char *const example[] = {
-    "Four ranks on this machine", "mpirun -n 4 cdmpp-mpi extract --tasks tasks/ --out d.h5 measure_records/\n"
-    "mpirun -n 4 cdmpp-mpi train v100.yaml --set data.files=d.h5 --checkpoint ck --out m.cdmpp", NULL};
-static const char *const file[] = {"OUT.rank<r>of<N>", "A finished part of an extraction. The same command with as many ranks keeps it.", NULL};
+    "Four ranks on this machine",
+    "mpirun -n 4 cdmpp-mpi extract --tasks tasks/ --out d.h5 measure_records/\n"
+    "mpirun -n 4 cdmpp-mpi train v100.yaml --set data.files=d.h5 --checkpoint ck --out m.cdmpp",
+    NULL};
+static const char *const file[] = {
+    "OUT.rank<r>of<N>",
+    "A finished part of an extraction. The same command with as many ranks keeps it.", NULL};
 static const char *const see[] = {"cdmpp-train(1)", "cdmpp-extract(1)", "mpirun(1)", NULL};
-static const cd_command *const verb[] = {&cd_main_train_options_mpi, &cd_main_mpi_extract_options, NULL};
-static const cd_command mpi = {
-    "cdmpp-mpi", "extraction and training by several processes", use,
-    "Runs under mpirun. The result has the same contents for any number of ranks (docs/reference/mpi.md); rank 0 prints and writes.",
-    NULL, 0, NULL, NULL, example, file, see, verb, NULL};
+static const cd_command *const verb[] = {&cd_main_train_options_mpi, &cd_main_mpi_extract_options,
+                                         NULL};
+static const cd_command mpi = {"cdmpp-mpi",
+                               "extraction and training by several processes",
+                               use,
+                               "Runs under mpirun. The result has the same contents for any number "
+                               "of ranks (docs/reference/mpi.md); rank 0 prints and writes.",
+                               NULL,
+                               0,
+                               NULL,
+                               NULL,
+                               example,
+                               file,
+                               see,
+                               verb,
+                               NULL};
 
 /* Ranks but 0 print to a file without a name. Returns the real standard error, or -1. */
 static int be_quiet(FILE **kept) {
@@ -48,15 +64,18 @@ static int no_verb(int argc, char **argv) {
     int code;
     cdmpp_err err = {0};
     if (!cd_command_begin(&f, &mpi, argc, argv, NULL, &code)) return code;
-    (void)CD_FAIL(&err, EUSAGE, "expected train or extract first, found '%.60s'", argc > 1 ? argv[1] : "");
+    (void)CD_FAIL(&err, EUSAGE, "expected train or extract first, found '%.60s'",
+                  argc > 1 ? argv[1] : "");
     code = cd_command_usage(&f, &err);
     cd_command_end(&f);
     return code;
 }
 
 static int command(int argc, char **argv, const cd_process_group *group) {
-    if (argc > 1 && strcmp(argv[1], "train") == 0) return cd_main_train(argc - 1, argv + 1, verb[0], group);
-    if (argc > 1 && strcmp(argv[1], "extract") == 0) return cd_main_mpi_extract(argc - 1, argv + 1, group);
+    if (argc > 1 && strcmp(argv[1], "train") == 0)
+        return cd_main_train(argc - 1, argv + 1, verb[0], group);
+    if (argc > 1 && strcmp(argv[1], "extract") == 0)
+        return cd_main_mpi_extract(argc - 1, argv + 1, group);
     return no_verb(argc, argv);
 }
 

@@ -11,12 +11,12 @@ typedef struct cd_main_options {
     char *command;               /* shell line of this call, for the report */
     int jobs;
     int choose, choose_tasks, budget; /* 0: not given */
-    int config_of;               /* -1: not given */
-    const char *name;            /* of the command, for its messages */
-    const cd_process_group *ranks;         /* NULL: this process alone */
+    int config_of;                    /* -1: not given */
+    const char *name;                 /* of the command, for its messages */
+    const cd_process_group *ranks;    /* NULL: this process alone */
     bool print, doc, trial, verbose;
-    bool json, quiet;            /* copied from what every command has */
-    bool skipped;                /* set: done, but some lines of the input were not used */
+    bool json, quiet; /* copied from what every command has */
+    bool skipped;     /* set: done, but some lines of the input were not used */
     cd_log *log;
 } cd_main_options;
 
@@ -28,7 +28,8 @@ int cd_main_train(int argc, char **argv, const cd_command *command, const cd_pro
 /* A cd_progress_event_fn: shows the event on a cd_train_progress, which may be NULL; false once a signal asked to stop. */
 bool cd_main_tick(void *progress, const cd_progress_event *t);
 /* Print the list of a configuration's errors, and clear *err; `err` alone when it is about no key. */
-cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st, cdmpp_err *err);
+cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st,
+                                   cdmpp_err *err);
 /* Whether the model that is to be written is none of the files of the data set. Errors: EUSAGE. */
 cdmpp_status cd_main_out_apart(const cd_config *c, const char *path, cdmpp_err *err);
 /* Train, write the model and what the options ask for, print the figures. */
@@ -47,5 +48,6 @@ cdmpp_status cd_main_choose(const cd_config *c, cd_main_options *o, cdmpp_err *e
 /* ---- main_train_operators.c ---- */
 /* data.kind: operators or llm_operators; `config` is the path of the configuration. Sets o->skipped when
  * bad lines were left out. */
-cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_options *o, cdmpp_err *err);
+cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_options *o,
+                               cdmpp_err *err);
 #endif

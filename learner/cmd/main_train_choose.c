@@ -3,7 +3,8 @@
 #include "learner/cmd/main_train.h"
 
 /* What is chosen goes to the file, and is told on standard output; without a file it goes there itself. */
-static cdmpp_status put(const cd_config *c, const cd_dataset *d, const cd_choice *ch, cd_main_options *o, cdmpp_err *err) {
+static cdmpp_status put(const cd_config *c, const cd_dataset *d, const cd_choice *ch,
+                        cd_main_options *o, cdmpp_err *err) {
     cd_buf lines = {0}, told = {0}, out = {0};
     cdmpp_status st = o->out || !o->json ? cd_choose_put(c, d, ch, &lines, err) : CDMPP_OK;
     if (!st && o->out) st = cd_file_write(o->out, lines.p ? lines.p : "", lines.n, err);
@@ -20,18 +21,23 @@ static cdmpp_status put(const cd_config *c, const cd_dataset *d, const cd_choice
     return st;
 }
 
-static cdmpp_status with_data(const cd_config *c, cd_main_options *o, cd_threads *pool, cdmpp_err *err) {
+static cdmpp_status with_data(const cd_config *c, cd_main_options *o, cd_threads *pool,
+                              cdmpp_err *err) {
     const cd_member_plan rows = {0}; /* features alone are read */
     const bool tasks = o->choose_tasks > 0;
-    const cd_choice_options how = {(size_t)(tasks ? o->choose_tasks : o->choose), tasks, o->budget, pool};
+    const cd_choice_options how = {(size_t)(tasks ? o->choose_tasks : o->choose), tasks, o->budget,
+                                   pool};
     cd_dataset *d = NULL;
     cd_choice ch = {0};
     cdmpp_status st = cd_learner_load(c, &rows, &d, err);
     if (!st) st = cd_choose(c, d, &how, &ch, err);
-    if (!st && !ch.n) st = CD_FAIL(err, ERANGE, "no program costs less than the budget of %d s", o->budget);
+    if (!st && !ch.n)
+        st = CD_FAIL(err, ERANGE, "no program costs less than the budget of %d s", o->budget);
     if (!st && ch.n < how.k)
-        cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu: %s", ch.n, how.k,
-                   o->budget ? "the budget is spent, or all others have the features of one that is chosen" : "there are no more");
+        cd_log_put(
+            o->log, CD_LOG_WARNING, "%zu of %zu: %s", ch.n, how.k,
+            o->budget ? "the budget is spent, or all others have the features of one that is chosen"
+                      : "there are no more");
     if (!st) st = put(c, d, &ch, o, err);
     cd_choose_free(&ch);
     cd_dataset_free(d);
@@ -40,7 +46,10 @@ static cdmpp_status with_data(const cd_config *c, cd_main_options *o, cd_threads
 
 cdmpp_status cd_main_choose(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
     cd_threads *pool = NULL;
-    if (c->data_kind) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected programs: of operators nothing is chosen"), "data.kind");
+    if (c->data_kind)
+        return cd_err_key(
+            err, CD_FAIL(err, ESCHEMA, "expected programs: of operators nothing is chosen"),
+            "data.kind");
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     if (!st) st = with_data(c, o, pool, err);
     cd_threads_free(pool);

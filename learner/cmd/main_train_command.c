@@ -15,18 +15,23 @@ bool cd_main_tick(void *progress, const cd_progress_event *t) {
     return !*cd_signals_stop();
 }
 
-cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st, cdmpp_err *err) {
+cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st,
+                                   cdmpp_err *err) {
     if (c->diag.n) cd_log_lines(o->log, CD_LOG_ERROR, c->diag.text.p);
     else cd_log_err(o->log, CD_LOG_ERROR, err);
-    if (c->diag.n > 1) cd_log_put(o->log, CD_LOG_ERROR, "%zu errors in the configuration", c->diag.n);
+    if (c->diag.n > 1)
+        cd_log_put(o->log, CD_LOG_ERROR, "%zu errors in the configuration", c->diag.n);
     return cd_command_reported(st, err);
 }
 
-static cdmpp_status read_config(const char *path, cd_main_options *o, cd_config *c, cdmpp_err *err) {
+static cdmpp_status read_config(const char *path, cd_main_options *o, cd_config *c,
+                                cdmpp_err *err) {
     cdmpp_status st = cd_config_read(c, path, o->set.v, o->set.n, err);
     if (o->report) c->output_report = o->report;
     if (!st && !o->print) st = cd_config_check(c, path, err);
-    for (const char *p = !st && c->notes.n ? c->notes.p : ""; *p; p += strcspn(p, "\n"), p += *p == '\n') cd_log_put(o->log, CD_LOG_WARNING, "%.*s", (int)strcspn(p, "\n"), p);
+    for (const char *p = !st && c->notes.n ? c->notes.p : ""; *p;
+         p += strcspn(p, "\n"), p += *p == '\n')
+        cd_log_put(o->log, CD_LOG_WARNING, "%.*s", (int)strcspn(p, "\n"), p);
     return st;
 }
 
@@ -43,7 +48,8 @@ static cdmpp_status reload(cd_learner_result *l, cdmpp_err *err) {
 static cdmpp_status can_write(const char *path, cdmpp_err *err) {
     struct stat s;
     char *temp;
-    if (!path[0] || (stat(path, &s) == 0 && !S_ISREG(s.st_mode))) return CDMPP_OK; /* a device: see when it is written */
+    if (!path[0] || (stat(path, &s) == 0 && !S_ISREG(s.st_mode)))
+        return CDMPP_OK; /* a device: see when it is written */
     CD_TRY(cd_file_temp(path, &temp, err));
     cd_file_discard(temp);
     return CDMPP_OK;
@@ -51,11 +57,13 @@ static cdmpp_status can_write(const char *path, cdmpp_err *err) {
 
 cdmpp_status cd_main_out_apart(const cd_config *c, const char *path, cdmpp_err *err) {
     for (size_t k = 0; k < c->data_files.n; k++)
-        if (path[0] && cd_file_same(c->data_files.v[k], path)) return CD_FAIL(err, EUSAGE, "the model would overwrite its data set, %s", path);
+        if (path[0] && cd_file_same(c->data_files.v[k], path))
+            return CD_FAIL(err, EUSAGE, "the model would overwrite its data set, %s", path);
     return CDMPP_OK;
 }
 
-static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_learner_result *l, const char *path, cdmpp_err *err) {
+static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_learner_result *l,
+                              const char *path, cdmpp_err *err) {
     CD_TRY(reload(l, err));
     CD_TRY(cd_file_write(path, l->file.p, l->file.n, err));
     CD_TRY(cd_train_artifacts_write(l->keep, c->output_report, o->command ? o->command : "", err));
@@ -78,7 +86,13 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
     if (!st && o->finetune) st = cd_model_load(o->finetune, &start, err);
-    const cd_learner_options how = {.pool = pool, .tick = cd_main_tick, .ctx = &progress, .start = start, .folder = o->folder, .log = o->log, .ranks = o->ranks};
+    const cd_learner_options how = {.pool = pool,
+                                    .tick = cd_main_tick,
+                                    .ctx = &progress,
+                                    .start = start,
+                                    .folder = o->folder,
+                                    .log = o->log,
+                                    .ranks = o->ranks};
     if (!st) st = cd_learner_run(c, NULL, &how, &l, err);
     cd_model_free(start);
     cd_train_progress_end(&progress);
@@ -126,7 +140,8 @@ static char *shell_line(const char *name, int argc, char **argv) {
 }
 
 /* The configuration that is here, else the installed one of that name. */
-static cdmpp_status find_config(cd_arena *a, cd_main_options *o, const char **path, cdmpp_err *err) {
+static cdmpp_status find_config(cd_arena *a, cd_main_options *o, const char **path,
+                                cdmpp_err *err) {
     const char *asked = *path;
     if (!asked) return CDMPP_OK;
     *path = cd_data_path_or(a, "configs", asked);

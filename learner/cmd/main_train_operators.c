@@ -20,14 +20,17 @@ typedef struct {
 typedef struct {
     cdmpp_status (*add)(running *r, const char *path, cdmpp_err *err);
     cdmpp_status (*read)(running *r, cdmpp_err *err);
-    cdmpp_status (*train)(running *r, cd_threads *pool, cd_train_progress *p, const cd_buf **file, cdmpp_err *err);
+    cdmpp_status (*train)(running *r, cd_threads *pool, cd_train_progress *p, const cd_buf **file,
+                          cdmpp_err *err);
     cdmpp_status (*print)(running *r, const char *path, cd_buf *b, cdmpp_err *err);
 } of_kind;
 
 static void on_bad(void *ctx, const cdmpp_err *err) {
     running *r = ctx;
     char buf[600];
-    if (r->told++ < SHOWN) cd_log_put(r->o->log, CD_LOG_WARNING, "skipped: %s", cdmpp_err_format(err, buf, sizeof buf));
+    if (r->told++ < SHOWN)
+        cd_log_put(r->o->log, CD_LOG_WARNING, "skipped: %s",
+                   cdmpp_err_format(err, buf, sizeof buf));
 }
 
 /* ---- library operators ---- */
@@ -42,18 +45,21 @@ static cdmpp_status read_library(running *r, cdmpp_err *err) {
     (void)err;
     r->o->skipped = r->data.drop[CD_LIBRARY_OP_DROP_BAD] > 0;
     if (!r->data.n) cd_train_print_left_out(&b, r->c, &r->data, 0);
-    for (char *line = b.p, *end; line && (end = strchr(line, '\n')); line = end + 1) cd_log_put(r->o->log, CD_LOG_WARNING, "%.*s", (int)(end - line), line);
+    for (char *line = b.p, *end; line && (end = strchr(line, '\n')); line = end + 1)
+        cd_log_put(r->o->log, CD_LOG_WARNING, "%.*s", (int)(end - line), line);
     cd_buf_free(&b);
     return CDMPP_OK;
 }
 
-static cdmpp_status train_library(running *r, cd_threads *pool, cd_train_progress *p, const cd_buf **file, cdmpp_err *err) {
+static cdmpp_status train_library(running *r, cd_threads *pool, cd_train_progress *p,
+                                  const cd_buf **file, cdmpp_err *err) {
     *file = &r->library.file;
     return cd_library_op_train(r->c, &r->data, pool, cd_main_tick, p, &r->library, err);
 }
 
 static cdmpp_status print_library(running *r, const char *path, cd_buf *b, cdmpp_err *err) {
-    if (!r->o->json) return cd_train_print_operators_text(b, r->c, &r->data, &r->library, path, err);
+    if (!r->o->json)
+        return cd_train_print_operators_text(b, r->c, &r->data, &r->library, path, err);
     cd_train_print_operators_json(b, r->c, &r->data, &r->library, path);
     return CDMPP_OK;
 }
@@ -70,8 +76,10 @@ static cdmpp_status read_llm(running *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status train_llm(running *r, cd_threads *pool, cd_train_progress *p, const cd_buf **file, cdmpp_err *err) {
-    const unsigned sets = 1u << CD_LLM_OP_SET_UNSEEN | 1u << CD_LLM_OP_SET_SEEN | 1u << CD_LLM_OP_SET_NEAR;
+static cdmpp_status train_llm(running *r, cd_threads *pool, cd_train_progress *p,
+                              const cd_buf **file, cdmpp_err *err) {
+    const unsigned sets =
+        1u << CD_LLM_OP_SET_UNSEEN | 1u << CD_LLM_OP_SET_SEEN | 1u << CD_LLM_OP_SET_NEAR;
     *file = &r->llm.file;
     return cd_llm_op_train(r->c, &r->table, sets, pool, cd_main_tick, p, &r->llm, err);
 }
@@ -87,18 +95,22 @@ static cdmpp_status print_llm(running *r, const char *path, cd_buf *b, cdmpp_err
 static cdmpp_status load(running *r, const of_kind *k, const char *config, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
-    cdmpp_status st = cd_device_table_open(&a, r->c->device_file, config, &diag, NULL, &r->devices, err);
+    cdmpp_status st =
+        cd_device_table_open(&a, r->c->device_file, config, &diag, NULL, &r->devices, err);
     if (st && diag.n) cd_log_lines(r->o->log, CD_LOG_ERROR, diag.text.p);
     if (!st) cd_device_table_say(r->devices, r->o->log);
-    for (size_t i = 0; !st && i < r->c->data_files.n; i++) st = k->add(r, r->c->data_files.v[i], err);
+    for (size_t i = 0; !st && i < r->c->data_files.n; i++)
+        st = k->add(r, r->c->data_files.v[i], err);
     if (!st) st = k->read(r, err);
     cd_diag_free(&diag);
     cd_arena_free(&a);
     return st;
 }
 
-cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_options *o, cdmpp_err *err) {
-    static const of_kind library = {add_library, read_library, train_library, print_library}, llm = {add_llm, read_llm, train_llm, print_llm};
+cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_options *o,
+                               cdmpp_err *err) {
+    static const of_kind library = {add_library, read_library, train_library, print_library},
+                         llm = {add_llm, read_llm, train_llm, print_llm};
     const of_kind *k = c->data_kind == LLM ? &llm : &library;
     const char *path = o->out ? o->out : c->output_model;
     running r = {.c = c, .o = o};

@@ -18,7 +18,10 @@ cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cd_train_progress progress;
     cd_metric valid;
     cd_buf b = {0}, notes = {0};
-    if (c->data_kind) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected programs, a trial trains on nothing else"), "data.kind");
+    if (c->data_kind)
+        return cd_err_key(
+            err, CD_FAIL(err, ESCHEMA, "expected programs, a trial trains on nothing else"),
+            "data.kind");
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_train_progress_begin(&progress, o->log);
     if (!st) st = cd_learner_try(c, NULL, pool, cd_main_tick, &progress, &notes, &valid, err);
@@ -31,7 +34,8 @@ cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err)
         cd_buf_puts(&b, "}\n");
     } else if (!st) {
         if (notes.p) cd_buf_puts(&b, notes.p);
-        cd_metric_text(&b, cd_split_part_name(CD_SPLIT_PART_VALID), cd_split_name((cd_split_kind)c->split_kind), &valid);
+        cd_metric_text(&b, cd_split_part_name(CD_SPLIT_PART_VALID),
+                       cd_split_name((cd_split_kind)c->split_kind), &valid);
     }
     print(&b);
     cd_buf_free(&notes);
@@ -89,7 +93,8 @@ static void print_space(const cd_hpo_run_state *s, const cd_main_options *o) {
     print(&b);
 }
 
-static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run_state *s, cdmpp_err *err) {
+static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run_state *s,
+                           cdmpp_err *err) {
     cdmpp_status st = cd_hpo_run_read(cmd, !o->print && o->config_of < 0, s, err);
     if (st && s->space.diag.n) {
         cd_log_lines(o->log, CD_LOG_ERROR, s->space.diag.text.p);
@@ -100,8 +105,9 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     if (o->config_of >= 0) return cd_hpo_run_config(cmd, s, (size_t)o->config_of, err);
     st = cd_hpo_run_search(cmd, s, err);
     if (s->found.torn)
-        cd_log_put(o->log, CD_LOG_WARNING, "%s: the last line was cut short, %zu bytes: that training was repeated", s->journal,
-                   s->found.torn);
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "%s: the last line was cut short, %zu bytes: that training was repeated",
+                   s->journal, s->found.torn);
     if (!st) {
         cd_buf b = {0};
         (o->json ? cd_hpo_run_json : cd_hpo_run_text)(&b, s, cmd->out);
@@ -110,7 +116,8 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
     o->out = NULL; /* the model goes where the configuration says */
     if (!st && o->report) s->best.output_report = o->report;
     if (!st) st = cd_main_fit(&s->best, o, err);
-    if (!st && !cmd->journal) (void)unlink(s->journal); /* nothing is left to go on with, and nobody asked for the file */
+    if (!st && !cmd->journal)
+        (void)unlink(s->journal); /* nothing is left to go on with, and nobody asked for the file */
     if (st != CDMPP_EINTERRUPTED) return st;
     cd_log_err(o->log, CD_LOG_ERROR, err);
     cd_log_put(o->log, CD_LOG_ERROR, "the same command goes on from %s", s->journal);
@@ -118,8 +125,9 @@ static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run
 }
 
 cdmpp_status cd_main_search(const char *config, cd_main_options *o, cdmpp_err *err) {
-    const cd_hpo_run cmd = {o->space, config, o->set.v, o->set.n, o->out ? o->out : "best.yaml", o->journal, o->jobs,
-                            on_trial, on_note, silent_step, o};
+    const cd_hpo_run cmd = {o->space,   config,  o->set.v, o->set.n, o->out ? o->out : "best.yaml",
+                            o->journal, o->jobs, on_trial, on_note,  silent_step,
+                            o};
     cd_hpo_run_state s;
     const cdmpp_status st = search(&cmd, o, &s, err);
     cd_hpo_run_free(&s);

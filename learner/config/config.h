@@ -22,11 +22,13 @@ enum {
 };
 
 typedef struct cd_config {
-    cd_cfg_TEXT base; /* of the file, while it is read; where one is set before a file is loaded, it is that file's */
+    cd_cfg_TEXT
+        base; /* of the file, while it is read; where one is set before a file is loaded, it is that file's */
 #define X(section, name, type, def, range, help) cd_cfg_##type section##_##name;
 #include "learner/config/config_keys.def"
     const char *path; /* of the file read last; NULL: none */
-    bool given[CD_N_CONFIG_KEY]; /* of cd_config_keys: by the file itself, not its base, or by an assignment */
+    bool given
+        [CD_N_CONFIG_KEY]; /* of cd_config_keys: by the file itself, not its base, or by an assignment */
     cd_buf notes; /* of cd_config_check: what is no mistake and does nothing, one line each */
     cd_arena arena;
     cd_diag diag; /* every error so far, one line each */
@@ -40,7 +42,8 @@ cdmpp_status cd_config_init(cd_config *c, cdmpp_err *err);
  * ESCHEMA (bases without end) and those of cd_conf_read. */
 cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err);
 /* The same with n assignments over it, "base=FILE" below all; path "": no file. */
-cdmpp_status cd_config_read(cd_config *c, const char *path, const char *const *set, size_t n, cdmpp_err *err);
+cdmpp_status cd_config_read(cd_config *c, const char *path, const char *const *set, size_t n,
+                            cdmpp_err *err);
 cdmpp_status cd_config_set(cd_config *c, const char *assignment, cdmpp_err *err);
 /* What one key cannot know: fractions that leave nothing to train (ESCHEMA), data.files
  * that are missing, all of them, with data.source (ENODATA). Files that are named twice are taken away; c->notes says so, and which keys have no effect. */
@@ -72,7 +75,8 @@ typedef struct cd_heldout cd_heldout;
 
 /* header: cd_model_header. data (n_data) in place of the header's files; n_data 0: those. Errors: ESCHEMA (no
  * configuration in the header), EMODEL (the split is another one), ENODATA (a file is missing; key data.files), those of reading. */
-cdmpp_status cd_heldout_new(const char *header, const char *const *data, size_t n_data, CD_GIVE cd_heldout **out, cdmpp_err *err);
+cdmpp_status cd_heldout_new(const char *header, const char *const *data, size_t n_data,
+                            CD_GIVE cd_heldout **out, cdmpp_err *err);
 void cd_heldout_free(CD_TAKE cd_heldout *h); /* NULL is fine */
 bool cd_heldout_seen(const cd_heldout *h, const char *workload_key);
 /* "task, seed 2", for what is printed. */
@@ -87,11 +91,12 @@ enum { CD_CONFIG_FACTS_AUTO = CD_FACTS_USE_PRIOR + 1 };
 typedef struct cd_member_plan {
     size_t n_kind;
     cd_member_kind kind[CD_N_MEMBER_KIND];
-    bool leaves;  /* a kind reads leaves */
-    bool steps;   /* a kind reads steps */
+    bool leaves;   /* a kind reads leaves */
+    bool steps;    /* a kind reads steps */
     bool analytic; /* a kind reads facts of loop nests and analytic times */
-    bool facts;   /* it does, or the filter reads facts */
-    bool wish;    /* facts are read where there are some: train.facts auto, and no filter asks for them */
+    bool facts;    /* it does, or the filter reads facts */
+    bool
+        wish; /* facts are read where there are some: train.facts auto, and no filter asks for them */
     bool trees;   /* a kind is of trees */
     bool devices; /* a network has a device branch */
 } cd_member_plan;
@@ -117,8 +122,9 @@ void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err);
 
 /* keep (d->n), the caller's; `pool` may be NULL; *split to be freed. Errors: ESCHEMA (a name that the data
  * set does not have, with the key), ERANGE, ENOMEM. */
-cdmpp_status cd_select_programs(const cd_config *c, const cd_dataset *d, cd_threads *pool, uint8_t *keep,
-                       cd_filter_count *count, CD_GIVE cd_split **split, cdmpp_err *err);
+cdmpp_status cd_select_programs(const cd_config *c, const cd_dataset *d, cd_threads *pool,
+                                uint8_t *keep, cd_filter_count *count, CD_GIVE cd_split **split,
+                                cdmpp_err *err);
 /* What contradicts itself whatever the data: added to c->diag. */
 void cd_select_programs_check(cd_config *c, const char *path, cdmpp_err *err);
 #endif

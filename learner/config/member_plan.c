@@ -7,22 +7,30 @@
 
 static cdmpp_status add(cd_member_plan *p, const char *name, cdmpp_err *err) {
     const cd_member_kind k = cd_member_find((cd_str){name, strlen(name)});
-    if (k == CD_N_MEMBER_KIND) return CD_FAIL(err, ESCHEMA, "expected one of " CD_MEMBER_KINDS ", found '%.60s'", name);
+    if (k == CD_N_MEMBER_KIND)
+        return CD_FAIL(err, ESCHEMA, "expected one of " CD_MEMBER_KINDS ", found '%.60s'", name);
     for (size_t i = 0; i < p->n_kind; i++)
         if (p->kind[i] == k) return CD_FAIL(err, ESCHEMA, "%s: given twice", name);
     p->kind[p->n_kind++] = k;
     return CDMPP_OK;
 }
 
-static bool reads_facts(const cd_config *c, cd_member_kind k) { return c->train_facts != CD_FACTS_USE_NONE && (cd_member_is_net(k) ? c->net_facts : cd_member_reads_facts(k)); }
+static bool reads_facts(const cd_config *c, cd_member_kind k) {
+    return c->train_facts != CD_FACTS_USE_NONE &&
+           (cd_member_is_net(k) ? c->net_facts : cd_member_reads_facts(k));
+}
 
 /* Sums do not read facts, whatever train.facts says. The order inside a task has no seconds to be corrected. */
 static cdmpp_status plan_facts(const cd_config *c, cd_member_plan *p, cdmpp_err *err) {
     for (size_t k = 0; k < p->n_kind; k++) p->analytic |= reads_facts(c, p->kind[k]);
     p->facts = c->filter_facts || p->analytic;
     p->wish = p->analytic && c->train_facts == CD_CONFIG_FACTS_AUTO && !c->filter_facts;
-    if (p->analytic && c->train_facts == CD_FACTS_USE_PRIOR && c->train_objective != CD_OBJECTIVE_LOG_LATENCY)
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "prior needs train.objective=log_latency; columns goes with all"), "train.facts");
+    if (p->analytic && c->train_facts == CD_FACTS_USE_PRIOR &&
+        c->train_objective != CD_OBJECTIVE_LOG_LATENCY)
+        return cd_err_key(
+            err,
+            CD_FAIL(err, ESCHEMA, "prior needs train.objective=log_latency; columns goes with all"),
+            "train.facts");
     return CDMPP_OK;
 }
 
@@ -69,7 +77,9 @@ static cdmpp_status plan_order(const cd_config *c, cd_member_plan *p, cdmpp_err 
 cdmpp_status cd_member_plan_of(const cd_config *c, cd_member_plan *out, cdmpp_err *err) {
     const cd_texts *names = &c->model_members;
     *out = (cd_member_plan){0};
-    if (!names->n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected at least one of " CD_MEMBER_KINDS), "model.members");
+    if (!names->n)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected at least one of " CD_MEMBER_KINDS),
+                          "model.members");
     for (size_t i = 0; i < names->n; i++)
         CD_TRY(cd_err_key(err, cd_err_index(err, add(out, names->v[i], err), i), "model.members"));
     for (size_t k = 0; k < out->n_kind; k++) {

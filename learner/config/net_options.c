@@ -8,39 +8,40 @@
 /* Field by field: keys and fields have their own names and types. */
 static cd_net_config net(const cd_config *c, cd_member_kind kind, size_t w_dev) {
     return (cd_net_config){.kind = (cd_net_kind)(kind - CD_MEMBER_MLP),
-                         .tokens = kind == CD_MEMBER_TSF ? (cd_net_tokens)c->net_tokens : CD_TOKENS_LEAVES,
-                         .layers = c->net_layers,
-                         .width = c->net_width,
-                         .heads = c->net_heads,
-                         .ff = c->net_ff,
-                         .pre_norm = c->net_pre_norm,
-                         .skip = c->net_skip,
-                         .head = (cd_net_head)c->net_head,
-                         .slots = c->net_slots,
-                         .values = c->net_values,
-                         .log_values = c->net_log_values,
-                         .temperature = 1,
-                         .trips = c->net_trips,
-                         .head_first = c->net_head_first,
-                         .head_width = c->net_head_width,
-                         .head_depth = c->net_head_depth,
-                         .embed = c->net_embed,
-                         .decoder_width = c->net_decoder_width,
-                         .decoder_depth = c->net_decoder_depth,
-                         .side_width = c->net_side_width,
-                         .side_depth = c->net_side_depth,
-                         .norm = (cd_net_norm)c->net_norm,
-                         .act = (cd_net_act)c->net_act,
-                         .dropout = c->net_dropout,
-                         .dropout_mlp = c->net_dropout_mlp,
-                         .position = (cd_net_position)c->net_position,
-                         .context = c->net_context,
-                         .derived = c->net_derived,
-                         .device = c->net_device,
-                         .program = c->net_program,
-                         .facts = c->net_facts && c->train_facts != CD_FACTS_USE_NONE,
-                         .n_out = 1,
-                         .w_dev = c->net_device ? (int64_t)w_dev : 0};
+                           .tokens = kind == CD_MEMBER_TSF ? (cd_net_tokens)c->net_tokens
+                                                           : CD_TOKENS_LEAVES,
+                           .layers = c->net_layers,
+                           .width = c->net_width,
+                           .heads = c->net_heads,
+                           .ff = c->net_ff,
+                           .pre_norm = c->net_pre_norm,
+                           .skip = c->net_skip,
+                           .head = (cd_net_head)c->net_head,
+                           .slots = c->net_slots,
+                           .values = c->net_values,
+                           .log_values = c->net_log_values,
+                           .temperature = 1,
+                           .trips = c->net_trips,
+                           .head_first = c->net_head_first,
+                           .head_width = c->net_head_width,
+                           .head_depth = c->net_head_depth,
+                           .embed = c->net_embed,
+                           .decoder_width = c->net_decoder_width,
+                           .decoder_depth = c->net_decoder_depth,
+                           .side_width = c->net_side_width,
+                           .side_depth = c->net_side_depth,
+                           .norm = (cd_net_norm)c->net_norm,
+                           .act = (cd_net_act)c->net_act,
+                           .dropout = c->net_dropout,
+                           .dropout_mlp = c->net_dropout_mlp,
+                           .position = (cd_net_position)c->net_position,
+                           .context = c->net_context,
+                           .derived = c->net_derived,
+                           .device = c->net_device,
+                           .program = c->net_program,
+                           .facts = c->net_facts && c->train_facts != CD_FACTS_USE_NONE,
+                           .n_out = 1,
+                           .w_dev = c->net_device ? (int64_t)w_dev : 0};
 }
 
 static cd_learning_rate rate(const cd_config *c) {
@@ -79,7 +80,8 @@ cd_fit_spec cd_net_options_fit(const cd_config *c, cd_member_kind kind, size_t w
 }
 
 static cdmpp_status check_net(cd_config *c, cd_member_kind kind, const char *path, cdmpp_err *err) {
-    const cd_net_config s = net(c, kind, cd_device_features_width((cd_device_features)c->device_features));
+    const cd_net_config s =
+        net(c, kind, cd_device_features_width((cd_device_features)c->device_features));
     cdmpp_err e = {0};
     char key[128];
     const cdmpp_status st = cd_net_config_check(&s, &e);
@@ -94,7 +96,12 @@ void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err) {
     cd_net_loss loss;
     cdmpp_err e = {0};
     cdmpp_status st = cd_member_plan_of(c, &plan, &e);
-    if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, !strcmp(e.key, "train.facts") || !strncmp(e.key, "model.order", 11) ? e.key : "model.members", "%s", e.msg);
+    if (st)
+        cd_diag_add(&c->diag, err, st, path, NULL, false,
+                    !strcmp(e.key, "train.facts") || !strncmp(e.key, "model.order", 11)
+                        ? e.key
+                        : "model.members",
+                    "%s", e.msg);
     for (size_t k = 0; !st && k < plan.n_kind; k++) {
         if (!cd_member_is_net(plan.kind[k])) continue;
         st = check_net(c, plan.kind[k], path, err);

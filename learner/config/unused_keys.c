@@ -34,27 +34,49 @@ static bool operators(const cd_config *c, const parts *p) { return (void)c, !p->
 static bool programs(const cd_config *c, const parts *p) { return (void)c, p->programs; }
 static bool networks(const cd_config *c, const parts *p) { return (void)c, p->networks; }
 static bool trees(const cd_config *c, const parts *p) { return (void)c, p->trees; }
-static bool transformer(const cd_config *c, const parts *p) { return (void)c, p->kind[CD_MEMBER_TSF]; }
+static bool transformer(const cd_config *c, const parts *p) {
+    return (void)c, p->kind[CD_MEMBER_TSF];
+}
 static bool lstm(const cd_config *c, const parts *p) { return (void)c, p->kind[CD_MEMBER_LSTM]; }
 static bool tlp(const cd_config *c, const parts *p) { return (void)c, p->kind[CD_MEMBER_TLP]; }
-static bool facts(const cd_config *c, const parts *p) { return c->train_facts == CD_FACTS_USE_NONE || p->facts; }
-static bool with_facts(const cd_config *c, const parts *p) { return (void)p, c->train_facts != CD_FACTS_USE_NONE; }
-static bool net_facts(const cd_config *c, const parts *p) { return (void)p, !c->net_facts || c->train_facts != CD_FACTS_USE_NONE; }
-static bool cyclic(const cd_config *c, const parts *p) { return (void)p, c->fit_schedule == CD_LEARNING_RATE_CYCLIC; }
-static bool exponential(const cd_config *c, const parts *p) { return (void)p, c->fit_schedule == CD_LEARNING_RATE_EXPONENTIAL; }
-static bool drawn(const cd_config *c, const parts *p) { return (void)p, c->data_sample[0] || c->filter_max_per_task > 0; }
-static bool per_task(const cd_config *c, const parts *p) { return (void)p, c->split_train_per_task > 0; }
+static bool facts(const cd_config *c, const parts *p) {
+    return c->train_facts == CD_FACTS_USE_NONE || p->facts;
+}
+static bool with_facts(const cd_config *c, const parts *p) {
+    return (void)p, c->train_facts != CD_FACTS_USE_NONE;
+}
+static bool net_facts(const cd_config *c, const parts *p) {
+    return (void)p, !c->net_facts || c->train_facts != CD_FACTS_USE_NONE;
+}
+static bool cyclic(const cd_config *c, const parts *p) {
+    return (void)p, c->fit_schedule == CD_LEARNING_RATE_CYCLIC;
+}
+static bool exponential(const cd_config *c, const parts *p) {
+    return (void)p, c->fit_schedule == CD_LEARNING_RATE_EXPONENTIAL;
+}
+static bool drawn(const cd_config *c, const parts *p) {
+    return (void)p, c->data_sample[0] || c->filter_max_per_task > 0;
+}
+static bool per_task(const cd_config *c, const parts *p) {
+    return (void)p, c->split_train_per_task > 0;
+}
 
 static const struct {
     const char *why;
     reader *reads;
-    const char *key; /* keys, or beginnings of keys that end with a point, with spaces between them */
+    const char
+        *key; /* keys, or beginnings of keys that end with a point, with spaces between them */
 } rule[] = {
     {"the data are programs", operators, "operators."},
-    {"the data are operators: only operators.*, data.devices, device.file and output.model are about them", programs, "device.features filter. split. model. predict. train. net. fit. data.sample data.seed"},
+    {"the data are operators: only operators.*, data.devices, device.file and output.model are "
+     "about them",
+     programs,
+     "device.features filter. split. model. predict. train. net. fit. data.sample data.seed"},
     {"no member is a network", networks, "net. fit. device.features"},
     {"no member is of trees", trees,
-     "train.objective train.rank_loss train.loss train.facts_without train.rounds train.early_stop train.eta train.max_depth train.min_child_weight train.lambda train.fast train.subsample train.colsample train.max_bin train.seed train.together"},
+     "train.objective train.rank_loss train.loss train.facts_without train.rounds train.early_stop "
+     "train.eta train.max_depth train.min_child_weight train.lambda train.fast train.subsample "
+     "train.colsample train.max_bin train.seed train.together"},
     {"no member is a transformer", transformer, "net.tokens"},
     {"no member is an lstm", lstm, "net.skip"},
     {"no member is a tlp", tlp, "net.values net.log_values"},
@@ -84,8 +106,10 @@ void cd_config_unused(const cd_config *c, cd_buf *out) {
     for (size_t r = 0; r < sizeof rule / sizeof *rule; r++) {
         bool first = true;
         for (size_t k = 0; k < n_key; k++) {
-            if (!c->given[k] || told[k] || !is_of(key[k].name, rule[r].key) || rule[r].reads(c, &p)) continue;
-            cd_buf_putf(out, "%s%s", any ? first ? "; " : ", " : "keys without effect: ", key[k].name);
+            if (!c->given[k] || told[k] || !is_of(key[k].name, rule[r].key) || rule[r].reads(c, &p))
+                continue;
+            cd_buf_putf(out, "%s%s",
+                        any ? first ? "; " : ", " : "keys without effect: ", key[k].name);
             told[k] = any = true;
             first = false;
         }

@@ -28,9 +28,9 @@
 
 typedef struct cd_process_group {
     size_t rank, n_rank;
-    bool one_host;           /* all ranks are on this machine */
-    size_t first;            /* the least rank of this machine */
-    void *ctx;               /* of the calls */
+    bool one_host; /* all ranks are on this machine */
+    size_t first;  /* the least rank of this machine */
+    void *ctx;     /* of the calls */
     cd_fit_allreduce *allreduce;
     /* own of every rank to all (n_rank) of rank 0, appended; NULL on the others. */
     cdmpp_status (*gather)(void *ctx, const cd_buf *own, cd_buf *all, cdmpp_err *err);
@@ -41,9 +41,11 @@ typedef struct cd_process_group {
 #define CD_PROCESS_GROUP_ALL SIZE_MAX
 
 /* owner (n): rank of each member, CD_PROCESS_GROUP_ALL: trained by all together, as trees are if so asked. */
-void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, bool trees, size_t *owner);
+void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices,
+                           bool trees, size_t *owner);
 /* bytes[k] of the members that a rank trained to rank 0, whose own bytes stay. */
-cdmpp_status cd_process_group_gather(const cd_process_group *ranks, cd_buf *bytes, size_t n, cdmpp_err *err);
+cdmpp_status cd_process_group_gather(const cd_process_group *ranks, cd_buf *bytes, size_t n,
+                                     cdmpp_err *err);
 /* Did all ranks find it? EMODEL: some did. */
 cdmpp_status cd_process_group_agree(const cd_process_group *ranks, bool found, cdmpp_err *err);
 
@@ -64,7 +66,8 @@ cd_dataset_share cd_distributed_data_share(const cd_process_group *ranks);
 
 /* x: as for cd_extract_logs, without shards. *s: counts of this rank, on rank 0 of all. Called by all ranks; the error of
  * the first rank that has one is returned on all of them. The parts lie beside x->out, in a folder that all ranks see. */
-cdmpp_status cd_distributed_extract(const cd_extract *x, const cd_process_group *group, cd_extract_stats *s, cdmpp_err *err);
+cdmpp_status cd_distributed_extract(const cd_extract *x, const cd_process_group *group,
+                                    cd_extract_stats *s, cdmpp_err *err);
 
 /* rabit_tracker -- tells the ranks of XGBoost's collective (rabit, as in 1.7) who their neighbours are.
  *
@@ -86,7 +89,8 @@ cdmpp_status cd_distributed_extract(const cd_extract *x, const cd_process_group 
 typedef struct cd_rabit_tracker cd_rabit_tracker;
 
 /* Listens at an IPv4 address of this machine, any free port. Errors: EBACKEND, ENOMEM. */
-cdmpp_status cd_rabit_tracker_start(const char *address, size_t n_rank, int limit_s, CD_GIVE cd_rabit_tracker **out, cdmpp_err *err);
+cdmpp_status cd_rabit_tracker_start(const char *address, size_t n_rank, int limit_s,
+                                    CD_GIVE cd_rabit_tracker **out, cdmpp_err *err);
 int cd_rabit_tracker_port(const cd_rabit_tracker *t);
 /* Waits at most wait_s for those who have not shut down, then ends. NULL is fine. Errors:
  * EBACKEND (a rank did not come, or ended without a word). */
@@ -108,24 +112,28 @@ cdmpp_status cd_rabit_tracker_end(CD_TAKE cd_rabit_tracker *t, int wait_s, cdmpp
  * (5) One member at a time, from begin to end in the same thread. */
 
 typedef struct cd_distributed_trees {
-    const cd_process_group *ranks;     /* NULL: this process alone, and all calls do nothing */
+    const cd_process_group *ranks; /* NULL: this process alone, and all calls do nothing */
     cd_rabit_tracker *tracker;     /* of rank 0 */
 } cd_distributed_trees;
 
 /* Items beg .. end of n are this rank's. */
 void cd_distributed_trees_own(const cd_process_group *ranks, size_t n, size_t *beg, size_t *end);
 /* XGBoost's collective around all that happens until the end. Errors: EBACKEND, ENOMEM. */
-cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_process_group *ranks, cdmpp_err *err);
+cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_process_group *ranks,
+                                        cdmpp_err *err);
 /* st: how it went; returned if it is an error. */
 cdmpp_status cd_distributed_trees_end(cd_distributed_trees *t, cdmpp_status st, cdmpp_err *err);
 /* v (n), of which each rank knows beg .. end, to all. */
-cdmpp_status cd_distributed_trees_share(const cd_distributed_trees *t, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err);
+cdmpp_status cd_distributed_trees_share(const cd_distributed_trees *t, float *v, size_t n,
+                                        size_t beg, size_t end, cdmpp_err *err);
 /* The same of any bits, by ranks that grow no trees yet; nothing where `ranks` is NULL. */
-cdmpp_status cd_distributed_trees_share_bits(const cd_process_group *ranks, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err);
+cdmpp_status cd_distributed_trees_share_bits(const cd_process_group *ranks, float *v, size_t n,
+                                             size_t beg, size_t end, cdmpp_err *err);
 /* *stop of any rank. */
 cdmpp_status cd_distributed_trees_stop(const cd_distributed_trees *t, bool *stop, cdmpp_err *err);
 /* Do all ranks have these bytes? EBACKEND. */
-cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_buf *bytes, cdmpp_err *err);
+cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_buf *bytes,
+                                       cdmpp_err *err);
 
 /* mpi_group -- a process group over MPI. Compiled into cdmpp-mpi alone, for the library does without MPI.
  *

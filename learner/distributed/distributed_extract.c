@@ -11,8 +11,8 @@
 typedef struct {
     const cd_extract *x;
     const cd_process_group *group;
-    const char *path;        /* of this rank's part */
-    cd_arena *names;         /* of paths */
+    const char *path; /* of this rank's part */
+    cd_arena *names;  /* of paths */
 } work;
 
 /* The mark beside a finished part: the fingerprint of its inputs, and its counts. */
@@ -41,7 +41,8 @@ static bool is_done(const char *mark, const char *part, const char *print, cd_ex
 }
 
 /* The fingerprint holds the inputs and the options that change the result: another one, and the part is made again. */
-static cdmpp_status extract_part(const work *w, const char *mark, cd_extract_stats *s, cdmpp_err *err) {
+static cdmpp_status extract_part(const work *w, const char *mark, cd_extract_stats *s,
+                                 cdmpp_err *err) {
     cd_inputs in;
     done d = {0};
     cd_extract x = *w->x;
@@ -74,11 +75,14 @@ static cdmpp_status gather_stats(const work *w, cd_extract_stats *s, cdmpp_err *
     cd_buf own = {0};
     cd_buf *all = w->group->rank ? NULL : cd_mem_zalloc(w->group->n_rank, sizeof *all);
     cd_buf_put(&own, (const char *)s, sizeof *s);
-    cdmpp_status st = own.oom || (!all && !w->group->rank) ? CD_FAIL(err, ENOMEM, "counts of %zu ranks", w->group->n_rank) : CDMPP_OK;
+    cdmpp_status st = own.oom || (!all && !w->group->rank)
+                          ? CD_FAIL(err, ENOMEM, "counts of %zu ranks", w->group->n_rank)
+                          : CDMPP_OK;
     if (!st) st = w->group->gather(w->group->ctx, &own, all, err);
     for (size_t r = 0; all && r < w->group->n_rank; r++) {
         cd_extract_stats one;
-        if (r && !st && all[r].n == sizeof one) memcpy(&one, all[r].p, sizeof one), add_stats(s, &one);
+        if (r && !st && all[r].n == sizeof one)
+            memcpy(&one, all[r].p, sizeof one), add_stats(s, &one);
         cd_buf_free(&all[r]);
     }
     cd_mem_free(all);
@@ -94,7 +98,8 @@ static cdmpp_status join_skips(const work *w, cdmpp_err *err) {
         char *p = part_path(w, r, ".skipped.tsv"), *text;
         size_t n;
         if (!p) st = CD_FAIL(err, ENOMEM, "name of a file");
-        else if (access(p, F_OK) == 0 && !(st = cd_file_read(p, 0, &text, &n, err))) cd_buf_put(&b, text, n), cd_mem_free(text);
+        else if (access(p, F_OK) == 0 && !(st = cd_file_read(p, 0, &text, &n, err)))
+            cd_buf_put(&b, text, n), cd_mem_free(text);
     }
     char *out = cd_arena_alloc(w->names, strlen(w->x->out) + 16, 1);
     if (!st && (!out || b.oom)) st = CD_FAIL(err, ENOMEM, "list of skipped lines");
@@ -126,7 +131,8 @@ static cdmpp_status merge(const work *w, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_distributed_extract(const cd_extract *x, const cd_process_group *group, cd_extract_stats *s, cdmpp_err *err) {
+cdmpp_status cd_distributed_extract(const cd_extract *x, const cd_process_group *group,
+                                    cd_extract_stats *s, cdmpp_err *err) {
     cd_arena names = {0};
     work w = {x, group, NULL, &names};
     const char *mark = part_path(&w, group->rank, ".done");

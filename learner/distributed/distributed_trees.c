@@ -21,7 +21,9 @@ static bool find_address(char out[INET_ADDRSTRLEN]) {
     struct ifaddrs *all, *a;
     if (getifaddrs(&all)) return false;
     for (a = all; a; a = a->ifa_next) {
-        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP) || (a->ifa_flags & IFF_LOOPBACK)) continue;
+        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP) ||
+            (a->ifa_flags & IFF_LOOPBACK))
+            continue;
         struct sockaddr_in in;
         memcpy(&in, a->ifa_addr, sizeof in);
         if (inet_ntop(AF_INET, &in.sin_addr, out, INET_ADDRSTRLEN)) break;
@@ -33,12 +35,15 @@ static bool find_address(char out[INET_ADDRSTRLEN]) {
 static cdmpp_status start(cd_distributed_trees *t, char address[INET_ADDRSTRLEN], cdmpp_err *err) {
     strcpy(address, "127.0.0.1");
     if (!t->ranks->one_host && !find_address(address))
-        return CD_FAIL(err, EBACKEND, "ranks on several machines, and this one has no IPv4 address that they can call");
+        return CD_FAIL(
+            err, EBACKEND,
+            "ranks on several machines, and this one has no IPv4 address that they can call");
     return cd_rabit_tracker_start(address, t->ranks->n_rank, COME_S, &t->tracker, err);
 }
 
 /* Rank 0 tells: four numbers of the address, two of the port. Sums with zeros are exact. */
-static cdmpp_status tell(const cd_distributed_trees *t, char address[INET_ADDRSTRLEN], int *port, cdmpp_err *err) {
+static cdmpp_status tell(const cd_distributed_trees *t, char address[INET_ADDRSTRLEN], int *port,
+                         cdmpp_err *err) {
     float v[6] = {0};
     unsigned char ip[4] = {0};
     if (t->tracker) {
@@ -54,11 +59,13 @@ static cdmpp_status tell(const cd_distributed_trees *t, char address[INET_ADDRST
     return CDMPP_OK;
 }
 
-cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_process_group *ranks, cdmpp_err *err) {
+cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_process_group *ranks,
+                                        cdmpp_err *err) {
     char address[INET_ADDRSTRLEN];
     *t = (cd_distributed_trees){.ranks = ranks};
     if (!ranks) return CDMPP_OK;
-    cd_xgb_rendezvous m = {.address = address, .limit_s = WAIT_S, .rank = ranks->rank, .n_rank = ranks->n_rank};
+    cd_xgb_rendezvous m = {
+        .address = address, .limit_s = WAIT_S, .rank = ranks->rank, .n_rank = ranks->n_rank};
     if (!ranks->rank) CD_TRY(start(t, address, err));
     CD_TRY(tell(t, address, &m.port, err));
     return cd_xgb_join(&m, err);
@@ -66,10 +73,12 @@ cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_proces
 
 cdmpp_status cd_distributed_trees_end(cd_distributed_trees *t, cdmpp_status st, cdmpp_err *err) {
     if (!t->ranks) return st;
-    const bool all = !st || st == CDMPP_EINTERRUPTED; /* else perhaps this rank alone: invariant (4) */
+    const bool all =
+        !st || st == CDMPP_EINTERRUPTED; /* else perhaps this rank alone: invariant (4) */
     cdmpp_err why = {0};
     cdmpp_status left = all ? cd_xgb_leave(&why) : CDMPP_OK;
-    const cdmpp_status told = cd_rabit_tracker_end(t->tracker, all ? LEAVE_S : 0, left ? NULL : &why);
+    const cdmpp_status told =
+        cd_rabit_tracker_end(t->tracker, all ? LEAVE_S : 0, left ? NULL : &why);
     t->tracker = NULL;
     if (st) return st;
     if (!left) left = told;
@@ -78,7 +87,8 @@ cdmpp_status cd_distributed_trees_end(cd_distributed_trees *t, cdmpp_status st, 
 }
 
 /* ---- between the ranks ---- */
-cdmpp_status cd_distributed_trees_share(const cd_distributed_trees *t, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err) {
+cdmpp_status cd_distributed_trees_share(const cd_distributed_trees *t, float *v, size_t n,
+                                        size_t beg, size_t end, cdmpp_err *err) {
     if (!t->ranks) return CDMPP_OK;
     for (size_t i = 0; i < n; i++)
         if (i < beg || i >= end) v[i] = 0;
@@ -88,7 +98,8 @@ cdmpp_status cd_distributed_trees_share(const cd_distributed_trees *t, float *v,
 }
 
 /* Sums of floats would lose the sign of a zero, and NaN; sums of halves of their bits do not. */
-cdmpp_status cd_distributed_trees_share_bits(const cd_process_group *ranks, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err) {
+cdmpp_status cd_distributed_trees_share_bits(const cd_process_group *ranks, float *v, size_t n,
+                                             size_t beg, size_t end, cdmpp_err *err) {
     const cd_distributed_trees t = {.ranks = ranks};
     if (!ranks) return CDMPP_OK;
     float *half = cd_mem_zalloc(2 * n + 1, sizeof *half);
@@ -117,7 +128,8 @@ cdmpp_status cd_distributed_trees_stop(const cd_distributed_trees *t, bool *stop
 }
 
 /* The sum of a digest's digits over the ranks is n_rank times its own only where all agree (or differ by chance in the sum). */
-cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_buf *bytes, cdmpp_err *err) {
+cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_buf *bytes,
+                                       cdmpp_err *err) {
     cd_sha256 s;
     char hex[65];
     float v[64];
@@ -129,6 +141,7 @@ cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_b
     CD_TRY(t->ranks->allreduce(t->ranks->ctx, v, 1, 64, err));
     for (int k = 0; k < 64; k++)
         if (v[k] != (float)hex[k] * (float)t->ranks->n_rank)
-            return CD_FAIL(err, EBACKEND, "the ranks grew different trees: are their machines and XGBoost alike?");
+            return CD_FAIL(err, EBACKEND,
+                           "the ranks grew different trees: are their machines and XGBoost alike?");
     return CDMPP_OK;
 }

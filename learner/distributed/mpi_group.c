@@ -9,8 +9,8 @@
 #include "learner/distributed/distributed.h"
 
 struct cd_mpi_group {
-    MPI_Comm comm, end;      /* `end` is for the last barrier alone */
-    float *buf;              /* of allreduce, owned */
+    MPI_Comm comm, end; /* `end` is for the last barrier alone */
+    float *buf;         /* of allreduce, owned */
     size_t cap;
 };
 
@@ -40,13 +40,14 @@ static bool meet(MPI_Comm comm, double limit_s) {
  * Rank q owns elements [at(q), at(q+1)): it is sent that segment of every row of every
  * rank, adds the rows up in the order of ranks, and all get the sums of all owners. */
 typedef struct {
-    int n_rank, own;         /* own: length of this rank's segment */
-    int *rows;               /* (n_rank) each of the following, one block */
+    int n_rank, own; /* own: length of this rank's segment */
+    int *rows;       /* (n_rank) each of the following, one block */
     int *send, *send_at, *recv, *recv_at, *sum, *sum_at;
 } plan;
 
 /* Ranks may have different numbers of rows, so counts and places are computed for each pair. */
-static bool plan_make(plan *p, const cd_process_group *c, MPI_Comm comm, size_t n_row, size_t n, int *rc) {
+static bool plan_make(plan *p, const cd_process_group *c, MPI_Comm comm, size_t n_row, size_t n,
+                      int *rc) {
     const int r = (int)c->n_rank, mine = (int)n_row;
     *p = (plan){.n_rank = r, .rows = cd_mem_zalloc((size_t)r, 7 * sizeof(int))};
     if (!p->rows) return false;
@@ -54,9 +55,11 @@ static bool plan_make(plan *p, const cd_process_group *c, MPI_Comm comm, size_t 
     for (int k = 0; k < 6; k++) *part[k] = p->rows + (k + 1) * r;
     *rc = MPI_Allgather(&mine, 1, MPI_INT, p->rows, 1, MPI_INT, comm);
     if (*rc != MPI_SUCCESS) return true;
-    p->own = (int)(cd_ops_tile_at(n, c->n_rank, c->rank + 1) - cd_ops_tile_at(n, c->n_rank, c->rank));
+    p->own =
+        (int)(cd_ops_tile_at(n, c->n_rank, c->rank + 1) - cd_ops_tile_at(n, c->n_rank, c->rank));
     for (int q = 0; q < r; q++) {
-        const size_t beg = cd_ops_tile_at(n, c->n_rank, (size_t)q), end = cd_ops_tile_at(n, c->n_rank, (size_t)q + 1);
+        const size_t beg = cd_ops_tile_at(n, c->n_rank, (size_t)q),
+                     end = cd_ops_tile_at(n, c->n_rank, (size_t)q + 1);
         p->sum[q] = (int)(end - beg);
         p->sum_at[q] = (int)beg;
         p->send[q] = mine * p->sum[q];
@@ -82,14 +85,17 @@ static int exchange(const cd_mpi_group *m, const plan *p, size_t n_row, size_t n
     float *out = m->buf, *in = m->buf + n_row * n;
     for (int q = 0; q < p->n_rank; q++)
         for (size_t k = 0; k < n_row; k++)
-            memcpy(out + p->send_at[q] + k * (size_t)p->sum[q], v + k * n + p->sum_at[q], (size_t)p->sum[q] * sizeof *v);
-    int rc = MPI_Alltoallv(out, p->send, p->send_at, MPI_FLOAT, in, p->recv, p->recv_at, MPI_FLOAT, m->comm);
+            memcpy(out + p->send_at[q] + k * (size_t)p->sum[q], v + k * n + p->sum_at[q],
+                   (size_t)p->sum[q] * sizeof *v);
+    int rc = MPI_Alltoallv(out, p->send, p->send_at, MPI_FLOAT, in, p->recv, p->recv_at, MPI_FLOAT,
+                           m->comm);
     const size_t own = (size_t)p->own;
     size_t rows = 0;
     for (int q = 0; q < p->n_rank; q++) rows += (size_t)p->rows[q];
     for (size_t k = 1; k < rows; k++)
         for (size_t i = 0; i < own; i++) in[i] += in[k * own + i];
-    if (rc == MPI_SUCCESS) rc = MPI_Allgatherv(in, p->own, MPI_FLOAT, v, p->sum, p->sum_at, MPI_FLOAT, m->comm);
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Allgatherv(in, p->own, MPI_FLOAT, v, p->sum, p->sum_at, MPI_FLOAT, m->comm);
     return rc;
 }
 
@@ -101,7 +107,8 @@ static cdmpp_status sum_up(void *ctx, float *v, size_t n_row, size_t n, cdmpp_er
     MPI_Comm_rank(m->comm, &rank);
     MPI_Comm_size(m->comm, &n_rank);
     const cd_process_group c = {.rank = (size_t)rank, .n_rank = (size_t)n_rank};
-    if (n_row > 1024 || n > (size_t)INT_MAX / 1024) return CD_FAIL(err, EUNSUPPORTED, "%zu x %zu values to add up", n_row, n);
+    if (n_row > 1024 || n > (size_t)INT_MAX / 1024)
+        return CD_FAIL(err, EUNSUPPORTED, "%zu x %zu values to add up", n_row, n);
     if (!plan_make(&p, &c, m->comm, n_row, n, &rc)) return CD_FAIL(err, ENOMEM, "%d ranks", n_rank);
     const size_t in = rc == MPI_SUCCESS ? (size_t)(p.recv_at[n_rank - 1] + p.recv[n_rank - 1]) : 0;
     cdmpp_status st = check(rc, err);
@@ -118,7 +125,8 @@ static int send_bytes(const cd_mpi_group *m, const cd_buf *own) {
     const uint64_t n = own->n;
     int rc = MPI_Send(&n, 1, MPI_UINT64_T, 0, 1, m->comm);
     for (size_t at = 0; rc == MPI_SUCCESS && at < own->n; at += CHUNK)
-        rc = MPI_Send(own->p + at, (int)(own->n - at < CHUNK ? own->n - at : CHUNK), MPI_BYTE, 0, 1, m->comm);
+        rc = MPI_Send(own->p + at, (int)(own->n - at < CHUNK ? own->n - at : CHUNK), MPI_BYTE, 0, 1,
+                      m->comm);
     return rc;
 }
 
@@ -128,7 +136,9 @@ static cdmpp_status receive_bytes(const cd_mpi_group *m, int from, cd_buf *to, c
     *to = (cd_buf){.p = cd_mem_zalloc((size_t)n + 1, 1), .n = (size_t)n, .cap = (size_t)n + 1};
     if (!to->p) return CD_FAIL(err, ENOMEM, "%llu bytes of rank %d", (unsigned long long)n, from);
     for (size_t at = 0; at < n; at += CHUNK)
-        CD_TRY(check(MPI_Recv(to->p + at, (int)(n - at < CHUNK ? n - at : CHUNK), MPI_BYTE, from, 1, m->comm, MPI_STATUS_IGNORE), err));
+        CD_TRY(check(MPI_Recv(to->p + at, (int)(n - at < CHUNK ? n - at : CHUNK), MPI_BYTE, from, 1,
+                              m->comm, MPI_STATUS_IGNORE),
+                     err));
     return CDMPP_OK;
 }
 
@@ -167,12 +177,14 @@ static cd_process_group group_of(cd_mpi_group *m) {
     MPI_Comm_rank(m->comm, &rank);
     MPI_Comm_size(m->comm, &n_rank);
     first = rank;
-    if (MPI_Comm_split_type(m->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host) == MPI_SUCCESS) {
+    if (MPI_Comm_split_type(m->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host) ==
+        MPI_SUCCESS) {
         MPI_Comm_size(host, &here);
         MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, host);
         MPI_Comm_free(&host);
     }
-    return (cd_process_group){(size_t)rank, (size_t)n_rank, here == n_rank, (size_t)first, m, sum_up, gather, agree};
+    return (cd_process_group){(size_t)rank, (size_t)n_rank, here == n_rank, (size_t)first, m,
+                              sum_up,       gather,         agree};
 }
 
 cd_mpi_group *cd_mpi_group_start(int *argc, char ***argv, cd_process_group *group) {

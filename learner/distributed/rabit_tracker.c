@@ -19,20 +19,20 @@ enum { MAGIC = 0xff99, TEXT = 24, TRIES = 4 };
 
 /* A rank that has called, until it is linked; then where it listens. */
 typedef struct {
-    int fd, port;                /* fd -1: not here, or linked */
+    int fd, port; /* fd -1: not here, or linked */
     bool here, gone;
     char host[INET_ADDRSTRLEN];
 } worker;
 
 struct cd_rabit_tracker {
     pthread_t thread;
-    int fd, port, wake[2];       /* wake: a byte says that cd_rabit_tracker_end was called */
+    int fd, port, wake[2]; /* wake: a byte says that cd_rabit_tracker_end was called */
     int limit_s;
-    _Atomic int wait_s;          /* from outside, before the byte */
+    _Atomic int wait_s; /* from outside, before the byte */
     size_t n_rank;
-    bool ending;                 /* of the thread: the byte was seen */
-    double until;                /* of the thread: when it gives up */
-    cdmpp_status st;             /* of the thread, for who joined it */
+    bool ending;     /* of the thread: the byte was seen */
+    double until;    /* of the thread: when it gives up */
+    cdmpp_status st; /* of the thread, for who joined it */
     cdmpp_err err;
     worker w[];
 };
@@ -59,7 +59,8 @@ static bool get(cd_rabit_tracker *t, int fd, void *to, size_t n) {
         const ssize_t k = recv(fd, (char *)to + at, n - at, 0);
         if (k == 0 || (k < 0 && errno != EINTR)) return false;
         if (k > 0) at += (size_t)k;
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int)); /* it sends the next piece when told of this one */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){1},
+                         sizeof(int)); /* it sends the next piece when told of this one */
     }
     return true;
 }
@@ -74,18 +75,22 @@ static bool get_text(cd_rabit_tracker *t, int fd, char out[TEXT]) {
 }
 
 /* A few bytes to someone who waits for them: they fit, or nobody is there. */
-static bool put(int fd, const void *p, size_t n) { return send(fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n; }
+static bool put(int fd, const void *p, size_t n) {
+    return send(fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
+}
 static bool put_int(int fd, int v) { return put(fd, &v, sizeof v); }
 
 /* ---- who calls ---- */
 /* Someone who speaks rabit's language: connection, rank, task and wish. False: sent away. */
 static bool greet(cd_rabit_tracker *t, int fd, int *rank, char task[TEXT], char wish[TEXT]) {
     int magic, n_rank;
-    const double all = t->until, soon = cd_clock_wall() + 5; /* a silent caller must not keep the others waiting */
+    const double all = t->until,
+                 soon = cd_clock_wall() + 5; /* a silent caller must not keep the others waiting */
     t->until = soon < all ? soon : all;
     const bool was = t->ending;
-    const bool ok = get_int(t, fd, &magic) && magic == MAGIC && put_int(fd, MAGIC) && get_int(t, fd, rank) &&
-                    get_int(t, fd, &n_rank) && (n_rank == -1 || n_rank == (int)t->n_rank) && get_text(t, fd, task) &&
+    const bool ok = get_int(t, fd, &magic) && magic == MAGIC && put_int(fd, MAGIC) &&
+                    get_int(t, fd, rank) && get_int(t, fd, &n_rank) &&
+                    (n_rank == -1 || n_rank == (int)t->n_rank) && get_text(t, fd, task) &&
                     get_text(t, fd, wish);
     if (was == t->ending) t->until = all;
     return ok;
@@ -141,10 +146,12 @@ static bool among(const int *v, size_t n, int x) {
 
 /* Tells r its place; nb gets all its neighbours, of which there are at most 5. */
 static bool place(const cd_rabit_tracker *t, size_t r, int nb[5], size_t *n_nb) {
-    const int fd = t->w[r].fd, n = (int)t->n_rank, ring[2] = {((int)r + n - 1) % n, ((int)r + 1) % n};
+    const int fd = t->w[r].fd, n = (int)t->n_rank,
+              ring[2] = {((int)r + n - 1) % n, ((int)r + 1) % n};
     const size_t k = tree_of(r, t->n_rank, nb);
     *n_nb = k;
-    bool ok = put_int(fd, (int)r) && put_int(fd, r ? nb[0] : -1) && put_int(fd, n) && put_int(fd, (int)k);
+    bool ok =
+        put_int(fd, (int)r) && put_int(fd, r ? nb[0] : -1) && put_int(fd, n) && put_int(fd, (int)k);
     for (size_t i = 0; ok && i < k; i++) ok = put_int(fd, nb[i]);
     for (int i = 0; ok && i < 2; i++) {
         ok = put_int(fd, ring[i] == (int)r ? -1 : ring[i]);
@@ -157,7 +164,9 @@ static bool place(const cd_rabit_tracker *t, size_t r, int nb[5], size_t *n_nb) 
 static bool calls(cd_rabit_tracker *t, size_t r, const int *nb, size_t n_nb) {
     const int fd = t->w[r].fd;
     int n_good, good[5], n_call = 0, n_wait = 0;
-    if (!get_int(t, fd, &n_good) || n_good < 0 || n_good > 5 || !get(t, fd, good, (size_t)n_good * sizeof *good)) return false;
+    if (!get_int(t, fd, &n_good) || n_good < 0 || n_good > 5 ||
+        !get(t, fd, good, (size_t)n_good * sizeof *good))
+        return false;
     for (size_t i = 0; i < n_nb; i++) {
         if (among(good, (size_t)n_good, nb[i])) continue;
         if (nb[i] < (int)r) n_call++;
@@ -167,7 +176,8 @@ static bool calls(cd_rabit_tracker *t, size_t r, const int *nb, size_t n_nb) {
     for (size_t i = 0; ok && i < n_nb; i++) {
         if (among(good, (size_t)n_good, nb[i]) || nb[i] > (int)r) continue;
         const worker *w = &t->w[nb[i]];
-        ok = put_int(fd, (int)strlen(w->host)) && put(fd, w->host, strlen(w->host)) && put_int(fd, w->port) && put_int(fd, nb[i]);
+        ok = put_int(fd, (int)strlen(w->host)) && put(fd, w->host, strlen(w->host)) &&
+             put_int(fd, w->port) && put_int(fd, nb[i]);
     }
     return ok;
 }
@@ -192,7 +202,8 @@ static bool serve(cd_rabit_tracker *t) {
         int rank;
         const int fd = next_call(t, &from);
         if (fd < 0) return false;
-        if (greet(t, fd, &rank, task, wish) && strcmp(wish, "shutdown") == 0 && rank >= 0 && rank < (int)t->n_rank) {
+        if (greet(t, fd, &rank, task, wish) && strcmp(wish, "shutdown") == 0 && rank >= 0 &&
+            rank < (int)t->n_rank) {
             n += !t->w[rank].gone;
             t->w[rank].gone = true;
         }
@@ -207,14 +218,18 @@ static void *work(void *arg) {
     size_t r = 0;
     if (!gather(t)) {
         while (r + 1 < t->n_rank && t->w[r].here) r++;
-        t->st = CD_FAIL(&t->err, EBACKEND, "rank %zu did not come to XGBoost's collective within %d s", r, t->limit_s);
+        t->st = CD_FAIL(&t->err, EBACKEND,
+                        "rank %zu did not come to XGBoost's collective within %d s", r, t->limit_s);
     }
     for (; !t->st && r < t->n_rank; r++)
-        if (!link_rank(t, r)) t->st = CD_FAIL(&t->err, EBACKEND, "rank %zu did not find its place in XGBoost's collective", r);
+        if (!link_rank(t, r))
+            t->st = CD_FAIL(&t->err, EBACKEND,
+                            "rank %zu did not find its place in XGBoost's collective", r);
     for (size_t k = 0; k < t->n_rank; k++)
         if (t->w[k].fd >= 0) close(t->w[k].fd);
     if (!t->ending) t->until = 1e300;
-    if (!t->st && !serve(t)) t->st = CD_FAIL(&t->err, EBACKEND, "a rank did not take its leave of XGBoost's collective");
+    if (!t->st && !serve(t))
+        t->st = CD_FAIL(&t->err, EBACKEND, "a rank did not take its leave of XGBoost's collective");
     close(t->fd); /* who calls now hears at once that nobody is here */
     return NULL;
 }
@@ -225,7 +240,8 @@ static bool listen_at(cd_rabit_tracker *t, const char *address) {
     socklen_t n = sizeof at;
     if (inet_pton(AF_INET, address, &at.sin_addr) != 1) return false;
     t->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (t->fd < 0 || bind(t->fd, (struct sockaddr *)&at, sizeof at) || listen(t->fd, 256)) return false;
+    if (t->fd < 0 || bind(t->fd, (struct sockaddr *)&at, sizeof at) || listen(t->fd, 256))
+        return false;
     if (getsockname(t->fd, (struct sockaddr *)&at, &n)) return false;
     t->port = ntohs(at.sin_port);
     return true;
@@ -237,7 +253,8 @@ static void release(cd_rabit_tracker *t) {
 }
 
 /* The listening socket is open before the thread starts, so its port is known and no rank can come too early. */
-cdmpp_status cd_rabit_tracker_start(const char *address, size_t n_rank, int limit_s, cd_rabit_tracker **out, cdmpp_err *err) {
+cdmpp_status cd_rabit_tracker_start(const char *address, size_t n_rank, int limit_s,
+                                    cd_rabit_tracker **out, cdmpp_err *err) {
     cd_rabit_tracker *t = cd_mem_zalloc(1, sizeof *t + n_rank * sizeof *t->w);
     if (!t) return CD_FAIL(err, ENOMEM, "tracker of %zu ranks", n_rank);
     t->n_rank = n_rank;
@@ -246,8 +263,10 @@ cdmpp_status cd_rabit_tracker_start(const char *address, size_t n_rank, int limi
     for (size_t r = 0; r < n_rank; r++) t->w[r].fd = -1;
     cdmpp_status st = CDMPP_OK;
     if (pipe(t->wake)) st = CD_FAIL(err, EBACKEND, "no pipe: %s", strerror(errno));
-    else if (!listen_at(t, address)) st = CD_FAIL(err, EBACKEND, "cannot listen at %s: %s", address, strerror(errno));
-    else if (pthread_create(&t->thread, NULL, work, t)) st = CD_FAIL(err, EBACKEND, "no thread for XGBoost's tracker");
+    else if (!listen_at(t, address))
+        st = CD_FAIL(err, EBACKEND, "cannot listen at %s: %s", address, strerror(errno));
+    else if (pthread_create(&t->thread, NULL, work, t))
+        st = CD_FAIL(err, EBACKEND, "no thread for XGBoost's tracker");
     if (!st) {
         *out = t;
         return CDMPP_OK;

@@ -17,5 +17,6 @@ typedef enum { CD_EXPORT_SAFETENSORS, CD_EXPORT_ONNX, CD_EXPORT_XGBOOST } cd_exp
  * member's number and a point, as in a ModuleList. onnx is of all. Errors: EUSAGE (no such member, or of
  * another kind, or several), EUNSUPPORTED (onnx: a member that reads loop nests; docs/reference/export.md), ENOMEM,
  * EBACKEND. */
-cdmpp_status cd_export_model(const cd_model *m, cd_export_form form, int member, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_export_model(const cd_model *m, cd_export_form form, int member, cd_buf *out,
+                             cdmpp_err *err);
 #endif

@@ -1,7 +1,9 @@
 /* The ensemble as one graph. Kinds of weight 0 are left out: they would cost time and change nothing. */
 #include "learner/export/export_internal.h"
 
-static const char *with(cd_export *x, const char *op, const char *a, double b) { return CD_ONNX_WRITER_NODE(&x->f, op, a, cd_onnx_writer_double(&x->f, b)); }
+static const char *with(cd_export *x, const char *op, const char *a, double b) {
+    return CD_ONNX_WRITER_NODE(&x->f, op, a, cd_onnx_writer_double(&x->f, b));
+}
 
 /* Mean over the members of a kind. */
 static cdmpp_status kind(cd_export *x, size_t k, const char **log_s, cdmpp_err *err) {
@@ -15,7 +17,9 @@ static cdmpp_status kind(cd_export *x, size_t k, const char **log_s, cdmpp_err *
         *log_s = *log_s ? CD_ONNX_WRITER_NODE(&x->f, "Add", *log_s, one) : one;
         n++;
     }
-    if (!n) return CD_FAIL(err, EMODEL, "kind %s has no members", cd_member_name(cd_model_kind(x->m, k)));
+    if (!n)
+        return CD_FAIL(err, EMODEL, "kind %s has no members",
+                       cd_member_name(cd_model_kind(x->m, k)));
     *log_s = with(x, "Div", *log_s, (double)n);
     return CDMPP_OK;
 }
@@ -30,7 +34,9 @@ static void describe(cd_export *x, const cd_buf *kinds) {
     cd_buf_puts(&b, "]");
     cd_onnx_writer_meta(&x->f, "cdmpp.devices", b.p ? b.p : "");
     cd_onnx_writer_meta(&x->f, "cdmpp.kinds", kinds->p ? kinds->p : "");
-    cd_onnx_writer_meta(&x->f, "cdmpp.log_s", "weighted mean of kind_log_s, ln seconds, before shift, tilt, quantiles and range of the calibration");
+    cd_onnx_writer_meta(&x->f, "cdmpp.log_s",
+                        "weighted mean of kind_log_s, ln seconds, before shift, tilt, quantiles "
+                        "and range of the calibration");
     x->f.oom = x->f.oom || b.oom || kinds->oom;
     cd_buf_free(&b);
 }
@@ -47,13 +53,16 @@ static cdmpp_status ensemble(cd_export *x, cd_buf *kinds, cdmpp_err *err) {
         CD_TRY(kind(x, k, &each[n], err));
         const char *part = with(x, "Mul", each[n], weight);
         sum = sum ? CD_ONNX_WRITER_NODE(&x->f, "Add", sum, part) : part;
-        cd_buf_putf(kinds, "%s{\"kind\":\"%s\",\"weight\":%.17g}", n++ ? "," : "[", cd_member_name(cd_model_kind(m, k)), weight);
+        cd_buf_putf(kinds, "%s{\"kind\":\"%s\",\"weight\":%.17g}", n++ ? "," : "[",
+                    cd_member_name(cd_model_kind(m, k)), weight);
     }
     cd_buf_puts(kinds, "]");
     if (!sum) return CD_FAIL(err, EMODEL, "no kind has a weight");
     cd_onnx_writer_output(&x->f, "log_s", cd_export_reshape(x, sum, one, 1), CD_ONNX_F64, one, 1);
     const int64_t dim[] = {(int64_t)n};
-    cd_onnx_writer_output(&x->f, "kind_log_s", cd_export_reshape(x, cd_export_concat(x, each, n, 0), dim, 1), CD_ONNX_F64, dim, 1);
+    cd_onnx_writer_output(&x->f, "kind_log_s",
+                          cd_export_reshape(x, cd_export_concat(x, each, n, 0), dim, 1),
+                          CD_ONNX_F64, dim, 1);
     return CDMPP_OK;
 }
 

@@ -11,7 +11,8 @@ typedef struct {
 } table;
 
 static bool start(table *t, size_t n) {
-    int64_t **each[] = {&t->tree, &t->id, &t->column, &t->yes, &t->no, &t->missing_yes, &t->leaf_tree, &t->leaf_id, &t->leaf_target};
+    int64_t **each[] = {&t->tree,        &t->id,        &t->column,  &t->yes,        &t->no,
+                        &t->missing_yes, &t->leaf_tree, &t->leaf_id, &t->leaf_target};
     for (size_t k = 0; k < sizeof each / sizeof *each; k++)
         if (!(*each[k] = cd_arena_alloc(&t->arena, n, sizeof **each[k]))) return false;
     t->mode = cd_arena_alloc(&t->arena, n, sizeof *t->mode);
@@ -62,9 +63,12 @@ static void attributes(cd_onnx_writer *f, const table *t, float base) {
 }
 
 /* Scores of a matrix, double (height, 1). */
-static cdmpp_status scores(cd_export *x, const cd_tree_inference_view *forest, const char *matrix, const char **out, cdmpp_err *err) {
+static cdmpp_status scores(cd_export *x, const cd_tree_inference_view *forest, const char *matrix,
+                           const char **out, cdmpp_err *err) {
     table t = {0};
-    const cdmpp_status st = start(&t, forest->n_node + 1) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "table of %zu nodes", forest->n_node);
+    const cdmpp_status st = start(&t, forest->n_node + 1)
+                                ? CDMPP_OK
+                                : CD_FAIL(err, ENOMEM, "table of %zu nodes", forest->n_node);
     for (size_t k = 0; !st && k < forest->n_tree; k++) {
         const size_t end = k + 1 < forest->n_tree ? forest->root[k + 1] : forest->n_node;
         for (size_t i = forest->root[k]; i < end; i++) put(&t, forest->node, i, forest->root[k], k);
@@ -81,19 +85,28 @@ static cdmpp_status scores(cd_export *x, const cd_tree_inference_view *forest, c
 }
 
 /* ---- to seconds, as in learner/model/member.c ---- */
-static const char *with(cd_export *x, const char *op, const char *a, double b) { return CD_ONNX_WRITER_NODE(&x->f, op, a, cd_onnx_writer_double(&x->f, b)); }
+static const char *with(cd_export *x, const char *op, const char *a, double b) {
+    return CD_ONNX_WRITER_NODE(&x->f, op, a, cd_onnx_writer_double(&x->f, b));
+}
 
-static const char *log_sum(cd_export *x, const char *v) { return cd_export_over(x, "ReduceLogSumExp", v, 0); }
+static const char *log_sum(cd_export *x, const char *v) {
+    return cd_export_over(x, "ReduceLogSumExp", v, 0);
+}
 
 /* The same formulas as combine() and answer() in learner/model/member.c. */
 cdmpp_status cd_export_trees(cd_export *x, const cd_member *e, const char **log_s, cdmpp_err *err) {
     const cd_tree_inference *trees = cd_xgb_tree_inference(e->gbt);
-    const cd_tree_inference_view forest = trees ? cd_tree_inference_view_of(trees) : (cd_tree_inference_view){0};
+    const cd_tree_inference_view forest =
+        trees ? cd_tree_inference_view_of(trees) : (cd_tree_inference_view){0};
     const cd_tree_input_form form = cd_member_form(e->kind);
     const char *score, *offset = NULL, *level = NULL;
     if (e->facts != CD_FACTS_USE_NONE)
-        return CD_FAIL(err, EUNSUPPORTED, "members %s read facts of loop nests (train.facts); a graph of feature rows cannot hold it", cd_member_name(e->kind));
-    if (!forest.n_tree) return CD_FAIL(err, EUNSUPPORTED, "trees of another kind than numerical regression");
+        return CD_FAIL(err, EUNSUPPORTED,
+                       "members %s read facts of loop nests (train.facts); a graph of feature rows "
+                       "cannot hold it",
+                       cd_member_name(e->kind));
+    if (!forest.n_tree)
+        return CD_FAIL(err, EUNSUPPORTED, "trees of another kind than numerical regression");
     CD_TRY(scores(x, &forest, cd_export_matrix(x, form), &score, err));
     if (cd_member_has_level(e)) {
         offset = with(x, "Add", with(x, "Mul", cd_export_log_trips(x), e->slope), e->bias);
@@ -102,10 +115,14 @@ cdmpp_status cd_export_trees(cd_export *x, const cd_member *e, const char **log_
     if (!level) *log_s = with(x, "Add", score, e->bias);
     else if (e->objective == CD_OBJECTIVE_PACK_SUM) {
         const char *p = with(x, "Div", cd_export_sum(x, score, 0), 2 * CD_OBJECTIVE_KNEE);
-        *log_s = CD_ONNX_WRITER_NODE(&x->f, "Add", with(x, "Add", level, e->shift), with(x, "Mul", CD_ONNX_WRITER_NODE(&x->f, "Asinh", p), -e->scale));
+        *log_s =
+            CD_ONNX_WRITER_NODE(&x->f, "Add", with(x, "Add", level, e->shift),
+                                with(x, "Mul", CD_ONNX_WRITER_NODE(&x->f, "Asinh", p), -e->scale));
     } else {
-        *log_s = log_sum(x, CD_ONNX_WRITER_NODE(&x->f, "Add", score, form == CD_TREE_INPUT_ROWS ? offset : level));
-        if (e->objective == CD_OBJECTIVE_RANK) *log_s = with(x, "Add", with(x, "Mul", *log_s, e->scale), e->shift);
+        *log_s = log_sum(x, CD_ONNX_WRITER_NODE(&x->f, "Add", score,
+                                                form == CD_TREE_INPUT_ROWS ? offset : level));
+        if (e->objective == CD_OBJECTIVE_RANK)
+            *log_s = with(x, "Add", with(x, "Mul", *log_s, e->scale), e->shift);
     }
     return CDMPP_OK;
 }

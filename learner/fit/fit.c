@@ -21,14 +21,18 @@ static cdmpp_status domain_terms(cd_fitting *f, double *loss, cdmpp_err *err) {
     const double cmd = f->loss.weight[CD_NET_LOSS_cmd], mmd = f->loss.weight[CD_NET_LOSS_mmd];
     const size_t n = f->own.n, m = f->n_own_target;
     cd_threads *pool = f->run->pool;
-    CD_TRY(cd_batch_fill(&f->batch[1], &f->batch_spec, &f->scalers, f->data->view, f->own_target, m, err));
-    CD_TRY(cd_net_forward(f->net, &f->batch[1], f->state[1], pool, drop_key(f, 0, DROPOUT_TARGET), f->zero, f->latent[1], err));
+    CD_TRY(cd_batch_fill(&f->batch[1], &f->batch_spec, &f->scalers, f->data->view, f->own_target, m,
+                         err));
+    CD_TRY(cd_net_forward(f->net, &f->batch[1], f->state[1], pool, drop_key(f, 0, DROPOUT_TARGET),
+                          f->zero, f->latent[1], err));
     memset(f->d_latent[0], 0, n * f->n_latent * sizeof(float));
     memset(f->d_latent[1], 0, m * f->n_latent * sizeof(float));
     if (cmd > 0)
-        *loss += cmd * cd_domain_distance_cmd(f->domain, pool, f->latent[0], n, f->latent[1], m, cmd, f->d_latent[0], f->d_latent[1]);
+        *loss += cmd * cd_domain_distance_cmd(f->domain, pool, f->latent[0], n, f->latent[1], m,
+                                              cmd, f->d_latent[0], f->d_latent[1]);
     if (mmd > 0)
-        *loss += mmd * cd_domain_distance_mmd(f->domain, pool, f->latent[0], n, f->latent[1], m, mmd, f->d_latent[0], f->d_latent[1]);
+        *loss += mmd * cd_domain_distance_mmd(f->domain, pool, f->latent[0], n, f->latent[1], m,
+                                              mmd, f->d_latent[0], f->d_latent[1]);
     return CDMPP_OK;
 }
 
@@ -44,11 +48,14 @@ static cdmpp_status slice_gradient(cd_fitting *f, size_t slice, double *loss, cd
     const cd_net_loss_batch whole = {w->n, w->z, w->log_s, w->weight, w->group, &f->transform};
     const cd_net_loss_batch own = {o->n, o->z, o->log_s, o->weight, o->group, &f->transform};
     const cd_net_loss_norm norm = cd_net_loss_count(&f->loss, &whole, f->scratch);
-    CD_TRY(cd_batch_fill(&f->batch[0], &f->batch_spec, &f->scalers, f->data->view, o->program, o->n, err));
-    CD_TRY(cd_net_forward(f->net, &f->batch[0], f->state[0], pool, drop_key(f, slice, DROPOUT), f->out, domains ? f->latent[0] : NULL, err));
+    CD_TRY(cd_batch_fill(&f->batch[0], &f->batch_spec, &f->scalers, f->data->view, o->program, o->n,
+                         err));
+    CD_TRY(cd_net_forward(f->net, &f->batch[0], f->state[0], pool, drop_key(f, slice, DROPOUT),
+                          f->out, domains ? f->latent[0] : NULL, err));
     *loss = cd_net_loss_eval(&f->loss, &own, &norm, f->out, f->d_out, NULL, f->scratch);
     if (domains) CD_TRY(domain_terms(f, loss, err));
-    cd_net_backward(f->net, &f->batch[0], f->state[0], pool, f->d_out, domains ? f->d_latent[0] : NULL);
+    cd_net_backward(f->net, &f->batch[0], f->state[0], pool, f->d_out,
+                    domains ? f->d_latent[0] : NULL);
     if (domains) cd_net_backward(f->net, &f->batch[1], f->state[1], pool, NULL, f->d_latent[1]);
     return CDMPP_OK;
 }
@@ -80,17 +87,22 @@ static cdmpp_status gradient(cd_fitting *f, double *loss, bool *stop, cdmpp_err 
     return CDMPP_OK;
 }
 
-static cdmpp_status wrap_numeric(const cd_fitting *f, cdmpp_status st, const char *what, double v, cdmpp_err *err) {
+static cdmpp_status wrap_numeric(const cd_fitting *f, cdmpp_status st, const char *what, double v,
+                                 cdmpp_err *err) {
     if (st != CDMPP_ENUMERIC) return st;
-    return CD_FAIL(err, ENUMERIC, "step %llu (epoch %llu, batch %llu): the %s is %g", (unsigned long long)f->step + 1,
-                   (unsigned long long)(f->step / f->per_epoch) + 1, (unsigned long long)(f->step % f->per_epoch) + 1, what, v);
+    return CD_FAIL(err, ENUMERIC, "step %llu (epoch %llu, batch %llu): the %s is %g",
+                   (unsigned long long)f->step + 1,
+                   (unsigned long long)(f->step / f->per_epoch) + 1,
+                   (unsigned long long)(f->step % f->per_epoch) + 1, what, v);
 }
 
 static void average(cd_fitting *f) {
     const cd_params *p = cd_net_params_of(f->net);
-    const double t = (double)f->step, keep = fmin(f->spec->ema, (1 + t) / (10 + t)); /* little at the start */
+    const double t = (double)f->step,
+                 keep = fmin(f->spec->ema, (1 + t) / (10 + t)); /* little at the start */
     const float a = (float)keep, b = (float)(1 - keep);
-    for (size_t i = 0; f->average && i < p->n_float; i++) f->average[i] = a * f->average[i] + b * p->value[i];
+    for (size_t i = 0; f->average && i < p->n_float; i++)
+        f->average[i] = a * f->average[i] + b * p->value[i];
 }
 
 /* The loss is checked before the step: parameters must not become NaN, for the checkpoint keeps them. */
@@ -101,7 +113,8 @@ static cdmpp_status one_step(cd_fitting *f, cd_fit_progress *p, bool *stop, cdmp
     CD_TRY(gradient(f, &loss, stop, err));
     if (!isfinite(loss)) return wrap_numeric(f, CDMPP_ENUMERIC, "loss", loss, err);
     p->rate = cd_learning_rate_at(&f->lrate, f->step);
-    const cdmpp_status st = cd_optim_step(&f->optim, f->run->pool, p->rate, params->value, params->grad, &p->norm, err);
+    const cdmpp_status st =
+        cd_optim_step(&f->optim, f->run->pool, p->rate, params->value, params->grad, &p->norm, err);
     CD_TRY(wrap_numeric(f, st, "norm of the gradient", p->norm, err));
     f->step++;
     average(f);
@@ -131,7 +144,8 @@ static cdmpp_status evaluate(cd_fitting *f, cdmpp_err *err) {
 }
 
 static bool done(const cd_fitting *f) {
-    return f->step >= f->steps || (f->spec->patience && f->since_best >= (uint64_t)f->spec->patience);
+    return f->step >= f->steps ||
+           (f->spec->patience && f->since_best >= (uint64_t)f->spec->patience);
 }
 
 /* Speed counts from the start of this call, not of the training, which may have been continued. */
@@ -145,7 +159,9 @@ static bool ask_tick(const cd_fitting *f, cd_fit_progress *p) {
     p->train_loss = f->loss_n ? f->loss_sum / (double)f->loss_n : last ? last->train : (double)NAN;
     p->valid = last ? last->valid : (double)NAN;
     p->best = f->best_figure;
-    p->programs_per_s = s > 0 ? (double)(f->step - f->began_step) * (double)f->data->n_train / (double)f->per_epoch / s : 0;
+    p->programs_per_s = s > 0 ? (double)(f->step - f->began_step) * (double)f->data->n_train /
+                                    (double)f->per_epoch / s
+                              : 0;
     return f->run->tick(f->run->ctx, p);
 }
 
@@ -153,8 +169,13 @@ static bool ask_tick(const cd_fitting *f, cd_fit_progress *p) {
 static bool report_history(const cd_fitting *f) {
     for (size_t i = 0; f->run->tick && i < f->n_point; i++) {
         const cd_fit_point *e = &f->point[i];
-        const cd_fit_progress p = {.epoch = ((uint64_t)e->step - 1) / f->per_epoch, .step = (uint64_t)e->step, .steps = f->steps,
-                                   .train_loss = e->train, .valid = e->valid, .best = f->best_figure, .evaluated = true};
+        const cd_fit_progress p = {.epoch = ((uint64_t)e->step - 1) / f->per_epoch,
+                                   .step = (uint64_t)e->step,
+                                   .steps = f->steps,
+                                   .train_loss = e->train,
+                                   .valid = e->valid,
+                                   .best = f->best_figure,
+                                   .evaluated = true};
         if (!f->run->tick(f->run->ctx, &p)) return false;
     }
     return true;
@@ -182,7 +203,8 @@ static cdmpp_status loop(cd_fitting *f, cdmpp_err *err) {
         if (f->n_rank == 1) ask = stop;
         if (!ask) continue;
         if (!written) CD_TRY(checkpoint(f, err));
-        return CD_FAIL(err, EINTERRUPTED, "stopped after step %llu of %llu", (unsigned long long)f->step, (unsigned long long)f->steps);
+        return CD_FAIL(err, EINTERRUPTED, "stopped after step %llu of %llu",
+                       (unsigned long long)f->step, (unsigned long long)f->steps);
     }
     return written ? CDMPP_OK : checkpoint(f, err);
 }
@@ -195,9 +217,17 @@ static cdmpp_status publish(cd_fitting *f, cd_fit_result *out, cdmpp_err *err) {
     double *v = cd_mem_zalloc(f->n_point, 3 * sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "history of %zu evaluations", f->n_point);
     if (best) memcpy(p->value, best, p->n_float * sizeof *best);
-    *out = (cd_fit_result){.net = f->net, .scalers = f->scalers, .transform = f->transform, .loss = f->loss, .steps = f->step,
-                       .best_step = f->best ? f->best_step : f->step, .best = f->best_figure, .n_eval = f->n_point,
-                       .eval_step = v, .eval_train = v + f->n_point, .eval_valid = v + 2 * f->n_point};
+    *out = (cd_fit_result){.net = f->net,
+                           .scalers = f->scalers,
+                           .transform = f->transform,
+                           .loss = f->loss,
+                           .steps = f->step,
+                           .best_step = f->best ? f->best_step : f->step,
+                           .best = f->best_figure,
+                           .n_eval = f->n_point,
+                           .eval_step = v,
+                           .eval_train = v + f->n_point,
+                           .eval_valid = v + 2 * f->n_point};
     for (size_t i = 0; i < f->n_point; i++) {
         v[i] = f->point[i].step;
         out->eval_train[i] = f->point[i].train;
@@ -221,20 +251,24 @@ static cdmpp_status same_step(const cd_fitting *f, cdmpp_err *err) {
     float v[2] = {(float)mine[0], (float)mine[1]};
     if (f->n_rank == 1) return CDMPP_OK;
     CD_TRY(f->run->allreduce(f->run->allreduce_ctx, v, 1, 2, err));
-    if (v[0] == (float)(mine[0] * f->n_rank) && v[1] == (float)(mine[1] * f->n_rank)) return CDMPP_OK;
-    return CD_FAIL(err, EMODEL, "rank %zu would go on from step %llu, another from elsewhere: do all see the same checkpoints?", f->rank,
-                   (unsigned long long)f->step);
+    if (v[0] == (float)(mine[0] * f->n_rank) && v[1] == (float)(mine[1] * f->n_rank))
+        return CDMPP_OK;
+    return CD_FAIL(err, EMODEL,
+                   "rank %zu would go on from step %llu, another from elsewhere: do all see the "
+                   "same checkpoints?",
+                   f->rank, (unsigned long long)f->step);
 }
 
-cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_fit_start *start, const cd_fit_run *run,
-                    cd_fit_result *out, cdmpp_err *err) {
+cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_fit_start *start,
+                    const cd_fit_run *run, cd_fit_result *out, cdmpp_err *err) {
     cd_fitting f = {.spec = spec, .data = data, .run = run};
     bool found = false;
     *out = (cd_fit_result){0};
     cdmpp_status st = cd_fit_begin(&f, start, cd_rng_at(spec->seed, INIT), err);
     if (!st && run->checkpoint && run->resume) st = cd_fit_checkpoint_read(&f, &found, err);
     if (!st) st = same_step(&f, err);
-    if (!st && found && !report_history(&f)) st = CD_FAIL(err, EINTERRUPTED, "stopped after step %llu", (unsigned long long)f.step);
+    if (!st && found && !report_history(&f))
+        st = CD_FAIL(err, EINTERRUPTED, "stopped after step %llu", (unsigned long long)f.step);
     if (!st) st = loop(&f, err);
     if (!st) st = publish(&f, out, err);
     if (!st && (st = cd_fit_level(&f, out, err))) cd_fit_result_free(out);

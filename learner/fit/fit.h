@@ -50,24 +50,25 @@
 typedef enum { CD_FIT_MAPE, CD_FIT_RMSE_LOG, CD_FIT_LOSS } cd_fit_metric;
 
 typedef struct cd_fit_spec {
-    cd_net_config net;       /* n_out and, for head sum, temperature are set by cd_fit */
+    cd_net_config net; /* n_out and, for head sum, temperature are set by cd_fit */
     cd_transform_kind transform;
     cd_scale scale;
-    const char *loss;      /* "1000mse+1mape", learner/loss/loss.h */
-    const double *quantile;/* (n_quantile) for pinball */
+    const char *loss;       /* "1000mse+1mape", learner/loss/loss.h */
+    const double *quantile; /* (n_quantile) for pinball */
     size_t n_quantile;
     cd_optim_spec optim;
-    bool decay_all;        /* weight decay on biases and norms too, as published */
-    cd_learning_rate lrate;        /* total is set by cd_fit, per (of exponential) where 0: an epoch */
-    double ema;            /* 0..1: evaluate and keep the moving average of parameters; 0: none */
-    int64_t batch, slice;  /* programs of a step; of one group in a row (rank losses) */
-    int64_t slices;        /* of a batch, whose gradients are summed in order; 0, 1: the whole, or one a rank */
-    int64_t target_batch;  /* programs of the target domain in a step (cmd, mmd) */
+    bool decay_all;         /* weight decay on biases and norms too, as published */
+    cd_learning_rate lrate; /* total is set by cd_fit, per (of exponential) where 0: an epoch */
+    double ema;             /* 0..1: evaluate and keep the moving average of parameters; 0: none */
+    int64_t batch, slice;   /* programs of a step; of one group in a row (rank losses) */
+    int64_t
+        slices; /* of a batch, whose gradients are summed in order; 0, 1: the whole, or one a rank */
+    int64_t target_batch;          /* programs of the target domain in a step (cmd, mmd) */
     int64_t max_epochs, max_steps; /* whichever is less; 0: no limit, not both */
-    int64_t eval_every;    /* steps; 0: an epoch */
-    int64_t patience;      /* evaluations without a better one before it stops; 0: never */
+    int64_t eval_every;            /* steps; 0: an epoch */
+    int64_t patience;              /* evaluations without a better one before it stops; 0: never */
     cd_fit_metric figure;
-    bool freeze_encoder;   /* transformer: projection and layers stay as they are */
+    bool freeze_encoder; /* transformer: projection and layers stay as they are */
     uint64_t seed;
 } cd_fit_spec;
 /* A net of minutes on two cores: head sum, log, standard, 1huber_log+0.3mape_s, AdamW, cosine
@@ -80,12 +81,12 @@ cd_fit_spec cd_fit_spec_small(cd_net_kind kind);
 /* Arrays over the view are read at the listed programs only. All borrowed. */
 typedef struct cd_fit_data {
     const cd_program_view *view;
-    const double *latency_s;  /* (view->n) */
-    const float *weight;      /* (view->n) > 0, of train programs; NULL: all 1 */
-    const uint32_t *group;    /* (view->n) a task on a device; NULL unless the loss ranks */
+    const double *latency_s; /* (view->n) */
+    const float *weight;     /* (view->n) > 0, of train programs; NULL: all 1 */
+    const uint32_t *group;   /* (view->n) a task on a device; NULL unless the loss ranks */
     const uint32_t *train, *valid, *target; /* numbers of programs; target: cmd, mmd, no labels */
     size_t n_train, n_valid, n_target;      /* n_valid 0: the last step is the best */
-    const float *device;      /* (n_device, w_dev) vectors of the view's devices */
+    const float *device;                    /* (n_device, w_dev) vectors of the view's devices */
     size_t n_device, w_dev;
 } cd_fit_data;
 
@@ -114,15 +115,15 @@ typedef bool cd_fit_progress_fn(void *ctx, const cd_fit_progress *p);
 typedef cdmpp_status cd_fit_allreduce(void *ctx, float *v, size_t n_row, size_t n, cdmpp_err *err);
 
 typedef struct cd_fit_run {
-    cd_threads *pool;          /* NULL: this thread */
-    cd_fit_progress_fn *tick;         /* NULL: none */
+    cd_threads *pool;         /* NULL: this thread */
+    cd_fit_progress_fn *tick; /* NULL: none */
     void *ctx;
-    const char *checkpoint;    /* path, NULL: none */
-    int64_t checkpoint_every;  /* steps; 0: only when interrupted and at the end */
-    bool resume;               /* go on from `checkpoint` if the file is there */
+    const char *checkpoint;      /* path, NULL: none */
+    int64_t checkpoint_every;    /* steps; 0: only when interrupted and at the end */
+    bool resume;                 /* go on from `checkpoint` if the file is there */
     cd_fit_allreduce *allreduce; /* NULL: one rank */
     void *allreduce_ctx;
-    size_t rank, n_rank;       /* n_rank 0 counts as 1; rank 0 writes checkpoints */
+    size_t rank, n_rank; /* n_rank 0 counts as 1; rank 0 writes checkpoints */
 } cd_fit_run;
 
 typedef struct cd_fit_result {
@@ -131,23 +132,23 @@ typedef struct cd_fit_result {
     cd_transform transform;
     cd_net_loss loss; /* which outputs there are */
     uint64_t steps, best_step;
-    double best;        /* figure at best_step, NaN without validation */
-    size_t n_eval;      /* history: step, mean train loss since the one before, figure */
+    double best;   /* figure at best_step, NaN without validation */
+    size_t n_eval; /* history: step, mean train loss since the one before, figure */
     double *eval_step, *eval_train, *eval_valid; /* (n_eval), one block owned by eval_step */
 } cd_fit_result;
 
 /* start may be NULL. On error *out is empty. Errors: ESCHEMA and ERANGE (spec, with the
  * field as key), EMODEL (data or start do not fit; another training's checkpoint),
  * ENUMERIC, EUNSUPPORTED, EINTERRUPTED, EIO, EPARSE (damaged checkpoint), ENOMEM. */
-cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_fit_start *start, const cd_fit_run *run,
-                    cd_fit_result *out, cdmpp_err *err);
+cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_fit_start *start,
+                    const cd_fit_run *run, cd_fit_result *out, cdmpp_err *err);
 void cd_fit_result_free(cd_fit_result *f);
 
 /* Outputs (n, n_out) of programs index[0 .. n) in eval mode, `batch` at a time. Errors:
  * EMODEL, ENOMEM. */
-cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_program_view *view, const uint32_t *index, size_t n,
-                            const float *device, size_t n_device, size_t batch, cd_threads *pool, float *out,
-                            cdmpp_err *err);
+cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_program_view *view,
+                            const uint32_t *index, size_t n, const float *device, size_t n_device,
+                            size_t batch, cd_threads *pool, float *out, cdmpp_err *err);
 
 /* The other headers of the room that are open to other rooms. */
 #include "learner/fit/progress_event.h"

@@ -23,22 +23,27 @@ static void add_text(cd_sha256 *h, const cd_fitting *f) {
     const cd_fit_spec *s = f->spec;
     const cd_optim_spec *o = &s->optim;
     const cd_learning_rate *r = &f->lrate;
-    const bool bounded = r->kind == CD_LEARNING_RATE_ONE_CYCLE || r->kind == CD_LEARNING_RATE_COSINE;
+    const bool bounded =
+        r->kind == CD_LEARNING_RATE_ONE_CYCLE || r->kind == CD_LEARNING_RATE_COSINE;
     cd_buf b = {0};
     cd_transform_write(&b, &f->transform);
     for (int t = 0; t < CD_NET_LOSS_TERMS; t++) cd_buf_putf(&b, " %.17g", f->loss.weight[t]);
     for (size_t k = 0; k < f->loss.n_quantile; k++) cd_buf_putf(&b, " %.17g", f->loss.quantile[k]);
-    cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %.17g %.17g %d", (int)o->kind, o->beta1, o->beta2, o->eps, o->momentum, o->decay,
-                o->clip, s->decay_all);
-    cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, (int)r->kind, r->lr, r->low,
-                r->high, r->gamma, r->up, r->down, r->per, r->warmup, bounded ? r->total : 0);
-    cd_buf_putf(&b, " %.17g %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %d %d %" PRIu64 " %zu", s->ema, s->batch, s->slice,
-                s->target_batch, f->eval_every, (int)s->figure, s->freeze_encoder, s->seed, f->n_slice);
+    cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %.17g %.17g %d", (int)o->kind, o->beta1, o->beta2,
+                o->eps, o->momentum, o->decay, o->clip, s->decay_all);
+    cd_buf_putf(
+        &b, " %d %.17g %.17g %.17g %.17g %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+        (int)r->kind, r->lr, r->low, r->high, r->gamma, r->up, r->down, r->per, r->warmup,
+        bounded ? r->total : 0);
+    cd_buf_putf(&b, " %.17g %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %d %d %" PRIu64 " %zu",
+                s->ema, s->batch, s->slice, s->target_batch, f->eval_every, (int)s->figure,
+                s->freeze_encoder, s->seed, f->n_slice);
     cd_sha256_add(h, b.p, b.n);
     cd_buf_free(&b);
 }
 
-static void add_programs(cd_sha256 *h, const cd_fit_data *d, const uint32_t *index, size_t n, bool labels) {
+static void add_programs(cd_sha256 *h, const cd_fit_data *d, const uint32_t *index, size_t n,
+                         bool labels) {
     cd_sha256_add(h, &n, sizeof n);
     cd_sha256_add(h, index, n * sizeof *index);
     for (size_t i = 0; labels && i < n; i++) {
@@ -65,11 +70,14 @@ void cd_fit_digest(cd_fitting *f, const cd_buf *net) {
 /* ---- writing ---- */
 /* As the head of this file says. */
 static void put_json(cd_buf *b, const cd_fitting *f) {
-    cd_buf_putf(b, "{\"digest\":\"%s\",\"step\":%" PRIu64 ",\"best_step\":%" PRIu64 ",\"since_best\":%" PRIu64 ",\"best\":", f->digest,
-                f->step, f->best_step, f->since_best);
+    cd_buf_putf(b,
+                "{\"digest\":\"%s\",\"step\":%" PRIu64 ",\"best_step\":%" PRIu64
+                ",\"since_best\":%" PRIu64 ",\"best\":",
+                f->digest, f->step, f->best_step, f->since_best);
     cd_buf_put_json_real(b, f->best_figure);
-    cd_buf_putf(b, ",\"loss_sum\":%.17g,\"loss_n\":%" PRIu64 ",\"optim_step\":%" PRIu64 ",\"transform\":", f->loss_sum, f->loss_n,
-                f->optim.step);
+    cd_buf_putf(
+        b, ",\"loss_sum\":%.17g,\"loss_n\":%" PRIu64 ",\"optim_step\":%" PRIu64 ",\"transform\":",
+        f->loss_sum, f->loss_n, f->optim.step);
     cd_transform_write(b, &f->transform);
     cd_buf_puts(b, ",\"history\":[");
     for (size_t i = 0; i < f->n_point; i++) {
@@ -85,8 +93,10 @@ static void put_json(cd_buf *b, const cd_fitting *f) {
 /* The blocks that a training of these options has, by name. */
 static size_t blocks(const cd_fitting *f, cd_tensor *t) {
     const cd_params *p = cd_net_params_of(f->net);
-    const cd_tensor all[] = {{"value", 1, {p->n_float, 1}, p->value},       {"best", 1, {p->n_float, 1}, f->best},
-                             {"average", 1, {p->n_float, 1}, f->average},   {"m", 1, {p->n_train, 1}, f->optim.m},
+    const cd_tensor all[] = {{"value", 1, {p->n_float, 1}, p->value},
+                             {"best", 1, {p->n_float, 1}, f->best},
+                             {"average", 1, {p->n_float, 1}, f->average},
+                             {"m", 1, {p->n_train, 1}, f->optim.m},
                              {"v", 1, {p->n_train, 1}, f->optim.v}};
     size_t n = 0;
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
@@ -146,8 +156,9 @@ static cdmpp_status read_json(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
     cd_str digest;
     CD_TRY(cd_json_need_str(v, "digest", &digest, err));
     if (!cd_str_is(digest, f->digest))
-        return CD_FAIL(err, EMODEL, "checkpoint of another training: expected digest %.16s..., found %.*s...", f->digest,
-                       cd_str_shown(digest, 16), digest.p);
+        return CD_FAIL(err, EMODEL,
+                       "checkpoint of another training: expected digest %.16s..., found %.*s...",
+                       f->digest, cd_str_shown(digest, 16), digest.p);
     CD_TRY(cd_json_need_count(v, "step", &f->step, err));
     CD_TRY(cd_json_need_count(v, "best_step", &f->best_step, err));
     CD_TRY(cd_json_need_count(v, "since_best", &f->since_best, err));
@@ -161,7 +172,8 @@ static cdmpp_status read_json(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
 }
 
 /* blocks() names the memory of this training, so values are read where they belong. */
-static cdmpp_status decode(cd_fitting *f, cd_arena *a, const char *bytes, size_t n, cdmpp_err *err) {
+static cdmpp_status decode(cd_fitting *f, cd_arena *a, const char *bytes, size_t n,
+                           cdmpp_err *err) {
     cd_container fr;
     const cd_json *v;
     cd_safetensors s;

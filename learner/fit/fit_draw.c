@@ -39,7 +39,8 @@ static void deal_slices(cd_fitting *f, uint64_t epoch) {
     uint32_t *out = (uint32_t *)(void *)(f->sort + n);
     for (size_t s = 0; s < n_slice; s++) {
         const uint32_t g = group[by_group[first[s]]];
-        for (size_t k = first[s]; k < n && k < first[s] + slice && group[by_group[k]] == g; k++) out[at++] = f->order[by_group[k]];
+        for (size_t k = first[s]; k < n && k < first[s] + slice && group[by_group[k]] == g; k++)
+            out[at++] = f->order[by_group[k]];
     }
     memcpy(f->order, out, n * sizeof *out);
 }
@@ -80,13 +81,15 @@ void cd_fit_cut(cd_fitting *f, size_t slice) {
         cut_by_group(f, slice);
         return;
     }
-    for (size_t i = cd_ops_tile_at(n, f->n_slice, slice); i < cd_ops_tile_at(n, f->n_slice, slice + 1); i++)
+    for (size_t i = cd_ops_tile_at(n, f->n_slice, slice);
+         i < cd_ops_tile_at(n, f->n_slice, slice + 1); i++)
         put(f, &f->own, f->whole.program[i]);
 }
 
 /* The target part is gone through in passes, each in an order of its own. */
 static void draw_target(cd_fitting *f) {
-    const size_t n = f->data->n_target, m = n < (size_t)f->spec->target_batch ? n : (size_t)f->spec->target_batch;
+    const size_t n = f->data->n_target,
+                 m = n < (size_t)f->spec->target_batch ? n : (size_t)f->spec->target_batch;
     const uint64_t per_pass = n / m, pass = f->step / per_pass;
     if (f->pass != pass + 1) {
         f->pass = pass + 1;
@@ -98,9 +101,11 @@ static void draw_target(cd_fitting *f) {
 }
 
 void cd_fit_draw(cd_fitting *f) {
-    const size_t b = (size_t)(f->step % f->per_epoch), n = f->data->n_train, tiles = (size_t)f->per_epoch;
+    const size_t b = (size_t)(f->step % f->per_epoch), n = f->data->n_train,
+                 tiles = (size_t)f->per_epoch;
     order_epoch(f, f->step / f->per_epoch);
     f->whole.n = 0;
-    for (size_t i = cd_ops_tile_at(n, tiles, b); i < cd_ops_tile_at(n, tiles, b + 1); i++) put(f, &f->whole, f->order[i]);
+    for (size_t i = cd_ops_tile_at(n, tiles, b); i < cd_ops_tile_at(n, tiles, b + 1); i++)
+        put(f, &f->whole, f->order[i]);
     if (cd_net_loss_domains(&f->loss)) draw_target(f);
 }

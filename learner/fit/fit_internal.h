@@ -36,26 +36,26 @@ typedef struct cd_fitting {
     cd_batch_spec batch_spec;
     cd_batch_dims dims;
     uint64_t per_epoch, steps, eval_every; /* steps */
-    char digest[65]; /* of all that the result depends on */
+    char digest[65];                       /* of all that the result depends on */
 
-    double *z, *log_s; /* (view->n) labels of train and valid programs */
-    uint32_t *order, *tmp; /* (n_train): the epoch; scratch */
-    size_t *sort;          /* (3 * n_train) scratch, rank losses only */
-    uint32_t *target;      /* (n_target): the pass */
-    uint64_t epoch, pass;  /* that order and target hold, +1; 0: none */
+    double *z, *log_s;      /* (view->n) labels of train and valid programs */
+    uint32_t *order, *tmp;  /* (n_train): the epoch; scratch */
+    size_t *sort;           /* (3 * n_train) scratch, rank losses only */
+    uint32_t *target;       /* (n_target): the pass */
+    uint64_t epoch, pass;   /* that order and target hold, +1; 0: none */
     cd_fit_pick whole, own; /* the batch; one slice of it */
     uint32_t *own_target;   /* (target_batch) */
     size_t n_own_target;
 
-    cd_batch batch[2];       /* source, target */
+    cd_batch batch[2]; /* source, target */
     cd_net_state *state[2];
     cd_net_loss_scratch *scratch;
     cd_domain_distance *domain;
     float *out, *d_out, *latent[2], *d_latent[2];
-    float *part;             /* (n_own, n_train) gradients of slices; NULL when there is one */
-    float *side;             /* (n_own, 2) loss; does anybody want to stop? */
-    float *zero;             /* (target_batch, n_out) */
-    float *valid_out;        /* (n_valid, n_out) */
+    float *part;      /* (n_own, n_train) gradients of slices; NULL when there is one */
+    float *side;      /* (n_own, 2) loss; does anybody want to stop? */
+    float *zero;      /* (target_batch, n_out) */
+    float *valid_out; /* (n_valid, n_out) */
     cd_slab average_slab;
     double began_s;
     uint64_t began_step;

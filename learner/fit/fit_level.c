@@ -3,7 +3,9 @@
 
 #include "learner/fit/fit_internal.h"
 
-bool cd_fit_order_alone(const cd_net_loss *p) { return cd_net_loss_ranks(p) && !cd_net_loss_knows_level(p); }
+bool cd_fit_order_alone(const cd_net_loss *p) {
+    return cd_net_loss_ranks(p) && !cd_net_loss_knows_level(p);
+}
 
 /* Sums of one group. */
 typedef struct {
@@ -28,7 +30,8 @@ static double slope_within(const cd_fit_data *d, const float *out, size_t n_out,
     return both / square;
 }
 
-static void move(const cd_fit_data *d, const float *out, size_t n_out, double slope, cd_transform *t) {
+static void move(const cd_fit_data *d, const float *out, size_t n_out, double slope,
+                 cd_transform *t) {
     double score = 0, log_s = 0;
     for (size_t i = 0; i < d->n_train; i++) {
         score += (double)out[i * n_out];
@@ -51,12 +54,18 @@ cdmpp_status cd_fit_level(const cd_fitting *f, cd_fit_result *r, cdmpp_err *err)
     if (!cd_fit_order_alone(&f->loss)) return CDMPP_OK;
     float *out = cd_mem_zalloc(d->n_train * f->n_out, sizeof *out);
     group_sum *sum = cd_mem_zalloc(n_group(d), sizeof *sum);
-    cdmpp_status st = out && sum ? CDMPP_OK : CD_FAIL(err, ENOMEM, "scores of %zu programs", d->n_train);
-    if (!st) st = cd_fit_outputs(r->net, &r->scalers, d->view, d->train, d->n_train, d->device, d->n_device, (size_t)f->spec->batch, f->run->pool, out, err);
+    cdmpp_status st =
+        out && sum ? CDMPP_OK : CD_FAIL(err, ENOMEM, "scores of %zu programs", d->n_train);
+    if (!st)
+        st = cd_fit_outputs(r->net, &r->scalers, d->view, d->train, d->n_train, d->device,
+                            d->n_device, (size_t)f->spec->batch, f->run->pool, out, err);
     if (!st) {
         const double slope = slope_within(d, out, f->n_out, sum);
         if (slope > 0 && isfinite(slope)) move(d, out, f->n_out, slope, &r->transform);
-        else st = CD_FAIL(err, ENUMERIC, "loss '%s': the network learned no order of the train programs", f->spec->loss);
+        else
+            st = CD_FAIL(err, ENUMERIC,
+                         "loss '%s': the network learned no order of the train programs",
+                         f->spec->loss);
     }
     cd_mem_free(out);
     cd_mem_free(sum);

@@ -19,7 +19,13 @@
 #include "base/core/core.h"
 
 #define CD_LEARNING_RATES "constant|cyclic|one_cycle|cosine|exponential"
-typedef enum { CD_LEARNING_RATE_CONSTANT, CD_LEARNING_RATE_CYCLIC, CD_LEARNING_RATE_ONE_CYCLE, CD_LEARNING_RATE_COSINE, CD_LEARNING_RATE_EXPONENTIAL } cd_learning_rate_kind;
+typedef enum {
+    CD_LEARNING_RATE_CONSTANT,
+    CD_LEARNING_RATE_CYCLIC,
+    CD_LEARNING_RATE_ONE_CYCLE,
+    CD_LEARNING_RATE_COSINE,
+    CD_LEARNING_RATE_EXPONENTIAL
+} cd_learning_rate_kind;
 
 typedef struct cd_learning_rate {
     cd_learning_rate_kind kind;
@@ -29,7 +35,7 @@ typedef struct cd_learning_rate {
     uint64_t up, down; /* cyclic: steps */
     uint64_t per;      /* exponential: steps, for example of an epoch */
     uint64_t warmup;
-    uint64_t total;    /* one_cycle, cosine: steps of the whole training */
+    uint64_t total; /* one_cycle, cosine: steps of the whole training */
 } cd_learning_rate;
 
 /* lr of a kind with the defaults above: low 0.1 (cosine 0), high 10, up = down = 2000,

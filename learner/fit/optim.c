@@ -6,7 +6,8 @@
 #include <string.h>
 
 cd_optim_spec cd_optim_spec_of(cd_optim_kind kind) {
-    return (cd_optim_spec){.kind = kind, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .momentum = 0.9};
+    return (cd_optim_spec){
+        .kind = kind, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .momentum = 0.9};
 }
 
 /* ---- setting up ---- */
@@ -28,14 +29,15 @@ static size_t cut(const cd_optim_span *span, size_t n_span, cd_optim_span *out) 
     size_t n = 0;
     for (size_t k = 0; k < n_span; k++)
         for (size_t at = span[k].beg; at < span[k].end; at += CD_OPTIM_CHUNK, n++) {
-            const size_t end = span[k].end - at < CD_OPTIM_CHUNK ? span[k].end : at + CD_OPTIM_CHUNK;
+            const size_t end =
+                span[k].end - at < CD_OPTIM_CHUNK ? span[k].end : at + CD_OPTIM_CHUNK;
             if (out) out[n] = (cd_optim_span){at, end, span[k].decay};
         }
     return n;
 }
 
-cdmpp_status cd_optim_init(cd_optim *o, const cd_optim_spec *spec, size_t n, const cd_optim_span *span, size_t n_span,
-                           cdmpp_err *err) {
+cdmpp_status cd_optim_init(cd_optim *o, const cd_optim_spec *spec, size_t n,
+                           const cd_optim_span *span, size_t n_span, cdmpp_err *err) {
     *o = (cd_optim){.spec = *spec, .n = n};
     CD_TRY(check(spec, err));
     o->n_chunk = cut(span, n_span, NULL);
@@ -69,7 +71,8 @@ static cdmpp_status add_squares(void *ctx, size_t beg, size_t end, int w, cdmpp_
     (void)w, (void)err;
     for (size_t k = beg; k < end; k++) {
         double sum = 0;
-        for (size_t i = s->o->chunk[k].beg; i < s->o->chunk[k].end; i++) sum += (double)s->grad[i] * (double)s->grad[i];
+        for (size_t i = s->o->chunk[k].beg; i < s->o->chunk[k].end; i++)
+            sum += (double)s->grad[i] * (double)s->grad[i];
         s->o->sum[k] = sum;
     }
     return CDMPP_OK;
@@ -79,8 +82,10 @@ static cdmpp_status add_squares(void *ctx, size_t beg, size_t end, int w, cdmpp_
 static void adam(const stepping *s, const cd_optim_span *c) {
     const cd_optim_spec *p = &s->o->spec;
     const double t = (double)s->o->step, decay = c->decay ? p->decay : 0;
-    const float b1 = (float)p->beta1, c1 = (float)(1 - p->beta1), b2 = (float)p->beta2, c2 = (float)(1 - p->beta2);
-    const float rate = (float)(s->lr / (1 - pow(p->beta1, t))), root = (float)sqrt(1 - pow(p->beta2, t)), eps = (float)p->eps;
+    const float b1 = (float)p->beta1, c1 = (float)(1 - p->beta1), b2 = (float)p->beta2,
+                c2 = (float)(1 - p->beta2);
+    const float rate = (float)(s->lr / (1 - pow(p->beta1, t))),
+                root = (float)sqrt(1 - pow(p->beta2, t)), eps = (float)p->eps;
     const float shrink = p->kind == CD_OPTIM_ADAMW ? (float)(1 - s->lr * decay) : 1;
     const float coupled = p->kind == CD_OPTIM_ADAM ? (float)decay : 0, scale = (float)s->scale;
     float *x = s->value, *m = s->o->m, *v = s->o->v;
@@ -113,7 +118,8 @@ static cdmpp_status move(void *ctx, size_t beg, size_t end, int w, cdmpp_err *er
 }
 
 /* Norm first, over all chunks; only then does anything move. */
-cdmpp_status cd_optim_step(cd_optim *o, cd_threads *pool, double lr, float *value, const float *grad, double *norm, cdmpp_err *err) {
+cdmpp_status cd_optim_step(cd_optim *o, cd_threads *pool, double lr, float *value,
+                           const float *grad, double *norm, cdmpp_err *err) {
     stepping s = {o, value, grad, lr, 1};
     double sum = 0;
     CD_TRY(cd_threads_run(pool, o->n_chunk, 1, add_squares, &s, err));
@@ -121,7 +127,8 @@ cdmpp_status cd_optim_step(cd_optim *o, cd_threads *pool, double lr, float *valu
     sum = sqrt(sum);
     if (norm) *norm = sum;
     if (!isfinite(sum)) return CD_FAIL(err, ENUMERIC, "the norm of the gradient is %g", sum);
-    if (o->spec.clip > 0 && sum > o->spec.clip) s.scale = o->spec.clip / (sum + 1e-6); /* PyTorch's 1e-6 */
+    if (o->spec.clip > 0 && sum > o->spec.clip)
+        s.scale = o->spec.clip / (sum + 1e-6); /* PyTorch's 1e-6 */
     o->step++;
     return cd_threads_run(pool, o->n_chunk, 1, move, &s, err);
 }

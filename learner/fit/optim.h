@@ -45,7 +45,7 @@ typedef struct cd_optim_span {
 } cd_optim_span;
 
 typedef struct cd_optim {
-    cd_arena arena;       /* of the arrays */
+    cd_arena arena; /* of the arrays */
     cd_optim_spec spec;
     uint64_t step;        /* steps taken */
     size_t n;             /* floats of a block */
@@ -57,10 +57,11 @@ typedef struct cd_optim {
 
 /* Blocks of n floats; spans rise and do not overlap. Errors: ERANGE (a number of the
  * spec, its field as key), ENOMEM. */
-cdmpp_status cd_optim_init(cd_optim *o, const cd_optim_spec *spec, size_t n, const cd_optim_span *span, size_t n_span,
-                           cdmpp_err *err);
+cdmpp_status cd_optim_init(cd_optim *o, const cd_optim_spec *spec, size_t n,
+                           const cd_optim_span *span, size_t n_span, cdmpp_err *err);
 void cd_optim_free(cd_optim *o);
 /* value moves by one step at rate lr; norm, unless NULL, is that of the gradient
  * before clipping. Errors: ENUMERIC. */
-cdmpp_status cd_optim_step(cd_optim *o, cd_threads *pool, double lr, float *value, const float *grad, double *norm, cdmpp_err *err);
+cdmpp_status cd_optim_step(cd_optim *o, cd_threads *pool, double lr, float *value,
+                           const float *grad, double *norm, cdmpp_err *err);
 #endif

@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 typedef struct cd_progress_event {
-    const char *member;      /* "rows", "member 3": which part of the model */
-    const char *unit;        /* "round", "epoch": what a step is */
-    uint64_t step, n_step;   /* 1-based; at most n_step, early stopping may end before */
-    uint64_t n_sample;       /* programs that one step goes through */
-    double train, valid;     /* losses; NaN: not computed at this step */
-    bool end;                /* the member's last step */
-    uint64_t n_member;       /* members in all; 0: not known */
+    const char *member;    /* "rows", "member 3": which part of the model */
+    const char *unit;      /* "round", "epoch": what a step is */
+    uint64_t step, n_step; /* 1-based; at most n_step, early stopping may end before */
+    uint64_t n_sample;     /* programs that one step goes through */
+    double train, valid;   /* losses; NaN: not computed at this step */
+    bool end;              /* the member's last step */
+    uint64_t n_member;     /* members in all; 0: not known */
 } cd_progress_event;
 
 /* False stops the training with EINTERRUPTED. */

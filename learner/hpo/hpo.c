@@ -23,28 +23,30 @@ typedef struct {
     cd_hpo_asha *asha;
     cd_hpo_journal log;
     pthread_mutex_t lock;
-    pthread_cond_t moved;    /* a result, the end, or a failure */
-    job *job;                /* (n) decisions so far */
+    pthread_cond_t moved; /* a result, the end, or a failure */
+    job *job;             /* (n) decisions so far */
     size_t n, cap;
-    size_t first_open;       /* all jobs before are finished */
-    size_t n_told;           /* to asha */
+    size_t first_open; /* all jobs before are finished */
+    size_t n_told;     /* to asha */
     bool over;
-    cdmpp_status st;         /* what ended it early */
+    cdmpp_status st; /* what ended it early */
     cdmpp_err err;
 } search;
 
 /* ---- what is searched, as one number ---- */
 static void put_space(cd_buf *b, const cd_hpo_space *s) {
     const cd_hpo_spec *t = &s->tune;
-    cd_buf_putf(b, "cdmpp.search 1\n%d %lld %d %s %.17g %.17g %lld %d\n", t->sampler, (long long)t->seed, t->try_base,
-                s->budget->name, t->min_budget, t->max_budget, (long long)t->eta, t->error);
+    cd_buf_putf(b, "cdmpp.search 1\n%d %lld %d %s %.17g %.17g %lld %d\n", t->sampler,
+                (long long)t->seed, t->try_base, s->budget->name, t->min_budget, t->max_budget,
+                (long long)t->eta, t->error);
     for (size_t k = 0; k < s->n_param; k++) {
         const cd_hpo_space_param *p = &s->param[k];
         cd_buf_putf(b, "%s %d %.17g %.17g", p->key->name, (int)p->kind, p->lo, p->hi);
         for (size_t i = 0; i < p->value.n; i++) cd_buf_putf(b, " %s", p->value.v[i]);
         for (size_t i = 0; i < p->n_when; i++) {
             cd_buf_putf(b, " when %s", p->when[i].key->name);
-            for (size_t j = 0; j < p->when[i].value.n; j++) cd_buf_putf(b, " %s", p->when[i].value.v[j]);
+            for (size_t j = 0; j < p->when[i].value.n; j++)
+                cd_buf_putf(b, " %s", p->when[i].value.v[j]);
         }
         cd_buf_puts(b, "\n");
     }
@@ -59,7 +61,8 @@ static cdmpp_status digest(const cd_hpo_options *s, char hex[65], cdmpp_err *err
     plain.output_model = plain.output_report = plain.data_source = "";
     plain.data_files.n = 0;
     put_space(&b, s->space);
-    cd_config_print_identity(&b, &plain, true); /* whether the data will be on disk is not known yet */
+    cd_config_print_identity(&b, &plain,
+                             true); /* whether the data will be on disk is not known yet */
     cd_buf_puts(&b, s->identity);
     cd_sha256_init(&h);
     if (!b.oom) cd_sha256_add(&h, b.p, b.n);
@@ -92,15 +95,24 @@ static cdmpp_status decide(search *s, cdmpp_err *err) {
 
 static void tell(search *s, const cd_hpo_journal_entry *e, cd_hpo_state state, bool known) {
     const bool failed = state == CD_HPO_FAILED;
-    const cd_hpo_event v = {e->trial, e->rung, e->budget, state == CD_HPO_DONE ? e->error : (double)NAN, state, known,
-                             e->seconds, e->params, failed ? e->reason : ""};
+    const cd_hpo_event v = {e->trial,
+                            e->rung,
+                            e->budget,
+                            state == CD_HPO_DONE ? e->error : (double)NAN,
+                            state,
+                            known,
+                            e->seconds,
+                            e->params,
+                            failed ? e->reason : ""};
     if (s->s->tell) s->s->tell(s->s->ctx, &v);
 }
 
-static cdmpp_status finish(search *s, size_t k, const cd_hpo_journal_entry *e, bool known, cdmpp_err *err) {
+static cdmpp_status finish(search *s, size_t k, const cd_hpo_journal_entry *e, bool known,
+                           cdmpp_err *err) {
     cd_hpo_result *f = s->out;
     const bool failed = !isfinite(e->error);
-    s->job[k].error = f->error[e->trial * f->n_rung + e->rung] = failed ? (double)INFINITY : e->error;
+    s->job[k].error = f->error[e->trial * f->n_rung + e->rung] =
+        failed ? (double)INFINITY : e->error;
     s->job[k].finished = true;
     if (failed) {
         f->reason[e->trial] = cd_str_dup(&f->arena, (cd_str){e->reason, strlen(e->reason)});
@@ -113,7 +125,8 @@ static cdmpp_status finish(search *s, size_t k, const cd_hpo_journal_entry *e, b
 }
 
 /* ---- work; the lock is released while the objective runs ---- */
-static cdmpp_status evaluate(search *s, cd_hpo_journal_entry *e, int worker, char *reason, size_t n, cdmpp_err *err) {
+static cdmpp_status evaluate(search *s, cd_hpo_journal_entry *e, int worker, char *reason, size_t n,
+                             cdmpp_err *err) {
     cdmpp_err why = {0};
     cd_config c;
     const cd_hpo_trial *t = &s->out->trial[e->trial];
@@ -128,7 +141,8 @@ static cdmpp_status evaluate(search *s, cd_hpo_journal_entry *e, int worker, cha
         return st;
     }
     if (st) cdmpp_err_format(&why, reason, n);
-    else if (!isfinite(e->error)) snprintf(reason, n, "the validation error is not a finite number");
+    else if (!isfinite(e->error))
+        snprintf(reason, n, "the validation error is not a finite number");
     if (st) e->error = INFINITY;
     return CDMPP_OK;
 }
@@ -137,12 +151,18 @@ static cdmpp_status evaluate(search *s, cd_hpo_journal_entry *e, int worker, cha
 static cdmpp_status do_job(search *s, size_t k, int worker, cdmpp_err *err) {
     const job j = s->job[k];
     char reason[512] = "";
-    cd_hpo_journal_entry e = {.trial = j.trial, .rung = j.rung, .budget = cd_hpo_space_budget(s->s->space, j.rung),
-                           .params = s->out->trial[j.trial].params, .reason = reason};
+    cd_hpo_journal_entry e = {.trial = j.trial,
+                              .rung = j.rung,
+                              .budget = cd_hpo_space_budget(s->s->space, j.rung),
+                              .params = s->out->trial[j.trial].params,
+                              .reason = reason};
     const cd_hpo_journal_entry *known = cd_hpo_journal_find(&s->log, j.trial, j.rung);
     if (known) {
         if (!strcmp(known->params, e.params)) return finish(s, k, known, true, err);
-        return cd_err_at(err, CD_FAIL(err, ESCHEMA, "trial %zu has other parameters than this search draws", j.trial), s->log.path, 0);
+        return cd_err_at(
+            err,
+            CD_FAIL(err, ESCHEMA, "trial %zu has other parameters than this search draws", j.trial),
+            s->log.path, 0);
     }
     tell(s, &e, CD_HPO_RUNNING, false);
     pthread_mutex_unlock(&s->lock);
@@ -210,7 +230,8 @@ static cdmpp_status conclude(search *s, cdmpp_err *err) {
 }
 
 /* Workers share one lock; it is released while a configuration trains. */
-cdmpp_status cd_hpo(const cd_hpo_options *in, cd_threads *pool, cd_hpo_result *out, cdmpp_err *err) {
+cdmpp_status cd_hpo(const cd_hpo_options *in, cd_threads *pool, cd_hpo_result *out,
+                    cdmpp_err *err) {
     search s = {.s = in, .out = out, .log = {.fd = -1}};
     *out = (cd_hpo_result){0};
     pthread_mutex_init(&s.lock, NULL);

@@ -54,7 +54,8 @@
 typedef struct cd_hpo_asha cd_hpo_asha;
 
 /* eta >= 2; 1 <= n_rung <= CD_HPO_ASHA_RUNGS. Errors: ENOMEM. */
-cdmpp_status cd_hpo_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, CD_GIVE cd_hpo_asha **out, cdmpp_err *err);
+cdmpp_status cd_hpo_asha_new(size_t n_trial, unsigned eta, unsigned n_rung,
+                             CD_GIVE cd_hpo_asha **out, cdmpp_err *err);
 void cd_hpo_asha_free(CD_TAKE cd_hpo_asha *a); /* NULL is fine */
 
 /* The next piece of work; false: there is none until more is told. */
@@ -91,24 +92,36 @@ bool cd_hpo_asha_best(const cd_hpo_asha *a, size_t *trial, double *error);
 #define CD_HPO_SAMPLERS "sobol|random"
 typedef enum { CD_HPO_SAMPLER_SOBOL, CD_HPO_SAMPLER_RANDOM } cd_hpo_sampler;
 #define CD_HPO_METRICS "mape|median|rmse_log|rank"
-typedef enum { CD_HPO_METRIC_MAPE, CD_HPO_METRIC_MEDIAN, CD_HPO_METRIC_RMSE_LOG, CD_HPO_METRIC_RANK } cd_hpo_metric;
+typedef enum {
+    CD_HPO_METRIC_MAPE,
+    CD_HPO_METRIC_MEDIAN,
+    CD_HPO_METRIC_RMSE_LOG,
+    CD_HPO_METRIC_RANK
+} cd_hpo_metric;
 
 #define CD_HPO_PARAM_KINDS "fixed|choice|int|log_int|real|log_real"
-typedef enum { CD_HPO_PARAM_FIXED, CD_HPO_PARAM_CHOICE, CD_HPO_PARAM_INT, CD_HPO_PARAM_LOG_INT, CD_HPO_PARAM_REAL, CD_HPO_PARAM_LOG_REAL } cd_hpo_param_kind;
+typedef enum {
+    CD_HPO_PARAM_FIXED,
+    CD_HPO_PARAM_CHOICE,
+    CD_HPO_PARAM_INT,
+    CD_HPO_PARAM_LOG_INT,
+    CD_HPO_PARAM_REAL,
+    CD_HPO_PARAM_LOG_REAL
+} cd_hpo_param_kind;
 
 /* Holds when the key's value is one of these; for a list, when it has one of these. */
 typedef struct cd_hpo_space_condition {
     const cd_conf_key *key;
-    cd_texts value;       /* as cd_conf_print_value prints them */
+    cd_texts value; /* as cd_conf_print_value prints them */
 } cd_hpo_space_condition;
 
 typedef struct cd_hpo_space_param {
     const cd_conf_key *key;
     cd_hpo_param_kind kind;
-    double lo, hi;        /* INT to LOG_REAL, both included */
-    cd_texts value;       /* FIXED: one, CHOICE: all, as YAML */
+    double lo, hi;  /* INT to LOG_REAL, both included */
+    cd_texts value; /* FIXED: one, CHOICE: all, as YAML */
     size_t n_when;
-    cd_hpo_space_condition *when;        /* all must hold */
+    cd_hpo_space_condition *when; /* all must hold */
 } cd_hpo_space_param;
 
 typedef struct cd_hpo_spec {
@@ -118,19 +131,20 @@ typedef struct cd_hpo_spec {
 
 typedef struct cd_hpo_space {
     cd_hpo_spec tune;
-    const cd_conf_key *budget;   /* key of tune.budget, INT or REAL */
+    const cd_conf_key *budget; /* key of tune.budget, INT or REAL */
     size_t n_param;
     cd_hpo_space_param *param;
-    const char *path, *base;     /* of the file; of the configuration it names or "" */
+    const char *path, *base; /* of the file; of the configuration it names or "" */
     cd_arena arena;
-    cd_diag diag;                /* every error so far */
+    cd_diag diag; /* every error so far */
 } cd_hpo_space;
 
 /* The settings of the table, for the manual. */
 const cd_conf_key *cd_hpo_space_keys(size_t *n);
 /* Free with cd_hpo_space_free also after an error. `set`: n_set assignments "tune.trials=8"
  * over the file. Errors: EIO, EPARSE, ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_hpo_space_load(cd_hpo_space *s, const char *path, const char *const *set, size_t n_set, cdmpp_err *err);
+cdmpp_status cd_hpo_space_load(cd_hpo_space *s, const char *path, const char *const *set,
+                               size_t n_set, cdmpp_err *err);
 void cd_hpo_space_free(cd_hpo_space *s);
 
 /* Rungs, and the budget of rung r: max_budget / eta^(top - r), an integer for an
@@ -147,29 +161,30 @@ typedef struct cd_hpo_trial {
 
 /* Trials 0 .. *n - 1, *n <= tune.trials; texts live in `a`. Errors: ENOMEM, and those of
  * cd_config_set when a value does not fit the base. */
-cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a, CD_KEEP cd_hpo_trial **out, size_t *n,
-                           cdmpp_err *err);
+cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a,
+                                 CD_KEEP cd_hpo_trial **out, size_t *n, cdmpp_err *err);
 /* A configuration of its own: base, the trial's settings, the budget; borrows from
  * `base`. cd_config_free it, also after an error. */
-cdmpp_status cd_hpo_space_config(const cd_hpo_space *s, const cd_config *base, const cd_hpo_trial *t, double budget, cd_config *out,
-                             cdmpp_err *err);
+cdmpp_status cd_hpo_space_config(const cd_hpo_space *s, const cd_config *base,
+                                 const cd_hpo_trial *t, double budget, cd_config *out,
+                                 cdmpp_err *err);
 
 /* Train with `c`, in which the budget is already set, and measure. Called by several
  * threads at once, `worker` < cd_threads_count tells them apart. */
-typedef cdmpp_status cd_hpo_objective_fn(void *ctx, const cd_config *c, double budget, int worker, double *valid_error,
-                                  cdmpp_err *err);
+typedef cdmpp_status cd_hpo_objective_fn(void *ctx, const cd_config *c, double budget, int worker,
+                                         double *valid_error, cdmpp_err *err);
 
 typedef enum { CD_HPO_RUNNING, CD_HPO_DONE, CD_HPO_FAILED } cd_hpo_state;
 
 typedef struct cd_hpo_event {
     size_t trial;
     unsigned rung;
-    double budget, error;   /* error: of DONE, else NaN */
+    double budget, error; /* error: of DONE, else NaN */
     cd_hpo_state state;
-    bool known;             /* from the journal */
+    bool known; /* from the journal */
     double seconds;
-    const char *params;     /* JSON object */
-    const char *reason;     /* of FAILED, else "" */
+    const char *params; /* JSON object */
+    const char *reason; /* of FAILED, else "" */
 } cd_hpo_event;
 
 typedef void cd_hpo_event_fn(void *ctx, const cd_hpo_event *e);
@@ -177,22 +192,23 @@ typedef void cd_hpo_event_fn(void *ctx, const cd_hpo_event *e);
 typedef struct cd_hpo_options {
     const cd_hpo_space *space;
     const cd_config *base;
-    const char *journal;    /* path */
-    const char *identity;   /* digest of the data: another one is another search */
+    const char *journal;  /* path */
+    const char *identity; /* digest of the data: another one is another search */
     cd_hpo_objective_fn *objective;
-    cd_hpo_event_fn *tell;     /* NULL is fine. One call at a time, from any thread */
-    void *ctx;              /* of both */
+    cd_hpo_event_fn *tell; /* NULL is fine. One call at a time, from any thread */
+    void *ctx;             /* of both */
 } cd_hpo_options;
 
 typedef struct cd_hpo_result {
     size_t n_trial;
-    const cd_hpo_trial *trial;  /* (n_trial) */
+    const cd_hpo_trial *trial; /* (n_trial) */
     unsigned n_rung;
-    double *error;          /* (n_trial, n_rung) NaN: not trained, INFINITY: failed */
-    const char **reason;    /* (n_trial) of the failure, else NULL */
-    size_t n_new, n_known, n_failed;  /* trainings of this call; from the journal; failed among both */
-    size_t torn;            /* bytes of the journal that a kill had damaged */
-    size_t best;            /* trial with the least error on the top rung */
+    double *error;       /* (n_trial, n_rung) NaN: not trained, INFINITY: failed */
+    const char **reason; /* (n_trial) of the failure, else NULL */
+    size_t n_new, n_known,
+        n_failed; /* trainings of this call; from the journal; failed among both */
+    size_t torn;  /* bytes of the journal that a kill had damaged */
+    size_t best;  /* trial with the least error on the top rung */
     double best_error;
     cd_arena arena;
 } cd_hpo_result;
@@ -228,14 +244,14 @@ typedef void cd_hpo_note_fn(void *ctx, const char *lines);
 typedef struct cd_hpo_objective {
     const cd_hpo_space *space;
     const cd_config *base;
-    const cd_dataset *data;      /* what base->data_files hold */
+    const cd_dataset *data; /* what base->data_files hold */
     const char *journal;
-    int jobs;                    /* threads; <= 0: one per CPU */
-    int at_once;                 /* trainings at the same time, at most */
-    cd_hpo_event_fn *tell;          /* NULL is fine */
-    cd_hpo_note_fn *note;           /* NULL is fine */
-    cd_progress_event_fn *tick;                 /* of every training; NULL is fine */
-    void *ctx;                   /* of all */
+    int jobs;                   /* threads; <= 0: one per CPU */
+    int at_once;                /* trainings at the same time, at most */
+    cd_hpo_event_fn *tell;      /* NULL is fine */
+    cd_hpo_note_fn *note;       /* NULL is fine */
+    cd_progress_event_fn *tick; /* of every training; NULL is fine */
+    void *ctx;                  /* of all */
 } cd_hpo_objective;
 
 /* What is made small of the figures of a part: smaller is better, NaN where there is none. */
@@ -251,24 +267,25 @@ cdmpp_status cd_hpo_objective_run(const cd_hpo_objective *t, cd_hpo_result *out,
  * Prints nothing: the caller gets every result as it comes, and the found. */
 
 typedef struct cd_hpo_run {
-    const char *space;           /* the search file */
-    const char *config;          /* the base; NULL: tune.base of the search file */
-    const char *const *set;      /* (n_set) "tune.x=y" goes to the search, the rest to the base */
+    const char *space;      /* the search file */
+    const char *config;     /* the base; NULL: tune.base of the search file */
+    const char *const *set; /* (n_set) "tune.x=y" goes to the search, the rest to the base */
     size_t n_set;
-    const char *out;             /* the winner's file; the journal is "<out>.journal.jsonl" */
-    const char *journal;         /* NULL: that; the caller then removes it when nothing is left to go on with */
+    const char *out; /* the winner's file; the journal is "<out>.journal.jsonl" */
+    const char
+        *journal; /* NULL: that; the caller then removes it when nothing is left to go on with */
     int jobs;
-    cd_hpo_event_fn *tell;          /* NULL is fine */
-    cd_hpo_note_fn *note;           /* NULL is fine */
-    cd_progress_event_fn *tick;          /* NULL is fine */
-    void *ctx;                   /* of all */
+    cd_hpo_event_fn *tell;      /* NULL is fine */
+    cd_hpo_note_fn *note;       /* NULL is fine */
+    cd_progress_event_fn *tick; /* NULL is fine */
+    void *ctx;                  /* of all */
 } cd_hpo_run;
 
 typedef struct cd_hpo_run_state {
     cd_hpo_space space;
     cd_config base;
     cd_hpo_result found;
-    cd_config best;              /* borrows from base */
+    cd_config best; /* borrows from base */
     char journal[4096];
     cd_arena arena;
 } cd_hpo_run_state;
@@ -280,7 +297,8 @@ cdmpp_status cd_hpo_run_read(const cd_hpo_run *cmd, bool data, cd_hpo_run_state 
 cdmpp_status cd_hpo_run_search(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp_err *err);
 /* Search nothing: write the configuration of one trial with the full budget to cmd->out. A trial is the same whatever came out of it, so no data and no
  * journal are read. Errors: ERANGE (the search has no such trial), those of cd_hpo_space_sample, EIO. */
-cdmpp_status cd_hpo_run_config(const cd_hpo_run *cmd, cd_hpo_run_state *s, size_t trial, cdmpp_err *err);
+cdmpp_status cd_hpo_run_config(const cd_hpo_run *cmd, cd_hpo_run_state *s, size_t trial,
+                               cdmpp_err *err);
 /* The end of a search: the best trials, the winner and its file `out`, as text and as an object of schema "cdmpp.search". */
 void cd_hpo_run_text(cd_buf *b, const cd_hpo_run_state *s, const char *out);
 void cd_hpo_run_json(cd_buf *b, const cd_hpo_run_state *s, const char *out);

@@ -22,10 +22,12 @@ struct cd_hpo_asha {
     rung_list rung[CD_HPO_ASHA_RUNGS];
 };
 
-cdmpp_status cd_hpo_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, cd_hpo_asha **out, cdmpp_err *err) {
+cdmpp_status cd_hpo_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, cd_hpo_asha **out,
+                             cdmpp_err *err) {
     cd_hpo_asha *a = cd_mem_zalloc(1, sizeof *a);
     bool ok = a != NULL;
-    for (unsigned r = 0; ok && r < n_rung; r++) ok = (a->rung[r].e = cd_mem_zalloc(n_trial + 1, sizeof(entry))) != NULL;
+    for (unsigned r = 0; ok && r < n_rung; r++)
+        ok = (a->rung[r].e = cd_mem_zalloc(n_trial + 1, sizeof(entry))) != NULL;
     if (!ok) {
         cd_hpo_asha_free(a);
         return CD_FAIL(err, ENOMEM, "search of %zu trials", n_trial);
@@ -59,7 +61,8 @@ static entry *promotion(cd_hpo_asha *a, unsigned *from) {
         if (e) return e;
     }
     if (a->open || a->started < a->n_trial || has_result(&a->rung[a->n_rung - 1])) return NULL;
-    for (unsigned r = a->n_rung - 1; r-- > 0;) { /* (4): from the highest rung that has somebody left */
+    for (unsigned r = a->n_rung - 1;
+         r-- > 0;) { /* (4): from the highest rung that has somebody left */
         entry *e = candidate(&a->rung[r], a->rung[r].n);
         *from = r;
         if (e) return e;

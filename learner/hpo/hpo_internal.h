@@ -22,10 +22,10 @@
 typedef struct cd_hpo_journal_entry {
     size_t trial;
     unsigned rung;
-    double budget, error;   /* INFINITY: failed */
+    double budget, error; /* INFINITY: failed */
     double seconds;
-    const char *reason;     /* of the failure, else "" */
-    const char *params;     /* JSON object */
+    const char *reason; /* of the failure, else "" */
+    const char *params; /* JSON object */
 } cd_hpo_journal_entry;
 
 typedef struct cd_hpo_journal {
@@ -38,10 +38,13 @@ typedef struct cd_hpo_journal {
 
 /* Open or create. Errors: EIO (also: locked by another process), EPARSE, ESCHEMA
  * (another search), ENOMEM; nothing is left open then. */
-cdmpp_status cd_hpo_journal_open(cd_hpo_journal *l, const char *path, const char *digest, cdmpp_err *err);
+cdmpp_status cd_hpo_journal_open(cd_hpo_journal *l, const char *path, const char *digest,
+                                 cdmpp_err *err);
 /* What was there for this trial and rung; NULL: nothing. */
-const cd_hpo_journal_entry *cd_hpo_journal_find(const cd_hpo_journal *l, size_t trial, unsigned rung);
-cdmpp_status cd_hpo_journal_append(cd_hpo_journal *l, const cd_hpo_journal_entry *e, cdmpp_err *err);
+const cd_hpo_journal_entry *cd_hpo_journal_find(const cd_hpo_journal *l, size_t trial,
+                                                unsigned rung);
+cdmpp_status cd_hpo_journal_append(cd_hpo_journal *l, const cd_hpo_journal_entry *e,
+                                   cdmpp_err *err);
 void cd_hpo_journal_close(cd_hpo_journal *l);
 
 /* hpo_sobol -- points that fill the unit cube evenly, from the first one on.

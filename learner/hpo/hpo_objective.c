@@ -6,10 +6,10 @@
 
 typedef struct {
     const cd_hpo_objective *t;
-    cd_threads *outer, **inner;  /* inner[w]: of the training that worker w runs */
+    cd_threads *outer, **inner; /* inner[w]: of the training that worker w runs */
     int n_inner;
     pthread_mutex_t lock;
-    cd_buf said;                 /* notes so far */
+    cd_buf said; /* notes so far */
 } runner;
 
 /* Trials of a search have much the same to say. */
@@ -33,7 +33,8 @@ double cd_hpo_metric_value(cd_hpo_metric e, const cd_metric *m) {
     return m->mape;
 }
 
-static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int worker, double *valid_error, cdmpp_err *err) {
+static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int worker,
+                              double *valid_error, cdmpp_err *err) {
     runner *r = ctx;
     const cd_hpo_objective *t = r->t;
     cd_buf notes = {0};
@@ -46,7 +47,8 @@ static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int 
     const bool contradicts = plain.diag.n > 0;
     cd_diag_free(&plain.diag);
     if (contradicts) return CDMPP_ESCHEMA;
-    const cdmpp_status st = cd_learner_try(&plain, t->data, r->inner ? r->inner[worker] : NULL, t->tick, t->ctx, &notes, &m, err);
+    const cdmpp_status st = cd_learner_try(&plain, t->data, r->inner ? r->inner[worker] : NULL,
+                                           t->tick, t->ctx, &notes, &m, err);
     if (!st) note(r, &notes);
     cd_buf_free(&notes);
     CD_TRY(st);
@@ -71,7 +73,8 @@ static void runner_free(runner *r) {
 static void note_room(runner *r, int wanted) {
     cd_buf b = {0};
     const char *one = r->t->at_once == 1 ? "training" : "trainings";
-    cd_buf_putf(&b, "train.memory = %lld MB has room for %d %s at a time, in place of %d\n", (long long)r->t->base->train_memory, r->t->at_once, one, wanted);
+    cd_buf_putf(&b, "train.memory = %lld MB has room for %d %s at a time, in place of %d\n",
+                (long long)r->t->base->train_memory, r->t->at_once, one, wanted);
     note(r, &b);
     cd_buf_free(&b);
 }
@@ -79,7 +82,8 @@ static void note_room(runner *r, int wanted) {
 /* Workers, and the threads of each. */
 static cdmpp_status share(runner *r, cdmpp_err *err) {
     CD_TRY(cd_threads_new(r->t->jobs, &r->outer, err));
-    const int all = cd_threads_count(r->outer), asked = (int)r->t->space->tune.in_flight, most = asked < r->t->at_once ? asked : r->t->at_once;
+    const int all = cd_threads_count(r->outer), asked = (int)r->t->space->tune.in_flight,
+              most = asked < r->t->at_once ? asked : r->t->at_once;
     if (all <= most) return CDMPP_OK;
     if (most < asked) note_room(r, all < asked ? all : asked);
     cd_threads_free(r->outer);
@@ -87,13 +91,15 @@ static cdmpp_status share(runner *r, cdmpp_err *err) {
     CD_TRY(cd_threads_new(most, &r->outer, err));
     r->inner = cd_mem_zalloc((size_t)most, sizeof *r->inner);
     if (!r->inner) return CD_FAIL(err, ENOMEM, "threads");
-    for (; r->n_inner < most; r->n_inner++) CD_TRY(cd_threads_new(all / most, &r->inner[r->n_inner], err));
+    for (; r->n_inner < most; r->n_inner++)
+        CD_TRY(cd_threads_new(all / most, &r->inner[r->n_inner], err));
     return CDMPP_OK;
 }
 
 cdmpp_status cd_hpo_objective_run(const cd_hpo_objective *t, cd_hpo_result *out, cdmpp_err *err) {
     runner r = {.t = t};
-    const cd_hpo_options s = {t->space, t->base, t->journal, t->data->content_digest, objective, tell, &r};
+    const cd_hpo_options s = {t->space,  t->base, t->journal, t->data->content_digest,
+                              objective, tell,    &r};
     *out = (cd_hpo_result){0};
     pthread_mutex_init(&r.lock, NULL);
     cdmpp_status st = share(&r, err);

@@ -7,15 +7,17 @@
 
 void cd_hpo_event_json(cd_buf *out, const cd_hpo_event *e) {
     static const char *const state[] = {"running", "done", "failed"};
-    cd_buf_putf(out, "{\"trial\":%zu,\"rung\":%u,\"budget\":%.15g,\"state\":\"%s\",\"valid_error\":", e->trial, e->rung, e->budget,
-                state[e->state]);
+    cd_buf_putf(out,
+                "{\"trial\":%zu,\"rung\":%u,\"budget\":%.15g,\"state\":\"%s\",\"valid_error\":",
+                e->trial, e->rung, e->budget, state[e->state]);
     if (e->state == CD_HPO_DONE) cd_buf_putf(out, "%.17g", e->error);
     else cd_buf_puts(out, "null");
     if (e->state == CD_HPO_FAILED) {
         cd_buf_puts(out, ",\"reason\":");
         cd_buf_put_json_str(out, e->reason, strlen(e->reason));
     }
-    if (e->state != CD_HPO_RUNNING) cd_buf_putf(out, ",\"known\":%s,\"seconds\":%.3f", e->known ? "true" : "false", e->seconds);
+    if (e->state != CD_HPO_RUNNING)
+        cd_buf_putf(out, ",\"known\":%s,\"seconds\":%.3f", e->known ? "true" : "false", e->seconds);
     cd_buf_putf(out, ",\"params\":%s}\n", e->params);
 }
 
@@ -67,8 +69,11 @@ void cd_hpo_result_table(cd_buf *out, const cd_hpo_result *f, const cd_hpo_space
     cd_buf_putf(out, "%6s %10s %12s  parameters\n", "trial", "budget", "valid error");
     for (size_t i = 0; i < n && i < max; i++) {
         cd_buf_putf(out, "%6zu %10.6g ", l[i].trial, cd_hpo_space_budget(s, l[i].rung));
-        if (isfinite(l[i].error)) cd_buf_putf(out, "%12.5g  %s\n", l[i].error, f->trial[l[i].trial].params);
-        else cd_buf_putf(out, "%12s  %s\n%6s %s\n", "failed", f->trial[l[i].trial].params, "", f->reason[l[i].trial]);
+        if (isfinite(l[i].error))
+            cd_buf_putf(out, "%12.5g  %s\n", l[i].error, f->trial[l[i].trial].params);
+        else
+            cd_buf_putf(out, "%12s  %s\n%6s %s\n", "failed", f->trial[l[i].trial].params, "",
+                        f->reason[l[i].trial]);
     }
     if (n > max) cd_buf_putf(out, "%zu more are in the journal\n", n - max);
     cd_mem_free(l);
@@ -82,6 +87,7 @@ void cd_hpo_space_print(cd_buf *out, const cd_hpo_space *s) {
 }
 
 const char *cd_hpo_metric_name(cd_hpo_metric e) {
-    static const char *const name[] = {"MAPE", "median error", "RMSE of log(latency)", "1 - Spearman"};
+    static const char *const name[] = {"MAPE", "median error", "RMSE of log(latency)",
+                                       "1 - Spearman"};
     return name[e];
 }

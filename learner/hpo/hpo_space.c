@@ -9,7 +9,8 @@
 #include "base/io/io.h"
 
 static const cd_conf_key keys[] = {
-#define X(name, type, def, range, help) {"tune." #name, CD_CONF_##type, offsetof(cd_hpo_spec, name), def, range, help},
+#define X(name, type, def, range, help)                                                            \
+    {"tune." #name, CD_CONF_##type, offsetof(cd_hpo_spec, name), def, range, help},
 #include "learner/hpo/space_keys.def"
 };
 
@@ -35,8 +36,8 @@ static void *room(loader *l, size_t n, size_t size) {
 
 static void wrong(loader *l, const cd_yaml *at, const char *key, const char *want) {
     char found[96];
-    cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, at, false, key, "expected %s, found %s", want,
-                cd_yaml_found(at, found, sizeof found));
+    cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, at, false, key,
+                "expected %s, found %s", want, cd_yaml_found(at, found, sizeof found));
 }
 
 static const cd_yaml *member(const cd_yaml *map, const char *key) {
@@ -61,7 +62,8 @@ static bool canonical(loader *l, const cd_conf_key *key, const cd_yaml *v, const
     return *out != NULL;
 }
 
-static bool read_values(loader *l, const cd_conf_key *key, const char *name, const cd_yaml *list, cd_texts *out) {
+static bool read_values(loader *l, const cd_conf_key *key, const char *name, const cd_yaml *list,
+                        cd_texts *out) {
     bool ok = true;
     if (list->kind != CD_YAML_SEQ || !list->n) {
         wrong(l, list, name, "a list of values");
@@ -69,7 +71,8 @@ static bool read_values(loader *l, const cd_conf_key *key, const char *name, con
     }
     out->v = room(l, list->n, sizeof *out->v);
     if (!out->v) return false;
-    for (const cd_yaml *e = list->child; e; e = e->next) ok &= canonical(l, key, e, &out->v[out->n++]);
+    for (const cd_yaml *e = list->child; e; e = e->next)
+        ok &= canonical(l, key, e, &out->v[out->n++]);
     return ok;
 }
 
@@ -80,12 +83,16 @@ static void read_bounds(loader *l, cd_hpo_space_param *p, const cd_yaml *v) {
         wrong(l, v, p->key->name, "[lowest, highest]");
         return;
     }
-    if (!canonical(l, p->key, v->child, &text[0]) || !canonical(l, p->key, v->child->next, &text[1])) return;
+    if (!canonical(l, p->key, v->child, &text[0]) ||
+        !canonical(l, p->key, v->child->next, &text[1]))
+        return;
     p->lo = strtod(text[0], NULL);
     p->hi = strtod(text[1], NULL);
     const bool whole = p->kind == CD_HPO_PARAM_INT || p->kind == CD_HPO_PARAM_LOG_INT;
-    if (whole && (p->lo != floor(p->lo) || p->hi != floor(p->hi))) wrong(l, v, p->key->name, "integers");
-    else if (!(p->lo < p->hi)) wrong(l, v->child->next, p->key->name, "a highest value above the lowest");
+    if (whole && (p->lo != floor(p->lo) || p->hi != floor(p->hi)))
+        wrong(l, v, p->key->name, "integers");
+    else if (!(p->lo < p->hi))
+        wrong(l, v->child->next, p->key->name, "a highest value above the lowest");
     else if ((p->kind == CD_HPO_PARAM_LOG_INT || p->kind == CD_HPO_PARAM_LOG_REAL) && p->lo <= 0)
         wrong(l, v->child, p->key->name, "a lowest value above 0, for a logarithm");
 }
@@ -112,7 +119,9 @@ static void read_when(loader *l, cd_hpo_space_param *p, const cd_yaml *param, co
         } else if (declared_later(param, c->key)) {
             cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, c, true, p->key->name,
                         "expected a condition on a key above, found '%.80s'", c->key);
-        } else if (c->kind == CD_YAML_SEQ) { /* one of a list; each is read as a list of one where the key is a list */
+        } else if (
+            c->kind ==
+            CD_YAML_SEQ) { /* one of a list; each is read as a list of one where the key is a list */
             p->n_when += read_values(l, w->key, p->key->name, c, &w->value);
         } else {
             w->value.v = room(l, 1, sizeof *w->value.v);
@@ -140,24 +149,30 @@ static bool kind_fits(cd_hpo_param_kind k, cd_conf_type t) {
 static const char *untunable(const cd_hpo_space *s, const char *key) {
     static const char *const of_data[] = {"data.", "filter.", "split."};
     if (s->budget && !strcmp(key, s->budget->name)) return "this key to be left to tune.budget";
-    if (!strncmp(key, "output.", 7) || !strcmp(key, "base")) return "this key to be left to the command line";
-    if (!strcmp(key, "data.files") || !strcmp(key, "data.kind")) return "this key to be left to the base: its data are read once, for all trials";
+    if (!strncmp(key, "output.", 7) || !strcmp(key, "base"))
+        return "this key to be left to the command line";
+    if (!strcmp(key, "data.files") || !strcmp(key, "data.kind"))
+        return "this key to be left to the base: its data are read once, for all trials";
     for (int k = 0; k < 3; k++)
-        if (!strncmp(key, of_data[k], strlen(of_data[k]))) return "'fixed': it decides on the programs that are compared";
+        if (!strncmp(key, of_data[k], strlen(of_data[k])))
+            return "'fixed': it decides on the programs that are compared";
     return NULL;
 }
 
 /* A key that a search must not vary may still be fixed. */
 static void read_kind(loader *l, cd_hpo_space_param *p, const cd_yaml *v, int kind) {
-    static const char *const type[] = {"an integer", "a number", "true or false", "a word", "a text", "a list"};
+    static const char *const type[] = {"an integer", "a number", "true or false",
+                                       "a word",     "a text",   "a list"};
     char want[128];
     const char *no = untunable(l->s, p->key->name);
     p->kind = (cd_hpo_param_kind)kind;
     if (no && !(p->kind == CD_HPO_PARAM_FIXED && no[0] == '\'')) {
-        cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name, "expected %s, found '%s'", no, v->key);
+        cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name,
+                    "expected %s, found '%s'", no, v->key);
     } else if (!kind_fits(p->kind, p->key->type)) {
         snprintf(want, sizeof want, "a kind for %s, found '%s'", type[p->key->type], v->key);
-        cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name, "expected %s", want);
+        cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, v, true, p->key->name,
+                    "expected %s", want);
     } else if (p->kind == CD_HPO_PARAM_CHOICE) {
         read_values(l, p->key, p->key->name, v, &p->value);
     } else if (p->kind == CD_HPO_PARAM_FIXED) {
@@ -187,8 +202,9 @@ static void read_param(loader *l, const cd_yaml *v) {
         if (!strcmp(k->key, "when")) {
             read_when(l, p, v, k);
         } else if (kind < 0 || first) {
-            cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, k, true, v->key, "expected %s, found '%.40s'%s%s", want, k->key,
-                        first ? " after " : "", first ? first : "");
+            cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, k, true, v->key,
+                        "expected %s, found '%.40s'%s%s", want, k->key, first ? " after " : "",
+                        first ? first : "");
             first = k->key;
         } else {
             first = k->key;
@@ -224,12 +240,14 @@ static void check_budget(loader *l, const cd_yaml *tune) {
         cd_conf_value(&l->conf, l->s->path, k->name, &number, l->err);
     }
     if (t->min_budget > t->max_budget)
-        cd_diag_add(&l->s->diag, l->err, CDMPP_ERANGE, l->s->path, member(tune, "min_budget"), false, "tune.min_budget",
-                    "expected at most tune.max_budget %g, found %g", t->max_budget, t->min_budget);
+        cd_diag_add(&l->s->diag, l->err, CDMPP_ERANGE, l->s->path, member(tune, "min_budget"),
+                    false, "tune.min_budget", "expected at most tune.max_budget %g, found %g",
+                    t->max_budget, t->min_budget);
 }
 
 /* The root without its "space", for the table of settings. */
-static cdmpp_status read_tune(loader *l, const cd_yaml *root, const char *const *set, size_t n_set) {
+static cdmpp_status read_tune(loader *l, const cd_yaml *root, const char *const *set,
+                              size_t n_set) {
     const cd_conf t = {keys, sizeof keys / sizeof *keys, &l->s->tune, &l->s->arena, &l->s->diag};
     cd_yaml rest = *root, *copy = CD_NEWN(&l->s->arena, cd_yaml, root->n + 1);
     if (!copy) return CD_FAIL(l->err, ENOMEM, "search file");
@@ -243,13 +261,15 @@ static cdmpp_status read_tune(loader *l, const cd_yaml *root, const char *const 
         tail = &copy++->next;
     }
     *tail = NULL;
-    cdmpp_status st = cd_conf_map(&t, l->s->path, &rest, l->err); /* but for ENOMEM the errors are in the list */
+    cdmpp_status st =
+        cd_conf_map(&t, l->s->path, &rest, l->err); /* but for ENOMEM the errors are in the list */
     for (size_t i = 0; i < n_set && st != CDMPP_ENOMEM; i++) st = cd_conf_set(&t, set[i], l->err);
     return st == CDMPP_ENOMEM ? st : CDMPP_OK;
 }
 
 /* Options first, because they decide what is checked afterwards. */
-static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *const *set, size_t n_set) {
+static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *const *set,
+                             size_t n_set) {
     cd_hpo_space *s = l->s;
     const cd_yaml *root = NULL, nothing = {.kind = CD_YAML_MAP};
     CD_TRY(cd_yaml_parse(&s->arena, s->path, text, n, &root, &s->diag, l->err));
@@ -273,7 +293,8 @@ static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *
 }
 
 /* Values are tried on a configuration of defaults, which knows each key's type and limits. */
-cdmpp_status cd_hpo_space_load(cd_hpo_space *s, const char *path, const char *const *set, size_t n_set, cdmpp_err *err) {
+cdmpp_status cd_hpo_space_load(cd_hpo_space *s, const char *path, const char *const *set,
+                               size_t n_set, cdmpp_err *err) {
     cdmpp_err first = {0};
     loader l = {.s = s, .err = err ? err : &first};
     char *text = NULL;
@@ -300,7 +321,9 @@ void cd_hpo_space_free(cd_hpo_space *s) {
 /* ---- budgets ---- */
 unsigned cd_hpo_space_rungs(const cd_hpo_space *s) {
     unsigned n = 1;
-    for (double b = s->tune.max_budget; n < CD_HPO_ASHA_RUNGS && (b /= (double)s->tune.eta) >= s->tune.min_budget * (1 - 1e-9);) n++;
+    for (double b = s->tune.max_budget;
+         n < CD_HPO_ASHA_RUNGS && (b /= (double)s->tune.eta) >= s->tune.min_budget * (1 - 1e-9);)
+        n++;
     return n;
 }
 

@@ -16,9 +16,9 @@ typedef struct {
     cd_arena *arena;
     cd_hpo_trial *trial;
     size_t n, n_slot;
-    size_t *slot;        /* (n_slot) hash table of trial number + 1 */
+    size_t *slot; /* (n_slot) hash table of trial number + 1 */
     cd_buf params;
-    const char **set;    /* (n_param) of the point at hand */
+    const char **set; /* (n_param) of the point at hand */
     size_t n_set;
 } drawing;
 
@@ -38,7 +38,8 @@ static cd_config variant(const cd_config *base) {
 
 static double unit(const drawing *d, size_t point, size_t k) {
     const uint64_t seed = (uint64_t)d->s->tune.seed;
-    if (d->s->tune.sampler == CD_HPO_SAMPLER_SOBOL) return cd_hpo_sobol_unit(&d->sobol, seed, (uint32_t)point, (unsigned)k);
+    if (d->s->tune.sampler == CD_HPO_SAMPLER_SOBOL)
+        return cd_hpo_sobol_unit(&d->sobol, seed, (uint32_t)point, (unsigned)k);
     return cd_rng_unit(cd_rng_at(seed, k), point);
 }
 
@@ -59,10 +60,18 @@ static void print_at(const cd_hpo_space_param *p, double u, char *out, size_t n)
     switch (p->kind) {
     case CD_HPO_PARAM_FIXED: break;
     case CD_HPO_PARAM_CHOICE: break;
-    case CD_HPO_PARAM_INT: snprintf(out, n, "%.0f", clamp(floor(lo + u * (hi - lo + 1)), lo, hi)); break;
-    case CD_HPO_PARAM_LOG_INT: snprintf(out, n, "%.0f", clamp(floor(lo * pow((hi + 1) / lo, u)), lo, hi)); break;
-    case CD_HPO_PARAM_REAL: snprintf(out, n, "%.17g", clamp(shorten(lo + u * (hi - lo)), lo, hi)); break;
-    case CD_HPO_PARAM_LOG_REAL: snprintf(out, n, "%.17g", clamp(shorten(lo * pow(hi / lo, u)), lo, hi)); break;
+    case CD_HPO_PARAM_INT:
+        snprintf(out, n, "%.0f", clamp(floor(lo + u * (hi - lo + 1)), lo, hi));
+        break;
+    case CD_HPO_PARAM_LOG_INT:
+        snprintf(out, n, "%.0f", clamp(floor(lo * pow((hi + 1) / lo, u)), lo, hi));
+        break;
+    case CD_HPO_PARAM_REAL:
+        snprintf(out, n, "%.17g", clamp(shorten(lo + u * (hi - lo)), lo, hi));
+        break;
+    case CD_HPO_PARAM_LOG_REAL:
+        snprintf(out, n, "%.17g", clamp(shorten(lo * pow(hi / lo, u)), lo, hi));
+        break;
     }
 }
 
@@ -71,7 +80,8 @@ static const char *assignment(drawing *d, const cd_hpo_space_param *p, double u)
     char number[40];
     const char *value = number;
     const size_t pick = (size_t)(u * (double)p->value.n);
-    if (p->kind <= CD_HPO_PARAM_CHOICE) value = p->value.v[pick < p->value.n ? pick : p->value.n - 1];
+    if (p->kind <= CD_HPO_PARAM_CHOICE)
+        value = p->value.v[pick < p->value.n ? pick : p->value.n - 1];
     else print_at(p, u, number, sizeof number);
     const size_t n = strlen(p->key->name) + strlen(value) + 2;
     char *text = cd_arena_alloc(d->arena, n, 1);
@@ -150,7 +160,8 @@ static uint64_t hash(const char *s) {
 /* The slot where these parameters are, or an empty one. */
 static size_t *find(const drawing *d, const char *params) {
     size_t i = (size_t)hash(params) & (d->n_slot - 1);
-    while (d->slot[i] && strcmp(d->trial[d->slot[i] - 1].params, params) != 0) i = (i + 1) & (d->n_slot - 1);
+    while (d->slot[i] && strcmp(d->trial[d->slot[i] - 1].params, params) != 0)
+        i = (i + 1) & (d->n_slot - 1);
     return &d->slot[i];
 }
 
@@ -167,7 +178,8 @@ static cdmpp_status keep(drawing *d, size_t *slot, cdmpp_err *err) {
 
 static cdmpp_status draw_all(drawing *d, size_t want, cdmpp_err *err) {
     size_t misses = 0;
-    for (int64_t point = d->s->tune.try_base ? -1 : 0; d->n < want && misses < MAX_MISSES; point++) {
+    for (int64_t point = d->s->tune.try_base ? -1 : 0; d->n < want && misses < MAX_MISSES;
+         point++) {
         cd_config c = variant(d->base);
         cdmpp_status st = visit(d, &c, point, err);
         size_t *slot = st ? NULL : find(d, d->params.p);
@@ -180,7 +192,8 @@ static cdmpp_status draw_all(drawing *d, size_t want, cdmpp_err *err) {
 }
 
 /* Draws that repeat an earlier trial are drawn again; the hash table finds them. */
-cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a, cd_hpo_trial **out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a,
+                                 cd_hpo_trial **out, size_t *n, cdmpp_err *err) {
     const size_t want = (size_t)s->tune.trials;
     drawing d = {.s = s, .base = base, .arena = a, .n_slot = 16};
     while (d.n_slot < 2 * want) d.n_slot *= 2;
@@ -198,8 +211,9 @@ cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, c
     return st;
 }
 
-cdmpp_status cd_hpo_space_config(const cd_hpo_space *s, const cd_config *base, const cd_hpo_trial *t, double budget, cd_config *out,
-                             cdmpp_err *err) {
+cdmpp_status cd_hpo_space_config(const cd_hpo_space *s, const cd_config *base,
+                                 const cd_hpo_trial *t, double budget, cd_config *out,
+                                 cdmpp_err *err) {
     char text[128];
     *out = variant(base);
     for (size_t i = 0; i < t->set.n; i++) CD_TRY(cd_config_set(out, t->set.v[i], err));

@@ -10,7 +10,8 @@ static size_t at(const uint32_t *index, size_t i) { return index ? index[i] : i;
 
 /* Inner nodes, from the length of the list; one that is no tree is refused later. */
 static size_t nodes(const cd_batch_spec *s, const cd_program_view *v, size_t program) {
-    const size_t n = s->tree && v->tree_ptr ? (size_t)(v->tree_ptr[program + 1] - v->tree_ptr[program]) / 2 : 0;
+    const size_t n =
+        s->tree && v->tree_ptr ? (size_t)(v->tree_ptr[program + 1] - v->tree_ptr[program]) / 2 : 0;
     const size_t leaves = cd_batch_leaves(s, v, program);
     return n > leaves ? n - leaves : 0;
 }
@@ -19,8 +20,9 @@ typedef size_t count_fn(const cd_batch_spec *s, const cd_program_view *v, size_t
 
 /* Largest count of a program, and the sum of the n largest. The sum of the n largest counts comes from a histogram: sorting a
  * few hundred thousand programs would take longer. */
-static cdmpp_status largest(const cd_batch_spec *s, const cd_program_view *v, const uint32_t *index, size_t n_index, size_t n, count_fn *count, size_t *most,
-                            size_t *sum, cdmpp_err *err) {
+static cdmpp_status largest(const cd_batch_spec *s, const cd_program_view *v, const uint32_t *index,
+                            size_t n_index, size_t n, count_fn *count, size_t *most, size_t *sum,
+                            cdmpp_err *err) {
     *most = *sum = 0;
     for (size_t i = 0; i < n_index; i++) {
         const size_t c = count(s, v, at(index, i));
@@ -41,11 +43,13 @@ static cdmpp_status largest(const cd_batch_spec *s, const cd_program_view *v, co
     return CDMPP_OK;
 }
 
-cdmpp_status cd_batch_bound(const cd_batch_spec *spec, const cd_program_view *v, const uint32_t *index, size_t n_index, size_t batch,
-                            cd_batch_dims *out, cdmpp_err *err) {
+cdmpp_status cd_batch_bound(const cd_batch_spec *spec, const cd_program_view *v,
+                            const uint32_t *index, size_t n_index, size_t batch, cd_batch_dims *out,
+                            cdmpp_err *err) {
     size_t most;
     *out = (cd_batch_dims){.n = batch < n_index ? batch : n_index};
-    CD_TRY(largest(spec, v, index, n_index, out->n, cd_batch_leaves, &out->max_leaf, &out->n_tok, err));
+    CD_TRY(largest(spec, v, index, n_index, out->n, cd_batch_leaves, &out->max_leaf, &out->n_tok,
+                   err));
     return largest(spec, v, index, n_index, out->n, nodes, &most, &out->n_node, err);
 }
 
@@ -61,8 +65,12 @@ static void carve(cd_batch *b) {
     if (b->has_tree) cd_program_tree_plan(&b->tree, &b->slab, d->n, d->n_tok, d->n_node);
 }
 
-cdmpp_status cd_batch_init(cd_batch *b, const cd_batch_spec *spec, const cd_batch_dims *dims, cdmpp_err *err) {
-    *b = (cd_batch){.dims = *dims, .w_tok = cd_batch_token_width(spec), .w_prog = cd_batch_program_width(spec), .w_dev = spec->w_dev,
+cdmpp_status cd_batch_init(cd_batch *b, const cd_batch_spec *spec, const cd_batch_dims *dims,
+                           cdmpp_err *err) {
+    *b = (cd_batch){.dims = *dims,
+                    .w_tok = cd_batch_token_width(spec),
+                    .w_prog = cd_batch_program_width(spec),
+                    .w_dev = spec->w_dev,
                     .has_tree = spec->tree};
     carve(b);
     CD_TRY(cd_slab_alloc(&b->slab, err));
@@ -77,42 +85,54 @@ void cd_batch_free(cd_batch *b) {
 
 /* One program behind those that are there. The program is appended behind those that are there; the caller has checked that
  * there is room. */
-static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_program_view *v, size_t program, size_t i) {
+static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_program_view *v,
+                        size_t program, size_t i) {
     const size_t leaves = b->w_tok ? cd_batch_leaves(spec, v, program) : 0;
     if (leaves) {
         cd_batch_raw_tokens(spec, v, program, b->tok + b->n_tok * b->w_tok);
         for (size_t l = 0; l < leaves; l++)
-            b->trips[b->n_tok + l] = spec->steps ? 0 : (float)cd_tree_input_log_trips(b->tok + (b->n_tok + l) * b->w_tok);
+            b->trips[b->n_tok + l] =
+                spec->steps ? 0
+                            : (float)cd_tree_input_log_trips(b->tok + (b->n_tok + l) * b->w_tok);
         for (size_t l = 0; l < leaves; l++)
-            b->pos[b->n_tok + l] = spec->rows || spec->steps ? (int32_t)l : v->leaf_pos[(size_t)v->leaf_ptr[program] + l];
+            b->pos[b->n_tok + l] = spec->rows || spec->steps
+                                       ? (int32_t)l
+                                       : v->leaf_pos[(size_t)v->leaf_ptr[program] + l];
     }
     if (b->w_prog) cd_batch_raw_program(spec, v, program, b->prog + i * b->w_prog);
-    if (b->w_dev) memcpy(b->dev + i * b->w_dev, spec->device + v->device[program] * b->w_dev, b->w_dev * sizeof *b->dev);
+    if (b->w_dev)
+        memcpy(b->dev + i * b->w_dev, spec->device + v->device[program] * b->w_dev,
+               b->w_dev * sizeof *b->dev);
     b->flop[i] = v->flop ? v->flop[program] : -1;
     b->n_tok += leaves;
     b->tok_ptr[i + 1] = (uint32_t)b->n_tok;
     if (leaves > b->max_leaf) b->max_leaf = leaves;
 }
 
-static cdmpp_status put_tree(cd_batch *b, const cd_batch_spec *spec, const cd_program_view *v, size_t program, cdmpp_err *err) {
+static cdmpp_status put_tree(cd_batch *b, const cd_batch_spec *spec, const cd_program_view *v,
+                             size_t program, cdmpp_err *err) {
     const size_t beg = (size_t)v->tree_ptr[program], n = (size_t)v->tree_ptr[program + 1] - beg;
-    return cd_program_tree_add(&b->tree, v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(spec, v, program), err);
+    return cd_program_tree_add(&b->tree, v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program],
+                               cd_batch_leaves(spec, v, program), err);
 }
 
 /* Scaling comes last and in one piece, because long loops vectorise. */
-cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_program_view *v,
-                           const uint32_t *index, size_t n, cdmpp_err *err) {
+cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s,
+                           const cd_program_view *v, const uint32_t *index, size_t n,
+                           cdmpp_err *err) {
     b->n = b->n_tok = b->max_leaf = 0;
     if (n > b->dims.n) return CD_FAIL(err, ERANGE, "%zu programs in a batch for %zu", n, b->dims.n);
     b->tok_ptr[0] = 0;
     cd_program_tree_clear(&b->tree);
     for (size_t i = 0; i < n; i++) {
         const size_t p = at(index, i), leaves = b->w_tok ? cd_batch_leaves(spec, v, p) : 0;
-        if (i % 16 == 0) cd_spool_rest(v->spool); /* around a program of a shuffled batch the kernel maps up to some MB */
+        if (i % 16 == 0)
+            cd_spool_rest(
+                v->spool); /* around a program of a shuffled batch the kernel maps up to some MB */
         CD_TRY(cd_batch_check(spec, v, p, err));
         if (b->n_tok + leaves > b->dims.n_tok || leaves > b->dims.max_leaf)
-            return CD_FAIL(err, ERANGE, "%zu leaves in a batch for %zu, at most %zu a program", b->n_tok + leaves,
-                           b->dims.n_tok, b->dims.max_leaf);
+            return CD_FAIL(err, ERANGE, "%zu leaves in a batch for %zu, at most %zu a program",
+                           b->n_tok + leaves, b->dims.n_tok, b->dims.max_leaf);
         put_program(b, spec, v, p, i);
         if (b->has_tree) CD_TRY(put_tree(b, spec, v, p, err));
     }

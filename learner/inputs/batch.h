@@ -34,20 +34,23 @@
 #include "learner/inputs/program_view.h"
 
 enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
-#define CD_BATCH_CONTEXT ((CD_BATCH_INNER + CD_BATCH_OUTER) * (1 + CD_BATCH_KINDS) + CD_BATCH_KINDS + 5)
+#define CD_BATCH_CONTEXT                                                                           \
+    ((CD_BATCH_INNER + CD_BATCH_OUTER) * (1 + CD_BATCH_KINDS) + CD_BATCH_KINDS + 5)
 
 /* What to compute. `device` (n_device, w_dev): the vectors of the model's devices,
  * borrowed; w_dev 0: none. */
 typedef struct cd_batch_spec {
     bool tokens, rows, context, derived, program, facts, tree; /* tree: with tokens, of leaves */
-    size_t steps, values; /* tokens are so many steps of a program, so many numbers of a step; steps 0: they are leaves or rows */
-    bool log_values;      /* of steps: log2(1 + |v|) with the sign of v, else v */
+    size_t steps,
+        values; /* tokens are so many steps of a program, so many numbers of a step; steps 0: they are leaves or rows */
+    bool log_values; /* of steps: log2(1 + |v|) with the sign of v, else v */
     size_t n_device, w_dev;
     const float *device;
 } cd_batch_spec;
 
-size_t cd_batch_token_width(const cd_batch_spec *s);   /* 0, 164 .. 261; of steps 14 + values */
-size_t cd_batch_program_width(const cd_batch_spec *s); /* of the program vector and the facts, what is wanted of them */
+size_t cd_batch_token_width(const cd_batch_spec *s); /* 0, 164 .. 261; of steps 14 + values */
+size_t cd_batch_program_width(
+    const cd_batch_spec *s); /* of the program vector and the facts, what is wanted of them */
 
 /* How large a batch can get. */
 typedef struct cd_batch_dims {
@@ -56,8 +59,9 @@ typedef struct cd_batch_dims {
 } cd_batch_dims;
 /* The largest batch of `batch` programs that can be drawn from index[0 .. n_index)
  * of the view (index NULL: programs 0 .. n_index). Errors: ENOMEM. */
-cdmpp_status cd_batch_bound(const cd_batch_spec *spec, const cd_program_view *v, const uint32_t *index, size_t n_index, size_t batch,
-                            cd_batch_dims *out, cdmpp_err *err);
+cdmpp_status cd_batch_bound(const cd_batch_spec *spec, const cd_program_view *v,
+                            const uint32_t *index, size_t n_index, size_t batch, cd_batch_dims *out,
+                            cdmpp_err *err);
 
 /* Scalers of the three inputs; part of a model. */
 typedef struct cd_scalers {
@@ -69,8 +73,9 @@ cdmpp_status cd_scalers_init(cd_scalers *s, const cd_batch_spec *spec, cdmpp_err
  * vectors come on a common scale (features/device/device.h) and are left alone: of one
  * device every column would be constant. trips is shifted so that the mean over programs
  * of ln(sum over leaves of e^trips) is 0. s is initialised. Errors: ENOMEM, EMODEL (a program without leaves). */
-cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec, const cd_program_view *v,
-                            const uint32_t *index, size_t n, cdmpp_err *err);
+cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec,
+                            const cd_program_view *v, const uint32_t *index, size_t n,
+                            cdmpp_err *err);
 void cd_scalers_free(cd_scalers *s);
 /* Eight tensors "scaler.tokens.shift" ...; t has room for CD_SCALERS_TENSORS. */
 enum { CD_SCALERS_TENSORS = 8 };
@@ -92,13 +97,16 @@ typedef struct cd_batch {
 } cd_batch;
 
 /* Errors: ENOMEM. */
-cdmpp_status cd_batch_init(cd_batch *b, const cd_batch_spec *spec, const cd_batch_dims *dims, cdmpp_err *err);
+cdmpp_status cd_batch_init(cd_batch *b, const cd_batch_spec *spec, const cd_batch_dims *dims,
+                           cdmpp_err *err);
 void cd_batch_free(cd_batch *b);
 /* Programs index[0 .. n) of the view (index NULL: 0 .. n). `spec` is that of
  * cd_batch_init. Errors: EMODEL (a program without leaves, steps or facts where these are wanted, a
  * tree that is none, a device outside the table), ERANGE (more than there is room for). */
-cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_program_view *v,
-                           const uint32_t *index, size_t n, cdmpp_err *err);
+cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s,
+                           const cd_program_view *v, const uint32_t *index, size_t n,
+                           cdmpp_err *err);
 /* Whether the program has what `s` reads (leaves, a loop nest). Errors: EMODEL. */
-cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_program_view *v, size_t program, cdmpp_err *err);
+cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_program_view *v, size_t program,
+                            cdmpp_err *err);
 #endif

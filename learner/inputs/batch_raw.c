@@ -11,14 +11,20 @@ enum { PER_LOOP = 1 + CD_BATCH_KINDS };
 
 size_t cd_batch_token_width(const cd_batch_spec *s) {
     if (s->steps) return cd_batch_step_width(s);
-    return !s->tokens ? 0 : CD_N_COL + (s->context ? (size_t)CD_BATCH_CONTEXT : 0) + (s->derived ? (size_t)CD_N_DERIVED : 0);
+    return !s->tokens ? 0
+                      : CD_N_COL + (s->context ? (size_t)CD_BATCH_CONTEXT : 0) +
+                            (s->derived ? (size_t)CD_N_DERIVED : 0);
 }
 
 /* The program vector loses its last column, the number of the device, and gains
  * log2 of the task's operations and whether they are known. */
-static size_t summary_width(const cd_batch_spec *s) { return s->program ? cd_tree_input_width(CD_TREE_INPUT_PROGRAM) + 1 : 0; }
+static size_t summary_width(const cd_batch_spec *s) {
+    return s->program ? cd_tree_input_width(CD_TREE_INPUT_PROGRAM) + 1 : 0;
+}
 
-size_t cd_batch_program_width(const cd_batch_spec *s) { return summary_width(s) + (s->facts ? (size_t)CD_N_FACTS_COL : 0); }
+size_t cd_batch_program_width(const cd_batch_spec *s) {
+    return summary_width(s) + (s->facts ? (size_t)CD_N_FACTS_COL : 0);
+}
 
 size_t cd_batch_leaves(const cd_batch_spec *s, const cd_program_view *v, size_t program) {
     if (s->steps) return s->steps;
@@ -26,21 +32,31 @@ size_t cd_batch_leaves(const cd_batch_spec *s, const cd_program_view *v, size_t 
     return v->leaf_ptr ? (size_t)(v->leaf_ptr[program + 1] - v->leaf_ptr[program]) : 0;
 }
 
-static cdmpp_status check_tree(const cd_batch_spec *s, const cd_program_view *v, size_t program, cdmpp_err *err) {
-    if (!v->tree_ptr) return CD_FAIL(err, EMODEL, "program %zu has no tree, which this network reads", program);
+static cdmpp_status check_tree(const cd_batch_spec *s, const cd_program_view *v, size_t program,
+                               cdmpp_err *err) {
+    if (!v->tree_ptr)
+        return CD_FAIL(err, EMODEL, "program %zu has no tree, which this network reads", program);
     const size_t beg = (size_t)v->tree_ptr[program], n = (size_t)v->tree_ptr[program + 1] - beg;
-    return cd_program_tree_check(v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(s, v, program), err);
+    return cd_program_tree_check(v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program],
+                                 cd_batch_leaves(s, v, program), err);
 }
 
 /* Checked here, once for each program, so that filling and running a network need not. */
-cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_program_view *v, size_t program, cdmpp_err *err) {
-    if (s->steps && !v->step_ptr) return CD_FAIL(err, EMODEL, "program %zu has no steps, which this network reads", program);
+cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_program_view *v, size_t program,
+                            cdmpp_err *err) {
+    if (s->steps && !v->step_ptr)
+        return CD_FAIL(err, EMODEL, "program %zu has no steps, which this network reads", program);
     if (s->tokens && !cd_batch_leaves(s, v, program))
-        return CD_FAIL(err, EMODEL, "program %zu has no %s, which this network reads", program, s->rows ? "rows" : "leaves");
+        return CD_FAIL(err, EMODEL, "program %zu has no %s, which this network reads", program,
+                       s->rows ? "rows" : "leaves");
     if (s->tree) CD_TRY(check_tree(s, v, program, err));
-    if (s->facts && !cd_facts_input_has(v, program)) return CD_FAIL(err, EMODEL, "program %zu has no facts of its loop nest, which this network reads", program);
+    if (s->facts && !cd_facts_input_has(v, program))
+        return CD_FAIL(err, EMODEL,
+                       "program %zu has no facts of its loop nest, which this network reads",
+                       program);
     if (s->w_dev && v->device[program] >= s->n_device)
-        return CD_FAIL(err, EMODEL, "program %zu ran on device %u of %zu", program, (unsigned)v->device[program], s->n_device);
+        return CD_FAIL(err, EMODEL, "program %zu ran on device %u of %zu", program,
+                       (unsigned)v->device[program], s->n_device);
     return CDMPP_OK;
 }
 
@@ -65,7 +81,8 @@ static float depth_at(const int32_t *tree, size_t at, ptrdiff_t from, float *sha
     return (float)depth;
 }
 
-static void put_tree(const cd_batch_spec *s, const cd_program_view *v, size_t program, size_t leaf, float *x) {
+static void put_tree(const cd_batch_spec *s, const cd_program_view *v, size_t program, size_t leaf,
+                     float *x) {
     const size_t first = (size_t)v->leaf_ptr[program];
     const int32_t *tree = v->tree + v->tree_ptr[program];
     const ptrdiff_t from = leaf > first ? v->leaf_pos[leaf - 1] : -1;
@@ -77,14 +94,17 @@ static void put_tree(const cd_batch_spec *s, const cd_program_view *v, size_t pr
 
 /* The blocks of CD_BATCH_CONTEXT in the order of batch.h: loops from the inside, loops from the outside, products by kind, the
  * tree. */
-static void put_context(const cd_batch_spec *s, const cd_program_view *v, size_t program, size_t leaf, float *x) {
+static void put_context(const cd_batch_spec *s, const cd_program_view *v, size_t program,
+                        size_t leaf, float *x) {
     const size_t beg = (size_t)v->path_ptr[leaf], n = (size_t)v->path_ptr[leaf + 1] - beg;
     const int64_t *extent = v->path_extent + beg;
     const uint8_t *kind = v->path_kind + beg;
     memset(x, 0, (size_t)CD_BATCH_CONTEXT * sizeof *x);
-    for (size_t i = 0; i < CD_BATCH_INNER && i < n; i++) put_loop(extent[n - 1 - i], kind[n - 1 - i], x + i * PER_LOOP);
+    for (size_t i = 0; i < CD_BATCH_INNER && i < n; i++)
+        put_loop(extent[n - 1 - i], kind[n - 1 - i], x + i * PER_LOOP);
     x += CD_BATCH_INNER * PER_LOOP;
-    for (size_t i = 0; i < CD_BATCH_OUTER && i < n; i++) put_loop(extent[i], kind[i], x + i * PER_LOOP);
+    for (size_t i = 0; i < CD_BATCH_OUTER && i < n; i++)
+        put_loop(extent[i], kind[i], x + i * PER_LOOP);
     x += CD_BATCH_OUTER * PER_LOOP;
     for (size_t i = 0; i < n; i++)
         if (kind[i] < CD_BATCH_KINDS) x[kind[i]] += log2_extent(extent[i]);
@@ -92,7 +112,8 @@ static void put_context(const cd_batch_spec *s, const cd_program_view *v, size_t
 }
 
 /* ---- rows ---- */
-void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x) {
+void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_t program,
+                         float *x) {
     const size_t w = cd_batch_token_width(s);
     if (s->steps) {
         cd_batch_step_fill(s, v, program, x);
@@ -117,7 +138,8 @@ static void put_summary(const cd_program_view *v, size_t program, float *x) {
     x[w] = flop > 0;
 }
 
-void cd_batch_raw_program(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x) {
+void cd_batch_raw_program(const cd_batch_spec *s, const cd_program_view *v, size_t program,
+                          float *x) {
     if (s->program) put_summary(v, program, x);
     if (s->facts) cd_facts_input_fill(v, program, x + summary_width(s));
 }

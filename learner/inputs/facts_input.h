@@ -22,13 +22,27 @@ typedef enum { CD_FACTS_USE_NONE, CD_FACTS_USE_COLUMNS, CD_FACTS_USE_PRIOR } cd_
 #define CD_FACTS_USES "none|columns|prior"
 /* Which model the prior is of: the first of the analytic numbers. */
 #define CD_PRIORS "roofline|ecm|sum"
-enum { CD_N_PRIOR = 3, CD_N_ANALYTIC = CD_N_PRIOR + 7, CD_N_TRAFFIC = CD_FACT_PAGES_2048 + 1, CD_N_FACTS_COL = CD_N_FACTS + CD_N_TRAFFIC + CD_N_ANALYTIC };
+enum {
+    CD_N_PRIOR = 3,
+    CD_N_ANALYTIC = CD_N_PRIOR + 7,
+    CD_N_TRAFFIC = CD_FACT_PAGES_2048 + 1,
+    CD_N_FACTS_COL = CD_N_FACTS + CD_N_TRAFFIC + CD_N_ANALYTIC
+};
 /* Groups of columns of CPU programs (train.facts_without); times: the analytic times. */
 #define CD_FACTS_GROUPS "traffic|work|cycles|shape|threads|times"
-typedef enum { CD_FACTS_TRAFFIC, CD_FACTS_WORK, CD_FACTS_CYCLES, CD_FACTS_SHAPE, CD_FACTS_THREADS, CD_FACTS_TIMES, CD_N_FACTS_GROUP } cd_facts_group;
+typedef enum {
+    CD_FACTS_TRAFFIC,
+    CD_FACTS_WORK,
+    CD_FACTS_CYCLES,
+    CD_FACTS_SHAPE,
+    CD_FACTS_THREADS,
+    CD_FACTS_TIMES,
+    CD_N_FACTS_GROUP
+} cd_facts_group;
 
 /* out (CD_N_ANALYTIC). Errors: those of cd_analytic_seconds_of. */
-cdmpp_status cd_facts_input_times(cd_facts_set set, const float *facts, const cd_device_numbers *device, float *out, cdmpp_err *err);
+cdmpp_status cd_facts_input_times(cd_facts_set set, const float *facts,
+                                  const cd_device_numbers *device, float *out, cdmpp_err *err);
 /* Whether program p of the view has facts. */
 bool cd_facts_input_has(const cd_program_view *v, size_t p);
 /* The group of that name; CD_N_FACTS_GROUP where there is none. */

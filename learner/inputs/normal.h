@@ -8,5 +8,6 @@
 double cd_normal_cdf(double z);      /* share of values below z */
 double cd_normal_density(double z);  /* its derivative */
 double cd_normal_quantile(double p); /* the z whose share is p */
-double cd_normal_student(double p, double freedom); /* p 0.5..1; freedom >= 1, rounded below 2.5; within 0.3 % at 3 */
+double cd_normal_student(
+    double p, double freedom); /* p 0.5..1; freedom >= 1, rounded below 2.5; within 0.3 % at 3 */
 #endif

@@ -29,17 +29,22 @@ void cd_program_tree_plan(cd_program_tree *t, cd_slab *s, size_t n, size_t n_tok
     plan_steps(&t->child, s, n_tok + n_node, n_node);
     plan_steps(&t->leaf, s, n_tok, n);
     t->root = cd_slab_take(s, n, sizeof *t->root);
-    for (size_t k = 0; k < sizeof of_node / sizeof *of_node; k++) *of_node[k] = cd_slab_take(s, n_node, sizeof **of_node[k]);
-    for (size_t k = 0; k < sizeof of_tok / sizeof *of_tok; k++) *of_tok[k] = cd_slab_take(s, n_tok, sizeof **of_tok[k]);
+    for (size_t k = 0; k < sizeof of_node / sizeof *of_node; k++)
+        *of_node[k] = cd_slab_take(s, n_node, sizeof **of_node[k]);
+    for (size_t k = 0; k < sizeof of_tok / sizeof *of_tok; k++)
+        *of_tok[k] = cd_slab_take(s, n_tok, sizeof **of_tok[k]);
     t->bucket = cd_slab_take(s, n_tok + n_node + 2, sizeof *t->bucket);
 }
 
-void cd_program_tree_clear(cd_program_tree *t) { t->n = t->n_tok = t->n_node = t->n_tile = t->n_level = 0; }
+void cd_program_tree_clear(cd_program_tree *t) {
+    t->n = t->n_tok = t->n_node = t->n_tile = t->n_level = 0;
+}
 
 /* ---- one program ---- */
 /* Walks the list once, counting open nodes. A tree is refused that ends early, goes on after its root is closed, or has a leaf
  * elsewhere than leaf_pos says. */
-cdmpp_status cd_program_tree_check(const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err) {
+cdmpp_status cd_program_tree_check(const int32_t *list, size_t n, const int32_t *leaf_pos,
+                                   size_t n_leaf, cdmpp_err *err) {
     size_t open = 0, leaf = 0, i = 0;
     for (; i < n && (open || !i); i++) {
         if (list[i] < 0) {
@@ -49,11 +54,13 @@ cdmpp_status cd_program_tree_check(const int32_t *list, size_t n, const int32_t 
             if (!open || i + 1 >= n || list[i + 1] >= 0) break;
             leaf++;
             i++; /* its -1 */
-        } else
-            open++;
+        } else open++;
     }
     if (open || i < n || leaf < n_leaf || !n)
-        return CD_FAIL(err, EMODEL, "element %zu of %zu of a tree, %zu of %zu leaves behind it, does not belong there", i, n, leaf, n_leaf);
+        return CD_FAIL(
+            err, EMODEL,
+            "element %zu of %zu of a tree, %zu of %zu leaves behind it, does not belong there", i,
+            n, leaf, n_leaf);
     return CDMPP_OK;
 }
 
@@ -74,10 +81,13 @@ static void put_leaf(cd_program_tree *t, uint32_t under) {
 }
 
 /* Nodes are entered in pre-order; the position of a leaf in the list tells it from an inner node. */
-cdmpp_status cd_program_tree_add(cd_program_tree *t, const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err) {
+cdmpp_status cd_program_tree_add(cd_program_tree *t, const int32_t *list, size_t n,
+                                 const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err) {
     uint32_t open = NONE;
-    if (t->n == t->max_n || n_leaf > t->max_tok - t->n_tok || n / 2 - n_leaf > t->max_node - t->n_node)
-        return CD_FAIL(err, ERANGE, "more than %zu programs, %zu leaves or %zu nodes in a batch", t->max_n, t->max_tok, t->max_node);
+    if (t->n == t->max_n || n_leaf > t->max_tok - t->n_tok ||
+        n / 2 - n_leaf > t->max_node - t->n_node)
+        return CD_FAIL(err, ERANGE, "more than %zu programs, %zu leaves or %zu nodes in a batch",
+                       t->max_n, t->max_tok, t->max_node);
     t->root[t->n++] = (uint32_t)t->n_node; /* renumbered when all are there */
     for (size_t i = 0, leaf = 0; i < n; i++) {
         if (list[i] < 0) {
@@ -86,15 +96,15 @@ cdmpp_status cd_program_tree_add(cd_program_tree *t, const int32_t *list, size_t
             put_leaf(t, open);
             leaf++;
             i++; /* its -1 */
-        } else
-            open = open_node(t, open);
+        } else open = open_node(t, open);
     }
     return CDMPP_OK;
 }
 
 /* ---- levels ---- */
 /* to = from, sorted by key, the largest first, stable. */
-static void sort_down(const uint32_t *from, size_t n, const uint32_t *key, uint32_t *bucket, uint32_t *to) {
+static void sort_down(const uint32_t *from, size_t n, const uint32_t *key, uint32_t *bucket,
+                      uint32_t *to) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) top = key[from[i]] > top ? key[from[i]] : top;
     memset(bucket, 0, ((size_t)top + 2) * sizeof *bucket);
@@ -111,7 +121,8 @@ static void number_nodes(cd_program_tree *t, size_t tile, size_t beg, size_t end
     sort_down(t->swap + beg, end - beg, t->depth, t->bucket, t->order + beg);
     for (size_t k = beg; k < end; k++) {
         const uint32_t node = t->order[k];
-        if (k == beg || t->depth[node] != t->depth[t->order[k - 1]]) t->level[t->n_level++] = (uint32_t)k;
+        if (k == beg || t->depth[node] != t->depth[t->order[k - 1]])
+            t->level[t->n_level++] = (uint32_t)k;
         t->number[node] = (uint32_t)k;
         t->level_of[node] = (uint32_t)t->n_level - 1;
         t->tile_of[node] = (uint32_t)tile;
@@ -161,7 +172,8 @@ static void place_steps(cd_steps *s, size_t groups) {
 /* Row `row` is the place-th child of the node. */
 static void put_child(cd_program_tree *t, uint32_t node, uint32_t place, size_t row) {
     const uint32_t level = t->level_of[node];
-    t->child.row[t->child.at[t->child.first[level] + place] + t->number[node] - t->level[level]] = (uint32_t)row;
+    t->child.row[t->child.at[t->child.first[level] + place] + t->number[node] - t->level[level]] =
+        (uint32_t)row;
 }
 
 /* Steps first, then each leaf and node into the row of the step that shows it. */

@@ -57,9 +57,11 @@ void cd_program_tree_plan(cd_program_tree *t, cd_slab *s, size_t n, size_t n_tok
 void cd_program_tree_clear(cd_program_tree *t);
 /* Is the list of n numbers, in pre-order, -1 closes a node, one tree with its n_leaf >= 1
  * leaves at leaf_pos, ascending? Errors: EMODEL. */
-cdmpp_status cd_program_tree_check(const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err);
+cdmpp_status cd_program_tree_check(const int32_t *list, size_t n, const int32_t *leaf_pos,
+                                   size_t n_leaf, cdmpp_err *err);
 /* The next program, whose tree was checked. Errors: ERANGE (no room). */
-cdmpp_status cd_program_tree_add(cd_program_tree *t, const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err);
+cdmpp_status cd_program_tree_add(cd_program_tree *t, const int32_t *list, size_t n,
+                                 const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err);
 /* After the last: tiles, levels and steps. */
 void cd_program_tree_close(cd_program_tree *t);
 #endif

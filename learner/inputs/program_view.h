@@ -24,33 +24,38 @@
 
 typedef struct cd_program_view {
     size_t n;
-    const float *row;            /* (n_row, 164) */
-    const int64_t *row_ptr;      /* (n+1) */
-    const int64_t *leaf_ptr;     /* (n+1); NULL: no program has leaves */
-    const float *const *leaf_x;  /* (n_leaf) where their columns are; NULL: leaf_row says it */
-    const int64_t *leaf_row;     /* (n_leaf) numbers of `row`, or ~ numbers of `own`; without pointers several processes can share it */
-    const float *own;            /* (n_own, 164) */
-    const int32_t *leaf_pos;     /* (n_leaf) index of the leaf in the program's tree list */
-    const int32_t *leaf_node;    /* (n_leaf) its node number in pre-order */
-    const int64_t *path_ptr;     /* (n_leaf+1) */
-    const int64_t *path_extent;  /* trip counts */
-    const uint8_t *path_kind;    /* cd_loop_kind: 0 serial 1 parallel 2 vectorized 3 unrolled 4 thread axis */
-    const int64_t *tree_ptr;     /* (n+1) */
+    const float *row;           /* (n_row, 164) */
+    const int64_t *row_ptr;     /* (n+1) */
+    const int64_t *leaf_ptr;    /* (n+1); NULL: no program has leaves */
+    const float *const *leaf_x; /* (n_leaf) where their columns are; NULL: leaf_row says it */
+    const int64_t *
+        leaf_row; /* (n_leaf) numbers of `row`, or ~ numbers of `own`; without pointers several processes can share it */
+    const float *own;           /* (n_own, 164) */
+    const int32_t *leaf_pos;    /* (n_leaf) index of the leaf in the program's tree list */
+    const int32_t *leaf_node;   /* (n_leaf) its node number in pre-order */
+    const int64_t *path_ptr;    /* (n_leaf+1) */
+    const int64_t *path_extent; /* trip counts */
+    const uint8_t
+        *path_kind; /* cd_loop_kind: 0 serial 1 parallel 2 vectorized 3 unrolled 4 thread axis */
+    const int64_t *tree_ptr; /* (n+1) */
     const int32_t *tree;
-    const int64_t *step_ptr;     /* (n+1); NULL: no program has steps */
+    const int64_t *step_ptr; /* (n+1); NULL: no program has steps */
     const int32_t *step;
-    const float *facts;          /* (n, CD_N_FACTS) facts of loop nests; NULL: no program has them */
-    const float *analytic;       /* (n, CD_N_ANALYTIC) analytic times on the program's device; NaN where a program has no facts; NULL with facts */
-    int facts_set;               /* cd_facts_set: which facts they are */
-    unsigned facts_without;      /* groups of facts that trees do not see, a bit each: CD_FACTS_GROUPS of facts_input.h */
-    const uint32_t *device;      /* (n) number of the device in the model */
-    const double *flop;          /* (n) operations of the task, -1 unknown; NULL: all unknown */
-    struct cd_spool *spool;      /* where the arrays are (base/core/spool.h); NULL: in memory */
+    const float *facts; /* (n, CD_N_FACTS) facts of loop nests; NULL: no program has them */
+    const float *
+        analytic; /* (n, CD_N_ANALYTIC) analytic times on the program's device; NaN where a program has no facts; NULL with facts */
+    int facts_set; /* cd_facts_set: which facts they are */
+    unsigned
+        facts_without; /* groups of facts that trees do not see, a bit each: CD_FACTS_GROUPS of facts_input.h */
+    const uint32_t *device; /* (n) number of the device in the model */
+    const double *flop;     /* (n) operations of the task, -1 unknown; NULL: all unknown */
+    struct cd_spool *spool; /* where the arrays are (base/core/spool.h); NULL: in memory */
 } cd_program_view;
 
 /* The columns of leaf l. */
 static inline const float *cd_program_view_leaf(const cd_program_view *v, size_t l) {
     if (v->leaf_x) return v->leaf_x[l];
-    return v->leaf_row[l] >= 0 ? v->row + v->leaf_row[l] * CD_N_COL : v->own + ~v->leaf_row[l] * CD_N_COL;
+    return v->leaf_row[l] >= 0 ? v->row + v->leaf_row[l] * CD_N_COL
+                               : v->own + ~v->leaf_row[l] * CD_N_COL;
 }
 #endif

@@ -20,7 +20,10 @@ void cd_scaler_apply(const cd_scaler *s, float *x, size_t n_row) {
     for (size_t i = 0; i < n_row; i++, x += s->n)
         for (size_t c = 0; c < s->n; c++) {
             const float v = (x[c] - s->shift[c]) * s->scale[c];
-            x[c] = v > CD_SCALER_CLIP ? CD_SCALER_CLIP : v < -CD_SCALER_CLIP ? -CD_SCALER_CLIP : v == v ? v : 0;
+            x[c] = v > CD_SCALER_CLIP    ? CD_SCALER_CLIP
+                   : v < -CD_SCALER_CLIP ? -CD_SCALER_CLIP
+                   : v == v              ? v
+                                         : 0;
         }
 }
 
@@ -48,10 +51,14 @@ void cd_scaler_fit_add(cd_scaler_fit *f, const float *x) {
 void cd_scaler_fit_end(const cd_scaler_fit *f, cd_scale kind, cd_scaler *s) {
     for (size_t c = 0; c < f->n; c++) {
         const double sd = f->n_row ? sqrt(f->m2[c] / (double)f->n_row) : 0;
-        s->shift[c] = (float)(kind == CD_SCALE_STANDARD ? f->mean[c] : kind == CD_SCALE_MINMAX ? f->lo[c] : 0);
+        s->shift[c] = (float)(kind == CD_SCALE_STANDARD ? f->mean[c]
+                              : kind == CD_SCALE_MINMAX ? f->lo[c]
+                                                        : 0);
         if (kind == CD_SCALE_NONE) s->scale[c] = 1;
         else if (!(f->hi[c] > f->lo[c]) || !(sd > 0)) s->scale[c] = 0;
-        else s->scale[c] = (float)(kind == CD_SCALE_STANDARD ? 1 / sd : 1 / (f->hi[c] - f->lo[c] + 1e-6));
+        else
+            s->scale[c] =
+                (float)(kind == CD_SCALE_STANDARD ? 1 / sd : 1 / (f->hi[c] - f->lo[c] + 1e-6));
     }
 }
 

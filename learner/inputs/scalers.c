@@ -21,12 +21,12 @@ void cd_scalers_free(cd_scalers *s) {
 
 typedef struct {
     cd_scaler_fit tok, prog;
-    float *x; /* one program, unscaled */
+    float *x;     /* one program, unscaled */
     double trips; /* sum over programs of ln(sum over leaves of trips) */
 } fits;
 
-static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_program_view *v, const uint32_t *index, size_t n,
-                              cdmpp_err *err) {
+static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_program_view *v,
+                              const uint32_t *index, size_t n, cdmpp_err *err) {
     const size_t w_tok = cd_batch_token_width(spec), w_prog = cd_batch_program_width(spec);
     cd_batch_dims most;
     CD_TRY(cd_scaler_fit_init(&f->tok, w_tok, err));
@@ -38,21 +38,24 @@ static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_progr
 
 static double log_trips(const fits *f, size_t n_leaf) {
     double max = 0, sum = 0;
-    for (size_t l = 0; l < n_leaf; l++) max = fmax(max, cd_tree_input_log_trips(f->x + l * f->tok.n));
-    for (size_t l = 0; l < n_leaf; l++) sum += exp(cd_tree_input_log_trips(f->x + l * f->tok.n) - max);
+    for (size_t l = 0; l < n_leaf; l++)
+        max = fmax(max, cd_tree_input_log_trips(f->x + l * f->tok.n));
+    for (size_t l = 0; l < n_leaf; l++)
+        sum += exp(cd_tree_input_log_trips(f->x + l * f->tok.n) - max);
     return max + log(sum);
 }
 
 /* Tokens count leaf by leaf, the program vector once a program. */
-static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_program_view *v, const uint32_t *index, size_t n,
-                            cdmpp_err *err) {
+static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_program_view *v,
+                            const uint32_t *index, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         const size_t p = index ? index[i] : i;
         if (i % 16 == 0) cd_spool_rest(v->spool);
         CD_TRY(cd_batch_check(spec, v, p, err));
         if (f->tok.n) {
             cd_batch_raw_tokens(spec, v, p, f->x);
-            for (size_t l = 0; l < cd_batch_leaves(spec, v, p); l++) cd_scaler_fit_add(&f->tok, f->x + l * f->tok.n);
+            for (size_t l = 0; l < cd_batch_leaves(spec, v, p); l++)
+                cd_scaler_fit_add(&f->tok, f->x + l * f->tok.n);
             if (!spec->steps) f->trips += log_trips(f, cd_batch_leaves(spec, v, p));
         }
         if (f->prog.n) {
@@ -63,8 +66,9 @@ static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_program
     return CDMPP_OK;
 }
 
-cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec, const cd_program_view *v,
-                            const uint32_t *index, size_t n, cdmpp_err *err) {
+cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec,
+                            const cd_program_view *v, const uint32_t *index, size_t n,
+                            cdmpp_err *err) {
     fits f = {0};
     cdmpp_status st = open_fits(&f, spec, v, index, n, err);
     if (!st) st = add_all(&f, spec, v, index, n, err);
@@ -96,8 +100,10 @@ size_t cd_scalers_tensors(const cd_scalers *s, cd_tensor *t) {
     named n[4];
     names(s, n);
     for (size_t i = 0; i < 4; i++) {
-        t[2 * i] = (cd_tensor){.name = n[i].shift, .n_dim = 1, .dim = {n[i].s->n, 1}, .value = n[i].s->shift};
-        t[2 * i + 1] = (cd_tensor){.name = n[i].scale, .n_dim = 1, .dim = {n[i].s->n, 1}, .value = n[i].s->scale};
+        t[2 * i] = (cd_tensor){
+            .name = n[i].shift, .n_dim = 1, .dim = {n[i].s->n, 1}, .value = n[i].s->shift};
+        t[2 * i + 1] = (cd_tensor){
+            .name = n[i].scale, .n_dim = 1, .dim = {n[i].s->n, 1}, .value = n[i].s->scale};
     }
     return CD_SCALERS_TENSORS;
 }

@@ -13,8 +13,12 @@ static bool is_linear(cd_transform_kind k) {
 }
 
 /* (e^(lambda x) - 1) / lambda */
-static double power(double lambda, double x) { return lambda == 0 ? x : expm1(lambda * x) / lambda; }
-static double unpower(double lambda, double w) { return lambda == 0 ? w : log1p(fmax(lambda * w, -1)) / lambda; }
+static double power(double lambda, double x) {
+    return lambda == 0 ? x : expm1(lambda * x) / lambda;
+}
+static double unpower(double lambda, double w) {
+    return lambda == 0 ? w : log1p(fmax(lambda * w, -1)) / lambda;
+}
 
 /* Position of v in 0 .. n-2 so that a[i] <= v < a[i+1], for v inside. */
 static size_t find(const double *a, size_t n, double v) {
@@ -44,7 +48,8 @@ static double squeeze(double level) { return EDGE + (1 - 2 * EDGE) * level; }
 
 static double level_to_z(const cd_transform *t, double level) {
     if (t->kind == CD_TRANSFORM_QUANTILE_UNIFORM) return level;
-    return level <= 0.5 ? cd_normal_quantile(squeeze(level)) : -cd_normal_quantile(squeeze(1 - level));
+    return level <= 0.5 ? cd_normal_quantile(squeeze(level))
+                        : -cd_normal_quantile(squeeze(1 - level));
 }
 
 static double z_to_level(const cd_transform *t, double z, double *slope) {
@@ -94,7 +99,8 @@ static double inner_log_s(const cd_transform *t, double z, double *slope) {
     }
     const double w = t->mean + t->std * z;
     if (is_linear(t->kind)) log_s = log(fmax(w, 0));
-    else if (t->kind == CD_TRANSFORM_YEO_JOHNSON) log_s = log(fmax(expm1(unpower(t->lambda, w)), 0) * 1e-6);
+    else if (t->kind == CD_TRANSFORM_YEO_JOHNSON)
+        log_s = log(fmax(expm1(unpower(t->lambda, w)), 0) * 1e-6);
     else log_s = unpower(t->lambda, w) + t->centre;
     log_s = inside(t, log_s);
     *slope = slope_at(t, log_s);
@@ -134,7 +140,8 @@ void cd_transform_set_ends(cd_transform *t) {
 double cd_transform_forward(const cd_transform *t, double y_s) {
     const double log_s = t->low.on || t->high.on ? log(y_s) : 0;
     if (t->low.on && log_s < t->low.log_s) return t->low.z + (log_s - t->low.log_s) / t->low.slope;
-    if (t->high.on && log_s > t->high.log_s) return t->high.z + (log_s - t->high.log_s) / t->high.slope;
+    if (t->high.on && log_s > t->high.log_s)
+        return t->high.z + (log_s - t->high.log_s) / t->high.slope;
     return inner_forward(t, y_s);
 }
 
@@ -142,7 +149,9 @@ double cd_transform_log_s(const cd_transform *t, double z, double *slope) {
     double own;
     if (!slope) slope = &own;
     if (isnan(z)) return *slope = z;
-    const cd_transform_end *e = t->low.on && z <= t->low.z ? &t->low : t->high.on && z >= t->high.z ? &t->high : NULL;
+    const cd_transform_end *e = t->low.on && z <= t->low.z     ? &t->low
+                                : t->high.on && z >= t->high.z ? &t->high
+                                                               : NULL;
     if (!e) return inner_log_s(t, z, slope);
     *slope = e->slope;
     return e->log_s + (z - e->z) * e->slope;

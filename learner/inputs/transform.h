@@ -37,10 +37,17 @@
 #include "base/core/core.h"
 #include "base/text/text.h"
 
-#define CD_TRANSFORMS "none|log|box_cox|yeo_johnson|quantile_normal|quantile_uniform|min_max|standard"
+#define CD_TRANSFORMS                                                                              \
+    "none|log|box_cox|yeo_johnson|quantile_normal|quantile_uniform|min_max|standard"
 typedef enum {
-    CD_TRANSFORM_NONE, CD_TRANSFORM_LOG, CD_TRANSFORM_BOX_COX, CD_TRANSFORM_YEO_JOHNSON, CD_TRANSFORM_QUANTILE_NORMAL,
-    CD_TRANSFORM_QUANTILE_UNIFORM, CD_TRANSFORM_MIN_MAX, CD_TRANSFORM_STANDARD
+    CD_TRANSFORM_NONE,
+    CD_TRANSFORM_LOG,
+    CD_TRANSFORM_BOX_COX,
+    CD_TRANSFORM_YEO_JOHNSON,
+    CD_TRANSFORM_QUANTILE_NORMAL,
+    CD_TRANSFORM_QUANTILE_UNIFORM,
+    CD_TRANSFORM_MIN_MAX,
+    CD_TRANSFORM_STANDARD
 } cd_transform_kind;
 
 #define CD_TRANSFORM_KNOTS 500
@@ -56,16 +63,17 @@ typedef struct cd_transform_end {
 typedef struct cd_transform {
     cd_transform_kind kind;
     double lambda, centre, mean, std;
-    double log_min, log_max;           /* of the train labels */
+    double log_min, log_max; /* of the train labels */
     size_t n_knot;
-    double knot[CD_TRANSFORM_KNOTS];   /* ln y */
-    double level[CD_TRANSFORM_KNOTS];  /* rank, 0..1 */
-    cd_transform_end low, high;        /* follow from the rest */
+    double knot[CD_TRANSFORM_KNOTS];  /* ln y */
+    double level[CD_TRANSFORM_KNOTS]; /* rank, 0..1 */
+    cd_transform_end low, high;       /* follow from the rest */
 } cd_transform;
 
 /* Fit to n >= 1 labels of the train part. Errors: ESCHEMA (no label), ENUMERIC (a
  * label that is not finite or not in MIN_S..MAX_S), ENOMEM. */
-cdmpp_status cd_transform_fit(cd_transform_kind kind, const double *y_s, size_t n, cd_transform *out, cdmpp_err *err);
+cdmpp_status cd_transform_fit(cd_transform_kind kind, const double *y_s, size_t n,
+                              cd_transform *out, cdmpp_err *err);
 
 /* y in MIN_S..MAX_S. */
 double cd_transform_forward(const cd_transform *t, double y_s);

@@ -8,8 +8,8 @@ typedef struct {
     const double *y;
     size_t n;
     cd_transform_kind kind;
-    double centre;     /* mean of ln y */
-    double sum_log1p;  /* of microseconds, Yeo-Johnson's Jacobian */
+    double centre;    /* mean of ln y */
+    double sum_log1p; /* of microseconds, Yeo-Johnson's Jacobian */
 } sample;
 
 static void moments(const sample *s, double lambda, double *mean, double *var) {
@@ -75,7 +75,8 @@ static cdmpp_status fit_knots(const sample *s, cd_transform *t, cdmpp_err *err) 
     size_t same = 1; /* ranks that the last knot stands for */
     t->n_knot = 0;
     for (size_t k = 0; k < m; k++) {
-        const double rank = m > 1 ? (double)k / (double)(m - 1) : 0.5, v = at_rank(log_s, s->n, rank);
+        const double rank = m > 1 ? (double)k / (double)(m - 1) : 0.5,
+                     v = at_rank(log_s, s->n, rank);
         if (t->n_knot && v <= t->knot[t->n_knot - 1]) {
             same++;
             t->level[t->n_knot - 1] += (rank - t->level[t->n_knot - 1]) / (double)same;
@@ -90,11 +91,13 @@ static cdmpp_status fit_knots(const sample *s, cd_transform *t, cdmpp_err *err) 
 }
 
 static cdmpp_status check(const double *y, size_t n, cdmpp_err *err) {
-    if (!n) return CD_FAIL(err, ESCHEMA, "expected at least one label to fit a transform to, found none");
+    if (!n)
+        return CD_FAIL(err, ESCHEMA,
+                       "expected at least one label to fit a transform to, found none");
     for (size_t i = 0; i < n; i++)
         if (!(y[i] >= CD_TRANSFORM_MIN_S && y[i] <= CD_TRANSFORM_MAX_S))
-            return CD_FAIL(err, ENUMERIC, "label %zu: expected %g to %g seconds, found %g", i, CD_TRANSFORM_MIN_S,
-                           CD_TRANSFORM_MAX_S, y[i]);
+            return CD_FAIL(err, ENUMERIC, "label %zu: expected %g to %g seconds, found %g", i,
+                           CD_TRANSFORM_MIN_S, CD_TRANSFORM_MAX_S, y[i]);
     return CDMPP_OK;
 }
 
@@ -125,7 +128,8 @@ static void standardise(const sample *s, cd_transform *t) {
 }
 
 /* Which parameters a kind has is in the table of transform.h; the others keep 0 and 1. */
-cdmpp_status cd_transform_fit(cd_transform_kind kind, const double *y_s, size_t n, cd_transform *out, cdmpp_err *err) {
+cdmpp_status cd_transform_fit(cd_transform_kind kind, const double *y_s, size_t n,
+                              cd_transform *out, cdmpp_err *err) {
     sample s = {y_s, n, kind, 0, 0};
     *out = (cd_transform){.kind = kind, .std = 1};
     CD_TRY(check(y_s, n, err));
@@ -137,7 +141,8 @@ cdmpp_status cd_transform_fit(cd_transform_kind kind, const double *y_s, size_t 
         out->std = out->log_max > out->log_min ? exp(out->log_max) - out->mean : 1;
     } else if (kind != CD_TRANSFORM_NONE) {
         if (kind != CD_TRANSFORM_STANDARD) out->centre = s.centre;
-        if (kind == CD_TRANSFORM_BOX_COX || kind == CD_TRANSFORM_YEO_JOHNSON) out->lambda = best_lambda(&s);
+        if (kind == CD_TRANSFORM_BOX_COX || kind == CD_TRANSFORM_YEO_JOHNSON)
+            out->lambda = best_lambda(&s);
         if (fabs(out->lambda) < 1e-9) out->lambda = 0; /* below what the search resolves */
         standardise(&s, out);
     }

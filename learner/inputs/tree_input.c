@@ -8,12 +8,21 @@
 #include "features/rows/rows.h"
 
 enum {
-    TOP = 3,             /* rows of the PROGRAM form */
-    N_TOTAL = 5,         /* operations, bytes, unique bytes, lines, unique lines */
+    TOP = 3,     /* rows of the PROGRAM form */
+    N_TOTAL = 5, /* operations, bytes, unique bytes, lines, unique lines */
     N_PROGRAM = N_TOTAL + 4 + 2 + 8,
     /* columns, see features/rows/leaf_cols.def */
-    OPS = 0, N_OPS = 16, UNROLL_PROD = 28, VEC_PROD = 17, PAR_PROD = 39, GRID = 50, THREAD = 53, BUFFER = 57, BUFFER_LEN = 18,
-    BYTES = 3, OUTER = 161
+    OPS = 0,
+    N_OPS = 16,
+    UNROLL_PROD = 28,
+    VEC_PROD = 17,
+    PAR_PROD = 39,
+    GRID = 50,
+    THREAD = 53,
+    BUFFER = 57,
+    BUFFER_LEN = 18,
+    BYTES = 3,
+    OUTER = 161
 };
 
 size_t cd_tree_input_width(cd_tree_input_form f) {
@@ -21,7 +30,9 @@ size_t cd_tree_input_width(cd_tree_input_form f) {
     return f == CD_TREE_INPUT_ROWS ? CD_N_COL + CD_N_DERIVED + 1 : TOP * CD_N_COL + N_PROGRAM + 2;
 }
 
-size_t cd_tree_input_height(cd_tree_input_form f, size_t n_row) { return f == CD_TREE_INPUT_ROWS ? n_row : 1; }
+size_t cd_tree_input_height(cd_tree_input_form f, size_t n_row) {
+    return f == CD_TREE_INPUT_ROWS ? n_row : 1;
+}
 
 double cd_tree_input_log_trips(const float *row) { return (double)row[OUTER] * M_LN2; }
 
@@ -41,16 +52,32 @@ static void totals(const float *r, double t[N_TOTAL]) {
     }
 }
 
-static double log_grid(const float *r) { return (double)r[GRID] + (double)r[GRID + 1] + (double)r[GRID + 2]; }
-static double log_threads(const float *r) { return (double)r[THREAD] + (double)r[THREAD + 1] + (double)r[THREAD + 2]; }
+static double log_grid(const float *r) {
+    return (double)r[GRID] + (double)r[GRID + 1] + (double)r[GRID + 2];
+}
+static double log_threads(const float *r) {
+    return (double)r[THREAD] + (double)r[THREAD + 1] + (double)r[THREAD + 2];
+}
 
 void cd_tree_input_derived(const float *r, float out[CD_N_DERIVED]) {
     const double P = (double)r[OUTER], grid = log_grid(r);
     double t[N_TOTAL];
     totals(r, t);
-    const double derived[CD_N_DERIVED] = {
-        t[0], t[1], t[2], t[3], t[4], t[0] - t[1], t[0] - t[2], t[1] - t[2], t[3] - t[4], t[0] - P,
-        P - grid - log_threads(r), P - grid, P - (double)r[PAR_PROD], P - (double)r[UNROLL_PROD], P - (double)r[VEC_PROD]};
+    const double derived[CD_N_DERIVED] = {t[0],
+                                          t[1],
+                                          t[2],
+                                          t[3],
+                                          t[4],
+                                          t[0] - t[1],
+                                          t[0] - t[2],
+                                          t[1] - t[2],
+                                          t[3] - t[4],
+                                          t[0] - P,
+                                          P - grid - log_threads(r),
+                                          P - grid,
+                                          P - (double)r[PAR_PROD],
+                                          P - (double)r[UNROLL_PROD],
+                                          P - (double)r[VEC_PROD]};
     for (int i = 0; i < CD_N_DERIVED; i++) out[i] = (float)derived[i];
 }
 
@@ -94,7 +121,8 @@ static void per_unit(const float *r, double ops, double u[4]) {
     u[3] = ops - (double)r[VEC_PROD];
 }
 
-static void program_columns(const double sum[N_TOTAL], const double unit_max[4], const double unit_sum[4], float *x) {
+static void program_columns(const double sum[N_TOTAL], const double unit_max[4],
+                            const double unit_sum[4], float *x) {
     double t[N_TOTAL];
     for (int k = 0; k < N_TOTAL; k++) *x++ = (float)(t[k] = log2p1(sum[k]));
     for (int k = 1; k < N_TOTAL; k++) *x++ = (float)(t[0] - t[k]);
@@ -143,7 +171,8 @@ static void fill_sums(const float *row, size_t n_row, uint32_t device, float *x)
     x[2 * CD_N_COL] = (float)device;
 }
 
-void cd_tree_input_fill(cd_tree_input_form f, const float *row, size_t n_row, uint32_t device, float *x) {
+void cd_tree_input_fill(cd_tree_input_form f, const float *row, size_t n_row, uint32_t device,
+                        float *x) {
     const size_t width = cd_tree_input_width(f);
     if (f == CD_TREE_INPUT_PROGRAM) fill_program(row, n_row, device, x);
     else if (f == CD_TREE_INPUT_SUMS) fill_sums(row, n_row, device, x);

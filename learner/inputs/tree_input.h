@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define CD_TREE_INPUT_VERSION 2
-#define CD_N_DERIVED 15
+#define CD_N_DERIVED          15
 
 typedef enum { CD_TREE_INPUT_ROWS, CD_TREE_INPUT_PROGRAM, CD_TREE_INPUT_SUMS } cd_tree_input_form;
 
@@ -28,7 +28,8 @@ size_t cd_tree_input_width(cd_tree_input_form f); /* columns*/
 /* Matrix rows that a program of n_row feature rows takes. */
 size_t cd_tree_input_height(cd_tree_input_form f, size_t n_row);
 /* x: (cd_tree_input_height, cd_tree_input_width) to fill; row: (n_row, 164), n_row >= 1. */
-void cd_tree_input_fill(cd_tree_input_form f, const float *row, size_t n_row, uint32_t device, float *x);
+void cd_tree_input_fill(cd_tree_input_form f, const float *row, size_t n_row, uint32_t device,
+                        float *x);
 /* The CD_N_DERIVED sums and ratios of one row. */
 void cd_tree_input_derived(const float *row, float out[CD_N_DERIVED]);
 /* Natural logarithm of the row's trip count: the offset of a row's score. */

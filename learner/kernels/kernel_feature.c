@@ -4,9 +4,25 @@
 
 #include "learner/kernels/kernels.h"
 
-enum { FLOP, READ, WEIGHTS, WRITTEN, OUT_BATCH, OUT_CHANNELS, OUT_PLACES, IN_CHANNELS, IN_PLACES, WINDOW, STRIDE, GROUPS, BUFFERS };
-static const char *const column[CD_KERNEL_WIDTH] = {"flop", "read_bytes", "weight_bytes", "written_bytes", "out_batch", "out_channels", "out_places", "in_channels", "in_places",
-                                                    "window", "stride", "groups", "buffers"};
+enum {
+    FLOP,
+    READ,
+    WEIGHTS,
+    WRITTEN,
+    OUT_BATCH,
+    OUT_CHANNELS,
+    OUT_PLACES,
+    IN_CHANNELS,
+    IN_PLACES,
+    WINDOW,
+    STRIDE,
+    GROUPS,
+    BUFFERS
+};
+static const char *const column[CD_KERNEL_WIDTH] = {
+    "flop",         "read_bytes", "weight_bytes", "written_bytes", "out_batch",
+    "out_channels", "out_places", "in_channels",  "in_places",     "window",
+    "stride",       "groups",     "buffers"};
 
 const char *cd_kernel_column_name(size_t k) { return column[k]; }
 
@@ -25,7 +41,8 @@ static void put_type(cd_buf *b, const cd_workload *w, const cd_workload_group *g
 
 static double product_of(const cd_graph_attr *a) {
     double v = 1;
-    for (uint32_t k = 0; a && a->kind == CD_GRAPH_ATTR_INTS && k < a->n; k++) v *= (double)a->ints[k];
+    for (uint32_t k = 0; a && a->kind == CD_GRAPH_ATTR_INTS && k < a->n; k++)
+        v *= (double)a->ints[k];
     return v;
 }
 
@@ -33,7 +50,8 @@ static double product_of(const cd_graph_attr *a) {
 static void put_shape(const cd_graph_shape *s, double *batch, double *channels, double *places) {
     *batch = s->rank > 2 ? (double)s->dim[0] : 1;
     *channels = s->rank > 2 ? (double)s->dim[1] : s->rank ? (double)s->dim[s->rank - 1] : 1;
-    *places = (double)cd_graph_shape_elements(s) / (*batch * *channels > 0 ? *batch * *channels : 1);
+    *places =
+        (double)cd_graph_shape_elements(s) / (*batch * *channels > 0 ? *batch * *channels : 1);
 }
 
 /* Of a change of layout there is no operator: its buffer says how much it is. */
@@ -46,9 +64,11 @@ static void put_operators(const cd_workload *w, const cd_workload_group *g, doub
         x[OUT_PLACES] = x[IN_PLACES] = (double)cd_graph_shape_elements(&w->buffer[g->write].shape);
         return;
     }
-    const cd_graph_node *first = &graph->node[g->node[0]], *last = &graph->node[g->node[g->n_node - 1]];
+    const cd_graph_node *first = &graph->node[g->node[0]],
+                        *last = &graph->node[g->node[g->n_node - 1]];
     put_shape(&graph->tensor[last->out[0]].shape, &x[OUT_BATCH], &x[OUT_CHANNELS], &x[OUT_PLACES]);
-    if (first->n_in && first->in[0] != CD_GRAPH_NONE) put_shape(&graph->tensor[first->in[0]].shape, &batch, &x[IN_CHANNELS], &x[IN_PLACES]);
+    if (first->n_in && first->in[0] != CD_GRAPH_NONE)
+        put_shape(&graph->tensor[first->in[0]].shape, &batch, &x[IN_CHANNELS], &x[IN_PLACES]);
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_graph_node *n = &graph->node[g->node[k]];
         if (!cd_graph_node_attr(n, "kernel_shape")) continue;
@@ -59,7 +79,8 @@ static void put_operators(const cd_workload *w, const cd_workload_group *g, doub
     }
 }
 
-cdmpp_status cd_kernel_of(const cd_workload *w, uint32_t group, cd_arena *a, cd_kernel *out, cdmpp_err *err) {
+cdmpp_status cd_kernel_of(const cd_workload *w, uint32_t group, cd_arena *a, cd_kernel *out,
+                          cdmpp_err *err) {
     const cd_workload_group *g = &w->group[group];
     cd_buf b = {0};
     *out = (cd_kernel){0};
@@ -70,10 +91,12 @@ cdmpp_status cd_kernel_of(const cd_workload *w, uint32_t group, cd_arena *a, cd_
     out->x[FLOP] = w->task[g->task].flop;
     for (uint32_t k = 0; k < g->n_read; k++) {
         const cd_workload_buffer *x = &w->buffer[g->read[k]];
-        out->x[x->is_const ? WEIGHTS : READ] += (double)(cd_graph_shape_elements(&x->shape) * (int64_t)cd_expr_dtype_bytes(x->dtype));
+        out->x[x->is_const ? WEIGHTS : READ] +=
+            (double)(cd_graph_shape_elements(&x->shape) * (int64_t)cd_expr_dtype_bytes(x->dtype));
     }
     const cd_workload_buffer *x = &w->buffer[g->write];
-    out->x[WRITTEN] = (double)(cd_graph_shape_elements(&x->shape) * (int64_t)cd_expr_dtype_bytes(x->dtype));
+    out->x[WRITTEN] =
+        (double)(cd_graph_shape_elements(&x->shape) * (int64_t)cd_expr_dtype_bytes(x->dtype));
     out->x[BUFFERS] = g->n_read + 1;
     put_operators(w, g, out->x);
     return CDMPP_OK;

@@ -9,16 +9,17 @@
 enum { ROUNDS = 200, COLUMNS = CD_KERNEL_WIDTH + 1 };
 
 typedef struct part {
-    const char *type;           /* NULL: all types, for kernels of those with too few samples; only of samples with an analytic time */
-    size_t n;                   /* samples that it was trained on */
-    cd_xgb *gbt;                /* NULL: too few samples */
-    double bias;                /* mean of what it learns */
+    const char *
+        type; /* NULL: all types, for kernels of those with too few samples; only of samples with an analytic time */
+    size_t n; /* samples that it was trained on */
+    cd_xgb *gbt; /* NULL: too few samples */
+    double bias; /* mean of what it learns */
 } part;
 
 struct cd_kernel_model {
     cd_arena arena;
     size_t n, cap;
-    part *part;                 /* (n) */
+    part *part; /* (n) */
     part any;
 };
 
@@ -31,8 +32,12 @@ void cd_kernel_model_free(cd_kernel_model *m) {
 }
 
 /* Seconds at 10 G operations and 10 GB a second; any fixed numbers would do. */
-static double plain_guess(const cd_kernel *k) { return 1e-9 + (k->x[0] + k->x[1] + k->x[2] + k->x[3]) * 1e-10; }
-static double guess(const cd_kernel *k) { return k->analytic_s > 0 ? k->analytic_s : plain_guess(k); }
+static double plain_guess(const cd_kernel *k) {
+    return 1e-9 + (k->x[0] + k->x[1] + k->x[2] + k->x[3]) * 1e-10;
+}
+static double guess(const cd_kernel *k) {
+    return k->analytic_s > 0 ? k->analytic_s : plain_guess(k);
+}
 
 /* The last column: how much slower the program is than its operations and bytes alone would be; NaN: trees take it as missing. */
 static void put_row(const cd_kernel *k, float *row) {
@@ -41,16 +46,22 @@ static void put_row(const cd_kernel *k, float *row) {
 }
 
 static bool is_trained_on(const cd_kernel_sample *v, const char *type, int skip) {
-    return !v->held && (skip < 0 || cd_kernel_fold(v->root) != skip) && (!type || !strcmp(v->kernel.type, type));
+    return !v->held && (skip < 0 || cd_kernel_fold(v->root) != skip) &&
+           (!type || !strcmp(v->kernel.type, type));
 }
 
-static bool is_of(const part *p, const cd_kernel_sample *v, int skip) { return is_trained_on(v, p->type, skip) && (p->type || v->kernel.analytic_s > 0); }
+static bool is_of(const part *p, const cd_kernel_sample *v, int skip) {
+    return is_trained_on(v, p->type, skip) && (p->type || v->kernel.analytic_s > 0);
+}
 
 /* ---- training ---- */
 
-static const cd_xgb_param param[] = {{"max_depth", "5"}, {"eta", "0.1"}, {"min_child_weight", "1"}, {"lambda", "1"}, {"base_score", "0"}, {"nthread", "1"}};
+static const cd_xgb_param param[] = {{"max_depth", "5"},        {"eta", "0.1"},
+                                     {"min_child_weight", "1"}, {"lambda", "1"},
+                                     {"base_score", "0"},       {"nthread", "1"}};
 
-static cdmpp_status boost(part *p, const float *x, const double *y, size_t n, float *score, cdmpp_err *err) {
+static cdmpp_status boost(part *p, const float *x, const double *y, size_t n, float *score,
+                          cdmpp_err *err) {
     cd_xgb_data *d = NULL;
     float *grad = score + n, *hess = score + 2 * n;
     cdmpp_status st = cd_xgb_data_new(x, n, COLUMNS, 1, &d, err);
@@ -88,15 +99,18 @@ static part *find(const cd_kernel_model *m, const char *type) {
     return NULL;
 }
 
-static cdmpp_status count(const cd_kernel_samples *s, int skip, cd_kernel_model *m, cdmpp_err *err) {
+static cdmpp_status count(const cd_kernel_samples *s, int skip, cd_kernel_model *m,
+                          cdmpp_err *err) {
     for (size_t i = 0; i < s->n; i++) {
         if (!is_trained_on(&s->v[i], NULL, skip)) continue;
         m->any.n += is_of(&m->any, &s->v[i], skip);
         part *p = find(m, s->v[i].kernel.type);
         if (!p) {
-            if (CD_GROW_IN(&m->arena, m->part, m->n, m->cap)) return CD_FAIL(err, ENOMEM, "kernels");
+            if (CD_GROW_IN(&m->arena, m->part, m->n, m->cap))
+                return CD_FAIL(err, ENOMEM, "kernels");
             p = &m->part[m->n];
-            *p = (part){.type = cd_str_dup(&m->arena, (cd_str){s->v[i].kernel.type, strlen(s->v[i].kernel.type)})};
+            *p = (part){.type = cd_str_dup(
+                            &m->arena, (cd_str){s->v[i].kernel.type, strlen(s->v[i].kernel.type)})};
             if (!p->type) return CD_FAIL(err, ENOMEM, "kernels");
             m->n++;
         }
@@ -105,13 +119,16 @@ static cdmpp_status count(const cd_kernel_samples *s, int skip, cd_kernel_model 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_kernel_model_train(const cd_kernel_samples *s, int skip, cd_kernel_model **out, cdmpp_err *err) {
+cdmpp_status cd_kernel_model_train(const cd_kernel_samples *s, int skip, cd_kernel_model **out,
+                                   cdmpp_err *err) {
     cd_kernel_model *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "kernels");
     cdmpp_status st = count(s, skip, m, err);
     for (size_t k = 0; !st && k < m->n; k++)
         if (m->part[k].n >= CD_KERNEL_LEAST) st = train_part(s, skip, &m->part[k], err);
-    if (!st && skip < 0 && m->any.n >= CD_KERNEL_LEAST) st = train_part(s, skip, &m->any, err); /* cross-validation looks for types with few samples */
+    if (!st && skip < 0 && m->any.n >= CD_KERNEL_LEAST)
+        st = train_part(s, skip, &m->any,
+                        err); /* cross-validation looks for types with few samples */
     if (st) cd_kernel_model_free(m);
     else *out = m;
     return st;
@@ -124,8 +141,10 @@ bool cd_kernel_model_knows(const cd_kernel_model *m, const char *type) {
     return p && p->gbt;
 }
 
-cdmpp_status cd_kernel_model_predict(const cd_kernel_model *m, const cd_kernel *k, double *seconds, cdmpp_err *err) {
-    const part *p = cd_kernel_model_knows(m, k->type) || !(k->analytic_s > 0) ? find(m, k->type) : &m->any;
+cdmpp_status cd_kernel_model_predict(const cd_kernel_model *m, const cd_kernel *k, double *seconds,
+                                     cdmpp_err *err) {
+    const part *p =
+        cd_kernel_model_knows(m, k->type) || !(k->analytic_s > 0) ? find(m, k->type) : &m->any;
     float row[COLUMNS], score;
     *seconds = (double)NAN;
     if (!p || !p->gbt) return CDMPP_OK;
@@ -135,7 +154,8 @@ cdmpp_status cd_kernel_model_predict(const cd_kernel_model *m, const cd_kernel *
     return CDMPP_OK;
 }
 
-cdmpp_status cd_kernel_model_score(const cd_kernel_model *m, const cd_kernel_samples *s, double target, cd_kernel_score *out, cdmpp_err *err) {
+cdmpp_status cd_kernel_model_score(const cd_kernel_model *m, const cd_kernel_samples *s,
+                                   double target, cd_kernel_score *out, cdmpp_err *err) {
     double sum = 0;
     *out = (cd_kernel_score){0};
     for (size_t i = 0; i < s->n; i++) {
@@ -152,7 +172,9 @@ cdmpp_status cd_kernel_model_score(const cd_kernel_model *m, const cd_kernel_sam
     return CDMPP_OK;
 }
 
-cdmpp_status cd_kernel_model_network(const cd_kernel_model *m, const cd_workload *w, const double *analytic, double *out, double *sum, cdmpp_err *err) {
+cdmpp_status cd_kernel_model_network(const cd_kernel_model *m, const cd_workload *w,
+                                     const double *analytic, double *out, double *sum,
+                                     cdmpp_err *err) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     *sum = 0;
@@ -161,7 +183,8 @@ cdmpp_status cd_kernel_model_network(const cd_kernel_model *m, const cd_workload
         out[g] = (double)NAN;
         if (w->group[g].task != CD_GRAPH_NONE) {
             st = cd_kernel_of(w, g, &a, &k, err);
-            if (analytic && isfinite(analytic[w->group[g].task])) k.analytic_s = analytic[w->group[g].task];
+            if (analytic && isfinite(analytic[w->group[g].task]))
+                k.analytic_s = analytic[w->group[g].task];
             if (!st) st = cd_kernel_model_predict(m, &k, &out[g], err);
         }
         if (!w->group[g].weights) *sum += out[g];

@@ -10,7 +10,7 @@ enum { MAX_SIZES = 16 };
 
 typedef struct seed_kernel {
     const cd_graph *graph;
-    const uint32_t *node;       /* (n_node) of the graph, borrowed from the workload */
+    const uint32_t *node; /* (n_node) of the graph, borrowed from the workload */
     uint32_t n_node;
     cd_kernel kernel;
 } seed_kernel;
@@ -19,8 +19,8 @@ struct cd_kernel_prior {
     const cd_workload_options *o;
     cd_arena arena;
     size_t n, cap, n_workload;
-    seed_kernel *v;             /* (n) */
-    cd_workload **workload;     /* (n_workload) */
+    seed_kernel *v;         /* (n) */
+    cd_workload **workload; /* (n_workload) */
 };
 
 size_t cd_kernel_prior_count(const cd_kernel_prior *p) { return p->n; }
@@ -37,7 +37,8 @@ void cd_kernel_prior_free(cd_kernel_prior *p) {
 
 static bool is_there(const cd_kernel_prior *p, const cd_kernel *k) {
     for (size_t i = 0; i < p->n; i++)
-        if (!strcmp(p->v[i].kernel.type, k->type) && !memcmp(p->v[i].kernel.x, k->x, sizeof k->x)) return true;
+        if (!strcmp(p->v[i].kernel.type, k->type) && !memcmp(p->v[i].kernel.x, k->x, sizeof k->x))
+            return true;
     return false;
 }
 
@@ -55,7 +56,8 @@ static cdmpp_status add_groups(cd_kernel_prior *p, const cd_workload *w, cdmpp_e
     return CDMPP_OK;
 }
 
-cdmpp_status cd_kernel_prior_new(const cd_graph *const *g, size_t n, const cd_workload_options *o, cd_kernel_prior **out, cdmpp_err *err) {
+cdmpp_status cd_kernel_prior_new(const cd_graph *const *g, size_t n, const cd_workload_options *o,
+                                 cd_kernel_prior **out, cdmpp_err *err) {
     cd_kernel_prior *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "kernels");
     p->o = o;
@@ -76,15 +78,17 @@ cdmpp_status cd_kernel_prior_new(const cd_graph *const *g, size_t n, const cd_wo
 typedef struct cutter {
     const seed_kernel *k;
     cd_graph *g;
-    uint32_t *to;               /* (tensors of the old graph) in the new one */
+    uint32_t *to; /* (tensors of the old graph) in the new one */
     uint32_t n_size;
     int64_t from[MAX_SIZES], into[MAX_SIZES];
-    uint64_t root, child;       /* of the numbers drawn; child 0: none */
+    uint64_t root, child; /* of the numbers drawn; child 0: none */
     cdmpp_err *err;
 } cutter;
 
 /* Between v / spread and v spread; the factor's logarithm is uniform. */
-static double moved(double v, double spread, uint64_t seed, int64_t key) { return v * exp((2 * cd_rng_unit(seed, (uint64_t)key) - 1) * log(spread)); }
+static double moved(double v, double spread, uint64_t seed, int64_t key) {
+    return v * exp((2 * cd_rng_unit(seed, (uint64_t)key) - 1) * log(spread));
+}
 
 /* The root's number, and of a child one near to it. */
 static int64_t drawn(const cutter *c, int64_t v) {
@@ -115,9 +119,12 @@ static cd_graph_shape shape_of(cutter *c, const cd_graph_tensor *t) {
 
 static cdmpp_status put_tensor(cutter *c, uint32_t old) {
     const cd_graph_tensor *t = &c->k->graph->tensor[old];
-    if (t->value || t->fvalue) return cd_graph_constant(c->g, t->name, t->dtype, &t->shape, t->value, t->fvalue, &c->to[old], c->err);
+    if (t->value || t->fvalue)
+        return cd_graph_constant(c->g, t->name, t->dtype, &t->shape, t->value, t->fvalue,
+                                 &c->to[old], c->err);
     const cd_graph_shape s = shape_of(c, t);
-    return (cd_graph_tensor_is_static(t) ? cd_graph_weight : cd_graph_input)(c->g, t->name, t->dtype, &s, &c->to[old], c->err);
+    return (cd_graph_tensor_is_static(t) ? cd_graph_weight : cd_graph_input)(
+        c->g, t->name, t->dtype, &s, &c->to[old], c->err);
 }
 
 /* Of a depthwise convolution the number of groups is its number of channels. */
@@ -127,14 +134,19 @@ static cdmpp_status put_node(cutter *c, const cd_graph_node *n) {
     cd_graph_attr *attr = CD_NEWN(&a, cd_graph_attr, n->n_attr + 1);
     cdmpp_status st = in && out && attr ? CDMPP_OK : CD_FAIL(c->err, ENOMEM, "kernels");
     for (uint32_t k = 0; !st && k < n->n_in; k++) {
-        if (n->in[k] != CD_GRAPH_NONE && c->to[n->in[k]] == CD_GRAPH_NONE) st = put_tensor(c, n->in[k]);
+        if (n->in[k] != CD_GRAPH_NONE && c->to[n->in[k]] == CD_GRAPH_NONE)
+            st = put_tensor(c, n->in[k]);
         in[k] = n->in[k] == CD_GRAPH_NONE ? CD_GRAPH_NONE : c->to[n->in[k]];
     }
     for (uint32_t k = 0; !st && k < n->n_attr; k++) {
         attr[k] = n->attr[k];
-        if (!strcmp(attr[k].name, "group") && !strcmp(cd_fusion_rules_name(c->k->graph, n), "DepthwiseConv")) attr[k].i = size_of(c, attr[k].i);
+        if (!strcmp(attr[k].name, "group") &&
+            !strcmp(cd_fusion_rules_name(c->k->graph, n), "DepthwiseConv"))
+            attr[k].i = size_of(c, attr[k].i);
     }
-    if (!st) st = cd_graph_add(c->g, n->name, n->op, in, n->n_in, attr, n->n_attr, out, n->n_out, c->err);
+    if (!st)
+        st =
+            cd_graph_add(c->g, n->name, n->op, in, n->n_in, attr, n->n_attr, out, n->n_out, c->err);
     for (uint32_t k = 0; !st && k < n->n_out; k++) c->to[n->out[k]] = out[k];
     cd_arena_free(&a);
     return st;
@@ -156,13 +168,15 @@ static cdmpp_status cut(cutter *c) {
     for (uint32_t i = 0; i < c->k->n_node; i++) {
         const cd_graph_node *n = &g->node[c->k->node[i]];
         for (uint32_t k = 0; k < n->n_out; k++)
-            if (!is_read_inside(c->k, n->out[k])) CD_TRY(cd_graph_result(c->g, c->to[n->out[k]], c->err));
+            if (!is_read_inside(c->k, n->out[k]))
+                CD_TRY(cd_graph_result(c->g, c->to[n->out[k]], c->err));
     }
     return CDMPP_OK;
 }
 
 /* It stands for the kernel if one of its groups has all of the operators, and the others none. */
-static cdmpp_status is_whole(const seed_kernel *s, const cd_workload *w, bool *out, cdmpp_err *err) {
+static cdmpp_status is_whole(const seed_kernel *s, const cd_workload *w, bool *out,
+                             cdmpp_err *err) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     uint32_t same = 0, other = w->n_unsupported;
@@ -178,7 +192,8 @@ static cdmpp_status is_whole(const seed_kernel *s, const cd_workload *w, bool *o
 }
 
 /* Errors of shapes are a graph that does not fit: *w stays NULL. */
-static cdmpp_status make(const cd_kernel_prior *p, cutter *c, cd_graph **g, cd_workload **w, cdmpp_err *err) {
+static cdmpp_status make(const cd_kernel_prior *p, cutter *c, cd_graph **g, cd_workload **w,
+                         cdmpp_err *err) {
     cdmpp_err own = {0};
     bool whole = false;
     c->err = &own;
@@ -202,14 +217,21 @@ static cdmpp_status make(const cd_kernel_prior *p, cutter *c, cd_graph **g, cd_w
     return st;
 }
 
-static const seed_kernel *drawn_kernel(const cd_kernel_prior *p, uint64_t seed, uint64_t root) { return &p->v[cd_rng_at(cd_rng_at(seed, root), 0) % p->n]; }
+static const seed_kernel *drawn_kernel(const cd_kernel_prior *p, uint64_t seed, uint64_t root) {
+    return &p->v[cd_rng_at(cd_rng_at(seed, root), 0) % p->n];
+}
 
-const char *cd_kernel_prior_type(const cd_kernel_prior *p, uint64_t seed, uint64_t root) { return p->n ? drawn_kernel(p, seed, root)->kernel.type : ""; }
+const char *cd_kernel_prior_type(const cd_kernel_prior *p, uint64_t seed, uint64_t root) {
+    return p->n ? drawn_kernel(p, seed, root)->kernel.type : "";
+}
 
-cdmpp_status cd_kernel_prior_draw(const cd_kernel_prior *p, uint64_t seed, uint64_t root, uint64_t draw, cd_graph **g, cd_workload **w, cdmpp_err *err) {
+cdmpp_status cd_kernel_prior_draw(const cd_kernel_prior *p, uint64_t seed, uint64_t root,
+                                  uint64_t draw, cd_graph **g, cd_workload **w, cdmpp_err *err) {
     *w = NULL;
     *g = NULL;
     if (!p->n) return CDMPP_OK;
-    cutter c = {.k = drawn_kernel(p, seed, root), .root = cd_rng_at(cd_rng_at(seed, root), 1), .child = draw == root ? 0 : cd_rng_at(seed, draw) | 1};
+    cutter c = {.k = drawn_kernel(p, seed, root),
+                .root = cd_rng_at(cd_rng_at(seed, root), 1),
+                .child = draw == root ? 0 : cd_rng_at(seed, draw) | 1};
     return make(p, &c, g, w, err);
 }

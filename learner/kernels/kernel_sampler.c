@@ -6,7 +6,16 @@
 
 #include "learner/kernels/kernels.h"
 
-enum { FIRST = 100, PER_ROUND = 20, AROUND = 4, TRIES = 200, HELD = 20, SEARCH = 10000, EACH = 2, EACH_TRIES = 6 };
+enum {
+    FIRST = 100,
+    PER_ROUND = 20,
+    AROUND = 4,
+    TRIES = 200,
+    HELD = 20,
+    SEARCH = 10000,
+    EACH = 2,
+    EACH_TRIES = 6
+};
 
 typedef struct sampler {
     const cd_kernel_prior *p;
@@ -14,23 +23,25 @@ typedef struct sampler {
     cd_kernel_sampler_options o;
     cd_kernel_samples *s;
     cd_kernel_sampled *out;
-    uint64_t next;              /* draw */
-    size_t roots;               /* draws around the networks' own sizes that left samples */
-    size_t idle;                /* draws in a row that left none */
+    uint64_t next; /* draw */
+    size_t roots;  /* draws around the networks' own sizes that left samples */
+    size_t idle;   /* draws in a row that left none */
     double begin;
     cdmpp_err *err;
 } sampler;
 
 static bool is_known(const cd_kernel_samples *s, const cd_kernel *k) {
     for (size_t i = 0; i < s->n; i++)
-        if (!strcmp(s->v[i].kernel.type, k->type) && !memcmp(s->v[i].kernel.x, k->x, sizeof k->x)) return true;
+        if (!strcmp(s->v[i].kernel.type, k->type) && !memcmp(s->v[i].kernel.x, k->x, sizeof k->x))
+            return true;
     return false;
 }
 
 /* Is the run over, and why? */
 static bool is_over(sampler *x) {
     if (x->o.limit && x->s->n >= x->o.limit) return x->out->end = CD_KERNEL_END_LIMIT, true;
-    if (x->o.seconds > 0 && x->c->now(x->c->ctx) - x->begin >= x->o.seconds) return x->out->end = CD_KERNEL_END_SECONDS, true;
+    if (x->o.seconds > 0 && x->c->now(x->c->ctx) - x->begin >= x->o.seconds)
+        return x->out->end = CD_KERNEL_END_SECONDS, true;
     if (x->idle >= TRIES) return x->out->end = CD_KERNEL_END_NOTHING_NEW, true;
     return false;
 }
@@ -38,11 +49,13 @@ static bool is_over(sampler *x) {
 /* ---- one draw ---- */
 
 /* Each group of the network that is new is a sample. *added: how many. */
-static cdmpp_status add_all(sampler *x, const cd_workload *w, const cd_kernel_time *t, cd_kernel_sample v, size_t *added) {
+static cdmpp_status add_all(sampler *x, const cd_workload *w, const cd_kernel_time *t,
+                            cd_kernel_sample v, size_t *added) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     for (uint32_t g = 0; !st && g < w->n_group; g++) {
-        if (w->group[g].task == CD_GRAPH_NONE || w->group[g].weights || !isfinite(t[g].seconds)) continue;
+        if (w->group[g].task == CD_GRAPH_NONE || w->group[g].weights || !isfinite(t[g].seconds))
+            continue;
         st = cd_kernel_of(w, g, &a, &v.kernel, x->err);
         if (st || is_known(x->s, &v.kernel)) continue;
         v.seconds = t[g].seconds;
@@ -69,7 +82,8 @@ static cdmpp_status any_new(sampler *x, const cd_workload *w, bool *out) {
     return st;
 }
 
-static cdmpp_status measure(sampler *x, const cd_workload *w, const cd_kernel_sample *v, size_t *added) {
+static cdmpp_status measure(sampler *x, const cd_workload *w, const cd_kernel_sample *v,
+                            size_t *added) {
     cd_kernel_time *t = cd_mem_alloc((w->n_group + 1) * sizeof *t);
     cdmpp_err own = {0};
     if (!t) return CD_FAIL(x->err, ENOMEM, "kernels");
@@ -87,8 +101,11 @@ static cdmpp_status measure(sampler *x, const cd_workload *w, const cd_kernel_sa
 }
 
 /* Near a sample; with `type` around the networks' own sizes, of that type; both NULL: of any. */
-static cdmpp_status draw(sampler *x, const cd_kernel_sample *around, const char *type, uint32_t round) {
-    for (int k = 0; type && k < SEARCH && strcmp(cd_kernel_prior_type(x->p, x->o.seed, x->next), type); k++) x->next++;
+static cdmpp_status draw(sampler *x, const cd_kernel_sample *around, const char *type,
+                         uint32_t round) {
+    for (int k = 0;
+         type && k < SEARCH && strcmp(cd_kernel_prior_type(x->p, x->o.seed, x->next), type); k++)
+        x->next++;
     cd_kernel_sample v = {.draw = x->next++, .round = round};
     cd_workload *w;
     cd_graph *g;
@@ -111,7 +128,8 @@ static cdmpp_status draw(sampler *x, const cd_kernel_sample *around, const char 
 
 static size_t samples_of(const sampler *x, const char *type) {
     size_t n = 0;
-    for (size_t i = 0; i < x->s->n; i++) n += !x->s->v[i].held && !strcmp(x->s->v[i].kernel.type, type);
+    for (size_t i = 0; i < x->s->n; i++)
+        n += !x->s->v[i].held && !strcmp(x->s->v[i].kernel.type, type);
     return n;
 }
 
@@ -126,7 +144,10 @@ static cdmpp_status draw_types(sampler *x) {
     for (size_t i = 0; i < cd_kernel_prior_count(x->p); i++) {
         const char *type = cd_kernel_prior_at(x->p, i)->type;
         if (!is_first(x->p, i)) continue;
-        for (size_t k = 0; k < EACH_TRIES * CD_KERNEL_LEAST && samples_of(x, type) < EACH * CD_KERNEL_LEAST && !is_over(x); k++) CD_TRY(draw(x, NULL, type, 0));
+        for (size_t k = 0; k < EACH_TRIES * CD_KERNEL_LEAST &&
+                           samples_of(x, type) < EACH * CD_KERNEL_LEAST && !is_over(x);
+             k++)
+            CD_TRY(draw(x, NULL, type, 0));
     }
     x->idle = 0;
     return CDMPP_OK;
@@ -136,7 +157,8 @@ static cdmpp_status draw_types(sampler *x) {
 
 typedef struct place {
     size_t sample;
-    double error;               /* times the seconds that kernels of its type take in the networks: what it does to their sums */
+    double
+        error; /* times the seconds that kernels of its type take in the networks: what it does to their sums */
 } place;
 
 static int by_error(const void *a, const void *b) {
@@ -161,7 +183,8 @@ static double seconds_of_type(const sampler *x, const char *type) {
         sum += v->seconds;
         n++;
     }
-    for (size_t i = 0; i < cd_kernel_prior_count(x->p); i++) there += !strcmp(cd_kernel_prior_at(x->p, i)->type, type);
+    for (size_t i = 0; i < cd_kernel_prior_count(x->p); i++)
+        there += !strcmp(cd_kernel_prior_at(x->p, i)->type, type);
     return n ? sum / (double)n * (double)there : 0;
 }
 
@@ -173,10 +196,13 @@ static cdmpp_status look(sampler *x, int fold, place *v, size_t *n) {
     for (size_t i = 0; !st && i < x->s->n; i++) {
         const cd_kernel_sample *s = &x->s->v[i];
         double t;
-        if (s->held || cd_kernel_fold(s->root) != fold || !strcmp(s->kernel.type, "LayoutTransform")) continue;
+        if (s->held || cd_kernel_fold(s->root) != fold ||
+            !strcmp(s->kernel.type, "LayoutTransform"))
+            continue;
         st = cd_kernel_model_predict(m, &s->kernel, &t, x->err);
         const double e = isnan(t) ? HUGE_VAL : fabs(t / s->seconds - 1);
-        if (!st && e > x->o.target && !(isnan(t) && is_listed(x->s, v, *n, s->kernel.type))) v[(*n)++] = (place){i, isinf(e) ? e : e * seconds_of_type(x, s->kernel.type)};
+        if (!st && e > x->o.target && !(isnan(t) && is_listed(x->s, v, *n, s->kernel.type)))
+            v[(*n)++] = (place){i, isinf(e) ? e : e * seconds_of_type(x, s->kernel.type)};
     }
     cd_kernel_model_free(m);
     return st;
@@ -187,7 +213,8 @@ static cdmpp_status round_of(sampler *x, uint32_t round) {
     place *v = cd_mem_alloc((x->s->n + 1) * sizeof *v);
     cdmpp_status st = v ? CDMPP_OK : CD_FAIL(x->err, ENOMEM, "kernels");
     size_t n = 0;
-    for (int fold = 0; !st && fold < CD_KERNEL_FOLDS && !x->o.plain; fold++) st = look(x, fold, v, &n);
+    for (int fold = 0; !st && fold < CD_KERNEL_FOLDS && !x->o.plain; fold++)
+        st = look(x, fold, v, &n);
     if (n) qsort(v, n, sizeof *v, by_error);
     if (n > x->o.per_round) n = x->o.per_round;
     for (size_t i = 0; !st && i < n; i++)
@@ -195,9 +222,11 @@ static cdmpp_status round_of(sampler *x, uint32_t round) {
             const cd_kernel_sample s = x->s->v[v[i].sample];
             const bool few = isinf(v[i].error);
             st = draw(x, few ? NULL : &s, few ? s.kernel.type : NULL, round);
-            if (!st && x->idle && !is_over(x)) st = draw(x, NULL, NULL, round); /* all that is near to it is known */
+            if (!st && x->idle && !is_over(x))
+                st = draw(x, NULL, NULL, round); /* all that is near to it is known */
         }
-    for (size_t k = n * x->o.around; !st && k < x->o.per_round * x->o.around && !is_over(x); k++) st = draw(x, NULL, NULL, round); /* too few are wrong */
+    for (size_t k = n * x->o.around; !st && k < x->o.per_round * x->o.around && !is_over(x); k++)
+        st = draw(x, NULL, NULL, round); /* too few are wrong */
     cd_mem_free(v);
     return st;
 }
@@ -225,9 +254,14 @@ static void go_on(sampler *x) {
 }
 
 /* A share of a few held out samples says nothing. */
-static bool is_good(const sampler *x) { return x->out->score.n >= HELD && (double)x->out->score.within >= x->o.within * (double)x->out->score.n; }
+static bool is_good(const sampler *x) {
+    return x->out->score.n >= HELD &&
+           (double)x->out->score.within >= x->o.within * (double)x->out->score.n;
+}
 
-cdmpp_status cd_kernel_sample_run(const cd_kernel_prior *p, const cd_kernel_clock *c, const cd_kernel_sampler_options *o, cd_kernel_samples *s, cd_kernel_sampled *out, cdmpp_err *err) {
+cdmpp_status cd_kernel_sample_run(const cd_kernel_prior *p, const cd_kernel_clock *c,
+                                  const cd_kernel_sampler_options *o, cd_kernel_samples *s,
+                                  cd_kernel_sampled *out, cdmpp_err *err) {
     sampler x = {.p = p, .c = c, .o = *o, .s = s, .out = out, .begin = c->now(c->ctx), .err = err};
     *out = (cd_kernel_sampled){0};
     if (!(x.o.target > 0)) x.o.target = 0.1;

@@ -19,19 +19,26 @@ typedef cd_llm_op_asking asking;
 /* A library or a version that is named and that no row of the family has. A known library without a version names none that is new. */
 static bool is_new_stack(const cd_llm_op_asker *a, const asking *q) {
     const char *stack = q->r->stack < a->names->n ? a->names->text[q->r->stack] : "";
-    return stack[0] && !cd_llm_op_model_has_stack(a->m, q->f, q->c.stack) && (isnan(q->c.maker) || strchr(stack, '-'));
+    return stack[0] && !cd_llm_op_model_has_stack(a->m, q->f, q->c.stack) &&
+           (isnan(q->c.maker) || strchr(stack, '-'));
 }
 
 static unsigned news_of(const cd_llm_op_asker *a, const asking *q) {
     const cd_llm_op_record *r = q->r;
     const cd_llm_op_range *g = &a->m->range[r->kind];
     unsigned u = 0;
-    if (!q->has) u |= CD_LLM_OP_NEW_DEVICE | (cd_llm_op_model_vendor(a->m, q->d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
-    if (!cd_llm_op_model_has_stack(a->m, q->f, q->c.stack) && a->m->stacks.n) u |= CD_LLM_OP_NEW_STACK;
-    if (!cd_llm_op_model_has_kernel(a->m, q->f, q->c.kernel) && r->kernel) u |= CD_LLM_OP_NEW_KERNEL; /* most questions name no kernel: who asks leaves it to the library */
+    if (!q->has)
+        u |= CD_LLM_OP_NEW_DEVICE |
+             (cd_llm_op_model_vendor(a->m, q->d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
+    if (!cd_llm_op_model_has_stack(a->m, q->f, q->c.stack) && a->m->stacks.n)
+        u |= CD_LLM_OP_NEW_STACK;
+    if (!cd_llm_op_model_has_kernel(a->m, q->f, q->c.kernel) && r->kernel)
+        u |=
+            CD_LLM_OP_NEW_KERNEL; /* most questions name no kernel: who asks leaves it to the library */
     if (!g->any) u |= CD_LLM_OP_NEW_KIND;
     else if (!cd_llm_op_range_has(g, r->type, r->kv)) u |= CD_LLM_OP_NEW_TYPE;
-    if (q->has && !(q->has & CD_LLM_OP_HAS_TYPE)) u |= CD_LLM_OP_NEW_TYPE; /* of a GPU that has rows its own count */
+    if (q->has && !(q->has & CD_LLM_OP_HAS_TYPE))
+        u |= CD_LLM_OP_NEW_TYPE; /* of a GPU that has rows its own count */
     for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
         if (!g->any || r->size[i] < g->low[i] || r->size[i] > g->high[i]) u |= CD_LLM_OP_NEW_SIZE;
     return u;
@@ -47,8 +54,11 @@ static double times_at(const cd_llm_op_part *p, double level) {
 
 /* Halves of the intervals of what is new about a question that no measured row is near; returns how many. NaN: no experiment can tell. A library that is
  * new has kernels of its own, which its experiments did not know either. */
-static size_t novel(const cd_llm_op_asker *a, const asking *q, unsigned news, double level, double half[CD_LLM_OP_N_NOVEL + 1]) {
-    const bool stack = is_new_stack(a, q), is[CD_LLM_OP_N_NOVEL] = {stack, news & CD_LLM_OP_NEW_KERNEL && !stack, news & CD_LLM_OP_NEW_TYPE, news & CD_LLM_OP_NEW_KIND};
+static size_t novel(const cd_llm_op_asker *a, const asking *q, unsigned news, double level,
+                    double half[CD_LLM_OP_N_NOVEL + 1]) {
+    const bool stack = is_new_stack(a, q),
+               is[CD_LLM_OP_N_NOVEL] = {stack, news & CD_LLM_OP_NEW_KERNEL && !stack,
+                                        news & CD_LLM_OP_NEW_TYPE, news & CD_LLM_OP_NEW_KIND};
     size_t n = 0;
     for (size_t k = 0; k < CD_LLM_OP_N_NOVEL; k++)
         if (is[k]) half[n++] = cd_novelty_half(&a->m->novel[q->f][k], level);
@@ -57,9 +67,11 @@ static size_t novel(const cd_llm_op_asker *a, const asking *q, unsigned news, do
 }
 
 /* The interval round out->latency_s, from the score of the spread. That of a GPU that is new is one of the news. */
-static void interval(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
+static void interval(const cd_llm_op_asker *a, const asking *q, double level,
+                     cd_llm_op_answer *out) {
     const cd_llm_op_part *p = &a->m->part[q->f][q->s];
-    const double alone = p->spread ? times_at(p, level) * exp(p->spread_bias + (double)q->spread) : (double)NAN;
+    const double alone =
+        p->spread ? times_at(p, level) * exp(p->spread_bias + (double)q->spread) : (double)NAN;
     double half[CD_LLM_OP_N_NOVEL + 2];
     const size_t n = q->s == CD_LLM_OP_SET_NEAR ? 0 : novel(a, q, out->news, level, half);
     half[n] = alone;
@@ -68,7 +80,8 @@ static void interval(const cd_llm_op_asker *a, const asking *q, double level, cd
     out->high_s = out->latency_s * exp(all);
 }
 
-static const cd_llm_op_part *part_of(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_set *s) {
+static const cd_llm_op_part *part_of(const cd_llm_op_asker *a, cd_llm_op_family f,
+                                     cd_llm_op_set *s) {
     const cd_llm_op_part *p = a->m->part[f];
     if (*s == CD_LLM_OP_SET_NEAR && p[*s].gbt) return &p[*s];
     if (*s == CD_LLM_OP_SET_NEAR) *s = CD_LLM_OP_SET_SEEN;
@@ -78,21 +91,31 @@ static const cd_llm_op_part *part_of(const cd_llm_op_asker *a, cd_llm_op_family 
 }
 
 static cd_llm_op_answer empty(const cd_llm_op_record *r, const cd_llm_op_estimate *e) {
-    return (cd_llm_op_answer){.stack = r->stack, .kernel = r->kernel, .how = CD_LLM_OP_PREDICTED, .base_s = e->base_s, .roof_s = e->roof_s, .line_s = NAN, .low_s = NAN, .high_s = NAN};
+    return (cd_llm_op_answer){.stack = r->stack,
+                              .kernel = r->kernel,
+                              .how = CD_LLM_OP_PREDICTED,
+                              .base_s = e->base_s,
+                              .roof_s = e->roof_s,
+                              .line_s = NAN,
+                              .low_s = NAN,
+                              .high_s = NAN};
 }
 
 static cdmpp_status no_trees(const cd_llm_op_record *r, cdmpp_err *err) {
-    return CD_FAIL(err, EMODEL, "the model was trained on no operator like %s", cd_llm_op_kind_name((cd_llm_op_kind)r->kind));
+    return CD_FAIL(err, EMODEL, "the model was trained on no operator like %s",
+                   cd_llm_op_kind_name((cd_llm_op_kind)r->kind));
 }
 
 /* Two neighbours stand within two octaves of each other, one on each side. */
 static bool between(const float *x) {
     bool found = false;
-    for (size_t i = 0; i < CD_LLM_OP_MAX_SIZE; i++) found |= x[CD_LLM_OP_X_gap_below0 + i] + x[CD_LLM_OP_X_gap_above0 + i] <= 2;
+    for (size_t i = 0; i < CD_LLM_OP_MAX_SIZE; i++)
+        found |= x[CD_LLM_OP_X_gap_below0 + i] + x[CD_LLM_OP_X_gap_above0 + i] <= 2;
     return found;
 }
 
-static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const cd_llm_op_codes *c, const cd_llm_op_estimate *e, cd_llm_op_answer *out) {
+static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const cd_llm_op_codes *c,
+                    const cd_llm_op_estimate *e, cd_llm_op_answer *out) {
     const cd_llm_op_few_row row = cd_llm_op_few_row_of(r, c->maker, e);
     const double factor = exp(cd_llm_op_few_ask(few, &row));
     out->latency_s *= factor;
@@ -102,14 +125,19 @@ static void correct(const cd_llm_op_few *few, const cd_llm_op_record *r, const c
 }
 
 /* ---- one step after the other ---- */
-bool cd_llm_op_ask_curves(const cd_llm_op_asker *a, const cd_llm_op_record *r, long device, asking *q) {
+bool cd_llm_op_ask_curves(const cd_llm_op_asker *a, const cd_llm_op_record *r, long device,
+                          asking *q) {
     if (device >= 0) cd_llm_op_table_curves(a->t, r, (uint32_t)device, q->curve);
     return device >= 0 && q->curve[CD_LLM_OP_MAX_SIZE] != CD_LLM_OP_NO_CURVE;
 }
 
-cdmpp_status cd_llm_op_ask_begin(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, cd_llm_op_known *known, asking *q, cdmpp_err *err) {
-    q->r = r, q->d = d, q->device = device, q->f = cd_llm_op_family_of((cd_llm_op_kind)r->kind), q->c = cd_llm_op_asker_codes(a, r);
-    q->own = NAN, q->near = CD_LLM_OP_NO_SIDE, q->s = CD_LLM_OP_SET_UNSEEN, q->p = NULL, q->twin = NULL;
+cdmpp_status cd_llm_op_ask_begin(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                                 const cd_device *d, long device, cd_llm_op_known *known, asking *q,
+                                 cdmpp_err *err) {
+    q->r = r, q->d = d, q->device = device, q->f = cd_llm_op_family_of((cd_llm_op_kind)r->kind),
+    q->c = cd_llm_op_asker_codes(a, r);
+    q->own = NAN, q->near = CD_LLM_OP_NO_SIDE, q->s = CD_LLM_OP_SET_UNSEEN, q->p = NULL,
+    q->twin = NULL;
     q->has = cd_llm_op_model_has(a->m, q->f, d, (cd_llm_op_type)r->type);
     CD_TRY(cd_llm_op_feature(r, d, &q->c, known, q->x, &q->e, err));
     cd_llm_op_model_types(a->m->range, r, q->x);
@@ -131,15 +159,19 @@ void cd_llm_op_ask_beside(const cd_llm_op_asker *a, asking *q) {
 }
 
 cdmpp_status cd_llm_op_ask_choose(const cd_llm_op_asker *a, asking *q, cdmpp_err *err) {
-    const cd_llm_op_near near = {.t = a->t, .expect = cd_llm_op_expect_row, .ctx = a, .curve = q->curve};
+    const cd_llm_op_near near = {
+        .t = a->t, .expect = cd_llm_op_expect_row, .ctx = a, .curve = q->curve};
     q->near = CD_LLM_OP_NO_SIDE;
     if (q->device >= 0) {
         const cd_llm_op_few *few = a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
-        q->near = cd_llm_op_feature_near(&near, q->r, (uint32_t)q->device, &q->beside, q->own, q->x, &q->said);
-        if (few && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST && !between(q->x)) q->near = CD_LLM_OP_NO_SIDE; /* a row from afar says less than all together */
+        q->near = cd_llm_op_feature_near(&near, q->r, (uint32_t)q->device, &q->beside, q->own, q->x,
+                                         &q->said);
+        if (few && cd_llm_op_few_count(few) < CD_LLM_OP_FEW_MOST && !between(q->x))
+            q->near = CD_LLM_OP_NO_SIDE; /* a row from afar says less than all together */
     }
     q->s = q->near ? CD_LLM_OP_SET_NEAR : q->has ? CD_LLM_OP_SET_SEEN : CD_LLM_OP_SET_UNSEEN;
-    if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_for(a->m, q->r, q->d))) return CDMPP_OK;
+    if (q->s == CD_LLM_OP_SET_UNSEEN && (q->twin = cd_llm_op_twin_for(a->m, q->r, q->d)))
+        return CDMPP_OK;
     q->p = part_of(a, q->f, &q->s);
     return q->p ? CDMPP_OK : no_trees(q->r, err);
 }
@@ -147,36 +179,52 @@ cdmpp_status cd_llm_op_ask_choose(const cd_llm_op_asker *a, asking *q, cdmpp_err
 bool cd_llm_op_ask_is_own(const asking *q) { return q->s == CD_LLM_OP_SET_SEEN && !isnan(q->own); }
 
 static void by_few(const cd_llm_op_asker *a, const asking *q, cd_llm_op_answer *out) {
-    const cd_llm_op_few *few = q->device < 0 || q->s != CD_LLM_OP_SET_UNSEEN ? NULL : a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
+    const cd_llm_op_few *few = q->device < 0 || q->s != CD_LLM_OP_SET_UNSEEN
+                                   ? NULL
+                                   : a->few[(size_t)q->device * CD_LLM_OP_N_FAMILY + q->f];
     if (few) correct(few, q->r, &q->c, &q->e, out);
 }
 
 /* Trees out of a file that somebody made by hand say anything: an answer is a number all the same, and an interval without ends is none. */
 static void keep_finite(cd_llm_op_answer *out) {
     out->latency_s = fmin(fmax(out->latency_s, DBL_MIN), DBL_MAX);
-    if (!(out->low_s > 0 && out->low_s <= out->high_s && isfinite(out->high_s))) out->low_s = out->high_s = (double)NAN;
+    if (!(out->low_s > 0 && out->low_s <= out->high_s && isfinite(out->high_s)))
+        out->low_s = out->high_s = (double)NAN;
 }
 
-void cd_llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level, cd_llm_op_answer *out) {
+void cd_llm_op_ask_tell(const cd_llm_op_asker *a, const asking *q, double level,
+                        cd_llm_op_answer *out) {
     *out = empty(q->r, &q->e);
     out->news = news_of(a, q);
-    if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES) out->how = CD_LLM_OP_INTERPOLATED;
+    if (q->s == CD_LLM_OP_SET_NEAR && q->near == CD_LLM_OP_TWO_SIDES)
+        out->how = CD_LLM_OP_INTERPOLATED;
     if (q->near == CD_LLM_OP_TWO_SIDES) out->line_s = exp(q->said);
-    if (q->s == CD_LLM_OP_SET_NEAR) out->news &= ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR | (cd_llm_op_range_has(&a->m->range[q->r->kind], q->r->type, q->r->kv) ? CD_LLM_OP_NEW_TYPE : 0));
+    if (q->s == CD_LLM_OP_SET_NEAR)
+        out->news &=
+            ~(unsigned)(CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR |
+                        (cd_llm_op_range_has(&a->m->range[q->r->kind], q->r->type, q->r->kv)
+                             ? CD_LLM_OP_NEW_TYPE
+                             : 0));
     if (out->news & CD_LLM_OP_NEW_TYPE) out->alike = cd_llm_op_model_alike(a->m, q->f, q->r, q->d);
-    out->latency_s = exp(cd_llm_op_ask_is_own(q) ? q->own : (q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s)) + q->p->bias + (double)q->score);
+    out->latency_s =
+        exp(cd_llm_op_ask_is_own(q) ? q->own
+                                    : (q->s == CD_LLM_OP_SET_NEAR ? q->said : log(q->e.base_s)) +
+                                          q->p->bias + (double)q->score);
     if (level > 0) interval(a, q, level, out);
     by_few(a, q, out);
     keep_finite(out);
 }
 
-void cd_llm_op_ask_tell_twin(const cd_llm_op_asker *a, const asking *q, const cd_llm_op_answer *of, cd_llm_op_answer *out) {
+void cd_llm_op_ask_tell_twin(const cd_llm_op_asker *a, const asking *q, const cd_llm_op_answer *of,
+                             cd_llm_op_answer *out) {
     cd_llm_op_twin_tell(of, q->twin, &q->e, out);
     by_few(a, q, out);
 }
 
 /* q: its curves are there where its device has measured rows. */
-static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, long device, double level, asking *q, cd_llm_op_answer *out, cdmpp_err *err) {
+static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                              const cd_device *d, long device, double level, asking *q,
+                              cd_llm_op_answer *out, cdmpp_err *err) {
     CD_TRY(cd_llm_op_ask_begin(a, r, d, device, NULL, q, err));
     if (device >= 0) CD_TRY(cd_llm_op_expect_of(a, q->f, q->x, &q->e, &q->own, err));
     cd_llm_op_ask_beside(a, q);
@@ -186,13 +234,18 @@ static cdmpp_status predicted(const cd_llm_op_asker *a, const cd_llm_op_record *
         by_few(a, q, out);
         return CDMPP_OK;
     }
-    if (!cd_llm_op_ask_is_own(q)) CD_TRY(cd_xgb_predict(q->p->gbt, q->x, 1, cd_llm_op_feature_width(q->s), &q->score, err));
-    if (q->p->spread && level > 0) CD_TRY(cd_xgb_predict(q->p->spread, q->x, 1, cd_llm_op_feature_width(q->s), &q->spread, err));
+    if (!cd_llm_op_ask_is_own(q))
+        CD_TRY(cd_xgb_predict(q->p->gbt, q->x, 1, cd_llm_op_feature_width(q->s), &q->score, err));
+    if (q->p->spread && level > 0)
+        CD_TRY(
+            cd_xgb_predict(q->p->spread, q->x, 1, cd_llm_op_feature_width(q->s), &q->spread, err));
     cd_llm_op_ask_tell(a, q, level, out);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_ask_measured(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, size_t row, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_ask_measured(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                                    const cd_device *d, size_t row, double level,
+                                    cd_llm_op_answer *out, cdmpp_err *err) {
     const double half = level > 0 ? cd_llm_op_table_half(a->t, row, level) : (double)NAN;
     cd_llm_op_estimate e;
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
@@ -206,13 +259,20 @@ cdmpp_status cd_llm_op_ask_measured(const cd_llm_op_asker *a, const cd_llm_op_re
     return CDMPP_OK;
 }
 
-long cd_llm_op_ask_device(const cd_llm_op_asker *a, const cd_device *d) { return a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE; }
+long cd_llm_op_ask_device(const cd_llm_op_asker *a, const cd_device *d) {
+    return a->t ? cd_llm_op_table_device(a->t, d) : CD_LLM_OP_NONE;
+}
 
-cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_ask_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                                 const cd_device *d, double level, cd_llm_op_answer *out,
+                                 cdmpp_err *err) {
     asking q;
     const long device = cd_llm_op_ask_device(a, d);
-    const long row = cd_llm_op_ask_curves(a, r, device, &q) ? cd_llm_op_table_find(a->t, r, (uint32_t)device) : CD_LLM_OP_NONE;
-    return row < 0 ? predicted(a, r, d, device, level, &q, out, err) : cd_llm_op_ask_measured(a, r, d, (size_t)row, level, out, err);
+    const long row = cd_llm_op_ask_curves(a, r, device, &q)
+                         ? cd_llm_op_table_find(a->t, r, (uint32_t)device)
+                         : CD_LLM_OP_NONE;
+    return row < 0 ? predicted(a, r, d, device, level, &q, out, err)
+                   : cd_llm_op_ask_measured(a, r, d, (size_t)row, level, out, err);
 }
 
 void cd_llm_op_ask_widen(const cd_llm_op_answer *without, cd_llm_op_answer *v) {
@@ -220,8 +280,9 @@ void cd_llm_op_ask_widen(const cd_llm_op_answer *without, cd_llm_op_answer *v) {
     v->high_s = v->latency_s * without->high_s / without->latency_s;
 }
 
-cdmpp_status cd_llm_op_twin_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_llm_op_estimate *e, const cd_device *twin, double level, cd_llm_op_answer *out,
-                                cdmpp_err *err) {
+cdmpp_status cd_llm_op_twin_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                                const cd_llm_op_estimate *e, const cd_device *twin, double level,
+                                cd_llm_op_answer *out, cdmpp_err *err) {
     cd_llm_op_answer v, without;
     asking q;
     CD_TRY(cd_llm_op_ask_as_is(a, r, twin, level, &v, err));
@@ -232,4 +293,3 @@ cdmpp_status cd_llm_op_twin_ask(const cd_llm_op_asker *a, const cd_llm_op_record
     cd_llm_op_twin_tell(&v, twin, e, out);
     return CDMPP_OK;
 }
-

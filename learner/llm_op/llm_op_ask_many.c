@@ -40,10 +40,13 @@ static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_e
     for (size_t f = 0; families >> f; f++) {
         const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
         for (size_t i = 0; i < n; i++)
-            if (b->q[i].device >= 0 && b->q[i].f == f && p->gbt) collect(b, &b->q[i], width, &b->q[i].score);
+            if (b->q[i].device >= 0 && b->q[i].f == f && p->gbt)
+                collect(b, &b->q[i], width, &b->q[i].score);
         CD_TRY(score(b, p->gbt, width, err));
         for (size_t i = 0; i < n; i++)
-            if (b->q[i].device >= 0 && b->q[i].f == f) b->q[i].own = p->gbt ? log(b->q[i].e.base_s) + p->bias + (double)b->q[i].score : log(b->q[i].e.base_s) + p->bias;
+            if (b->q[i].device >= 0 && b->q[i].f == f)
+                b->q[i].own = p->gbt ? log(b->q[i].e.base_s) + p->bias + (double)b->q[i].score
+                                     : log(b->q[i].e.base_s) + p->bias;
     }
     return CDMPP_OK;
 }
@@ -51,7 +54,8 @@ static cdmpp_status own_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmpp_e
 static void await(const cd_llm_op_asker *a, batch *b, const asking *q, cd_llm_op_awaited *w) {
     for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)q->r->kind); i < n; i++)
         for (size_t k = 0; k < 2; k++)
-            if (q->beside.row[i][k] >= 0) cd_llm_op_expect_await(a, q->f, (size_t)q->beside.row[i][k], b->known, b->x, w);
+            if (q->beside.row[i][k] >= 0)
+                cd_llm_op_expect_await(a, q->f, (size_t)q->beside.row[i][k], b->known, b->x, w);
 }
 
 /* Neighbours, and what the trees expect of those that nobody asked for before. */
@@ -80,7 +84,8 @@ static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmp
         const cd_llm_op_part *p = &a->m->part[k / CD_LLM_OP_N_SET][s];
         const size_t width = cd_llm_op_feature_width(s);
         for (size_t i = 0; i < n; i++)
-            if (b->q[i].p == p && !cd_llm_op_ask_is_own(&b->q[i])) collect(b, &b->q[i], width, &b->q[i].score);
+            if (b->q[i].p == p && !cd_llm_op_ask_is_own(&b->q[i]))
+                collect(b, &b->q[i], width, &b->q[i].score);
         CD_TRY(score(b, p->gbt, width, err));
         for (size_t i = 0; i < n; i++)
             if (b->q[i].p == p && p->spread) collect(b, &b->q[i], width, &b->q[i].spread);
@@ -90,7 +95,8 @@ static cdmpp_status scores_of(const cd_llm_op_asker *a, batch *b, size_t n, cdmp
 }
 
 /* Only memory and trees that cannot be walked end all; else it is the record's own error. */
-static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *whys, size_t i, cdmpp_err *err) {
+static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *whys, size_t i,
+                           cdmpp_err *err) {
     if (!st) return CDMPP_OK;
     if (whys && st != CDMPP_ENOMEM && st != CDMPP_EBACKEND) return whys[i] = *why, CDMPP_OK;
     if (err) *err = *why;
@@ -98,7 +104,8 @@ static cdmpp_status of_one(cdmpp_status st, const cdmpp_err *why, cdmpp_err *why
 }
 
 /* Rows of a table lie far apart in memory: those of all records are asked for before the first is waited for. */
-static void fetch_rows(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, batch *b) {
+static void fetch_rows(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                       const cd_device *const *d, size_t n, batch *b) {
     for (size_t i = 0; i < n; i++) {
         b->q[i].device = b->bare ? CD_LLM_OP_NONE : cd_llm_op_ask_device(a, d[i]);
         b->may[i] = cd_llm_op_ask_curves(a, &r[i], b->q[i].device, &b->q[i]);
@@ -109,15 +116,20 @@ static void fetch_rows(const cd_llm_op_asker *a, const cd_llm_op_record *r, cons
 }
 
 /* A record that is measured, or cannot be answered, leaves no trees. */
-static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, batch *b, cd_llm_op_answer *out,
-                              cdmpp_err *whys, bool *going, cdmpp_err *err) {
+static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                              const cd_device *const *d, size_t n, double level, batch *b,
+                              cd_llm_op_answer *out, cdmpp_err *whys, bool *going, cdmpp_err *err) {
     fetch_rows(a, r, d, n, b);
     cdmpp_err why; /* whoever fails sets all of it */
     for (size_t i = 0; i < n; i++) {
-        const long device = b->q[i].device, row = b->may[i] ? cd_llm_op_table_at(a->t, &r[i], (uint32_t)device, b->q[i].hash) : CD_LLM_OP_NONE;
+        const long device = b->q[i].device,
+                   row = b->may[i] ? cd_llm_op_table_at(a->t, &r[i], (uint32_t)device, b->q[i].hash)
+                                   : CD_LLM_OP_NONE;
         b->q[i].p = NULL;
         if (whys) whys[i].code = CDMPP_OK;
-        const cdmpp_status st = row < 0 ? cd_llm_op_ask_begin(a, &r[i], d[i], device, b->known, &b->q[i], &why) : cd_llm_op_ask_measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
+        const cdmpp_status st =
+            row < 0 ? cd_llm_op_ask_begin(a, &r[i], d[i], device, b->known, &b->q[i], &why)
+                    : cd_llm_op_ask_measured(a, &r[i], d[i], (size_t)row, level, &out[i], &why);
         going[i] = row < 0 && !st;
         if (!going[i]) b->q[i].device = CD_LLM_OP_NONE;
         CD_TRY(of_one(st, &why, whys, i, err));
@@ -125,11 +137,14 @@ static cdmpp_status begin_all(const cd_llm_op_asker *a, const cd_llm_op_record *
     return CDMPP_OK;
 }
 
-static cdmpp_status ask_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, bool bare, cd_llm_op_answer *out, cdmpp_err *whys,
-                            cdmpp_err *err);
+static cdmpp_status ask_all(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                            const cd_device *const *d, size_t n, double level, bool bare,
+                            cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err);
 
 /* Records whose twin is asked, all together. A twin was trained on, so it has none itself. */
-static cdmpp_status ask_twins(const cd_llm_op_asker *a, const batch *b, const bool *going, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err) {
+static cdmpp_status ask_twins(const cd_llm_op_asker *a, const batch *b, const bool *going, size_t n,
+                              double level, cd_llm_op_answer *out, cdmpp_err *whys,
+                              cdmpp_err *err) {
     cd_llm_op_record r[BLOCK];
     const cd_device *d[BLOCK];
     cd_llm_op_answer v[BLOCK], without[BLOCK];
@@ -137,21 +152,25 @@ static cdmpp_status ask_twins(const cd_llm_op_asker *a, const batch *b, const bo
     size_t of[BLOCK], m = 0;
     bool rows = false;
     for (size_t i = 0; i < n; i++)
-        if (going[i] && b->q[i].twin) rows |= cd_llm_op_ask_device(a, b->q[i].twin) >= 0, r[m] = *b->q[i].r, d[m] = b->q[i].twin, of[m++] = i;
+        if (going[i] && b->q[i].twin)
+            rows |= cd_llm_op_ask_device(a, b->q[i].twin) >= 0, r[m] = *b->q[i].r,
+                                                                d[m] = b->q[i].twin, of[m++] = i;
     if (!m) return CDMPP_OK;
     CD_TRY(ask_all(a, r, d, m, level, false, v, why, err));
     if (rows) CD_TRY(ask_all(a, r, d, m, level, true, without, more, err));
     for (size_t k = 0; k < m; k++) {
         const cdmpp_err *bad = !why[k].code && rows && more[k].code ? &more[k] : &why[k];
-        if (!bad->code && cd_llm_op_ask_device(a, d[k]) >= 0) cd_llm_op_ask_widen(&without[k], &v[k]);
+        if (!bad->code && cd_llm_op_ask_device(a, d[k]) >= 0)
+            cd_llm_op_ask_widen(&without[k], &v[k]);
         if (!bad->code) cd_llm_op_ask_tell_twin(a, &b->q[of[k]], &v[k], &out[of[k]]);
         CD_TRY(of_one(bad->code, bad, whys, of[k], err));
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, batch *b, cd_llm_op_answer *out,
-                              cdmpp_err *whys, cdmpp_err *err) {
+static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                              const cd_device *const *d, size_t n, double level, batch *b,
+                              cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err) {
     bool going[BLOCK];
     b->n = 0;
     CD_TRY(begin_all(a, r, d, n, level, b, out, whys, going, err));
@@ -168,18 +187,22 @@ static cdmpp_status ask_block(const cd_llm_op_asker *a, const cd_llm_op_record *
     return ask_twins(a, b, going, n, level, out, whys, err);
 }
 
-static cdmpp_status ask_all(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, bool bare, cd_llm_op_answer *out, cdmpp_err *whys,
-                            cdmpp_err *err) {
+static cdmpp_status ask_all(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                            const cd_device *const *d, size_t n, double level, bool bare,
+                            cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err) {
     batch b;
     cd_llm_op_known known;
     b.bare = bare;
     b.known = n < FEW ? NULL : &known;
     if (b.known) known = (cd_llm_op_known){0};
-    for (size_t i = 0; i < n; i += BLOCK) CD_TRY(ask_block(a, r + i, d + i, n - i < BLOCK ? n - i : BLOCK, level, &b, out + i, whys ? whys + i : NULL, err));
+    for (size_t i = 0; i < n; i += BLOCK)
+        CD_TRY(ask_block(a, r + i, d + i, n - i < BLOCK ? n - i : BLOCK, level, &b, out + i,
+                         whys ? whys + i : NULL, err));
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
-                                      cdmpp_err *err) {
+cdmpp_status cd_llm_op_ask_many_as_is(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                                      const cd_device *const *d, size_t n, double level,
+                                      cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err) {
     return ask_all(a, r, d, n, level, false, out, whys, err);
 }

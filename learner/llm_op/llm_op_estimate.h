@@ -36,21 +36,25 @@ cd_llm_op_family cd_llm_op_family_of(cd_llm_op_kind k);
 const char *cd_llm_op_family_name(cd_llm_op_family f);
 
 typedef struct cd_llm_op_estimate {
-    double flops, bytes;        /* useful operations; bytes of each tensor once; of collectives those over the link */
+    double flops,
+        bytes; /* useful operations; bytes of each tensor once; of collectives those over the link */
     double compute_s, memory_s; /* the roofs; of collectives memory_s is of the link */
     double roof_s, base_s;      /* the lower bound; the estimate, > 0 */
     double tiles_s, exp_s;      /* compute with tiles and waves; exponentials */
-    double alone_s;             /* decode by kernels that serve one query head at a time: libraries take them for many heads of a key head; else 0 */
+    double
+        alone_s; /* decode by kernels that serve one query head at a time: libraries take them for many heads of a key head; else 0 */
     double waves, tile_m, tile_n, split; /* of the best tile; 1 where there is none */
-    double cached;              /* bytes that are read again over those of the L2 cache */
-    double each, groups;        /* rows of a group of a grouped product (queries of a block, tokens of an expert), and how many groups */
+    double cached;                       /* bytes that are read again over those of the L2 cache */
+    double each,
+        groups; /* rows of a group of a grouped product (queries of a block, tokens of an expert), and how many groups */
 } cd_llm_op_estimate;
 
 /* ceil() of what is not below 0: without the call that it is where a processor's own is not assumed. */
 static inline double cd_llm_op_ceil(double x) {
     if (!(x < 4503599627370496.0)) return x; /* whole already */
     const int64_t whole = (int64_t)x;
-    return (double)(whole + ((double)whole < x)); /* without a branch, which would often be taken wrongly */
+    return (double)(whole +
+                    ((double)whole < x)); /* without a branch, which would often be taken wrongly */
 }
 
 /* Classes of `count` experts that `tokens` tokens take each, most taken first, before they add up to those that there are: drawn for `all` experts from few to many by a
@@ -69,8 +73,10 @@ typedef struct cd_llm_op_known {
 } cd_llm_op_known;
 
 /* known: NULL: nothing is kept. Errors: EMODEL: no GPU, or its description lacks a number that the operator needs, or it has no units for the type (the error's key). */
-cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_known *known, cd_llm_op_estimate *out, cdmpp_err *err);
-cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d, cd_llm_op_estimate *out, cdmpp_err *err);
+cdmpp_status cd_llm_op_estimate_by(const cd_llm_op_record *r, const cd_device *d,
+                                   cd_llm_op_known *known, cd_llm_op_estimate *out, cdmpp_err *err);
+cdmpp_status cd_llm_op_estimate_of(const cd_llm_op_record *r, const cd_device *d,
+                                   cd_llm_op_estimate *out, cdmpp_err *err);
 /* The estimate of a kernel of which more is known: it serves each query head alone (where alone_s > 0); a call of it takes that long at least, whatever the GPU. */
 void cd_llm_op_estimate_raise(cd_llm_op_estimate *e, bool alone, double host_s);
 #endif

@@ -4,7 +4,8 @@
 
 #include "learner/llm_op/llm_op_ask_internal.h"
 
-cdmpp_status cd_llm_op_expect_of(const cd_llm_op_asker *a, cd_llm_op_family f, const float *x, const cd_llm_op_estimate *e, double *out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_expect_of(const cd_llm_op_asker *a, cd_llm_op_family f, const float *x,
+                                 const cd_llm_op_estimate *e, double *out, cdmpp_err *err) {
     const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
     float y;
     *out = log(e->base_s) + p->bias;
@@ -20,9 +21,12 @@ static bool load(const cd_llm_op_asker *a, size_t row, float *y) {
     return fabsf(*y) > 0 || isnan(*y);
 }
 
-static void store(const cd_llm_op_asker *a, size_t row, float y) { __atomic_store(&a->expect[row], &y, __ATOMIC_RELAXED); }
+static void store(const cd_llm_op_asker *a, size_t row, float y) {
+    __atomic_store(&a->expect[row], &y, __ATOMIC_RELAXED);
+}
 
-static cdmpp_status features(const cd_llm_op_asker *a, size_t row, cd_llm_op_known *known, float x[CD_LLM_OP_N_FEATURE], cd_llm_op_estimate *e) {
+static cdmpp_status features(const cd_llm_op_asker *a, size_t row, cd_llm_op_known *known,
+                             float x[CD_LLM_OP_N_FEATURE], cd_llm_op_estimate *e) {
     const cd_llm_op_record *r = &a->t->r[row];
     const cd_llm_op_codes c = cd_llm_op_asker_codes(a, r);
     CD_TRY(cd_llm_op_feature(r, a->t->known[a->t->device[row]], &c, known, x, e, NULL));
@@ -38,14 +42,17 @@ double cd_llm_op_expect_row(const void *ctx, size_t row) {
     double v;
     if (load(a, row, &y)) return (double)y;
     cdmpp_status st = features(a, row, NULL, x, &e);
-    if (!st) st = cd_llm_op_expect_of(a, cd_llm_op_family_of((cd_llm_op_kind)a->t->r[row].kind), x, &e, &v, NULL);
+    if (!st)
+        st = cd_llm_op_expect_of(a, cd_llm_op_family_of((cd_llm_op_kind)a->t->r[row].kind), x, &e,
+                                 &v, NULL);
     y = st ? NAN : (float)v;
     store(a, row, y);
     return (double)y;
 }
 
 /* Those that cannot be scored stay as they are: they are computed one by one. */
-void cd_llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_known *known, float *x, cd_llm_op_awaited *w) {
+void cd_llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm_op_known *known,
+                            float *x, cd_llm_op_awaited *w) {
     const cd_llm_op_part *p = &a->m->part[f][CD_LLM_OP_SET_SEEN];
     const size_t width = cd_llm_op_feature_width(CD_LLM_OP_SET_SEEN);
     float y[CD_LLM_OP_AWAITED];
@@ -62,7 +69,8 @@ void cd_llm_op_expect_flush(const cd_llm_op_asker *a, cd_llm_op_family f, cd_llm
     w->n = 0;
 }
 
-void cd_llm_op_expect_await(const cd_llm_op_asker *a, cd_llm_op_family f, size_t row, cd_llm_op_known *known, float *x, cd_llm_op_awaited *w) {
+void cd_llm_op_expect_await(const cd_llm_op_asker *a, cd_llm_op_family f, size_t row,
+                            cd_llm_op_known *known, float *x, cd_llm_op_awaited *w) {
     float y;
     uint32_t *seen = &w->seen[row % CD_LLM_OP_AWAITED_SEEN];
     if (*seen == row + 1 || load(a, row, &y)) return;

@@ -30,7 +30,8 @@ static float fill(double n, double tile) { return (float)(n / (cd_llm_op_ceil(n 
 static float even(double n) {
     double p = 1;
     const uint64_t whole = n < 4503599627370496.0 ? (uint64_t)n : 0;
-    if (whole && (double)whole >= n) return lg((double)((whole & -whole) < 256 ? whole & -whole : 256));
+    if (whole && (double)whole >= n)
+        return lg((double)((whole & -whole) < 256 ? whole & -whole : 256));
     while (p < 256 && fmod(n, 2 * p) < 0.5) p *= 2;
     return lg(p);
 }
@@ -40,45 +41,58 @@ static void rounds(double tiles, double cores, float *all, float *full) {
     *full = (float)(tiles / cores / cd_llm_op_ceil(tiles / cores));
 }
 
-static void product_columns(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_estimate *e, float *x) {
+static void product_columns(const cd_llm_op_record *r, const cd_device *d,
+                            const cd_llm_op_estimate *e, float *x) {
     const bool moe = r->kind == CD_LLM_OP_MOE;
-    const double m = e->each, n = moe ? 2 * r->size[2] / r->size[5] : r->size[1], k = moe ? r->size[1] : r->size[2], g = e->groups;
+    const double m = e->each, n = moe ? 2 * r->size[2] / r->size[5] : r->size[1],
+                 k = moe ? r->size[1] : r->size[2], g = e->groups;
     x[CD_LLM_OP_X_fill16] = fill(m, 16);
     x[CD_LLM_OP_X_fill64] = fill(m, 64);
     x[CD_LLM_OP_X_fill128] = fill(m, 128);
     x[CD_LLM_OP_X_fill_n128] = fill(n, 128);
     x[CD_LLM_OP_X_even_n] = even(n);
     x[CD_LLM_OP_X_even_k] = even(k);
-    rounds(g * cd_llm_op_ceil(m / 128) * cd_llm_op_ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave128, x + CD_LLM_OP_X_full128);
-    rounds(g * cd_llm_op_ceil(m / 256) * cd_llm_op_ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave256, x + CD_LLM_OP_X_full256);
+    rounds(g * cd_llm_op_ceil(m / 128) * cd_llm_op_ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave128,
+           x + CD_LLM_OP_X_full128);
+    rounds(g * cd_llm_op_ceil(m / 256) * cd_llm_op_ceil(n / 128), d->cores, x + CD_LLM_OP_X_wave256,
+           x + CD_LLM_OP_X_full256);
     x[CD_LLM_OP_X_share] = lg(m / 128);
 }
 
-static void attention_columns(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_estimate *e, float *x) {
-    const double kv = cd_llm_op_get(r, CD_LLM_OP_P_KV_HEADS), heads = cd_llm_op_get(r, CD_LLM_OP_P_HEADS);
+static void attention_columns(const cd_llm_op_record *r, const cd_device *d,
+                              const cd_llm_op_estimate *e, float *x) {
+    const double kv = cd_llm_op_get(r, CD_LLM_OP_P_KV_HEADS),
+                 heads = cd_llm_op_get(r, CD_LLM_OP_P_HEADS);
     const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
     const bool decode = f == CD_LLM_OP_FAMILY_DECODE || f == CD_LLM_OP_FAMILY_LATENT_DECODE;
-    x[decode ? CD_LLM_OP_X_share : CD_LLM_OP_X_share_prefill] = lg(heads / (kv > 0 ? kv : 1)); /* it falls with key heads, which prefill's answers rise with */
+    x[decode ? CD_LLM_OP_X_share : CD_LLM_OP_X_share_prefill] = lg(
+        heads / (kv > 0 ? kv : 1)); /* it falls with key heads, which prefill's answers rise with */
     x[CD_LLM_OP_X_fill64] = fill(r->size[0] + 1, 64);
     x[CD_LLM_OP_X_fill128] = fill(r->size[0], 128);
-    rounds(cd_llm_op_ceil(e->each / 128) * e->groups, d->cores, x + CD_LLM_OP_X_wave128, x + CD_LLM_OP_X_full128);
-    rounds(cd_llm_op_ceil(e->each / 256) * e->groups, d->cores, x + CD_LLM_OP_X_wave256, x + CD_LLM_OP_X_full256);
+    rounds(cd_llm_op_ceil(e->each / 128) * e->groups, d->cores, x + CD_LLM_OP_X_wave128,
+           x + CD_LLM_OP_X_full128);
+    rounds(cd_llm_op_ceil(e->each / 256) * e->groups, d->cores, x + CD_LLM_OP_X_wave256,
+           x + CD_LLM_OP_X_full256);
 }
 
 /* A kernel of attention is another program where matrix units have instructions of their own, whatever its name is. With products, experts and decode told apart likewise a GPU of
  * three that was left out was answered no better, or worse. */
 static float async_of(cd_llm_op_family f, const cd_device *d) {
-    const bool attention = f == CD_LLM_OP_FAMILY_PREFILL || f == CD_LLM_OP_FAMILY_LATENT_PREFILL || f == CD_LLM_OP_FAMILY_LATENT_DECODE;
+    const bool attention = f == CD_LLM_OP_FAMILY_PREFILL || f == CD_LLM_OP_FAMILY_LATENT_PREFILL ||
+                           f == CD_LLM_OP_FAMILY_LATENT_DECODE;
     return attention ? cd_llm_op_machine_async(d) : NAN;
 }
 
-cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, cd_llm_op_known *known, float x[CD_LLM_OP_N_FEATURE],
-                               cd_llm_op_estimate *e, cdmpp_err *err) {
+cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d,
+                               const cd_llm_op_codes *c, cd_llm_op_known *known,
+                               float x[CD_LLM_OP_N_FEATURE], cd_llm_op_estimate *e,
+                               cdmpp_err *err) {
     const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
     CD_TRY(cd_llm_op_estimate_by(r, d, known, e, err));
     cd_llm_op_estimate_raise(e, c->alone, c->host_s);
     for (size_t i = 0; i < CD_LLM_OP_N_FEATURE; i++) x[i] = NAN;
-    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++) x[CD_LLM_OP_X_size0 + i] = lg(r->size[i] + 1);
+    for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
+        x[CD_LLM_OP_X_size0 + i] = lg(r->size[i] + 1);
     x[CD_LLM_OP_X_kind] = r->kind;
     x[CD_LLM_OP_X_skew] = (float)r->skew;
     x[CD_LLM_OP_X_type] = r->type;

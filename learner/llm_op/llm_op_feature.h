@@ -15,7 +15,12 @@
 #include "learner/llm_op/llm_op_estimate.h"
 #include "learner/llm_op/llm_op_table.h"
 
-typedef enum { CD_LLM_OP_SET_UNSEEN, CD_LLM_OP_SET_SEEN, CD_LLM_OP_SET_NEAR, CD_LLM_OP_N_SET } cd_llm_op_set;
+typedef enum {
+    CD_LLM_OP_SET_UNSEEN,
+    CD_LLM_OP_SET_SEEN,
+    CD_LLM_OP_SET_NEAR,
+    CD_LLM_OP_N_SET
+} cd_llm_op_set;
 #define CD_LLM_OP_SET_NAMES "unseen|seen|near"
 
 enum {
@@ -32,31 +37,36 @@ size_t cd_llm_op_feature_width(cd_llm_op_set s);
 /* Codes of names as the trees know them; NaN: never seen. */
 typedef struct cd_llm_op_codes {
     float maker, stack, kernel; /* "vllm" of "vllm-0.24.0"; the whole name; the kernel's */
-    double host_s;              /* cd_llm_op_estimate_raise: the least time of a call; 0: not known */
-    bool alone;                 /* the same: each query head alone */
+    double host_s; /* cd_llm_op_estimate_raise: the least time of a call; 0: not known */
+    bool alone;    /* the same: each query head alone */
 } cd_llm_op_codes;
 
 /* The columns of sets unseen and seen, and the estimate. known, errors: those of cd_llm_op_estimate_by. */
-cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, cd_llm_op_known *known, float x[CD_LLM_OP_N_FEATURE],
-                               cd_llm_op_estimate *e, cdmpp_err *err);
+cdmpp_status cd_llm_op_feature(const cd_llm_op_record *r, const cd_device *d,
+                               const cd_llm_op_codes *c, cd_llm_op_known *known,
+                               float x[CD_LLM_OP_N_FEATURE], cd_llm_op_estimate *e, cdmpp_err *err);
 
 /* How neighbours are asked. */
 typedef struct cd_llm_op_near {
     const cd_llm_op_table *t;
-    double (*expect)(const void *ctx, size_t row); /* ln of the time that a model expects of a row of the table; NaN: none */
+    double (*expect)(
+        const void *ctx,
+        size_t row); /* ln of the time that a model expects of a row of the table; NaN: none */
     const void *ctx;
     const uint64_t *curve; /* cd_llm_op_table_curves of the record */
-    uint32_t hide_sizes;  /* bits of sizes whose neighbours count as not there */
-    bool hide_alike;      /* rows of other types, stacks and kernels do */
+    uint32_t hide_sizes;   /* bits of sizes whose neighbours count as not there */
+    bool hide_alike;       /* rows of other types, stacks and kernels do */
 } cd_llm_op_near;
 typedef enum { CD_LLM_OP_NO_SIDE, CD_LLM_OP_ONE_SIDE, CD_LLM_OP_TWO_SIDES } cd_llm_op_sides;
 /* The measured rows below [0] and above [1] along each size of the record; CD_LLM_OP_NONE: there is none, or it is hidden. */
 typedef struct cd_llm_op_beside {
     long row[CD_LLM_OP_MAX_SIZE][2];
 } cd_llm_op_beside;
-void cd_llm_op_feature_beside(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, cd_llm_op_beside *out);
+void cd_llm_op_feature_beside(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device,
+                              cd_llm_op_beside *out);
 /* The columns of set near, from these rows; *said: ln of what neighbours say. own: ln of the time that the model expects of the record. No side: there is no neighbour, and
  * *said is not set. */
-cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, const cd_llm_op_beside *near, double own,
+cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_record *r,
+                                       uint32_t device, const cd_llm_op_beside *near, double own,
                                        float x[CD_LLM_OP_N_FEATURE], double *said);
 #endif

@@ -12,19 +12,26 @@ typedef struct {
     uint32_t device;
     double own;
     const cd_llm_op_beside *near;
-    double ln[CD_LLM_OP_MAX_SIZE][2], beyond[CD_LLM_OP_MAX_SIZE][2]; /* ln of a neighbour's time; how much slower it is than expected, ln */
-    double line[CD_LLM_OP_MAX_SIZE], shape[CD_LLM_OP_MAX_SIZE], gap[CD_LLM_OP_MAX_SIZE][2]; /* NaN: not both sides */
+    double ln[CD_LLM_OP_MAX_SIZE][2],
+        beyond[CD_LLM_OP_MAX_SIZE]
+              [2]; /* ln of a neighbour's time; how much slower it is than expected, ln */
+    double line[CD_LLM_OP_MAX_SIZE], shape[CD_LLM_OP_MAX_SIZE],
+        gap[CD_LLM_OP_MAX_SIZE][2]; /* NaN: not both sides */
 } asking;
 
 static double ln_time(const asking *a, long row) { return log(a->t->r[row].latency_s); }
 
 /* Where the record stands between its neighbours, 0 to 1. A cache or a window may be 0: one is added. */
-static double place(const asking *a, size_t i) { return a->gap[i][0] / (a->gap[i][0] + a->gap[i][1]); }
+static double place(const asking *a, size_t i) {
+    return a->gap[i][0] / (a->gap[i][0] + a->gap[i][1]);
+}
 
-void cd_llm_op_feature_beside(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, cd_llm_op_beside *out) {
+void cd_llm_op_feature_beside(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device,
+                              cd_llm_op_beside *out) {
     for (size_t i = 0, n = cd_llm_op_n_size((cd_llm_op_kind)r->kind); i < n; i++) {
         out->row[i][0] = out->row[i][1] = CD_LLM_OP_NONE;
-        if (!(q->hide_sizes >> i & 1)) cd_llm_op_table_near(q->t, r, device, i, q->curve[i], NULL, out->row[i]);
+        if (!(q->hide_sizes >> i & 1))
+            cd_llm_op_table_near(q->t, r, device, i, q->curve[i], NULL, out->row[i]);
     }
 }
 
@@ -105,7 +112,10 @@ static void bends_alike(const asking *a, size_t axis, float *x) {
     curve v[MOST_ALIKE];
     double end[2], sum = 0, count = 0, least = INFINITY;
     const double low = a->ln[axis][0], high = a->ln[axis][1];
-    const size_t n = a->q->hide_alike ? 0 : cd_llm_op_table_alike(a->t, a->r, a->device, a->q->curve[CD_LLM_OP_MAX_SIZE], NULL, MOST_ALIKE, row);
+    const size_t n = a->q->hide_alike ? 0
+                                      : cd_llm_op_table_alike(a->t, a->r, a->device,
+                                                              a->q->curve[CD_LLM_OP_MAX_SIZE], NULL,
+                                                              MOST_ALIKE, row);
     for (size_t k = 0; k < n; k++) v[k].p = row[k];
     fetch(a, axis, v, n);
     for (size_t k = 0; k < n; k++) {
@@ -146,7 +156,8 @@ static bool one_side(const asking *a, size_t n, double *said) {
     return isfinite(least);
 }
 
-cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_record *r, uint32_t device, const cd_llm_op_beside *near, double own,
+cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_record *r,
+                                       uint32_t device, const cd_llm_op_beside *near, double own,
                                        float x[CD_LLM_OP_N_FEATURE], double *said) {
     asking a;
     a.q = q, a.t = q->t, a.r = r, a.device = device, a.own = own, a.near = near;
@@ -161,7 +172,8 @@ cd_llm_op_sides cd_llm_op_feature_near(const cd_llm_op_near *q, const cd_llm_op_
             if (near->row[i][k] < 0) continue;
             x[(k ? CD_LLM_OP_X_above0 : CD_LLM_OP_X_below0) + i] = (float)(a.ln[i][k] - *said);
             x[(k ? CD_LLM_OP_X_gap_above0 : CD_LLM_OP_X_gap_below0) + i] = (float)a.gap[i][k];
-            x[(k ? CD_LLM_OP_X_shape_above0 : CD_LLM_OP_X_shape_below0) + i] = (float)(own + a.beyond[i][k] - *said);
+            x[(k ? CD_LLM_OP_X_shape_above0 : CD_LLM_OP_X_shape_below0) + i] =
+                (float)(own + a.beyond[i][k] - *said);
         }
         x[CD_LLM_OP_X_line0 + i] = (float)(a.line[i] - *said);
         x[CD_LLM_OP_X_shape0 + i] = (float)(a.shape[i] - *said);

@@ -5,14 +5,14 @@
 #include <string.h>
 
 /* Variances of ln(time / answer), chosen on A100, H100 and L40S by a model of the three other GPUs, on rows to train on. */
-#define ALL 0.01    /* that all rows of a family have in common */
-#define TYPE 0.01   /* those of a kind and type */
+#define ALL    0.01 /* that all rows of a family have in common */
+#define TYPE   0.01 /* those of a kind and type */
 #define KERNEL 0.05 /* those of a kernel of a library besides */
-#define LIKE 0.08   /* those of like estimates */
-#define CROSS 0.2   /* of which rows of another type or kernel share this part */
-#define WIDE 3.0    /* how far likeness reaches: octaves */
-#define NOISE 0.06
-#define MOST 0.7    /* a residual counts as no larger: one row is no law */
+#define LIKE   0.08 /* those of like estimates */
+#define CROSS  0.2  /* of which rows of another type or kernel share this part */
+#define WIDE   3.0  /* how far likeness reaches: octaves */
+#define NOISE  0.06
+#define MOST   0.7 /* a residual counts as no larger: one row is no law */
 
 struct cd_llm_op_few {
     size_t n;
@@ -20,21 +20,30 @@ struct cd_llm_op_few {
     double *weight;         /* (n) covariance^-1 residuals */
 };
 
-static float lg(double x, double low, double high) { return (float)fmin(high, fmax(low, log2(fmax(x, 1e-12)))); }
+static float lg(double x, double low, double high) {
+    return (float)fmin(high, fmax(low, log2(fmax(x, 1e-12))));
+}
 
-cd_llm_op_few_row cd_llm_op_few_row_of(const cd_llm_op_record *r, float maker, const cd_llm_op_estimate *e) {
-    return (cd_llm_op_few_row){r->kind, r->type, r->kernel, isnan(maker) ? -1 : (int)maker,
-                               {lg(e->base_s * 1e6, -10, 40), lg(e->tiles_s / e->base_s, -8, 0), lg(e->memory_s / e->base_s, -8, 2), lg(e->waves, -8, 8)}};
+cd_llm_op_few_row cd_llm_op_few_row_of(const cd_llm_op_record *r, float maker,
+                                       const cd_llm_op_estimate *e) {
+    return (cd_llm_op_few_row){r->kind,
+                               r->type,
+                               r->kernel,
+                               isnan(maker) ? -1 : (int)maker,
+                               {lg(e->base_s * 1e6, -10, 40), lg(e->tiles_s / e->base_s, -8, 0),
+                                lg(e->memory_s / e->base_s, -8, 2), lg(e->waves, -8, 8)}};
 }
 
 static double likeness(const cd_llm_op_few_row *a, const cd_llm_op_few_row *b) {
-    const bool type = a->kind == b->kind && a->type == b->type, same = type && a->maker == b->maker && a->kernel == b->kernel;
+    const bool type = a->kind == b->kind && a->type == b->type,
+               same = type && a->maker == b->maker && a->kernel == b->kernel;
     double far = 0;
     for (size_t i = 0; i < CD_LLM_OP_FEW_PLACE; i++) {
         const double d = (double)(a->place[i] - b->place[i]) / WIDE;
         far += d * d;
     }
-    return ALL + (type ? TYPE : 0) + (same ? KERNEL : 0) + (same ? LIKE : LIKE * CROSS) * exp(-far / 2);
+    return ALL + (type ? TYPE : 0) + (same ? KERNEL : 0) +
+           (same ? LIKE : LIKE * CROSS) * exp(-far / 2);
 }
 
 /* x := (L L^T)^-1 x */
@@ -59,10 +68,14 @@ static void factor(double *a, size_t n) {
         }
 }
 
-cdmpp_status cd_llm_op_few_new(const cd_llm_op_few_row *row, const double *residual, size_t n, cd_llm_op_few **out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_few_new(const cd_llm_op_few_row *row, const double *residual, size_t n,
+                               cd_llm_op_few **out, cdmpp_err *err) {
     cd_llm_op_few *f = cd_mem_zalloc(1, sizeof *f);
-    double *a = cd_mem_zalloc(n * n + 1, sizeof *a); /* covariance of the rows, then its Cholesky factor */
-    if (f) *f = (cd_llm_op_few){n, cd_mem_zalloc(n + 1, sizeof *f->row), cd_mem_zalloc(n + 1, sizeof *f->weight)};
+    double *a =
+        cd_mem_zalloc(n * n + 1, sizeof *a); /* covariance of the rows, then its Cholesky factor */
+    if (f)
+        *f = (cd_llm_op_few){n, cd_mem_zalloc(n + 1, sizeof *f->row),
+                             cd_mem_zalloc(n + 1, sizeof *f->weight)};
     if (!f || !a || !f->row || !f->weight) {
         cd_llm_op_few_free(f);
         cd_mem_free(a);
@@ -71,7 +84,8 @@ cdmpp_status cd_llm_op_few_new(const cd_llm_op_few_row *row, const double *resid
     memcpy(f->row, row, n * sizeof *row);
     for (size_t i = 0; i < n; i++) {
         f->weight[i] = fmin(MOST, fmax(-MOST, residual[i]));
-        for (size_t k = 0; k <= i; k++) a[i * n + k] = likeness(&row[i], &row[k]) + (i == k ? NOISE : 0);
+        for (size_t k = 0; k <= i; k++)
+            a[i * n + k] = likeness(&row[i], &row[k]) + (i == k ? NOISE : 0);
     }
     factor(a, n);
     solve(a, n, f->weight);

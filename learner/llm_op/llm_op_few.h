@@ -16,14 +16,17 @@ enum { CD_LLM_OP_FEW_PLACE = 4, CD_LLM_OP_FEW_MOST = 256 };
 typedef struct cd_llm_op_few_row {
     uint8_t kind, type;
     uint16_t kernel;
-    int maker;                       /* number of the library; -1: not known */
-    float place[CD_LLM_OP_FEW_PLACE]; /* log2: estimate in us, shares of tiles and memory, rounds of multiprocessors */
+    int maker; /* number of the library; -1: not known */
+    float place
+        [CD_LLM_OP_FEW_PLACE]; /* log2: estimate in us, shares of tiles and memory, rounds of multiprocessors */
 } cd_llm_op_few_row;
-cd_llm_op_few_row cd_llm_op_few_row_of(const cd_llm_op_record *r, float maker, const cd_llm_op_estimate *e);
+cd_llm_op_few_row cd_llm_op_few_row_of(const cd_llm_op_record *r, float maker,
+                                       const cd_llm_op_estimate *e);
 
 typedef struct cd_llm_op_few cd_llm_op_few;
 /* row, residual (n), n 1 to CD_LLM_OP_FEW_MOST. Errors: ENOMEM. */
-cdmpp_status cd_llm_op_few_new(const cd_llm_op_few_row *row, const double *residual, size_t n, CD_GIVE cd_llm_op_few **out, cdmpp_err *err);
+cdmpp_status cd_llm_op_few_new(const cd_llm_op_few_row *row, const double *residual, size_t n,
+                               CD_GIVE cd_llm_op_few **out, cdmpp_err *err);
 /* The expected residual of a row: 0 where none is like it. */
 double cd_llm_op_few_ask(const cd_llm_op_few *f, const cd_llm_op_few_row *row);
 size_t cd_llm_op_few_count(const cd_llm_op_few *f);

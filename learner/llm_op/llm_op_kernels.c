@@ -12,7 +12,9 @@
 #include "learner/llm_op/llm_op_internal.h"
 
 /* ---- what was measured ---- */
-static uint64_t group_of(const cd_llm_op_record *r, uint32_t device) { return (uint64_t)device << 32 | (uint64_t)r->kind << 16 | (uint64_t)r->type << 8 | r->kv; }
+static uint64_t group_of(const cd_llm_op_record *r, uint32_t device) {
+    return (uint64_t)device << 32 | (uint64_t)r->kind << 16 | (uint64_t)r->type << 8 | r->kv;
+}
 
 static int by_group(const void *p, const void *q) {
     const cd_llm_op_kernel *a = p, *b = q;
@@ -43,14 +45,15 @@ typedef struct {
     size_t at, end;
     const char *library; /* all its versions; NULL: the stack that is asked for */
     size_t length;
-    uint16_t kernel;     /* with a library: 0: any */
+    uint16_t kernel; /* with a library: 0: any */
 } choice;
 
 static size_t first_of(const cd_llm_op_asker *a, uint64_t group, uint32_t stack) {
     size_t lo = 0, hi = a->n_of;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (a->of[mid].group < group || (a->of[mid].group == group && a->of[mid].stack < stack)) lo = mid + 1;
+        if (a->of[mid].group < group || (a->of[mid].group == group && a->of[mid].stack < stack))
+            lo = mid + 1;
         else hi = mid;
     }
     return lo;
@@ -67,7 +70,8 @@ static bool next(const cd_llm_op_asker *a, choice *c, cd_llm_op_record *r) {
     for (; c->at < c->end; c->at++) {
         const cd_llm_op_kernel *k = &a->of[c->at];
         const char *name = a->names->text[k->stack];
-        if (c->library && (strncmp(name, c->library, c->length) != 0 || name[c->length] != '-')) continue;
+        if (c->library && (strncmp(name, c->library, c->length) != 0 || name[c->length] != '-'))
+            continue;
         if (c->kernel && c->kernel != k->kernel) continue;
         r->stack = k->stack, r->kernel = k->kernel;
         c->at++;
@@ -77,7 +81,8 @@ static bool next(const cd_llm_op_asker *a, choice *c, cd_llm_op_record *r) {
 }
 
 /* Of the rows of one device; false: none is like the question. */
-static bool open_on(const cd_llm_op_asker *a, const cd_llm_op_record *r, const char *library, long device, choice *c) {
+static bool open_on(const cd_llm_op_asker *a, const cd_llm_op_record *r, const char *library,
+                    long device, choice *c) {
     cd_llm_op_record one = *r;
     if (device < 0) return false;
     const uint64_t group = group_of(r, (uint32_t)device);
@@ -86,7 +91,9 @@ static bool open_on(const cd_llm_op_asker *a, const cd_llm_op_record *r, const c
         if (r->kernel) c->end = c->at; /* measured under this very name */
         return true;
     }
-    if (library) *c = (choice){first_of(a, group, 0), first_of(a, group + 1, 0), library, strlen(library), r->kernel};
+    if (library)
+        *c = (choice){first_of(a, group, 0), first_of(a, group + 1, 0), library, strlen(library),
+                      r->kernel};
     choice look = *c;
     return next(a, &look, &one);
 }
@@ -96,7 +103,8 @@ static choice open_of(const cd_llm_op_asker *a, const cd_llm_op_record *r, const
     choice c = {0};
     if (!a->n_of) return c;
     const char *library = library_of(a, r);
-    if ((r->kernel && !library) || open_on(a, r, library, cd_llm_op_table_device(a->t, d), &c)) return c;
+    if ((r->kernel && !library) || open_on(a, r, library, cd_llm_op_table_device(a->t, d), &c))
+        return c;
     const cd_device *twin = cd_llm_op_twin_for(a->m, r, d);
     return twin && open_on(a, r, library, cd_llm_op_table_device(a->t, twin), &c) ? c : (choice){0};
 }
@@ -110,7 +118,8 @@ static bool better(const cd_llm_op_answer *a, const cd_llm_op_answer *b) {
     return how(a) != how(b) ? how(a) < how(b) : a->latency_s < b->latency_s;
 }
 
-cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d, double level, cd_llm_op_answer *out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_ask(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *d,
+                           double level, cd_llm_op_answer *out, cdmpp_err *err) {
     choice c = open_of(a, r, d);
     cd_llm_op_record one = *r;
     if (!next(a, &c, &one)) return cd_llm_op_ask_as_is(a, r, d, level, out, err);
@@ -143,25 +152,30 @@ typedef struct {
 } asked;
 
 static cdmpp_status ask_block(const asked *q, block *b, cdmpp_err *err) {
-    CD_TRY(cd_llm_op_ask_many_as_is(q->a, b->r, b->d, b->n, q->level, b->v, q->whys ? b->why : NULL, err));
+    CD_TRY(cd_llm_op_ask_many_as_is(q->a, b->r, b->d, b->n, q->level, b->v, q->whys ? b->why : NULL,
+                                    err));
     for (size_t i = 0; i < b->n; i++) {
         const size_t k = b->of[i];
-        if (q->whys && !b->first[i] && q->whys[k].code) continue; /* as one by one: the first error stays */
+        if (q->whys && !b->first[i] && q->whys[k].code)
+            continue; /* as one by one: the first error stays */
         if (q->whys && b->why[i].code) q->whys[k] = b->why[i];
         else if (q->whys) q->whys[k].code = CDMPP_OK;
-        if ((!q->whys || !b->why[i].code) && (b->first[i] || better(&b->v[i], &q->out[k]))) q->out[k] = b->v[i];
+        if ((!q->whys || !b->why[i].code) && (b->first[i] || better(&b->v[i], &q->out[k])))
+            q->out[k] = b->v[i];
     }
     b->n = 0;
     return CDMPP_OK;
 }
 
-static cdmpp_status put(const asked *q, block *b, const cd_llm_op_record *r, const cd_device *d, size_t of, bool first, cdmpp_err *err) {
+static cdmpp_status put(const asked *q, block *b, const cd_llm_op_record *r, const cd_device *d,
+                        size_t of, bool first, cdmpp_err *err) {
     if (b->n == BLOCK) CD_TRY(ask_block(q, b, err));
     b->r[b->n] = *r, b->d[b->n] = d, b->of[b->n] = of, b->first[b->n++] = first;
     return CDMPP_OK;
 }
 
-static cdmpp_status ask_open(const asked *q, const cd_llm_op_record *r, const cd_device *const *d, size_t n, cdmpp_err *err) {
+static cdmpp_status ask_open(const asked *q, const cd_llm_op_record *r, const cd_device *const *d,
+                             size_t n, cdmpp_err *err) {
     block b;
     b.n = 0;
     for (size_t i = 0; i < n; i++) {
@@ -174,9 +188,11 @@ static cdmpp_status ask_open(const asked *q, const cd_llm_op_record *r, const cd
     return b.n ? ask_block(q, &b, err) : CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r, const cd_device *const *d, size_t n, double level, cd_llm_op_answer *out, cdmpp_err *whys,
-                                cdmpp_err *err) {
+cdmpp_status cd_llm_op_ask_many(const cd_llm_op_asker *a, const cd_llm_op_record *r,
+                                const cd_device *const *d, size_t n, double level,
+                                cd_llm_op_answer *out, cdmpp_err *whys, cdmpp_err *err) {
     for (size_t i = 0; a->n_of && i < n; i++)
-        if (!r[i].kernel || library_of(a, &r[i])) return ask_open(&(asked){a, level, out, whys}, r, d, n, err);
+        if (!r[i].kernel || library_of(a, &r[i]))
+            return ask_open(&(asked){a, level, out, whys}, r, d, n, err);
     return cd_llm_op_ask_many_as_is(a, r, d, n, level, out, whys, err);
 }

@@ -13,9 +13,14 @@ static void digest(char out[65]) {
     const char version[] = {'0' + CD_LLM_OP_FEATURE_VERSION, '\n'};
     cd_sha256_init(&h);
     cd_sha256_add(&h, version, sizeof version);
-    for (size_t i = 0; i < CD_LLM_OP_N_FEATURE; i++) cd_sha256_add(&h, cd_llm_op_feature_name(i), strlen(cd_llm_op_feature_name(i)) + 1);
-    for (int k = 0; k < CD_LLM_OP_N_KIND; k++) cd_sha256_add(&h, cd_llm_op_kind_name((cd_llm_op_kind)k), strlen(cd_llm_op_kind_name((cd_llm_op_kind)k)) + 1);
-    for (int t = 0; t < CD_LLM_OP_N_TYPE; t++) cd_sha256_add(&h, cd_llm_op_type_name((cd_llm_op_type)t), strlen(cd_llm_op_type_name((cd_llm_op_type)t)) + 1);
+    for (size_t i = 0; i < CD_LLM_OP_N_FEATURE; i++)
+        cd_sha256_add(&h, cd_llm_op_feature_name(i), strlen(cd_llm_op_feature_name(i)) + 1);
+    for (int k = 0; k < CD_LLM_OP_N_KIND; k++)
+        cd_sha256_add(&h, cd_llm_op_kind_name((cd_llm_op_kind)k),
+                      strlen(cd_llm_op_kind_name((cd_llm_op_kind)k)) + 1);
+    for (int t = 0; t < CD_LLM_OP_N_TYPE; t++)
+        cd_sha256_add(&h, cd_llm_op_type_name((cd_llm_op_type)t),
+                      strlen(cd_llm_op_type_name((cd_llm_op_type)t)) + 1);
     cd_sha256_hex(&h, out);
 }
 
@@ -32,7 +37,7 @@ static void put_names(cd_buf *b, const char *name, const cd_dict *d) {
 static void put_numbers(cd_buf *b, const cd_device *d) {
     int n = 0;
     cd_buf_puts(b, "\"numbers\":{");
-#define X(key, low, high, unit, meaning) \
+#define X(key, low, high, unit, meaning)                                                           \
     if (d->key >= 0) cd_buf_putf(b, "%s\"" #key "\":%.17g", n++ ? "," : "", d->key);
 #include "features/device/device_keys.def"
     cd_buf_puts(b, "}");
@@ -44,7 +49,8 @@ static void put_types(cd_buf *b, const cd_llm_op_model_device *d) {
         if (!d->family[f]) continue;
         cd_buf_putf(b, "%s\"%s\":[", n++ ? "," : "", cd_llm_op_family_name((cd_llm_op_family)f));
         for (int t = 0, c = 0; t < CD_LLM_OP_N_TYPE; t++)
-            if (d->types[f] >> t & 1u) cd_buf_putf(b, "%s\"%s\"", c++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)t));
+            if (d->types[f] >> t & 1u)
+                cd_buf_putf(b, "%s\"%s\"", c++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)t));
         cd_buf_puts(b, "]");
     }
     cd_buf_puts(b, "},");
@@ -57,7 +63,9 @@ static void put_devices(cd_buf *b, const cd_llm_op_model *m) {
         cd_buf_put_json_str(b, m->device[i].name, strlen(m->device[i].name));
         cd_buf_putf(b, ",\"warp\":%.17g,\"families\":[", m->device[i].warp);
         for (int f = 0, n = 0; f < CD_LLM_OP_N_FAMILY; f++)
-            if (m->device[i].family[f]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_llm_op_family_name((cd_llm_op_family)f));
+            if (m->device[i].family[f])
+                cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "",
+                            cd_llm_op_family_name((cd_llm_op_family)f));
         cd_buf_puts(b, "],");
         put_types(b, &m->device[i]);
         put_numbers(b, &m->device[i].about);
@@ -71,12 +79,16 @@ static void put_ranges(cd_buf *b, const cd_llm_op_model *m) {
         const cd_llm_op_range *g = &m->range[k];
         const size_t size = cd_llm_op_n_size((cd_llm_op_kind)k);
         if (!g->any) continue;
-        cd_buf_putf(b, "%s{\"kind\":\"%s\",\"types\":[", n++ ? "," : "", cd_llm_op_kind_name((cd_llm_op_kind)k));
+        cd_buf_putf(b, "%s{\"kind\":\"%s\",\"types\":[", n++ ? "," : "",
+                    cd_llm_op_kind_name((cd_llm_op_kind)k));
         for (int t = 0, c = 0; t < CD_LLM_OP_N_TYPE; t++)
-            if (g->type[t]) cd_buf_putf(b, "%s\"%s\"", c++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)t));
+            if (g->type[t])
+                cd_buf_putf(b, "%s\"%s\"", c++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)t));
         cd_llm_op_kv_put(b, g);
-        for (size_t i = 0; i < size; i++) cd_buf_putf(b, "%s%.17g", i ? "," : ",\"low\":[", g->low[i]);
-        for (size_t i = 0; i < size; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "],\"high\":[", g->high[i]);
+        for (size_t i = 0; i < size; i++)
+            cd_buf_putf(b, "%s%.17g", i ? "," : ",\"low\":[", g->low[i]);
+        for (size_t i = 0; i < size; i++)
+            cd_buf_putf(b, "%s%.17g", i ? "," : "],\"high\":[", g->high[i]);
         cd_buf_puts(b, "]}");
     }
     cd_buf_puts(b, "],");
@@ -86,8 +98,12 @@ static void put_calls(cd_buf *b, const cd_llm_op_model *m) {
     cd_buf_puts(b, "\"calls\":[");
     for (size_t i = 0; i < m->n_call; i++) {
         const cd_llm_op_call *h = &m->call[i];
-        cd_buf_putf(b, "%s{\"kind\":\"%s\",\"type\":\"%s\",\"maker\":%d,\"kernel\":%d,\"host_s\":%.17g,\"alone\":%d}", i ? "," : "", cd_llm_op_kind_name((cd_llm_op_kind)h->kind),
-                    cd_llm_op_type_name((cd_llm_op_type)h->type), (int)h->maker, (int)h->kernel, h->host_s, h->alone);
+        cd_buf_putf(b,
+                    "%s{\"kind\":\"%s\",\"type\":\"%s\",\"maker\":%d,\"kernel\":%d,\"host_s\":%."
+                    "17g,\"alone\":%d}",
+                    i ? "," : "", cd_llm_op_kind_name((cd_llm_op_kind)h->kind),
+                    cd_llm_op_type_name((cd_llm_op_type)h->type), (int)h->maker, (int)h->kernel,
+                    h->host_s, h->alone);
     }
     cd_buf_puts(b, "],\"parts\":[");
 }
@@ -98,14 +114,18 @@ typedef struct {
 
 static void put_part(cd_buf *b, const cd_llm_op_part *p, int f, int s, const bytes *n, bool first) {
     const cd_str set = cd_enum_names_at(CD_LLM_OP_SET_NAMES, s);
-    cd_buf_putf(b, "%s{\"family\":\"%s\",\"set\":\"%.*s\",\"bias\":%.17g,\"rows\":%llu,\"bytes\":%zu,\"spread_bytes\":%zu,\"spread_bias\":%.17g,\"times\":[",
-                first ? "" : ",", cd_llm_op_family_name((cd_llm_op_family)f), (int)set.n, set.p, p->bias, (unsigned long long)p->n_row, n->gbt, n->spread,
-                p->spread_bias);
-    for (size_t i = 0; i < CD_LLM_OP_LEVELS; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", p->times[i]);
+    cd_buf_putf(b,
+                "%s{\"family\":\"%s\",\"set\":\"%.*s\",\"bias\":%.17g,\"rows\":%llu,\"bytes\":%zu,"
+                "\"spread_bytes\":%zu,\"spread_bias\":%.17g,\"times\":[",
+                first ? "" : ",", cd_llm_op_family_name((cd_llm_op_family)f), (int)set.n, set.p,
+                p->bias, (unsigned long long)p->n_row, n->gbt, n->spread, p->spread_bias);
+    for (size_t i = 0; i < CD_LLM_OP_LEVELS; i++)
+        cd_buf_putf(b, "%s%.17g", i ? "," : "", p->times[i]);
     cd_buf_puts(b, "]}");
 }
 
-static cdmpp_status put_trees(const cd_llm_op_model *m, cd_buf *trees, bytes n[CD_LLM_OP_N_FAMILY][CD_LLM_OP_N_SET], cdmpp_err *err) {
+static cdmpp_status put_trees(const cd_llm_op_model *m, cd_buf *trees,
+                              bytes n[CD_LLM_OP_N_FAMILY][CD_LLM_OP_N_SET], cdmpp_err *err) {
     for (size_t f = 0; f < CD_LLM_OP_N_FAMILY; f++)
         for (size_t s = 0; s < CD_LLM_OP_N_SET; s++) {
             const cd_llm_op_part *p = &m->part[f][s];
@@ -118,14 +138,17 @@ static cdmpp_status put_trees(const cd_llm_op_model *m, cd_buf *trees, bytes n[C
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_model_encode(const cd_llm_op_model *m, const char *provenance, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_model_encode(const cd_llm_op_model *m, const char *provenance, cd_buf *out,
+                                    cdmpp_err *err) {
     cd_buf trees = {0}, h = {0};
     bytes n[CD_LLM_OP_N_FAMILY][CD_LLM_OP_N_SET] = {{{0, 0}}};
     char sum[65];
     bool first = true;
     cdmpp_status st = put_trees(m, &trees, n, err);
     digest(sum);
-    cd_buf_putf(&h, "{\"schema\":\"cdmpp.model\",\"schema_version\":%d,\"model\":{\"kind\":\"llm-operators\",\"feature_version\":%d,\"feature_digest\":\"%s\",",
+    cd_buf_putf(&h,
+                "{\"schema\":\"cdmpp.model\",\"schema_version\":%d,\"model\":{\"kind\":\"llm-"
+                "operators\",\"feature_version\":%d,\"feature_digest\":\"%s\",",
                 CD_CONTAINER_MODEL_VERSION, CD_LLM_OP_FEATURE_VERSION, sum);
     put_names(&h, "stacks", &m->stacks);
     put_names(&h, "kernels", &m->kernels);
@@ -156,14 +179,17 @@ static const char *family_name(int k) { return cd_llm_op_family_name((cd_llm_op_
 static const char *kind_name(int k) { return cd_llm_op_kind_name((cd_llm_op_kind)k); }
 static const char *type_name(int k) { return cd_llm_op_type_name((cd_llm_op_type)k); }
 
-static cdmpp_status word(const cd_json *v, const char *(*name)(int), int n, int *out, cdmpp_err *err) {
+static cdmpp_status word(const cd_json *v, const char *(*name)(int), int n, int *out,
+                         cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_str(v, &s, err));
     *out = position(s, name, n);
-    return *out < 0 ? CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", cd_str_shown(s, 40), s.p) : CDMPP_OK;
+    return *out < 0 ? CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", cd_str_shown(s, 40), s.p)
+                    : CDMPP_OK;
 }
 
-static cdmpp_status need_word(const cd_json *o, const char *key, const char *(*name)(int), int n, int *out, cdmpp_err *err) {
+static cdmpp_status need_word(const cd_json *o, const char *key, const char *(*name)(int), int n,
+                              int *out, cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_json_need(o, key, &v, err));
     return cd_err_key(err, word(v, name, n, out, err), key);
@@ -183,7 +209,8 @@ static cdmpp_status read_names(const cd_json *model, const char *key, cd_dict *d
 }
 
 /* A list of names as flags. */
-static cdmpp_status flags(const cd_json *o, const char *key, const char *(*name)(int), int n, bool *out, cdmpp_err *err) {
+static cdmpp_status flags(const cd_json *o, const char *key, const char *(*name)(int), int n,
+                          bool *out, cdmpp_err *err) {
     const cd_json *list, *v;
     CD_TRY(cd_json_need(o, key, &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), key));
@@ -202,8 +229,9 @@ static cdmpp_status read_numbers(const cd_json *o, const char *name, cd_device *
 #define X(key, low, high, unit, meaning) d->key = CD_DEVICE_UNKNOWN;
 #include "features/device/device_keys.def"
     if (!v) return CDMPP_OK;
-#define X(key, low, high, unit, meaning) \
-    if ((x = cd_json_get(v, #key)) != NULL) CD_TRY(cd_err_key(err, cd_json_real(x, &d->key, err), #key));
+#define X(key, low, high, unit, meaning)                                                           \
+    if ((x = cd_json_get(v, #key)) != NULL)                                                        \
+        CD_TRY(cd_err_key(err, cd_json_real(x, &d->key, err), #key));
 #include "features/device/device_keys.def"
     return CDMPP_OK;
 }
@@ -215,7 +243,8 @@ static cdmpp_status read_types(const cd_json *o, cd_llm_op_model_device *d, cdmp
         bool type[CD_LLM_OP_N_TYPE] = {false};
         d->types[f] = v ? 0 : UINT32_MAX;
         if (!v || !d->family[f]) continue;
-        CD_TRY(flags(v, cd_llm_op_family_name((cd_llm_op_family)f), type_name, CD_LLM_OP_N_TYPE, type, err));
+        CD_TRY(flags(v, cd_llm_op_family_name((cd_llm_op_family)f), type_name, CD_LLM_OP_N_TYPE,
+                     type, err));
         for (int t = 0; t < CD_LLM_OP_N_TYPE; t++) d->types[f] |= (uint32_t)type[t] << t;
     }
     return CDMPP_OK;
@@ -225,7 +254,8 @@ static cdmpp_status read_devices(cd_llm_op_model *m, const cd_json *model, cdmpp
     const cd_json *list, *v;
     CD_TRY(cd_json_need(model, "devices", &list, err));
     CD_TRY(cd_json_arr(list, 0, &v, err));
-    if (list->n > MAX_DEVICE) return CD_FAIL(err, ERANGE, "expected at most %d devices, found %u", MAX_DEVICE, list->n);
+    if (list->n > MAX_DEVICE)
+        return CD_FAIL(err, ERANGE, "expected at most %d devices, found %u", MAX_DEVICE, list->n);
     m->device = CD_NEWN(&m->arena, cd_llm_op_model_device, list->n + 1);
     if (!m->device) return CD_FAIL(err, ENOMEM, "%u devices", list->n);
     for (; v; v = v->next, m->n_device++) {
@@ -234,19 +264,26 @@ static cdmpp_status read_devices(cd_llm_op_model *m, const cd_json *model, cdmpp
         m->device[m->n_device].name = cd_str_dup(&m->arena, name);
         if (!m->device[m->n_device].name) return CD_FAIL(err, ENOMEM, "device name");
         CD_TRY(cd_json_need_real(v, "warp", -1, 1e6, &m->device[m->n_device].warp, err));
-        CD_TRY(flags(v, "families", family_name, CD_LLM_OP_N_FAMILY, m->device[m->n_device].family, err));
+        CD_TRY(flags(v, "families", family_name, CD_LLM_OP_N_FAMILY, m->device[m->n_device].family,
+                     err));
         CD_TRY(cd_err_key(err, read_types(v, &m->device[m->n_device], err), "types"));
-        CD_TRY(cd_err_key(err, read_numbers(v, m->device[m->n_device].name, &m->device[m->n_device].about, err), "numbers"));
+        CD_TRY(cd_err_key(
+            err, read_numbers(v, m->device[m->n_device].name, &m->device[m->n_device].about, err),
+            "numbers"));
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status numbers(const cd_json *o, const char *key, size_t n, double *out, cdmpp_err *err) {
+static cdmpp_status numbers(const cd_json *o, const char *key, size_t n, double *out,
+                            cdmpp_err *err) {
     const cd_json *list, *v;
     CD_TRY(cd_json_need(o, key, &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, (unsigned)n, &v, err), key));
-    if (list->n != n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %zu numbers, found %u", n, list->n), key);
-    for (size_t i = 0; i < n; i++, v = v->next) CD_TRY(cd_err_key(err, cd_json_real(v, &out[i], err), key));
+    if (list->n != n)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %zu numbers, found %u", n, list->n),
+                          key);
+    for (size_t i = 0; i < n; i++, v = v->next)
+        CD_TRY(cd_err_key(err, cd_json_real(v, &out[i], err), key));
     return CDMPP_OK;
 }
 
@@ -284,11 +321,13 @@ static cdmpp_status read_call(cd_llm_op_model *m, const cd_json *v, cdmpp_err *e
     CD_TRY(cd_json_need(v, "maker", &code, err));
     CD_TRY(cd_err_key(err, cd_json_int(code, 0, (int64_t)m->stacks.n - 1, &maker, err), "maker"));
     CD_TRY(cd_json_need(v, "kernel", &code, err));
-    CD_TRY(cd_err_key(err, cd_json_int(code, -1, (int64_t)m->kernels.n - 1, &kernel, err), "kernel"));
+    CD_TRY(
+        cd_err_key(err, cd_json_int(code, -1, (int64_t)m->kernels.n - 1, &kernel, err), "kernel"));
     CD_TRY(cd_json_need_real(v, "host_s", 0, 1, &h->host_s, err));
     CD_TRY(cd_json_need(v, "alone", &code, err));
     CD_TRY(cd_err_key(err, cd_json_int(code, 0, 1, &alone, err), "alone"));
-    h->kind = (uint8_t)kind, h->type = (uint8_t)type, h->maker = (float)maker, h->kernel = (float)kernel, h->alone = alone == 1;
+    h->kind = (uint8_t)kind, h->type = (uint8_t)type, h->maker = (float)maker,
+    h->kernel = (float)kernel, h->alone = alone == 1;
     m->n_call++;
     return CDMPP_OK;
 }
@@ -304,7 +343,8 @@ static cdmpp_status read_calls(cd_llm_op_model *m, const cd_json *model, cdmpp_e
     return CDMPP_OK;
 }
 
-static cdmpp_status trees(const cd_json *v, const char *key, size_t width, cd_str *weights, cd_xgb **out, cdmpp_err *err) {
+static cdmpp_status trees(const cd_json *v, const char *key, size_t width, cd_str *weights,
+                          cd_xgb **out, cdmpp_err *err) {
     const cd_json *size;
     int64_t n;
     CD_TRY(cd_json_need(v, key, &size, err));
@@ -315,7 +355,8 @@ static cdmpp_status trees(const cd_json *v, const char *key, size_t width, cd_st
     return CDMPP_OK;
 }
 
-static cdmpp_status read_part(cd_llm_op_model *m, const cd_json *v, cd_str *weights, cdmpp_err *err) {
+static cdmpp_status read_part(cd_llm_op_model *m, const cd_json *v, cd_str *weights,
+                              cdmpp_err *err) {
     const cd_json *rows;
     int64_t n;
     int f, s;
@@ -339,15 +380,19 @@ static cdmpp_status check(const cd_json *model, cdmpp_err *err) {
     const cd_json *kind = cd_json_get(model, "kind");
     cd_str have;
     char want[65];
-    if (!kind || kind->kind != CD_JSON_STR || !cd_str_is(kind->u.s, "llm-operators")) return CD_FAIL(err, EMODEL, "no model of operators of language models");
+    if (!kind || kind->kind != CD_JSON_STR || !cd_str_is(kind->u.s, "llm-operators"))
+        return CD_FAIL(err, EMODEL, "no model of operators of language models");
     CD_TRY(cd_json_need_str(model, "feature_digest", &have, err));
     digest(want);
     if (cd_str_is(have, want)) return CDMPP_OK;
-    return CD_FAIL(err, EMODEL, "operator features: this program makes %.12s..., the model was trained on %.*s...: train it again", want,
-                   cd_str_shown(have, 12), have.p);
+    return CD_FAIL(err, EMODEL,
+                   "operator features: this program makes %.12s..., the model was trained on "
+                   "%.*s...: train it again",
+                   want, cd_str_shown(have, 12), have.p);
 }
 
-static cdmpp_status read_body(cd_llm_op_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
+static cdmpp_status read_body(cd_llm_op_model *m, const cd_json *model, cd_str weights,
+                              cdmpp_err *err) {
     const cd_json *list, *v;
     CD_TRY(check(model, err));
     CD_TRY(read_names(model, "stacks", &m->stacks, err));
@@ -355,13 +400,15 @@ static cdmpp_status read_body(cd_llm_op_model *m, const cd_json *model, cd_str w
     CD_TRY(cd_err_key(err, read_devices(m, model, err), "devices"));
     CD_TRY(cd_json_need(model, "ranges", &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), "ranges"));
-    for (size_t i = 0; v; v = v->next, i++) CD_TRY(cd_err_key(err, read_range(m, v, err), "ranges"));
+    for (size_t i = 0; v; v = v->next, i++)
+        CD_TRY(cd_err_key(err, read_range(m, v, err), "ranges"));
     CD_TRY(cd_err_key(err, read_calls(m, model, err), "calls"));
     CD_TRY(cd_llm_op_novel_read(m, model, err));
     CD_TRY(cd_json_need(model, "parts", &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &v, err), "parts"));
     for (; v; v = v->next) CD_TRY(cd_err_key(err, read_part(m, v, &weights, err), "parts"));
-    return weights.n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last part", weights.n) : CDMPP_OK;
+    return weights.n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last part", weights.n)
+                     : CDMPP_OK;
 }
 
 static cdmpp_status read_model(cd_llm_op_model *m, const cd_container *f, cdmpp_err *err) {
@@ -371,7 +418,8 @@ static cdmpp_status read_model(cd_llm_op_model *m, const cd_container *f, cdmpp_
     return cd_err_key(err, read_body(m, model, f->weights, err), "model");
 }
 
-cdmpp_status cd_llm_op_model_from_bytes(const void *p, size_t n, cd_llm_op_model **out, cdmpp_err *err) {
+cdmpp_status cd_llm_op_model_from_bytes(const void *p, size_t n, cd_llm_op_model **out,
+                                        cdmpp_err *err) {
     cd_container f;
     CD_TRY(cd_container_get(CD_CONTAINER_MODEL, p, n, &f, err));
     cd_llm_op_model *m = cd_mem_zalloc(1, sizeof *m);

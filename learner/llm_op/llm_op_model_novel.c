@@ -34,8 +34,11 @@ void cd_llm_op_novel_put(cd_buf *b, const cd_llm_op_model *m) {
             const cd_novelty *v = &m->novel[f][k];
             const cd_str what = cd_enum_names_at(CD_LLM_OP_NOVELS, k);
             if (!v->n_value) continue;
-            cd_buf_putf(b, "%s{\"family\":\"%s\",\"what\":\"%.*s\",\"values\":%" PRIu64 ",\"rows\":%" PRIu64 ",\"between\":%.17g,", n++ ? "," : "",
-                        cd_llm_op_family_name((cd_llm_op_family)f), (int)what.n, what.p, v->n_value, v->n_row, v->between);
+            cd_buf_putf(b,
+                        "%s{\"family\":\"%s\",\"what\":\"%.*s\",\"values\":%" PRIu64
+                        ",\"rows\":%" PRIu64 ",\"between\":%.17g,",
+                        n++ ? "," : "", cd_llm_op_family_name((cd_llm_op_family)f), (int)what.n,
+                        what.p, v->n_value, v->n_row, v->between);
             cd_json_put_reals(b, "rest", v->rest, CD_NOVELTY_LEVELS, 17);
             cd_buf_puts(b, "}");
         }
@@ -48,14 +51,16 @@ void cd_llm_op_kv_put(cd_buf *b, const cd_llm_op_range *g) {
         if (!g->type[t]) continue;
         cd_buf_putf(b, "%s\"%s\":[", n++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)t));
         for (int k = 0, c = 0; k < CD_LLM_OP_N_TYPE; k++)
-            if (g->kv[t] >> k & 1u) cd_buf_putf(b, "%s\"%s\"", c++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)k));
+            if (g->kv[t] >> k & 1u)
+                cd_buf_putf(b, "%s\"%s\"", c++ ? "," : "", cd_llm_op_type_name((cd_llm_op_type)k));
         cd_buf_puts(b, "]");
     }
     cd_buf_puts(b, "}");
 }
 
 /* ---- reading ---- */
-static cdmpp_status read_marked(const cd_json *o, const char *key, size_t n, bool *has, cdmpp_err *err) {
+static cdmpp_status read_marked(const cd_json *o, const char *key, size_t n, bool *has,
+                                cdmpp_err *err) {
     const cd_json *list, *v;
     int64_t k;
     CD_TRY(cd_json_need(o, key, &list, err));
@@ -77,7 +82,8 @@ static cdmpp_status read_seen(cd_llm_op_model *m, const cd_json *seen, cdmpp_err
         if (!m->has_stack[f] || !m->has_kernel[f]) return CD_FAIL(err, ENOMEM, "names of %s", name);
         if (!o) continue;
         CD_TRY(cd_err_key(err, read_marked(o, "stacks", m->stacks.n, m->has_stack[f], err), name));
-        CD_TRY(cd_err_key(err, read_marked(o, "kernels", m->kernels.n, m->has_kernel[f], err), name));
+        CD_TRY(
+            cd_err_key(err, read_marked(o, "kernels", m->kernels.n, m->has_kernel[f], err), name));
     }
     return CDMPP_OK;
 }
@@ -88,16 +94,24 @@ static cdmpp_status read_novelty(cd_llm_op_model *m, const cd_json *v, cdmpp_err
     size_t n;
     int f = 0, k;
     CD_TRY(cd_json_need_str(v, "family", &family, err));
-    while (f < CD_LLM_OP_N_FAMILY && !cd_str_is(family, cd_llm_op_family_name((cd_llm_op_family)f))) f++;
+    while (f < CD_LLM_OP_N_FAMILY && !cd_str_is(family, cd_llm_op_family_name((cd_llm_op_family)f)))
+        f++;
     if (f == CD_LLM_OP_N_FAMILY)
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", cd_str_shown(family, 40), family.p), "family");
+        return cd_err_key(
+            err, CD_FAIL(err, ESCHEMA, "unknown name '%.*s'", cd_str_shown(family, 40), family.p),
+            "family");
     CD_TRY(cd_json_need_word(v, "what", CD_LLM_OP_NOVELS, &k, err));
     CD_TRY(cd_json_need_count(v, "values", &x.n_value, err));
     CD_TRY(cd_json_need_count(v, "rows", &x.n_row, err));
     CD_TRY(cd_json_need_real(v, "between", 0, 100, &x.between, err));
-    CD_TRY(cd_json_need_reals(v, "rest", 1, CD_NOVELTY_LEVELS, 0, 100, CD_JSON_NOT_FALLING, x.rest, &n, err));
-    if (n != CD_NOVELTY_LEVELS) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %d numbers, found %zu", CD_NOVELTY_LEVELS, n), "rest");
-    if (m->novel[f][k].n_value) return CD_FAIL(err, ESCHEMA, "a second entry of this family and what is new");
+    CD_TRY(cd_json_need_reals(v, "rest", 1, CD_NOVELTY_LEVELS, 0, 100, CD_JSON_NOT_FALLING, x.rest,
+                              &n, err));
+    if (n != CD_NOVELTY_LEVELS)
+        return cd_err_key(
+            err, CD_FAIL(err, ESCHEMA, "expected %d numbers, found %zu", CD_NOVELTY_LEVELS, n),
+            "rest");
+    if (m->novel[f][k].n_value)
+        return CD_FAIL(err, ESCHEMA, "a second entry of this family and what is new");
     m->novel[f][k] = x;
     return CDMPP_OK;
 }

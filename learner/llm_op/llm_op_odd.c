@@ -30,9 +30,14 @@ void cd_llm_op_table_say_far(const cd_llm_op_table *t, struct cd_log *log) {
     cd_mem_free(known);
     if (!n) return;
     cd_buf b = {0};
-    cd_llm_op_repeats_put_time(&t->again, &(cd_llm_op_time){t->r[at].latency_s, (uint32_t)at, t->place[at]}, &b);
+    cd_llm_op_repeats_put_time(
+        &t->again, &(cd_llm_op_time){t->r[at].latency_s, (uint32_t)at, t->place[at]}, &b);
     if (!b.oom)
-        cd_log_put(log, CD_LOG_WARNING, "%zu of %zu measured rows %s more than %d times off the analytic estimate (the farthest: %s, estimate %.2g s), and answer as they stand: latency_s is in seconds, "
-                   "latency_ms in milliseconds", n, t->n, n > 1 ? "are" : "is", FAR, b.p, of_most);
+        cd_log_put(
+            log, CD_LOG_WARNING,
+            "%zu of %zu measured rows %s more than %d times off the analytic estimate (the "
+            "farthest: %s, estimate %.2g s), and answer as they stand: latency_s is in seconds, "
+            "latency_ms in milliseconds",
+            n, t->n, n > 1 ? "are" : "is", FAR, b.p, of_most);
     cd_buf_free(&b);
 }

@@ -12,8 +12,8 @@ typedef struct cd_llm_op_oracle {
     cd_device_table *devices;
     cd_llm_op_table t;
     cd_llm_op_asker *asker;
-    char digest[65];          /* SHA-256 of the model file */
-    const cd_device *device;  /* of questions that name none; NULL: none */
+    char digest[65];         /* SHA-256 of the model file */
+    const cd_device *device; /* of questions that name none; NULL: none */
 } cd_llm_op_oracle;
 
 typedef struct cd_llm_op_oracle_options {
@@ -21,12 +21,13 @@ typedef struct cd_llm_op_oracle_options {
     const char *device;               /* NULL: questions name theirs */
     const char *const *measured;      /* (n_measured) tables and folders */
     size_t n_measured;
-    cd_op_bad_line *bad;              /* told of bad lines of these */
+    cd_op_bad_line *bad; /* told of bad lines of these */
     void *ctx;
 } cd_llm_op_oracle_options;
 
 /* Start from {0}; free it after an error, too. Errors: EIO, EMODEL (another kind of model), those of reading model, devices and tables; ENOMEM. */
-cdmpp_status cd_llm_op_oracle_open(cd_llm_op_oracle *o, const cd_llm_op_oracle_options *how, cdmpp_err *err);
+cdmpp_status cd_llm_op_oracle_open(cd_llm_op_oracle *o, const cd_llm_op_oracle_options *how,
+                                   cdmpp_err *err);
 void cd_llm_op_oracle_free(cd_llm_op_oracle *o);
 /* Lines of `measured` that could not be used. */
 size_t cd_llm_op_oracle_bad(const cd_llm_op_oracle *o);
@@ -37,10 +38,13 @@ typedef struct cd_llm_op_told {
     cd_llm_op_answer a;
 } cd_llm_op_told;
 /* The question alone: record and device. Errors: those of cd_llm_op_from_named; ESCHEMA (no device, an unknown one). */
-cdmpp_status cd_llm_op_oracle_read(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n, cd_llm_op_told *out, cdmpp_err *err);
+cdmpp_status cd_llm_op_oracle_read(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n,
+                                   cd_llm_op_told *out, cdmpp_err *err);
 /* Answers to n questions whose whys have code 0; why one has none goes there. Errors: ENOMEM, EBACKEND. */
 enum { CD_LLM_OP_TOLD = 128 }; /* that are asked at once */
-cdmpp_status cd_llm_op_ask_told(const cd_llm_op_asker *a, cd_llm_op_told *v, cdmpp_err *whys, size_t n, double level, cdmpp_err *err);
+cdmpp_status cd_llm_op_ask_told(const cd_llm_op_asker *a, cd_llm_op_told *v, cdmpp_err *whys,
+                                size_t n, double level, cdmpp_err *err);
 /* Errors: those of cd_llm_op_oracle_read and cd_llm_op_ask. */
-cdmpp_status cd_llm_op_oracle_ask(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n, double level, cd_llm_op_told *out, cdmpp_err *err);
+cdmpp_status cd_llm_op_oracle_ask(const cd_llm_op_oracle *o, const cd_op_named *v, size_t n,
+                                  double level, cd_llm_op_told *out, cdmpp_err *err);
 #endif

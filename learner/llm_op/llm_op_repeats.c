@@ -6,8 +6,11 @@
 #include "learner/inputs/inputs.h"
 #include "learner/llm_op/llm_op_internal.h"
 
-enum { OWN = 5, LEAST = 20 }; /* times of a row that tell its own spread; repeated rows that tell a kind's */
-#define WIDE 1.2              /* greatest over least time that is told */
+enum {
+    OWN = 5,
+    LEAST = 20
+};               /* times of a row that tell its own spread; repeated rows that tell a kind's */
+#define WIDE 1.2 /* greatest over least time that is told */
 
 void cd_llm_op_repeats_free(cd_llm_op_repeats *a) {
     cd_mem_free(a->time);
@@ -19,7 +22,8 @@ void cd_llm_op_repeats_free(cd_llm_op_repeats *a) {
 }
 
 cdmpp_status cd_llm_op_repeats_file(cd_llm_op_repeats *a, const char *path, cdmpp_err *err) {
-    if (CD_GROW(a->file, a->n_file, a->cap_file)) return CD_FAIL(err, ENOMEM, "%zu files", a->n_file);
+    if (CD_GROW(a->file, a->n_file, a->cap_file))
+        return CD_FAIL(err, ENOMEM, "%zu files", a->n_file);
     cd_llm_op_file *f = &a->file[a->n_file];
     *f = (cd_llm_op_file){cd_mem_text(path), a->last};
     if (!f->path) return CD_FAIL(err, ENOMEM, "%zu files", a->n_file);
@@ -28,7 +32,8 @@ cdmpp_status cd_llm_op_repeats_file(cd_llm_op_repeats *a, const char *path, cdmp
 }
 
 cdmpp_status cd_llm_op_repeats_put(cd_llm_op_repeats *a, const cd_llm_op_time *x, cdmpp_err *err) {
-    if (CD_GROW(a->time, a->n_time, a->cap_time)) return CD_FAIL(err, ENOMEM, "%zu times", a->n_time);
+    if (CD_GROW(a->time, a->n_time, a->cap_time))
+        return CD_FAIL(err, ENOMEM, "%zu times", a->n_time);
     a->time[a->n_time++] = *x;
     return CDMPP_OK;
 }
@@ -63,7 +68,9 @@ static cdmpp_status sort(cd_llm_op_table *t, cdmpp_err *err) {
 }
 
 /* Of times that rise. */
-static double median(const double *s, size_t n) { return n % 2 ? s[n / 2] : s[n / 2 - 1] * sqrt(s[n / 2] / s[n / 2 - 1]); }
+static double median(const double *s, size_t n) {
+    return n % 2 ? s[n / 2] : s[n / 2 - 1] * sqrt(s[n / 2] / s[n / 2 - 1]);
+}
 
 /* The median of each row; how far its times are from it. */
 static cdmpp_status medians(cd_llm_op_table *t, cdmpp_err *err) {
@@ -122,7 +129,8 @@ static const cd_llm_op_again *again(const cd_llm_op_repeats *a, size_t row) {
         if (a->row[mid].row < row) beg = mid + 1;
         else end = mid;
     }
-    return beg < a->n_row && a->row[beg].row == row ? &a->row[beg] : NULL; /* NULL: added after the index */
+    return beg < a->n_row && a->row[beg].row == row ? &a->row[beg]
+                                                    : NULL; /* NULL: added after the index */
 }
 
 /* A further time differs from the row's median by less than two single times differ. The variances are those of medians of so many normal times. The squares of a row of its own
@@ -130,9 +138,12 @@ static const cd_llm_op_again *again(const cd_llm_op_repeats *a, size_t row) {
 double cd_llm_op_table_half(const cd_llm_op_table *t, size_t row, double level) {
     static const double of_median[OWN] = {0, 1, 0.5, 0.4487, 0.2982};
     const double count = t->count[row];
-    const size_t kind = t->r[row].kind, n = t->again.n_noise[kind], at = (size_t)ceil(level * (double)(n + 1));
+    const size_t kind = t->r[row].kind, n = t->again.n_noise[kind],
+                 at = (size_t)ceil(level * (double)(n + 1));
     const cd_llm_op_again *own = t->count[row] >= OWN ? again(&t->again, row) : NULL;
-    if (own && own->square > 0) return cd_normal_student(0.5 + level / 2, count - 1) * sqrt(own->square / (count - 1) * (1 + 1 / count));
+    if (own && own->square > 0)
+        return cd_normal_student(0.5 + level / 2, count - 1) *
+               sqrt(own->square / (count - 1) * (1 + 1 / count));
     const double one = 1 + (t->count[row] < OWN ? of_median[t->count[row]] : acos(0) / count);
     return n < LEAST ? (double)NAN : t->again.noise[kind][at > n ? n - 1 : at - 1] * sqrt(one / 2);
 }
@@ -141,7 +152,8 @@ double cd_llm_op_table_half(const cd_llm_op_table *t, size_t row, double level) 
 void cd_llm_op_repeats_put_time(const cd_llm_op_repeats *a, const cd_llm_op_time *x, cd_buf *b) {
     size_t f = a->n_file;
     while (f && a->file[f - 1].before >= x->place) f--;
-    if (f && x->place) cd_buf_putf(b, "%s:%u ", a->file[f - 1].path, x->place - a->file[f - 1].before);
+    if (f && x->place)
+        cd_buf_putf(b, "%s:%u ", a->file[f - 1].path, x->place - a->file[f - 1].before);
     cd_buf_putf(b, "%.4g s", x->s);
 }
 
@@ -164,9 +176,11 @@ void cd_llm_op_table_say(const cd_llm_op_table *t, struct cd_log *log) {
     cd_buf b = {0};
     cd_llm_op_table_say_far(t, log);
     if (!a->n_row) return;
-    cd_buf_putf(&b, "%zu %s measured more than once: the median counts", a->n_row, a->n_row > 1 ? "rows were" : "row was");
+    cd_buf_putf(&b, "%zu %s measured more than once: the median counts", a->n_row,
+                a->n_row > 1 ? "rows were" : "row was");
     if (a->n_wide) {
-        cd_buf_putf(&b, "; %zu of them differ%s by more than a fifth", a->n_wide, a->n_wide > 1 ? "" : "s");
+        cd_buf_putf(&b, "; %zu of them differ%s by more than a fifth", a->n_wide,
+                    a->n_wide > 1 ? "" : "s");
         put_widest(t, &b);
     }
     if (!b.oom) cd_log_put(log, a->n_wide ? CD_LOG_WARNING : CD_LOG_INFO, "%s", b.p);

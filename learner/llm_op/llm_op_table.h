@@ -31,39 +31,44 @@ typedef struct cd_llm_op_time {
 } cd_llm_op_time;
 
 typedef struct cd_llm_op_again {
-    uint32_t row, beg;       /* beg: its first in `time` */
-    double square;           /* sum of squares of ln(time / median) */
+    uint32_t row, beg; /* beg: its first in `time` */
+    double square;     /* sum of squares of ln(time / median) */
 } cd_llm_op_again;
 
 /* Places count the lines of all files, one behind the other. */
 typedef struct cd_llm_op_file {
     char *path;
-    uint32_t before;         /* lines of the files before it */
+    uint32_t before; /* lines of the files before it */
 } cd_llm_op_file;
 
 typedef struct cd_llm_op_repeats {
-    cd_llm_op_time *time;    /* (n_time) of rows with several; from the index by row, those of a row in the order of their lines */
+    cd_llm_op_time *
+        time; /* (n_time) of rows with several; from the index by row, those of a row in the order of their lines */
     size_t n_time, cap_time;
-    cd_llm_op_again *row;    /* (n_row) rising; from the index, as what follows */
-    size_t n_row, n_wide, widest; /* those whose times differ by more than a fifth; the number of that which differs most */
-    double *noise[CD_LLM_OP_N_KIND]; /* (n_noise) |ln(second / first)| of the repeated rows of a kind, sorted */
+    cd_llm_op_again *row; /* (n_row) rising; from the index, as what follows */
+    size_t n_row, n_wide,
+        widest; /* those whose times differ by more than a fifth; the number of that which differs most */
+    double *noise
+        [CD_LLM_OP_N_KIND]; /* (n_noise) |ln(second / first)| of the repeated rows of a kind, sorted */
     size_t n_noise[CD_LLM_OP_N_KIND];
-    cd_llm_op_file *file;    /* (n_file) that were read */
+    cd_llm_op_file *file; /* (n_file) that were read */
     size_t n_file, cap_file;
-    uint32_t last;           /* the last place that was used */
+    uint32_t last; /* the last place that was used */
 } cd_llm_op_repeats;
 
 /* Rows that differ in one size alone stand together, that size rising. */
 typedef struct cd_llm_op_curve {
-    uint32_t beg, end;       /* in `row` of the curves; end 0: a free slot */
-    uint32_t first;          /* row[beg] */
-    uint32_t tag;            /* the upper half of the hash of what its rows share: most other curves are told without a look at their rows */
+    uint32_t beg, end; /* in `row` of the curves; end 0: a free slot */
+    uint32_t first;    /* row[beg] */
+    uint32_t
+        tag; /* the upper half of the hash of what its rows share: most other curves are told without a look at their rows */
 } cd_llm_op_curve;
 
 typedef struct cd_llm_op_curves {
-    uint32_t *row;           /* curve after curve */
-    float *value;            /* of each its size, rounded: rows lie far apart in memory. NULL of the last curves */
-    cd_llm_op_curve *slot;   /* (mask + 1) by the lower half of the hash */
+    uint32_t *row; /* curve after curve */
+    float *
+        value; /* of each its size, rounded: rows lie far apart in memory. NULL of the last curves */
+    cd_llm_op_curve *slot; /* (mask + 1) by the lower half of the hash */
     size_t mask;
 } cd_llm_op_curves;
 
@@ -72,20 +77,25 @@ typedef struct cd_llm_op_table {
     size_t cap_count, cap_place;
     uint32_t *count, *place; /* (n) times of a row, from 1; the line of its first, 0: of no file */
     cd_llm_op_repeats again;
-    cd_dict names;           /* of stacks and kernels */
+    cd_dict names; /* of stacks and kernels */
     size_t drop[CD_LLM_OP_N_DROP], repeated;
-    cd_llm_op_curves curve[CD_LLM_OP_MAX_SIZE + 1]; /* of each size; the last one: rows of equal kind, device and sizes. From the index */
-    uint64_t *met;           /* bits, by hash (met_mask), of each size that a row of the kind has. From the index; NULL: there is none */
+    cd_llm_op_curves curve
+        [CD_LLM_OP_MAX_SIZE +
+         1]; /* of each size; the last one: rows of equal kind, device and sizes. From the index */
+    uint64_t *
+        met; /* bits, by hash (met_mask), of each size that a row of the kind has. From the index; NULL: there is none */
     size_t met_mask;
 } cd_llm_op_table;
 
 /* Append what `path` (a table, or a folder of *.tsv, *.csv and packed ones) holds, of these devices (none: all). Start from {0}. Errors: EIO and those of
  * cd_llm_op_reader_open of a file (in a folder, tables that are called by no operator are counted in drop[BAD] and told); ESCHEMA (an unknown device in
  * `only`); ENOMEM. */
-cdmpp_status cd_llm_op_table_add(cd_llm_op_table *t, const char *path, const cd_device_table *devices, const cd_texts *only,
+cdmpp_status cd_llm_op_table_add(cd_llm_op_table *t, const char *path,
+                                 const cd_device_table *devices, const cd_texts *only,
                                  cd_op_bad_line *bad, void *ctx, cdmpp_err *err);
 /* One row; if it is there a further time of it. Errors: ENOMEM. */
-cdmpp_status cd_llm_op_table_put(cd_llm_op_table *t, const cd_llm_op_record *r, const cd_device *device, cdmpp_err *err);
+cdmpp_status cd_llm_op_table_put(cd_llm_op_table *t, const cd_llm_op_record *r,
+                                 const cd_device *device, cdmpp_err *err);
 /* Half the interval of a further measured time of the row around its median, as a logarithm: of a row that was measured five times or more by its own spread
  * (Student), else by what repeated rows of its kind differ, a quantile of 20 of them or more. NaN: nobody knows. level: 0..1, both open. */
 double cd_llm_op_table_half(const cd_llm_op_table *t, size_t row, double level);
@@ -105,16 +115,22 @@ long cd_llm_op_table_find(const cd_llm_op_table *t, const cd_llm_op_record *r, u
 /* The same of many, in steps (op_rows.h): the hash, the row is asked for, the row. */
 uint64_t cd_llm_op_table_hash(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device);
 void cd_llm_op_table_fetch(const cd_llm_op_table *t, uint64_t hash);
-long cd_llm_op_table_at(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t hash);
+long cd_llm_op_table_at(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device,
+                        uint64_t hash);
 /* The record's curve along a size (CD_LLM_OP_MAX_SIZE: rows like it), by its hash: memory is asked for it. CD_LLM_OP_NO_CURVE: it has none for sure. */
 #define CD_LLM_OP_NO_CURVE UINT64_MAX
-uint64_t cd_llm_op_table_curve(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size);
+uint64_t cd_llm_op_table_curve(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device,
+                               size_t size);
 /* Those of all its sizes, and of rows like it; memory is asked for their rows. */
-void cd_llm_op_table_curves(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]);
-void cd_llm_op_table_curves_fetch(const cd_llm_op_table *t, const cd_llm_op_record *r, const uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]);
+void cd_llm_op_table_curves(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device,
+                            uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]);
+void cd_llm_op_table_curves_fetch(const cd_llm_op_table *t, const cd_llm_op_record *r,
+                                  const uint64_t curve[CD_LLM_OP_MAX_SIZE + 1]);
 /* The nearest rows below [0] and above [1] along a size, CD_LLM_OP_NONE where there is none. `hide` (n) or NULL: rows that count as not there. The record's
  * own row is never its neighbour. */
-void cd_llm_op_table_near(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, uint64_t curve, const uint8_t *hide, long out[2]);
+void cd_llm_op_table_near(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device,
+                          size_t size, uint64_t curve, const uint8_t *hide, long out[2]);
 /* Rows of the same kind, sizes and device, in other types, stacks or kernels: at most `most`; returns how many. */
-size_t cd_llm_op_table_alike(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, uint64_t curve, const uint8_t *hide, size_t most, uint32_t *out);
+size_t cd_llm_op_table_alike(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device,
+                             uint64_t curve, const uint8_t *hide, size_t most, uint32_t *out);
 #endif

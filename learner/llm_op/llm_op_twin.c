@@ -7,13 +7,17 @@
 
 #include "learner/llm_op/llm_op_internal.h"
 
-#define APART 0.2      /* ln of multiprocessors, clocks: boards of one chip are sold that far apart (H100 SXM and PCIe) */
+#define APART                                                                                      \
+    0.2 /* ln of multiprocessors, clocks: boards of one chip are sold that far apart (H100 SXM and PCIe) */
 #define CACHE_APART 0.5
-#define UNITS_APART 0.15 /* operations of a multiprocessor in a clock: sheets count with other clocks */
+#define UNITS_APART                                                                                \
+    0.15 /* operations of a multiprocessor in a clock: sheets count with other clocks */
 #define LINK_APART 0.1
 
 static bool equal(double a, double b) { return a > 0 && b > 0 && fabs(a - b) < 0.5; }
-static bool near(double a, double b, double apart) { return a > 0 && b > 0 && fabs(log(a / b)) <= apart; }
+static bool near(double a, double b, double apart) {
+    return a > 0 && b > 0 && fabs(log(a / b)) <= apart;
+}
 
 /* Peaks of both for a type, for each multiprocessor and clock. Where one description does not tell, the others must do. */
 static bool units(double a, const cd_device *of, double b, const cd_device *and) {
@@ -23,14 +27,22 @@ static bool units(double a, const cd_device *of, double b, const cd_device *and)
 }
 
 bool cd_llm_op_twin_is(const cd_device *a, const cd_device *b, cd_llm_op_family f) {
-    if (!equal(a->lanes, b->lanes) || !equal(a->core_threads, b->core_threads) || !equal(a->l1_kb, b->l1_kb) || !equal(a->shared_kb, b->shared_kb) || !equal(a->warp, b->warp)) return false;
-    if (!equal(a->process_nm, b->process_nm) || !near(a->cores, b->cores, APART) || !near(a->clock_mhz, b->clock_mhz, APART) || !near(a->l2_kb, b->l2_kb, CACHE_APART)) return false;
-    if (!(a->bf16_tflops > 0) || !units(a->bf16_tflops, a, b->bf16_tflops, b) || !units(a->fp8_tflops, a, b->fp8_tflops, b) || !units(a->int8_tops, a, b->int8_tops, b)) return false;
+    if (!equal(a->lanes, b->lanes) || !equal(a->core_threads, b->core_threads) ||
+        !equal(a->l1_kb, b->l1_kb) || !equal(a->shared_kb, b->shared_kb) ||
+        !equal(a->warp, b->warp))
+        return false;
+    if (!equal(a->process_nm, b->process_nm) || !near(a->cores, b->cores, APART) ||
+        !near(a->clock_mhz, b->clock_mhz, APART) || !near(a->l2_kb, b->l2_kb, CACHE_APART))
+        return false;
+    if (!(a->bf16_tflops > 0) || !units(a->bf16_tflops, a, b->bf16_tflops, b) ||
+        !units(a->fp8_tflops, a, b->fp8_tflops, b) || !units(a->int8_tops, a, b->int8_tops, b))
+        return false;
     return f != CD_LLM_OP_COLLECTIVE || near(a->link_gb_s, b->link_gb_s, LINK_APART);
 }
 
 static double distance(const cd_device *a, const cd_device *b) {
-    return fabs(log(a->cores / b->cores)) + fabs(log(a->clock_mhz / b->clock_mhz)) + fabs(log(a->bandwidth_gb_s / b->bandwidth_gb_s));
+    return fabs(log(a->cores / b->cores)) + fabs(log(a->clock_mhz / b->clock_mhz)) +
+           fabs(log(a->bandwidth_gb_s / b->bandwidth_gb_s));
 }
 
 /* Does its description tell how fast it is in this type? A collective moves bytes, whatever their type is. */
@@ -40,36 +52,48 @@ static bool tells(const cd_device *t, cd_llm_op_family f, cd_llm_op_type type) {
 }
 
 /* type NULL: any. */
-static const cd_device *nearest(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f, const cd_llm_op_type *type) {
+static const cd_device *nearest(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f,
+                                const cd_llm_op_type *type) {
     const cd_device *best = NULL;
     if (cd_llm_op_model_seen(m, f, d)) return NULL;
     for (size_t i = 0; i < m->n_device; i++) {
         const cd_device *t = &m->device[i].about;
-        if (m->device[i].family[f] && cd_llm_op_twin_is(t, d, f) && (!type || tells(t, f, *type)) && (!best || distance(t, d) < distance(best, d))) best = t;
+        if (m->device[i].family[f] && cd_llm_op_twin_is(t, d, f) && (!type || tells(t, f, *type)) &&
+            (!best || distance(t, d) < distance(best, d)))
+            best = t;
     }
     return best;
 }
 
-const cd_device *cd_llm_op_twin_of(const cd_llm_op_model *m, const cd_device *d, cd_llm_op_family f) { return nearest(m, d, f, NULL); }
+const cd_device *cd_llm_op_twin_of(const cd_llm_op_model *m, const cd_device *d,
+                                   cd_llm_op_family f) {
+    return nearest(m, d, f, NULL);
+}
 
-const cd_device *cd_llm_op_twin_for(const cd_llm_op_model *m, const cd_llm_op_record *r, const cd_device *d) {
+const cd_device *cd_llm_op_twin_for(const cd_llm_op_model *m, const cd_llm_op_record *r,
+                                    const cd_device *d) {
     const cd_llm_op_type type = (cd_llm_op_type)r->type;
     return nearest(m, d, cd_llm_op_family_of((cd_llm_op_kind)r->kind), &type);
 }
 
-unsigned cd_llm_op_model_about(const cd_llm_op_model *m, const cd_device *d, const cd_device **twin) {
+unsigned cd_llm_op_model_about(const cd_llm_op_model *m, const cd_device *d,
+                               const cd_device **twin) {
     bool seen = false;
     *twin = NULL;
     for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) {
         seen |= cd_llm_op_model_seen(m, (cd_llm_op_family)f, d);
         if (!*twin) *twin = cd_llm_op_twin_of(m, d, (cd_llm_op_family)f);
     }
-    return seen ? 0 : CD_LLM_OP_NEW_DEVICE | (cd_llm_op_model_vendor(m, d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
+    return seen ? 0
+                : CD_LLM_OP_NEW_DEVICE |
+                      (cd_llm_op_model_vendor(m, d) ? 0u : (unsigned)CD_LLM_OP_NEW_VENDOR);
 }
 
 /* How much of the difference between the two estimates shows in a time is not known, so all of it is in the interval. */
-void cd_llm_op_twin_tell(const cd_llm_op_answer *of, const cd_device *twin, const cd_llm_op_estimate *e, cd_llm_op_answer *out) {
-    const double ratio = e->base_s / of->base_s, half = hypot(log(of->high_s / of->low_s) / 2, log(ratio));
+void cd_llm_op_twin_tell(const cd_llm_op_answer *of, const cd_device *twin,
+                         const cd_llm_op_estimate *e, cd_llm_op_answer *out) {
+    const double ratio = e->base_s / of->base_s,
+                 half = hypot(log(of->high_s / of->low_s) / 2, log(ratio));
     *out = *of;
     out->how = CD_LLM_OP_PREDICTED, out->twin = twin->name, out->twin_how = of->how;
     out->news |= CD_LLM_OP_NEW_DEVICE;

@@ -19,15 +19,17 @@ struct cd_domain_distance {
 
 static size_t worker_floats(const cd_domain_distance *s) { return ROWS * (3 * s->max_rows + s->d); }
 
-cdmpp_status cd_domain_distance_new(size_t max_rows, size_t d, int n_worker, cd_domain_distance **out, cdmpp_err *err) {
+cdmpp_status cd_domain_distance_new(size_t max_rows, size_t d, int n_worker,
+                                    cd_domain_distance **out, cdmpp_err *err) {
     cd_domain_distance *s = *out = cd_mem_zalloc(1, sizeof *s);
     if (s) {
         *s = (cd_domain_distance){.d = d, .max_rows = max_rows};
         s->moment = CD_NEWN(&s->arena, double, 2 * K * d);
         s->part = CD_NEWN(&s->arena, double, cd_ops_tiles(max_rows, ROWS) + 2);
         s->norm2 = CD_NEWN(&s->arena, double, max_rows);
-        s->z = CD_NEWN(&s->arena, float, max_rows * d);
-        s->row = CD_NEWN(&s->arena, float, (size_t)(n_worker > 0 ? n_worker : 1) * worker_floats(s));
+        s->z = CD_NEWN(&s->arena, float, max_rows *d);
+        s->row =
+            CD_NEWN(&s->arena, float, (size_t)(n_worker > 0 ? n_worker : 1) * worker_floats(s));
         if (!s->arena.oom) return CDMPP_OK;
     }
     cd_domain_distance_free(s);
@@ -73,7 +75,8 @@ static void column_moments(const cmd *j, int side, size_t c0, size_t c1) {
 
 static void moments_tile(void *ctx, size_t t, int worker) {
     const cmd *j = ctx;
-    const size_t tiles = cd_ops_tiles(j->s->d, COLS), c0 = cd_ops_tile_at(j->s->d, tiles, t), c1 = cd_ops_tile_at(j->s->d, tiles, t + 1);
+    const size_t tiles = cd_ops_tiles(j->s->d, COLS), c0 = cd_ops_tile_at(j->s->d, tiles, t),
+                 c1 = cd_ops_tile_at(j->s->d, tiles, t + 1);
     (void)worker;
     column_moments(j, 0, c0, c1);
     column_moments(j, 1, c0, c1);
@@ -83,14 +86,17 @@ static void moments_tile(void *ctx, size_t t, int worker) {
  * k = 1 is 1/n, and 0 where the moment before is the mean itself (k = 2). */
 static void column_gradient(const cmd *j, int side, size_t c) {
     const size_t d = j->s->d, n = j->n[side];
-    const double *m = j->s->moment + (size_t)side * K * d + c, *a = j->s->moment + c, *b = a + K * d;
+    const double *m = j->s->moment + (size_t)side * K * d + c, *a = j->s->moment + c,
+                 *b = a + K * d;
     const double sign = side ? -1 : 1, share = sign / (double)n;
     double f[K]; /* factor of v^(k-1) */
-    for (size_t k = 0; k < K; k++) f[k] = share * (double)(k + 1) * j->pull[k] * (a[k * d] - b[k * d]);
+    for (size_t k = 0; k < K; k++)
+        f[k] = share * (double)(k + 1) * j->pull[k] * (a[k * d] - b[k * d]);
     const double constant = f[0] - (f[2] * m[d] + f[3] * m[2 * d] + f[4] * m[3 * d]);
     for (size_t i = 0; i < n; i++) {
         const double v = (double)j->x[side][i * d + c] - m[0];
-        j->g[side][i * d + c] += (float)(constant + v * (f[1] + v * (f[2] + v * (f[3] + v * f[4]))));
+        j->g[side][i * d + c] +=
+            (float)(constant + v * (f[1] + v * (f[2] + v * (f[3] + v * f[4]))));
     }
 }
 
@@ -103,8 +109,8 @@ static void gradient_tile(void *ctx, size_t t, int worker) {
 }
 
 /* Each norm sqrt(sum d^2) has the gradient d / norm, so `pull` is the weight over the norm; at 0 the gradient is taken as 0. */
-double cd_domain_distance_cmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
-                     float *gx, float *gy) {
+double cd_domain_distance_cmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n,
+                              const float *y, size_t m, double weight, float *gx, float *gy) {
     cmd j = {s, {x, y}, {gx, gy}, {n, m}, {0}};
     const size_t tiles = cd_ops_tiles(s->d, COLS);
     double sum = 0;
@@ -155,11 +161,13 @@ static void stack(const mmd *j, const float *x, const float *y) {
  * signs is returned. */
 static double kernels(const mmd *j, size_t i0, size_t i1, float *a, float *b, float *e) {
     const size_t rows = j->n + j->m;
-    const double xx = 1 / ((double)j->n * (double)j->n), yy = 1 / ((double)j->m * (double)j->m), xy = -1 / ((double)j->n * (double)j->m);
+    const double xx = 1 / ((double)j->n * (double)j->n), yy = 1 / ((double)j->m * (double)j->m),
+                 xy = -1 / ((double)j->n * (double)j->m);
     double sum = 0;
     for (size_t i = i0, k = 0; i < i1; i++)
         for (size_t q = 0; q < rows; q++, k++) {
-            const double d2 = i == q ? 0 : fmax(0, j->s->norm2[i] + j->s->norm2[q] - 2 * (double)a[k]);
+            const double d2 =
+                i == q ? 0 : fmax(0, j->s->norm2[i] + j->s->norm2[q] - 2 * (double)a[k]);
             b[k] = (float)(-0.1 * d2);
             e[k] = (float)(-0.001 * d2);
         }
@@ -180,13 +188,25 @@ static void mmd_tile(void *ctx, size_t t, int worker) {
     const mmd *j = ctx;
     const cd_domain_distance *s = j->s;
     const size_t d = s->d, rows = j->n + j->m, tiles = cd_ops_tiles(rows, ROWS);
-    const size_t i0 = cd_ops_tile_at(rows, tiles, t), i1 = cd_ops_tile_at(rows, tiles, t + 1), h = i1 - i0;
-    float *a = s->row + (size_t)worker * worker_floats(s), *b = a + ROWS * s->max_rows, *e = b + ROWS * s->max_rows;
+    const size_t i0 = cd_ops_tile_at(rows, tiles, t), i1 = cd_ops_tile_at(rows, tiles, t + 1),
+                 h = i1 - i0;
+    float *a = s->row + (size_t)worker * worker_floats(s), *b = a + ROWS * s->max_rows,
+          *e = b + ROWS * s->max_rows;
     float *az = e + ROWS * s->max_rows;
-    cd_ops_gemm(&(cd_gemm){.tb = true, .m = h, .n = rows, .k = d, .a = s->z + i0 * d, .lda = d, .b = s->z, .ldb = d, .c = a, .ldc = rows});
+    cd_ops_gemm(&(cd_gemm){.tb = true,
+                           .m = h,
+                           .n = rows,
+                           .k = d,
+                           .a = s->z + i0 * d,
+                           .lda = d,
+                           .b = s->z,
+                           .ldb = d,
+                           .c = a,
+                           .ldc = rows});
     s->part[t] = kernels(j, i0, i1, a, b, e);
     if (!j->gx || !j->gy) return;
-    cd_ops_gemm(&(cd_gemm){.m = h, .n = d, .k = rows, .a = a, .lda = rows, .b = s->z, .ldb = d, .c = az, .ldc = d});
+    cd_ops_gemm(&(cd_gemm){
+        .m = h, .n = d, .k = rows, .a = a, .lda = rows, .b = s->z, .ldb = d, .c = az, .ldc = d});
     for (size_t i = 0; i < h; i++) {
         float *g = i0 + i < j->n ? j->gx + (i0 + i) * d : j->gy + (i0 + i - j->n) * d;
         const float *z = s->z + (i0 + i) * d;
@@ -196,8 +216,8 @@ static void mmd_tile(void *ctx, size_t t, int worker) {
     }
 }
 
-double cd_domain_distance_mmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
-                     float *gx, float *gy) {
+double cd_domain_distance_mmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n,
+                              const float *y, size_t m, double weight, float *gx, float *gy) {
     mmd j = {s, n, m, weight, gx, gy};
     const size_t tiles = cd_ops_tiles(n + m, ROWS);
     double sum = 0;

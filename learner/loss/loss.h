@@ -27,14 +27,15 @@
 typedef struct cd_domain_distance cd_domain_distance;
 
 /* Room for n + m <= max_rows rows of d columns. Errors: ENOMEM. */
-cdmpp_status cd_domain_distance_new(size_t max_rows, size_t d, int n_worker, CD_GIVE cd_domain_distance **out, cdmpp_err *err);
+cdmpp_status cd_domain_distance_new(size_t max_rows, size_t d, int n_worker,
+                                    CD_GIVE cd_domain_distance **out, cdmpp_err *err);
 void cd_domain_distance_free(CD_TAKE cd_domain_distance *s); /* NULL is fine */
 
 /* n, m >= 1. The distance, before the weight; gx, gy NULL: the distance alone. */
-double cd_domain_distance_cmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
-                     float *gx, float *gy);
-double cd_domain_distance_mmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
-                     float *gx, float *gy);
+double cd_domain_distance_cmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n,
+                              const float *y, size_t m, double weight, float *gx, float *gy);
+double cd_domain_distance_mmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n,
+                              const float *y, size_t m, double weight, float *gx, float *gy);
 
 /* net_loss -- what a network is trained to make small: a weighted sum of terms.
  *
@@ -66,42 +67,43 @@ double cd_domain_distance_mmd(cd_domain_distance *s, cd_threads *pool, const flo
  * cd_net_loss is a plain value; one scratch per thread. */
 
 /* X(name, what is averaged) */
-#define CD_NET_LOSS_MAP(X)                                    \
-    X(mse, "e^2")                                            \
-    X(mape, "|e/z|")                                         \
-    X(mspe, "(e/z)^2")                                       \
-    X(mae, "|e|")                                            \
-    X(huber, "e^2/2 up to |e| = 1, then |e| - 1/2")          \
-    X(mape_s, "|predicted/measured - 1| in seconds")         \
-    X(mse_log, "r^2")                                        \
-    X(huber_log, "r^2/2 up to |r| = 0.5, then straight")     \
-    X(nll, "Gaussian: (v + e^2 exp(-v))/2, v an output")     \
-    X(pinball, "sum over quantiles, each an output of z")    \
-    X(rank, "pairs of a task: logistic")                     \
-    X(lambdarank, "pairs of a task: logistic, by NDCG")      \
-    X(listnet, "tasks: cross entropy of softmax")            \
-    X(cmd, "central moments of latents, target domain")      \
+#define CD_NET_LOSS_MAP(X)                                                                         \
+    X(mse, "e^2")                                                                                  \
+    X(mape, "|e/z|")                                                                               \
+    X(mspe, "(e/z)^2")                                                                             \
+    X(mae, "|e|")                                                                                  \
+    X(huber, "e^2/2 up to |e| = 1, then |e| - 1/2")                                                \
+    X(mape_s, "|predicted/measured - 1| in seconds")                                               \
+    X(mse_log, "r^2")                                                                              \
+    X(huber_log, "r^2/2 up to |r| = 0.5, then straight")                                           \
+    X(nll, "Gaussian: (v + e^2 exp(-v))/2, v an output")                                           \
+    X(pinball, "sum over quantiles, each an output of z")                                          \
+    X(rank, "pairs of a task: logistic")                                                           \
+    X(lambdarank, "pairs of a task: logistic, by NDCG")                                            \
+    X(listnet, "tasks: cross entropy of softmax")                                                  \
+    X(cmd, "central moments of latents, target domain")                                            \
     X(mmd, "mean discrepancy of latents, target domain")
 
 typedef enum {
 #define CD_NET_LOSS_X(name, what) CD_NET_LOSS_##name,
     CD_NET_LOSS_MAP(CD_NET_LOSS_X)
 #undef CD_NET_LOSS_X
-    CD_NET_LOSS_TERMS
+        CD_NET_LOSS_TERMS
 } cd_net_loss_term;
 
-#define CD_NET_LOSS_Z_FLOOR 0.1
+#define CD_NET_LOSS_Z_FLOOR   0.1
 #define CD_NET_LOSS_QUANTILES 15
 
 typedef struct cd_net_loss {
     double weight[CD_NET_LOSS_TERMS];       /* 0: not in the sum */
-    size_t n_quantile;                     /* 0 without pinball */
+    size_t n_quantile;                      /* 0 without pinball */
     double quantile[CD_NET_LOSS_QUANTILES]; /* 0..1, both open */
 } cd_net_loss;
 
 /* `quantile` (n_quantile) for pinball, otherwise ignored. Errors: ESCHEMA (a term
  * without a weight, unknown, twice, none at all; quantiles missing), ERANGE. */
-cdmpp_status cd_net_loss_parse(const char *text, const double *quantile, size_t n_quantile, cd_net_loss *out, cdmpp_err *err);
+cdmpp_status cd_net_loss_parse(const char *text, const double *quantile, size_t n_quantile,
+                               cd_net_loss *out, cdmpp_err *err);
 /* Outputs a sample needs: 1 + (nll) + quantiles; where the quantiles begin. */
 size_t cd_net_loss_width(const cd_net_loss *p);
 size_t cd_net_loss_quantile_at(const cd_net_loss *p);
@@ -128,16 +130,19 @@ typedef struct cd_net_loss_batch {
 
 typedef struct cd_net_loss_scratch cd_net_loss_scratch;
 /* Room for batches of up to max_n samples. Errors: ENOMEM. */
-cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n, CD_GIVE cd_net_loss_scratch **out, cdmpp_err *err);
+cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n,
+                                     CD_GIVE cd_net_loss_scratch **out, cdmpp_err *err);
 void cd_net_loss_scratch_free(CD_TAKE cd_net_loss_scratch *s); /* NULL is fine */
 
 /* What the sums of the whole batch b are divided by. */
-cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch *b, cd_net_loss_scratch *s);
+cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch *b,
+                                   cd_net_loss_scratch *s);
 /* The loss under the outputs (n, width) and, unless NULL, its gradient (n, width),
  * overwritten. term (CD_NET_LOSS_TERMS), unless NULL: each term before its weight.
  * A loss that is not finite is returned as it is. */
-double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, const float *out,
-                       float *grad, double *term, cd_net_loss_scratch *s);
+double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b,
+                        const cd_net_loss_norm *norm, const float *out, float *grad, double *term,
+                        cd_net_loss_scratch *s);
 
 /* Sorts the samples of a batch by group. order: (n) sample numbers, in the order of the batch within a group;
  * tmp: (n) working memory. */
@@ -162,7 +167,12 @@ size_t cd_net_loss_group_size(const uint32_t *group, const size_t *order, size_t
  * then exact in any order, which makes trees equal for any number of threads. */
 
 #define CD_TREE_LOSSES "squared|huber|absolute|mape"
-typedef enum { CD_TREE_LOSS_SQUARED, CD_TREE_LOSS_HUBER, CD_TREE_LOSS_ABSOLUTE, CD_TREE_LOSS_MAPE } cd_tree_loss;
+typedef enum {
+    CD_TREE_LOSS_SQUARED,
+    CD_TREE_LOSS_HUBER,
+    CD_TREE_LOSS_ABSOLUTE,
+    CD_TREE_LOSS_MAPE
+} cd_tree_loss;
 
 /* The loss of one program. */
 double cd_tree_loss_value(cd_tree_loss l, double r);
@@ -203,17 +213,22 @@ float cd_tree_loss_round(double g);
  * One part per thread. */
 
 #define CD_OBJECTIVES "log_latency|pack_sum|rank"
-typedef enum { CD_OBJECTIVE_LOG_LATENCY, CD_OBJECTIVE_PACK_SUM, CD_OBJECTIVE_RANK, CD_N_OBJECTIVE } cd_objective_kind;
+typedef enum {
+    CD_OBJECTIVE_LOG_LATENCY,
+    CD_OBJECTIVE_PACK_SUM,
+    CD_OBJECTIVE_RANK,
+    CD_N_OBJECTIVE
+} cd_objective_kind;
 #define CD_OBJECTIVE_KNEE 0.02
 /* listnet: with 1 a program half as fast has half the chance to be first, so slow ones, of which there are many, decide. */
 #define CD_OBJECTIVE_SHARP 4.0
-#define CD_RANK_LOSSES "pairwise|lambdarank|listnet"
+#define CD_RANK_LOSSES     "pairwise|lambdarank|listnet"
 typedef enum { CD_RANK_LOSS_PAIRWISE, CD_RANK_LOSS_LAMBDARANK, CD_RANK_LOSS_LISTNET } cd_rank_loss;
 
 typedef struct cd_objective_spec {
     cd_objective_kind kind;
     cd_tree_loss loss; /* of log_latency */
-    double eta;   /* pack_sum: a step of all rows of a program must not overshoot */
+    double eta;        /* pack_sum: a step of all rows of a program must not overshoot */
     cd_rank_loss rank; /* of rank */
 } cd_objective_spec;
 
@@ -225,13 +240,13 @@ typedef struct cd_objective_part {
     const uint32_t *group; /* (n) task on a device; NULL: log_latency only */
     const double *weight;  /* (n) of a program's loss, log_latency; NULL: all 1 */
     /* of the module */
-    cd_arena arena;        /* of what follows */
-    double *margin;        /* (start[n]) f + o */
-    double *r;             /* (n) p - log_s; pack_sum: p - y */
-    double *g, *h;         /* (n) of a program; not of log_latency */
-    double *y;             /* (n) pack_sum, lambdarank: throughput in (0,1] */
-    size_t *order;         /* (n) by group, then by latency; not of log_latency */
-    double *discount;      /* (n) lambdarank: of the place by score */
+    cd_arena arena;                   /* of what follows */
+    double *margin;                   /* (start[n]) f + o */
+    double *r;                        /* (n) p - log_s; pack_sum: p - y */
+    double *g, *h;                    /* (n) of a program; not of log_latency */
+    double *y;                        /* (n) pack_sum, lambdarank: throughput in (0,1] */
+    size_t *order;                    /* (n) by group, then by latency; not of log_latency */
+    double *discount;                 /* (n) lambdarank: of the place by score */
     struct cd_objective_place *place; /* (n) working memory */
 } cd_objective_part;
 
@@ -239,12 +254,14 @@ typedef struct cd_objective_part {
 const char *cd_objective_name(cd_objective_kind k);
 /* `seen` NULL or the train part: of a task in both, the fastest of both counts. Free p after
  * an error too. Errors: ENOMEM, ERANGE (pack_sum and rank: no task has two different latencies). */
-cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s, const cd_objective_part *seen, cdmpp_err *err);
+cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s,
+                                const cd_objective_part *seen, cdmpp_err *err);
 void cd_objective_end(cd_objective_part *p); /* frees what begin made */
 /* The mean loss under the scores (start[n]); the gradient (start[n]) where it was asked last,
  * times n, rounded (learner/loss/loss.h). */
 double cd_objective_loss(cd_objective_part *p, const cd_objective_spec *s, const float *score);
-void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad, float *hess);
+void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad,
+                           float *hess);
 /* What rounds are compared by, less is better, where the loss was asked last: this loss. Of lambdarank 1 - NDCG, mean over tasks, each by its programs, because the
  * loss of one round has other weights than that of the next. */
 double cd_objective_figure(const cd_objective_part *p, const cd_objective_spec *s, double loss);
@@ -254,7 +271,8 @@ double cd_objective_score(cd_objective_kind k, const double *v, size_t n);
 /* ln seconds of a program of score p and level O. */
 double cd_objective_answer(cd_objective_kind k, double p, double level, double scale, double shift);
 /* scale and shift from the scores where the loss was asked last; level (n). */
-void cd_objective_map(const cd_objective_part *p, cd_objective_kind k, const double *level, double *scale, double *shift);
+void cd_objective_map(const cd_objective_part *p, cd_objective_kind k, const double *level,
+                      double *scale, double *shift);
 /* ln(sum of exp(score)) over n >= 1 scores. */
 double cd_loss_log_sum_exp(const double *score, size_t n);
 #endif

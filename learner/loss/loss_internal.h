@@ -7,11 +7,11 @@
 
 struct cd_net_loss_scratch {
     cd_arena arena;
-    size_t *order;  /* (max_n) samples by group */
-    size_t *place;  /* (max_n) of one group: rank by prediction, then by label */
-    double *score;  /* (3 * max_n) of one group */
-    double *pred;   /* (max_n) predictions of z */
-    double *grad;   /* (max_n * width) */
+    size_t *order; /* (max_n) samples by group */
+    size_t *place; /* (max_n) of one group: rank by prediction, then by label */
+    double *score; /* (3 * max_n) of one group */
+    double *pred;  /* (max_n) predictions of z */
+    double *grad;  /* (max_n * width) */
 };
 
 /* ln(1 + e^x) and its slope. */
@@ -21,8 +21,9 @@ double cd_net_loss_gain(double ratio);
 double cd_net_loss_discount(size_t place);
 /* Adds the rank terms: values before weights to term, gradients with respect to
  * the predictions s->pred to s->grad (one of every `width`). s->order is by group. */
-void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, size_t width,
-                           double *term, cd_net_loss_scratch *s);
+void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b,
+                            const cd_net_loss_norm *norm, size_t width, double *term,
+                            cd_net_loss_scratch *s);
 
 /* objective_internal -- what objective.c and objective_rank.c share. */
 

@@ -34,8 +34,8 @@ static point pinball(double e, double q) {
 
 typedef struct {
     const cd_net_loss *p;
-    double *term;  /* sums so far */
-    double share;  /* w / W */
+    double *term; /* sums so far */
+    double share; /* w / W */
 } sums;
 
 /* Adds a term of one sample; the result is its part of the gradient. */
@@ -56,7 +56,8 @@ static double z_terms(const sums *s, double e, double z) {
 }
 
 static bool has_log_terms(const cd_net_loss *p) {
-    return p->weight[CD_NET_LOSS_mape_s] > 0 || p->weight[CD_NET_LOSS_mse_log] > 0 || p->weight[CD_NET_LOSS_huber_log] > 0;
+    return p->weight[CD_NET_LOSS_mape_s] > 0 || p->weight[CD_NET_LOSS_mse_log] > 0 ||
+           p->weight[CD_NET_LOSS_huber_log] > 0;
 }
 
 static double log_terms(const sums *s, double r, double slope) {
@@ -81,10 +82,12 @@ static void pinball_terms(const sums *s, double z, const float *out, double *g) 
     const size_t at = cd_net_loss_quantile_at(s->p);
     g[0] += add(s, CD_NET_LOSS_pinball, pinball((double)out[0] - z, 0.5));
     for (size_t k = 0; k < s->p->n_quantile; k++)
-        g[at + k] += add(s, CD_NET_LOSS_pinball, pinball((double)out[at + k] - z, s->p->quantile[k]));
+        g[at + k] +=
+            add(s, CD_NET_LOSS_pinball, pinball((double)out[at + k] - z, s->p->quantile[k]));
 }
 
-static void sample_terms(const sums *s, const cd_net_loss_batch *b, size_t i, const float *out, double *g) {
+static void sample_terms(const sums *s, const cd_net_loss_batch *b, size_t i, const float *out,
+                         double *g) {
     const double e = (double)out[0] - b->z[i];
     g[0] += z_terms(s, e, b->z[i]);
     if (has_log_terms(s->p)) {
@@ -98,8 +101,9 @@ static void sample_terms(const sums *s, const cd_net_loss_batch *b, size_t i, co
 
 /* ---- a batch ---- */
 /* The gradient is added up in double and rounded once at the end. */
-double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, const float *out,
-                       float *grad, double *term, cd_net_loss_scratch *s) {
+double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b,
+                        const cd_net_loss_norm *norm, const float *out, float *grad, double *term,
+                        cd_net_loss_scratch *s) {
     double own[CD_NET_LOSS_TERMS], loss = 0;
     const size_t width = cd_net_loss_width(p);
     sums sum = {p, term ? term : own, 0};
@@ -121,7 +125,8 @@ double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const 
 }
 
 /* Counts over the whole batch, so that losses of slices add up to the loss of the batch. */
-cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch *b, cd_net_loss_scratch *s) {
+cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch *b,
+                                   cd_net_loss_scratch *s) {
     cd_net_loss_norm norm = {0};
     for (size_t i = 0; i < b->n; i++) norm.weight += b->weight ? (double)b->weight[i] : 1;
     if (!cd_net_loss_ranks(p)) return norm;
@@ -138,7 +143,8 @@ cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch
     return norm;
 }
 
-cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n, cd_net_loss_scratch **out, cdmpp_err *err) {
+cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n, cd_net_loss_scratch **out,
+                                     cdmpp_err *err) {
     cd_net_loss_scratch *s = *out = cd_mem_zalloc(1, sizeof *s);
     if (s) {
         s->order = cd_arena_zalloc(&s->arena, max_n, sizeof *s->order);

@@ -12,7 +12,8 @@ void cd_net_loss_by_group(const uint32_t *group, size_t n, size_t *order, size_t
             const size_t mid = beg + run, end = n - mid < run ? n : mid + run;
             size_t a = 0, b = mid, k = beg;
             memcpy(tmp, order + beg, run * sizeof *tmp);
-            while (a < run && b < end) order[k++] = group[order[b]] < group[tmp[a]] ? order[b++] : tmp[a++];
+            while (a < run && b < end)
+                order[k++] = group[order[b]] < group[tmp[a]] ? order[b++] : tmp[a++];
             while (a < run) order[k++] = tmp[a++];
         }
 }
@@ -44,7 +45,8 @@ static double pred(const group *g, size_t i) { return g->s->pred[g->m[i]]; }
 
 /* Pairs that should be p_i < p_j; share: what one counts, NULL: `each`. Logistic loss of each pair in the wrong order or too
  * close. */
-static void pairs(const group *g, cd_net_loss_term t, double each, const double *gain, const double *discount) {
+static void pairs(const group *g, cd_net_loss_term t, double each, const double *gain,
+                  const double *discount) {
     double sum = 0;
     for (size_t i = 0; i < g->n; i++)
         for (size_t j = 0; j < g->n; j++) {
@@ -72,7 +74,8 @@ double cd_net_loss_discount(size_t place) { return 1 / log2(2 + (double)place); 
 
 /* Places by label give the ideal DCG, places by prediction the discounts. A pair weighs as much as NDCG changes when both swap. */
 static void lambdarank(const group *g, double each) {
-    double *gain = g->s->score, *discount = gain + g->n, *v = discount + g->n, ideal = 0, fastest = INFINITY;
+    double *gain = g->s->score, *discount = gain + g->n, *v = discount + g->n, ideal = 0,
+           fastest = INFINITY;
     size_t *place = g->s->place;
     for (size_t i = 0; i < g->n; i++) fastest = fmin(fastest, g->b->log_s[g->m[i]]);
     for (size_t i = 0; i < g->n; i++) {
@@ -118,13 +121,15 @@ static bool all_equal(const group *g) {
     return true;
 }
 
-void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, size_t width,
-                           double *term, cd_net_loss_scratch *s) {
+void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b,
+                            const cd_net_loss_norm *norm, size_t width, double *term,
+                            cd_net_loss_scratch *s) {
     for (size_t at = 0, n; at < b->n; at += n) {
         n = cd_net_loss_group_size(b->group, s->order, at, b->n);
         const group g = {p, b, s->order + at, n, width, term, s};
         if (all_equal(&g)) continue;
-        if (p->weight[CD_NET_LOSS_rank] > 0) pairs(&g, CD_NET_LOSS_rank, 1 / norm->pairs, NULL, NULL);
+        if (p->weight[CD_NET_LOSS_rank] > 0)
+            pairs(&g, CD_NET_LOSS_rank, 1 / norm->pairs, NULL, NULL);
         if (p->weight[CD_NET_LOSS_lambdarank] > 0) lambdarank(&g, 1 / norm->groups);
         if (p->weight[CD_NET_LOSS_listnet] > 0) listnet(&g, 1 / norm->groups);
     }

@@ -37,7 +37,8 @@ static int by_task_and_latency(const void *a, const void *b) {
 static cdmpp_status sort(cd_objective_part *p, cdmpp_err *err) {
     cd_objective_place *v = cd_mem_zalloc(p->n + 1, sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "order of %zu programs", p->n);
-    for (size_t i = 0; i < p->n; i++) v[i] = (cd_objective_place){.group = p->group[i], .log_s = p->log_s[i], .i = i};
+    for (size_t i = 0; i < p->n; i++)
+        v[i] = (cd_objective_place){.group = p->group[i], .log_s = p->log_s[i], .i = i};
     qsort(v, p->n, sizeof *v, by_task_and_latency);
     for (size_t i = 0; i < p->n; i++) p->order[i] = v[i].i;
     cd_mem_free(v);
@@ -51,8 +52,10 @@ static void normalise(cd_objective_part *p, const cd_objective_part *seen) {
         double fastest = p->log_s[first];
         n = cd_net_loss_group_size(p->group, p->order, at, p->n);
         while (seen && s < seen->n && seen->group[seen->order[s]] < p->group[first]) s++;
-        if (seen && s < seen->n && seen->group[seen->order[s]] == p->group[first]) fastest = fmin(fastest, seen->log_s[seen->order[s]]);
-        for (size_t i = at; i < at + n; i++) p->y[p->order[i]] = exp(fastest - p->log_s[p->order[i]]);
+        if (seen && s < seen->n && seen->group[seen->order[s]] == p->group[first])
+            fastest = fmin(fastest, seen->log_s[seen->order[s]]);
+        for (size_t i = at; i < at + n; i++)
+            p->y[p->order[i]] = exp(fastest - p->log_s[p->order[i]]);
     }
 }
 
@@ -63,7 +66,8 @@ static bool places(cd_objective_part *p) {
     return !p->arena.oom;
 }
 
-cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s, const cd_objective_part *seen, cdmpp_err *err) {
+cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s,
+                                const cd_objective_part *seen, cdmpp_err *err) {
     const size_t n = p->n;
     p->margin = CD_NEWN(&p->arena, double, p->start[p->n]);
     p->r = CD_NEWN(&p->arena, double, n);
@@ -75,10 +79,13 @@ cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s
     if (s->kind == CD_OBJECTIVE_LOG_LATENCY) return CDMPP_OK;
     CD_TRY(sort(p, err));
     const cd_rank_loss order = s->kind == CD_OBJECTIVE_RANK ? s->rank : CD_RANK_LOSS_PAIRWISE;
-    if (order == CD_RANK_LOSS_LAMBDARANK && !places(p)) return CD_FAIL(err, ENOMEM, "places of %zu programs", n);
+    if (order == CD_RANK_LOSS_LAMBDARANK && !places(p))
+        return CD_FAIL(err, ENOMEM, "places of %zu programs", n);
     if (s->kind == CD_OBJECTIVE_PACK_SUM || order == CD_RANK_LOSS_LAMBDARANK) normalise(p, seen);
     if (isnan(cd_objective_order(p, order, p->r)))
-        return CD_FAIL(err, ERANGE, "expected tasks with two different latencies in the %s part, found none", seen ? "validation" : "train");
+        return CD_FAIL(err, ERANGE,
+                       "expected tasks with two different latencies in the %s part, found none",
+                       seen ? "validation" : "train");
     return CDMPP_OK;
 }
 
@@ -92,7 +99,8 @@ static double log_latency(cd_objective_part *p, cd_tree_loss loss, const float *
     for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = p->offset[k] + (double)score[k];
     for (size_t i = 0; i < p->n; i++) {
         const double w = p->weight ? p->weight[i] : 1;
-        p->r[i] = cd_loss_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]) - p->log_s[i];
+        p->r[i] = cd_loss_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]) -
+                  p->log_s[i];
         sum += w * cd_tree_loss_value(loss, p->r[i]);
         all += w;
     }
@@ -125,7 +133,8 @@ static double rank(cd_objective_part *p, cd_rank_loss l, const float *score) {
 
 double cd_objective_loss(cd_objective_part *p, const cd_objective_spec *s, const float *score) {
     if (s->kind == CD_OBJECTIVE_RANK) return rank(p, s->rank, score);
-    return s->kind == CD_OBJECTIVE_PACK_SUM ? pack_sum(p, s->eta, score) : log_latency(p, s->loss, score);
+    return s->kind == CD_OBJECTIVE_PACK_SUM ? pack_sum(p, s->eta, score)
+                                            : log_latency(p, s->loss, score);
 }
 
 /* ---- gradients ---- */
@@ -136,14 +145,17 @@ static double spread(const cd_objective_part *p) {
 }
 
 /* d score / d margin_k is the share of row k in the sum of exponentials; 1 where scores are plain sums. */
-void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad, float *hess) {
+void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad,
+                           float *hess) {
     const bool log = s->kind == CD_OBJECTIVE_LOG_LATENCY;
     const double width = log ? spread(p) : 0;
     for (size_t i = 0; i < p->n; i++) {
         const double w = log && p->weight ? p->weight[i] : 1;
-        const double g = log ? w * cd_tree_loss_gradient(s->loss, p->r[i], width) : p->g[i], h = log ? w : p->h[i];
+        const double g = log ? w * cd_tree_loss_gradient(s->loss, p->r[i], width) : p->g[i],
+                     h = log ? w : p->h[i];
         for (size_t k = p->start[i]; k < p->start[i + 1]; k++) {
-            const double d = s->kind == CD_OBJECTIVE_PACK_SUM ? 0 : p->margin[k] - (p->r[i] + p->log_s[i]);
+            const double d =
+                s->kind == CD_OBJECTIVE_PACK_SUM ? 0 : p->margin[k] - (p->r[i] + p->log_s[i]);
             const double share = d == 0 ? 1 : exp(d); /* the only row of its program: mostly 0 */
             grad[k] = cd_tree_loss_round(g * share);
             hess[k] = cd_tree_loss_round(h * share);
@@ -154,18 +166,21 @@ void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, flo
 /* ---- seconds ---- */
 static double bent(double p) { return -asinh(p / (2 * CD_OBJECTIVE_KNEE)); }
 
-double cd_objective_answer(cd_objective_kind k, double p, double level, double scale, double shift) {
+double cd_objective_answer(cd_objective_kind k, double p, double level, double scale,
+                           double shift) {
     if (k == CD_OBJECTIVE_RANK) return shift + scale * p;
     return k == CD_OBJECTIVE_PACK_SUM ? level + shift + scale * bent(p) : p;
 }
 
 /* Least squares in two passes, means first. A slope of 0 or less would turn the order around, so it is kept above. */
-void cd_objective_map(const cd_objective_part *p, cd_objective_kind k, const double *level, double *scale, double *shift) {
+void cd_objective_map(const cd_objective_part *p, cd_objective_kind k, const double *level,
+                      double *scale, double *shift) {
     double mx = 0, my = 0, xx = 0, xy = 0;
     const double n = (double)p->n;
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < p->n; i++) {
-            const double x = k == CD_OBJECTIVE_RANK ? p->r[i] + p->log_s[i] : bent(p->r[i] + p->y[i]);
+            const double x =
+                k == CD_OBJECTIVE_RANK ? p->r[i] + p->log_s[i] : bent(p->r[i] + p->y[i]);
             const double y = k == CD_OBJECTIVE_RANK ? p->log_s[i] : p->log_s[i] - level[i];
             if (!pass) mx += x / n, my += y / n;
             else xx += (x - mx) * (x - mx), xy += (x - mx) * (y - my);

@@ -28,7 +28,8 @@ typedef struct {
 } sum;
 
 /* Member a is not slower than member b. The sums of g and h are exact, so the order of the pairs does not matter. */
-static void pair(cd_objective_part *p, const double *score, size_t a, size_t b, double weight, sum *s) {
+static void pair(cd_objective_part *p, const double *score, size_t a, size_t b, double weight,
+                 sum *s) {
     double slope;
     s->loss += weight * cd_net_loss_softplus(score[a] - score[b], &slope);
     s->weight += weight;
@@ -49,22 +50,26 @@ static int by_score(const void *a, const void *b) {
 
 static void lay_discounts(cd_objective_part *p, const double *score, const size_t *m, size_t n) {
     cd_objective_place *v = p->place;
-    for (size_t i = 0; i < n; i++) v[i] = (cd_objective_place){.score = score[m[i]], .log_s = p->log_s[m[i]], .i = m[i]};
+    for (size_t i = 0; i < n; i++)
+        v[i] = (cd_objective_place){.score = score[m[i]], .log_s = p->log_s[m[i]], .i = m[i]};
     qsort(v, n, sizeof *v, by_score);
     for (size_t beg = 0, end; beg < n; beg = end) {
         double mean = 0;
-        for (end = beg; end < n && !by_score(&v[beg], &v[end]); end++) mean += cd_net_loss_discount(end);
+        for (end = beg; end < n && !by_score(&v[beg], &v[end]); end++)
+            mean += cd_net_loss_discount(end);
         for (size_t i = beg; i < end; i++) p->discount[v[i].i] = mean / (double)(end - beg);
     }
 }
 
 /* How much DCG changes when both swap; NDCG has a factor of the task, which its sum of weights takes away. */
 static double swapped(const cd_objective_part *p, size_t a, size_t b) {
-    return fabs((cd_net_loss_gain(p->y[a]) - cd_net_loss_gain(p->y[b])) * (p->discount[a] - p->discount[b]));
+    return fabs((cd_net_loss_gain(p->y[a]) - cd_net_loss_gain(p->y[b])) *
+                (p->discount[a] - p->discount[b]));
 }
 
 /* ---- one task, fastest first; each weighs by its number of programs, however many pairs it has ---- */
-static sum pairs(cd_objective_part *p, cd_rank_loss l, const double *score, const size_t *m, size_t n) {
+static sum pairs(cd_objective_part *p, cd_rank_loss l, const double *score, const size_t *m,
+                 size_t n) {
     const bool by_ndcg = l == CD_RANK_LOSS_LAMBDARANK;
     sum s = {0, 0};
     if (by_ndcg) lay_discounts(p, score, m, n);
@@ -103,7 +108,8 @@ static double least_of(const double *v, const size_t *m, size_t n) {
 static sum listnet(cd_objective_part *p, const double *score, const size_t *m, size_t n) {
     sum s = {0, p->log_s[m[0]] < p->log_s[m[n - 1]]};
     if (!(s.weight > 0)) return s;
-    const double by = CD_OBJECTIVE_SHARP, want_all = log_sum(p->log_s, by, m, n, p->log_s[m[0]]), got_all = log_sum(score, 1, m, n, least_of(score, m, n));
+    const double by = CD_OBJECTIVE_SHARP, want_all = log_sum(p->log_s, by, m, n, p->log_s[m[0]]),
+                 got_all = log_sum(score, 1, m, n, least_of(score, m, n));
     for (size_t i = 0; i < n; i++) {
         const double want = exp(-by * p->log_s[m[i]] - want_all), got = exp(-score[m[i]] - got_all);
         s.loss += (double)n * want * (score[m[i]] + got_all);
@@ -120,7 +126,8 @@ double cd_objective_order(cd_objective_part *p, cd_rank_loss l, const double *sc
     for (size_t at = 0, n; at < p->n; at += n) {
         n = cd_net_loss_group_size(p->group, p->order, at, p->n);
         const size_t *m = p->order + at;
-        const sum s = l == CD_RANK_LOSS_LISTNET ? listnet(p, score, m, n) : pairs(p, l, score, m, n);
+        const sum s =
+            l == CD_RANK_LOSS_LISTNET ? listnet(p, score, m, n) : pairs(p, l, score, m, n);
         loss += s.loss;
         any |= s.weight > 0;
     }

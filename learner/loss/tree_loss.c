@@ -6,7 +6,9 @@
 static double clip(double x, double limit) { return fmax(-limit, fmin(x, limit)); }
 
 /* Quadratic up to d, then linear. */
-static double huber(double r, double d) { return fabs(r) <= d ? 0.5 * r * r : d * (fabs(r) - 0.5 * d); }
+static double huber(double r, double d) {
+    return fabs(r) <= d ? 0.5 * r * r : d * (fabs(r) - 0.5 * d);
+}
 
 double cd_tree_loss_value(cd_tree_loss l, double r) {
     switch (l) {

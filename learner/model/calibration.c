@@ -18,7 +18,9 @@ static const double lowest = 0.25, highest = 6, least_outside = 0.01, flag_share
  * F-1 estimators, and those held out are not for it to look at. */
 static const double gain = 0.083;
 
-cd_calibration_options cd_calibration_options_default(void) { return (cd_calibration_options){0.9, CD_CALIBRATION_MAPE, CD_TREE_LOSS_MAPE, 0, false, NULL}; }
+cd_calibration_options cd_calibration_options_default(void) {
+    return (cd_calibration_options){0.9, CD_CALIBRATION_MAPE, CD_TREE_LOSS_MAPE, 0, false, NULL};
+}
 
 /* ---- fit ---- */
 static void answers(const cd_calibration *c, cd_calibration_set *s) {
@@ -42,10 +44,12 @@ static cdmpp_status scale(cd_calibration *c, cd_calibration_set *s, cdmpp_err *e
         s->raw[i] = fmax(c->raw_min, fmin(s->raw[i], c->raw_max));
         z[i] = s->r[i] / s->raw[i];
     }
-    const cdmpp_status st = cd_calibration_quantiles(s, z, c->level, q, &c->info.n_independent, err);
+    const cdmpp_status st =
+        cd_calibration_quantiles(s, z, c->level, q, &c->info.n_independent, err);
     cd_mem_free(z);
     if (st) return st;
-    c->scale = fmax(q[3], fmax(1e-6 / middle, 1e-3 * fmax(fabs(q[0]), fabs(q[2])))); /* all errors the same */
+    c->scale = fmax(
+        q[3], fmax(1e-6 / middle, 1e-3 * fmax(fabs(q[0]), fabs(q[2])))); /* all errors the same */
     c->q_low = q[0] / c->scale;
     c->q_mid = q[1] / c->scale;
     c->q_high = q[2] / c->scale;
@@ -75,7 +79,10 @@ static cdmpp_status summarise(cd_calibration *c, cd_calibration_set *s, cdmpp_er
     double ape = 0, log_error = 0, median = 0, tenth_ape = 0, tenth_log = 0;
     for (size_t i = 0; i < s->n; i++) {
         const double sigma = s->raw[i], m = s->m[i];
-        t[i] = (outcome){sigma, cd_tree_loss_value(CD_TREE_LOSS_MAPE, cd_calibration_point_of(c, m, sigma) - s->y[i]), fabs(s->r[i] - c->q_mid * sigma)};
+        t[i] = (outcome){
+            sigma,
+            cd_tree_loss_value(CD_TREE_LOSS_MAPE, cd_calibration_point_of(c, m, sigma) - s->y[i]),
+            fabs(s->r[i] - c->q_mid * sigma)};
         ape += t[i].ape;
         log_error += t[i].log_error;
         median += cd_tree_loss_value(CD_TREE_LOSS_MAPE, m + c->q_mid * sigma - s->y[i]);
@@ -98,7 +105,8 @@ static cdmpp_status summarise(cd_calibration *c, cd_calibration_set *s, cdmpp_er
 }
 
 /* Each step uses what the ones before have found, in the order of calibration.h. */
-static cdmpp_status fit(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err) {
+static cdmpp_status fit(cd_calibration *c, const cd_calibration_input *in,
+                        const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err) {
     c->range = cd_mem_zalloc(2 * in->width, sizeof *c->range);
     if (!c->range) return CD_FAIL(err, ENOMEM, "%zu columns", in->width);
     if (in->range) memcpy(c->range, in->range, 2 * in->width * sizeof *c->range);
@@ -115,12 +123,15 @@ static cdmpp_status fit(cd_calibration *c, const cd_calibration_input *in, const
 }
 
 /* The programs are put in an order of their own first, so that the caller's order does not matter. */
-cdmpp_status cd_calibration_fit(const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration **out, cdmpp_err *err) {
+cdmpp_status cd_calibration_fit(const cd_calibration_input *in, const cd_calibration_options *opt,
+                                cd_calibration **out, cdmpp_err *err) {
     cd_calibration_set s;
-    if (!(opt->level >= 0.5 && opt->level <= 0.99)) return CD_FAIL(err, ERANGE, "level: expected 0.5 to 0.99, found %g", opt->level);
+    if (!(opt->level >= 0.5 && opt->level <= 0.99))
+        return CD_FAIL(err, ERANGE, "level: expected 0.5 to 0.99, found %g", opt->level);
     cd_calibration *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "calibration");
-    *c = (cd_calibration){.n_kind = in->n_kind, .width = in->width, .level = opt->level, .point = opt->point};
+    *c = (cd_calibration){
+        .n_kind = in->n_kind, .width = in->width, .level = opt->level, .point = opt->point};
     cdmpp_status st = cd_calibration_pick(in, opt->seed, &s, err);
     if (!st) st = fit(c, in, opt, &s, err);
     cd_calibration_set_free(&s);
@@ -156,16 +167,19 @@ size_t cd_calibration_width(const cd_calibration *c) { return c->width; }
 
 /* ---- apply ---- */
 typedef struct {
-    double m[CD_CALIBRATION_BLOCK], spread[CD_CALIBRATION_BLOCK], raw[CD_CALIBRATION_BLOCK], outside[CD_CALIBRATION_BLOCK];
+    double m[CD_CALIBRATION_BLOCK], spread[CD_CALIBRATION_BLOCK], raw[CD_CALIBRATION_BLOCK],
+        outside[CD_CALIBRATION_BLOCK];
     float score[CD_CALIBRATION_BLOCK];
     float seen[]; /* (CD_CALIBRATION_BLOCK, cd_calibration_seen) */
 } block;
 
 size_t cd_calibration_scratch_bytes(const cd_calibration *c) {
-    return sizeof(block) + CD_CALIBRATION_BLOCK * cd_calibration_seen(c->width, c->n_kind) * sizeof(float);
+    return sizeof(block) +
+           CD_CALIBRATION_BLOCK * cd_calibration_seen(c->width, c->n_kind) * sizeof(float);
 }
 
-static void put(const cd_calibration *c, const cd_calibration_output *o, size_t at, double m, double raw, double outside) {
+static void put(const cd_calibration *c, const cd_calibration_output *o, size_t at, double m,
+                double raw, double outside) {
     const double sigma = c->shrink * c->scale * fmax(c->raw_min, fmin(raw, c->raw_max));
     if (o->point_log) o->point_log[at] = cd_calibration_point_of(c, m, sigma);
     if (o->median_log) o->median_log[at] = m + c->q_mid * sigma;
@@ -177,8 +191,9 @@ static void put(const cd_calibration *c, const cd_calibration_output *o, size_t 
 }
 
 /* In blocks, so that the working memory does not grow with n. */
-cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, int fold, void *scratch,
-                            const cd_calibration_output *out, cdmpp_err *err) {
+cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x,
+                                  size_t n, int fold, void *scratch,
+                                  const cd_calibration_output *out, cdmpp_err *err) {
     block *b = scratch;
     const size_t n_seen = cd_calibration_seen(c->width, c->n_kind);
     for (size_t beg = 0; beg < n; beg += CD_CALIBRATION_BLOCK) {
@@ -186,10 +201,13 @@ cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_lo
         for (size_t i = 0; i < len; i++) {
             const double *kind = kind_log_s + beg + i;
             for (size_t k = 0; k < c->n_kind; k++)
-                if (!isfinite(kind[k * n])) return CD_FAIL(err, ENUMERIC, "program %zu: answer of kind %zu is not finite", beg + i, k);
+                if (!isfinite(kind[k * n]))
+                    return CD_FAIL(err, ENUMERIC, "program %zu: answer of kind %zu is not finite",
+                                   beg + i, k);
             cd_calibration_mix(c->weight, c->n_kind, kind, n, &b->m[i], &b->spread[i]);
-            b->outside[i] = cd_calibration_see(c->range, x + (beg + i) * c->width, c->width, kind, n, c->n_kind, b->m[i], b->spread[i],
-                                         b->seen + i * n_seen);
+            b->outside[i] =
+                cd_calibration_see(c->range, x + (beg + i) * c->width, c->width, kind, n, c->n_kind,
+                                   b->m[i], b->spread[i], b->seen + i * n_seen);
         }
         CD_TRY(cd_calibration_raw(c, b->seen, b->spread, len, fold, b->score, b->raw, err));
         for (size_t i = 0; i < len; i++) put(c, out, beg + i, b->m[i], b->raw[i], b->outside[i]);

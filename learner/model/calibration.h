@@ -48,10 +48,10 @@
 
 #include "learner/loss/loss.h"
 
-#define CD_CALIBRATION_MAX_KIND 8
-#define CD_CALIBRATION_MAX_FOLD 64
+#define CD_CALIBRATION_MAX_KIND    8
+#define CD_CALIBRATION_MAX_FOLD    64
 #define CD_CALIBRATION_MAX_PROGRAM 30000 /* of a fit; a sample of them where there are more */
-#define CD_CALIBRATION_POINTS "mape|median"
+#define CD_CALIBRATION_POINTS      "mape|median"
 typedef enum { CD_CALIBRATION_MAPE, CD_CALIBRATION_MEDIAN } cd_calibration_point;
 
 /* What the fit sees; all arrays borrowed and finite. */
@@ -59,35 +59,35 @@ typedef struct cd_calibration_input {
     size_t n, n_kind, width, n_fold;
     const double *kind_log_s; /* (n_kind, n) out-of-fold answers, ln s */
     const double *log_y;      /* (n) measured, ln s */
-    const float *x;           /* (n, width) program vectors, learner/inputs/tree_input.h PROGRAM form */
-    const uint32_t *fold;     /* (n) in 0..n_fold-1; NULL only where n_fold == 1 */
-    const uint32_t *group;    /* (n) task of the program, any numbers */
-    const float *range;       /* (2, width) least and largest of the programs trained on, see
+    const float *x;       /* (n, width) program vectors, learner/inputs/tree_input.h PROGRAM form */
+    const uint32_t *fold; /* (n) in 0..n_fold-1; NULL only where n_fold == 1 */
+    const uint32_t *group; /* (n) task of the program, any numbers */
+    const float *range;    /* (2, width) least and largest of the programs trained on, see
                                  cd_calibration_range_add; NULL: of x */
 } cd_calibration_input;
 
 typedef struct cd_calibration_options {
-    double level;         /* of the interval, 0.5..0.99 */
+    double level; /* of the interval, 0.5..0.99 */
     cd_calibration_point point;
-    cd_tree_loss objective;    /* of the weights: CD_TREE_LOSS_MAPE or any other of r */
+    cd_tree_loss objective; /* of the weights: CD_TREE_LOSS_MAPE or any other of r */
     uint64_t seed;
-    bool plain;           /* sigma as with few programs, whatever there are */
-    cd_threads *pool;     /* borrowed; NULL: this thread alone */
+    bool plain;       /* sigma as with few programs, whatever there are */
+    cd_threads *pool; /* borrowed; NULL: this thread alone */
 } cd_calibration_options;
 /* level 0.9, MAPE, MAPE, seed 0, not plain, no pool. */
 cd_calibration_options cd_calibration_options_default(void);
 
 /* What the fit found, over its own programs, every sigma from trees that did not see the program's fold. */
 typedef struct cd_calibration_info {
-    size_t n_kind, n_sigma;          /* n_sigma: boosters; 0: the form of two numbers */
-    size_t n, n_group;               /* programs and tasks */
-    double n_independent;            /* errors that tell something new, tasks..programs */
+    size_t n_kind, n_sigma; /* n_sigma: boosters; 0: the form of two numbers */
+    size_t n, n_group;      /* programs and tasks */
+    double n_independent;   /* errors that tell something new, tasks..programs */
     double weight[CD_CALIBRATION_MAX_KIND];
     double shift, tilt, q_low, q_mid, q_high, shrink;
-    double mape_median, mape_point;  /* fractions, of exp(median_log) and exp(point_log) */
-    double decile_ratio;             /* mean |e| of the point, least certain tenth over the rest */
-    double decile_ratio_log;         /* the same of |ln y - median_log| */
-    double flagged;                  /* share of programs that the range of the other folds would flag */
+    double mape_median, mape_point; /* fractions, of exp(median_log) and exp(point_log) */
+    double decile_ratio;            /* mean |e| of the point, least certain tenth over the rest */
+    double decile_ratio_log;        /* the same of |ln y - median_log| */
+    double flagged; /* share of programs that the range of the other folds would flag */
 } cd_calibration_info;
 
 typedef struct cd_calibration cd_calibration;
@@ -97,7 +97,8 @@ bool cd_calibration_few(double e, double level);
 
 /* Errors: ESCHEMA (sizes, fewer than 2 programs), ERANGE (level), ENUMERIC (an input that is not
  * finite), EBACKEND, ENOMEM. */
-cdmpp_status cd_calibration_fit(const cd_calibration_input *in, const cd_calibration_options *opt, CD_GIVE cd_calibration **out, cdmpp_err *err);
+cdmpp_status cd_calibration_fit(const cd_calibration_input *in, const cd_calibration_options *opt,
+                                CD_GIVE cd_calibration **out, cdmpp_err *err);
 void cd_calibration_free(CD_TAKE cd_calibration *c); /* NULL is fine */
 cd_calibration_info cd_calibration_info_of(const cd_calibration *c);
 
@@ -110,12 +111,12 @@ double cd_calibration_outside_of(const float *range, const float *x, size_t widt
 
 /* What apply writes; each array (n), NULL: not wanted. All ln s except sigma and flags. */
 typedef struct cd_calibration_output {
-    double *point_log;         /* the answer */
-    double *median_log;        /* as often too slow as too fast */
-    double *sigma;             /* of ln y, see (2) */
+    double *point_log;  /* the answer */
+    double *median_log; /* as often too slow as too fast */
+    double *sigma;      /* of ln y, see (2) */
     double *low_log, *high_log;
-    uint32_t *flags;           /* CD_CALIBRATION_OUT_OF_RANGE */
-    double *outside;           /* cd_calibration_outside_of; not a logarithm */
+    uint32_t *flags; /* CD_CALIBRATION_OUT_OF_RANGE */
+    double *outside; /* cd_calibration_outside_of; not a logarithm */
 } cd_calibration_output;
 
 /* Bytes that apply needs, whatever n is; 16-byte aligned. */
@@ -123,15 +124,18 @@ size_t cd_calibration_scratch_bytes(const cd_calibration *c);
 /* n programs: kind_log_s (n_kind, n), x (n, width). fold -1: new programs; else programs of the fit, all of this fold, which are answered as new
  * ones: by the booster of sigma that their errors are not in. No heap, once the boosters were read from a file.
  * Errors: ENUMERIC (an answer that is not finite), EBACKEND; out is then partly written. */
-cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, int fold, void *scratch,
-                            const cd_calibration_output *out, cdmpp_err *err);
+cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x,
+                                  size_t n, int fold, void *scratch,
+                                  const cd_calibration_output *out, cdmpp_err *err);
 
 /* One JSON object to `json`, the boosters of sigma to `blob`, whose sizes are in the object.
  * Errors: EBACKEND, ENOMEM. */
-cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf *blob, cdmpp_err *err);
+cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf *blob,
+                                  cdmpp_err *err);
 /* `blob` (n bytes) is exactly what write appended and has been compared with a checksum: XGBoost's own reader trusts
  * it. Everything in the object is checked. Errors: ESCHEMA, ERANGE, EMODEL, EBACKEND, ENOMEM. */
-cdmpp_status cd_calibration_read(const cd_json *v, const void *blob, size_t n, CD_GIVE cd_calibration **out, cdmpp_err *err);
+cdmpp_status cd_calibration_read(const cd_json *v, const void *blob, size_t n,
+                                 CD_GIVE cd_calibration **out, cdmpp_err *err);
 /* Kinds and columns that apply expects: for the reader of a model to compare. */
 size_t cd_calibration_n_kind(const cd_calibration *c);
 size_t cd_calibration_width(const cd_calibration *c);

@@ -25,20 +25,24 @@ static void put_sigma(cd_buf *b, const cd_calibration *c, const size_t *bytes) {
     cd_json_put_reals(b, "base", c->base, c->n_sigma, 17);
     cd_buf_puts(b, ",\"bytes\":[");
     for (size_t f = 0; f < c->n_sigma; f++) cd_buf_putf(b, "%s%zu", f ? "," : "", bytes[f]);
-    cd_buf_putf(b, "],\"slope\":%.17g,\"scale\":%.17g,\"shrink\":%.17g,", c->slope, c->scale, c->shrink);
+    cd_buf_putf(b, "],\"slope\":%.17g,\"scale\":%.17g,\"shrink\":%.17g,", c->slope, c->scale,
+                c->shrink);
     cd_json_put_reals(b, "raw", raw, 2, 17);
     cd_buf_puts(b, "}");
 }
 
 static void put_fit(cd_buf *b, const cd_calibration_info *i) {
-    cd_buf_putf(b, ",\"fit\":{\"n\":%zu,\"n_group\":%zu,\"n_independent\":%.17g,\"mape_median\":%.17g,\"mape_point\":%.17g,", i->n,
-                i->n_group, i->n_independent, i->mape_median, i->mape_point);
-    cd_buf_putf(b, "\"decile_ratio\":%.17g,\"decile_ratio_log\":%.17g,\"flagged\":%.17g}}", i->decile_ratio, i->decile_ratio_log,
-                i->flagged);
+    cd_buf_putf(b,
+                ",\"fit\":{\"n\":%zu,\"n_group\":%zu,\"n_independent\":%.17g,\"mape_median\":%.17g,"
+                "\"mape_point\":%.17g,",
+                i->n, i->n_group, i->n_independent, i->mape_median, i->mape_point);
+    cd_buf_putf(b, "\"decile_ratio\":%.17g,\"decile_ratio_log\":%.17g,\"flagged\":%.17g}}",
+                i->decile_ratio, i->decile_ratio_log, i->flagged);
 }
 
 /* The boosters' bytes go first, because JSON holds their lengths. */
-cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
+cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf *blob,
+                                  cdmpp_err *err) {
     const double q[3] = {c->q_low, c->q_mid, c->q_high};
     const cd_str point = cd_enum_names_at(CD_CALIBRATION_POINTS, (int)c->point);
     size_t bytes[CD_CALIBRATION_MAX_SIGMA];
@@ -70,14 +74,18 @@ static cdmpp_status read_numbers(cd_calibration *c, const cd_json *v, cdmpp_err 
     CD_TRY(cd_json_need_real(v, "level", 0.5, 0.99, &c->level, err));
     CD_TRY(cd_json_need_word(v, "point", CD_CALIBRATION_POINTS, &point, err));
     c->point = (cd_calibration_point)point;
-    CD_TRY(cd_json_need_reals(v, "weight", 1, CD_CALIBRATION_MAX_KIND, -1, 1, CD_JSON_ANY, c->weight, &c->n_kind, err));
+    CD_TRY(cd_json_need_reals(v, "weight", 1, CD_CALIBRATION_MAX_KIND, -1, 1, CD_JSON_ANY,
+                              c->weight, &c->n_kind, err));
     for (size_t k = 0; k < c->n_kind; k++) sum += c->weight[k] >= 0 ? c->weight[k] : (double)NAN;
     if (!(fabs(sum - 1) < 1e-9))
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected weights that add up to 1, found %g", sum), "weight");
+        return cd_err_key(err,
+                          CD_FAIL(err, ERANGE, "expected weights that add up to 1, found %g", sum),
+                          "weight");
     CD_TRY(cd_json_need_real(v, "shift", -10, 10, &c->shift, err));
     CD_TRY(cd_json_need_real(v, "tilt", 0, 10, &c->tilt, err));
     CD_TRY(cd_json_need_reals(v, "q", 3, 3, -1e4, 1e4, CD_JSON_ANY, q, &n, err));
-    if (!(q[0] <= q[1] && q[1] <= q[2])) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected rising numbers"), "q");
+    if (!(q[0] <= q[1] && q[1] <= q[2]))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected rising numbers"), "q");
     c->q_low = q[0];
     c->q_mid = q[1];
     c->q_high = q[2];
@@ -88,44 +96,59 @@ static cdmpp_status read_numbers(cd_calibration *c, const cd_json *v, cdmpp_err 
 static cdmpp_status read_form(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     double raw[2];
     size_t n = 0;
-    CD_TRY(cd_json_need_reals(v, "base", 0, CD_CALIBRATION_MAX_SIGMA, -100, 100, CD_JSON_ANY, c->base, &n, err));
+    CD_TRY(cd_json_need_reals(v, "base", 0, CD_CALIBRATION_MAX_SIGMA, -100, 100, CD_JSON_ANY,
+                              c->base, &n, err));
     CD_TRY(cd_json_need_real(v, "slope", 0, 1e6, &c->slope, err));
     CD_TRY(cd_json_need_real(v, "scale", 1e-12, 1e12, &c->scale, err));
     CD_TRY(cd_json_need_real(v, "shrink", 0.1, 1, &c->shrink, err));
     CD_TRY(cd_json_need_reals(v, "raw", 2, 2, -1e30, 1e30, CD_JSON_ANY, raw, &n, err));
-    if (!(raw[0] > 1e-30 && raw[0] <= raw[1])) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected two rising numbers above 0"), "raw");
+    if (!(raw[0] > 1e-30 && raw[0] <= raw[1]))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected two rising numbers above 0"), "raw");
     c->raw_min = raw[0];
     c->raw_max = raw[1];
     return CDMPP_OK;
 }
 
 /* The lengths say where each booster ends; together they must be all bytes there are. */
-static cdmpp_status read_trees(cd_calibration *c, const cd_json *v, const char *p, size_t n, cdmpp_err *err) {
+static cdmpp_status read_trees(cd_calibration *c, const cd_json *v, const char *p, size_t n,
+                               cdmpp_err *err) {
     const cd_json *base, *bytes, *x;
     CD_TRY(cd_json_need(v, "base", &base, err));
     CD_TRY(cd_json_need(v, "bytes", &bytes, err));
     CD_TRY(cd_err_key(err, cd_json_arr(bytes, 0, &x, err), "bytes"));
-    if (bytes->n != base->n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %u counts, found %u", base->n, bytes->n), "bytes");
+    if (bytes->n != base->n)
+        return cd_err_key(
+            err, CD_FAIL(err, ESCHEMA, "expected %u counts, found %u", base->n, bytes->n), "bytes");
     for (; x; x = x->next, c->n_sigma++) {
         int64_t k;
         CD_TRY(cd_err_key(err, cd_json_int(x, 1, INT64_MAX, &k, err), "bytes"));
-        if ((uint64_t)k > n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected at most %zu bytes, found %lld", n, (long long)k), "bytes");
-        CD_TRY(cd_xgb_load(p, (size_t)k, cd_calibration_seen(c->width, c->n_kind), &c->sigma[c->n_sigma], err));
+        if ((uint64_t)k > n)
+            return cd_err_key(
+                err,
+                CD_FAIL(err, ESCHEMA, "expected at most %zu bytes, found %lld", n, (long long)k),
+                "bytes");
+        CD_TRY(cd_xgb_load(p, (size_t)k, cd_calibration_seen(c->width, c->n_kind),
+                           &c->sigma[c->n_sigma], err));
         p += k;
         n -= (size_t)k;
     }
     return n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last booster", n) : CDMPP_OK;
 }
 
-static cdmpp_status read_side(const cd_json *v, const char *key, size_t width, float *out, cdmpp_err *err) {
+static cdmpp_status read_side(const cd_json *v, const char *key, size_t width, float *out,
+                              cdmpp_err *err) {
     const cd_json *x, *item;
     double d;
     CD_TRY(cd_json_need(v, key, &x, err));
     CD_TRY(cd_err_key(err, cd_json_arr(x, 1, &item, err), key));
-    if (x->n != width) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %zu numbers, found %u", width, x->n), key);
+    if (x->n != width)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %zu numbers, found %u", width, x->n),
+                          key);
     for (; item; item = item->next) {
         CD_TRY(cd_err_key(err, cd_json_real(item, &d, err), key));
-        if (!(fabs(d) <= 3e38)) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a finite number, found %g", d), key);
+        if (!(fabs(d) <= 3e38))
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a finite number, found %g", d),
+                              key);
         *out++ = (float)d;
     }
     return CDMPP_OK;
@@ -143,7 +166,8 @@ static cdmpp_status read_range(cd_calibration *c, const cd_json *v, cdmpp_err *e
     CD_TRY(read_side(v, "low", c->width, c->range, err));
     CD_TRY(read_side(v, "high", c->width, c->range + c->width, err));
     for (size_t k = 0; k < c->width; k++)
-        if (c->range[k] > c->range[c->width + k]) return CD_FAIL(err, ERANGE, "column %zu: the range is empty", k);
+        if (c->range[k] > c->range[c->width + k])
+            return CD_FAIL(err, ERANGE, "column %zu: the range is empty", k);
     return cd_json_need_real(v, "limit", 0, 1e9, &c->outside_limit, err);
 }
 
@@ -162,7 +186,8 @@ static cdmpp_status read_fit(cd_calibration_info *i, const cd_json *v, cdmpp_err
     return cd_json_need_real(v, "flagged", 0, 1 + 1e-9, &i->flagged, err);
 }
 
-static cdmpp_status read_all(cd_calibration *c, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
+static cdmpp_status read_all(cd_calibration *c, const cd_json *v, const void *blob, size_t n,
+                             cdmpp_err *err) {
     const cd_json *sigma, *range, *how;
     CD_TRY(read_numbers(c, v, err));
     CD_TRY(cd_json_need(v, "range", &range, err));
@@ -174,7 +199,8 @@ static cdmpp_status read_all(cd_calibration *c, const cd_json *v, const void *bl
     return cd_err_key(err, read_trees(c, sigma, blob, n, err), "sigma");
 }
 
-cdmpp_status cd_calibration_read(const cd_json *v, const void *blob, size_t n, cd_calibration **out, cdmpp_err *err) {
+cdmpp_status cd_calibration_read(const cd_json *v, const void *blob, size_t n, cd_calibration **out,
+                                 cdmpp_err *err) {
     cd_calibration *c = cd_mem_zalloc(1, sizeof *c);
     cdmpp_status st = c ? CDMPP_OK : CD_FAIL(err, ENOMEM, "calibration");
     if (!st) st = read_all(c, v, blob, n, err);

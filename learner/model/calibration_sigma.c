@@ -22,8 +22,8 @@ size_t cd_calibration_seen(size_t width, size_t n_kind) { return width + EXTRA +
 
 /* The program vector, then what the kinds say: how far apart they are, their mean, and how far the program lies outside of
  * training. */
-double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,
-                    double spread, float *row) {
+double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind,
+                          size_t stride, size_t n_kind, double m, double spread, float *row) {
     size_t columns;
     const double outside = cd_calibration_outside_of(range, x, width, &columns);
     memcpy(row, x, width * sizeof *row);
@@ -37,14 +37,16 @@ double cd_calibration_see(const float *range, const float *x, size_t width, cons
 }
 
 /* The mean over the folds' trees in the logarithm, or those that a fold's errors are not in; without trees, two numbers. */
-cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, int fold, float *score, double *raw,
-                          cdmpp_err *err) {
+cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread,
+                                size_t n, int fold, float *score, double *raw, cdmpp_err *err) {
     const bool all = fold < 0 || !c->n_sigma;
     const size_t first = all ? 0 : (size_t)fold % c->n_sigma, end = all ? c->n_sigma : first + 1;
     for (size_t i = 0; i < n; i++) raw[i] = c->n_sigma ? 0 : log1p(c->slope * spread[i]);
     for (size_t f = first; f < end; f++) {
-        CD_TRY(cd_xgb_predict(c->sigma[f], seen, n, cd_calibration_seen(c->width, c->n_kind), score, err));
-        for (size_t i = 0; i < n; i++) raw[i] += (c->base[f] + (double)score[i]) / (double)(end - first);
+        CD_TRY(cd_xgb_predict(c->sigma[f], seen, n, cd_calibration_seen(c->width, c->n_kind), score,
+                              err));
+        for (size_t i = 0; i < n; i++)
+            raw[i] += (c->base[f] + (double)score[i]) / (double)(end - first);
     }
     for (size_t i = 0; i < n; i++) raw[i] = exp(fmax(-50, fmin(raw[i], 50)));
     return CDMPP_OK;
@@ -52,7 +54,8 @@ cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, cons
 
 /* ---- what the trees see of the programs of the fit ---- */
 /* Range of the programs outside fold f; the caller's where there is one estimator a kind and a range of its programs. */
-static void fold_range(const cd_calibration_input *in, const cd_calibration_set *s, uint32_t f, float *range) {
+static void fold_range(const cd_calibration_input *in, const cd_calibration_set *s, uint32_t f,
+                       float *range) {
     bool first = true;
     if (s->own_fold && in->range) {
         memcpy(range, in->range, 2 * s->width * sizeof *range);
@@ -64,20 +67,24 @@ static void fold_range(const cd_calibration_input *in, const cd_calibration_set 
         first = false;
     }
     /* one fold has all programs: they are the range */
-    for (size_t i = 0; first && i < s->n; i++) cd_calibration_range_add(range, in->x + s->at[i] * s->width, 1, s->width, i == 0);
+    for (size_t i = 0; first && i < s->n; i++)
+        cd_calibration_range_add(range, in->x + s->at[i] * s->width, 1, s->width, i == 0);
 }
 
 /* Each program is seen with the range of the folds that it is not in, as a new program would be. */
-static cdmpp_status see_all(const cd_calibration_input *in, cd_calibration_set *s, float *seen, cdmpp_err *err) {
+static cdmpp_status see_all(const cd_calibration_input *in, cd_calibration_set *s, float *seen,
+                            cdmpp_err *err) {
     const size_t n_seen = cd_calibration_seen(s->width, s->n_kind);
-    float *range = cd_mem_zalloc(2 * s->width, sizeof *range), *one = seen ? NULL : cd_mem_zalloc(n_seen, sizeof *one);
+    float *range = cd_mem_zalloc(2 * s->width, sizeof *range),
+          *one = seen ? NULL : cd_mem_zalloc(n_seen, sizeof *one);
     const bool all = range && (seen || one);
     for (uint32_t f = 0; all && f < s->n_fold; f++) {
         fold_range(in, s, f, range);
         for (size_t i = 0; i < s->n; i++)
             if (s->fold[i] == f)
-                s->outside[i] = cd_calibration_see(range, in->x + s->at[i] * s->width, s->width, s->kind + i, s->n, s->n_kind, s->m[i],
-                                             s->spread[i], seen ? seen + i * n_seen : one);
+                s->outside[i] = cd_calibration_see(range, in->x + s->at[i] * s->width, s->width,
+                                                   s->kind + i, s->n, s->n_kind, s->m[i],
+                                                   s->spread[i], seen ? seen + i * n_seen : one);
     }
     cd_mem_free(range);
     cd_mem_free(one);
@@ -98,7 +105,8 @@ static void fit_plain(cd_calibration *c, cd_calibration_set *s) {
             sum += log(v);
             scale += fmax(fabs(s->r[i]), least_error) / v;
         }
-        const double loss = sum / (double)s->n + log(scale) + (k ? slope_pull / (double)s->n_group : 0);
+        const double loss =
+            sum / (double)s->n + log(scale) + (k ? slope_pull / (double)s->n_group : 0);
         if (!(loss < best)) continue;
         best = loss;
         c->slope = slope;
@@ -122,14 +130,23 @@ typedef struct {
     bench *bench; /* (workers) */
 } grower;
 
-static double error_of(const cd_calibration_set *s, size_t i) { return fmax(fabs(s->r[i]), least_error); }
+static double error_of(const cd_calibration_set *s, size_t i) {
+    return fmax(fabs(s->r[i]), least_error);
+}
 
 static cdmpp_status new_gbt(const grower *g, const bench *b, cd_xgb **out, cdmpp_err *err) {
     char weight[32], seed[32];
     snprintf(weight, sizeof weight, "%zu", g->s->n > 8000 ? g->s->n / 400 : 20);
     snprintf(seed, sizeof seed, "%u", (unsigned)(g->seed & 0x7fffffff));
-    const cd_xgb_param p[] = {{"tree_method", "hist"}, {"max_depth", "6"}, {"eta", "0.05"}, {"lambda", "1"}, {"max_bin", "64"},
-                              {"colsample_bytree", "0.15"}, {"min_child_weight", weight}, {"seed", seed}, {"nthread", "1"}};
+    const cd_xgb_param p[] = {{"tree_method", "hist"},
+                              {"max_depth", "6"},
+                              {"eta", "0.05"},
+                              {"lambda", "1"},
+                              {"max_bin", "64"},
+                              {"colsample_bytree", "0.15"},
+                              {"min_child_weight", weight},
+                              {"seed", seed},
+                              {"nthread", "1"}};
     return cd_xgb_new(b->data, NULL, p, sizeof p / sizeof *p, out, err);
 }
 
@@ -148,7 +165,8 @@ static cdmpp_status set_up(const grower *g, bench *b, cdmpp_err *err) {
     b->hess = CD_NEWN(&b->arena, float, n);
     b->score = CD_NEWN(&b->arena, float, n);
     if (b->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", n);
-    return cd_xgb_data_new(g->seen, n, cd_calibration_seen(g->s->width, g->s->n_kind), 1, &b->data, err);
+    return cd_xgb_data_new(g->seen, n, cd_calibration_seen(g->s->width, g->s->n_kind), 1, &b->data,
+                           err);
 }
 
 static void clear(bench *b) {
@@ -169,7 +187,11 @@ static cdmpp_status grow(const grower *g, bench *b, uint32_t f, cdmpp_err *err) 
     }
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < s->n; i++)
-            b->grad[i] = s->fold[i] == f ? 0 : cd_tree_loss_round(1 - fmin(error_of(s, i) * exp(-base - (double)b->score[i]), most_times));
+            b->grad[i] =
+                s->fold[i] == f
+                    ? 0
+                    : cd_tree_loss_round(
+                          1 - fmin(error_of(s, i) * exp(-base - (double)b->score[i]), most_times));
         CD_TRY(cd_xgb_boost(*gbt, b->data, b->grad, b->hess, err));
         CD_TRY(cd_xgb_scores(*gbt, b->data, b->score, err));
     }
@@ -177,7 +199,8 @@ static cdmpp_status grow(const grower *g, bench *b, uint32_t f, cdmpp_err *err) 
         if (s->fold[i] == f) s->raw[i] = exp(base + (double)b->score[i]);
     CD_TRY(cd_xgb_cut(*gbt, ROUNDS, err));
     /* XGBoost configures a booster at its first prediction, which is not safe from two threads at once */
-    return cd_xgb_predict(*gbt, g->seen, 1, cd_calibration_seen(s->width, s->n_kind), b->score, err);
+    return cd_xgb_predict(*gbt, g->seen, 1, cd_calibration_seen(s->width, s->n_kind), b->score,
+                          err);
 }
 
 static cdmpp_status grow_folds(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
@@ -187,11 +210,15 @@ static cdmpp_status grow_folds(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     return CDMPP_OK;
 }
 
-static cdmpp_status fit_trees(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err) {
-    const size_t n_seen = cd_calibration_seen(s->width, s->n_kind), n_worker = (size_t)cd_threads_count(opt->pool);
+static cdmpp_status fit_trees(cd_calibration *c, const cd_calibration_input *in,
+                              const cd_calibration_options *opt, cd_calibration_set *s,
+                              cdmpp_err *err) {
+    const size_t n_seen = cd_calibration_seen(s->width, s->n_kind),
+                 n_worker = (size_t)cd_threads_count(opt->pool);
     float *seen = cd_mem_zalloc(s->n, n_seen * sizeof *seen);
     grower g = {c, s, seen, opt->seed, cd_mem_zalloc(n_worker, sizeof *g.bench)};
-    cdmpp_status st = g.bench && seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu x %zu values", s->n, n_seen);
+    cdmpp_status st =
+        g.bench && seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu x %zu values", s->n, n_seen);
     if (!st) st = see_all(in, s, seen, err);
     if (!st) st = cd_threads_run(opt->pool, s->n_fold, 1, grow_folds, &g, err);
     if (!st) c->n_sigma = s->n_fold;
@@ -201,8 +228,11 @@ static cdmpp_status fit_trees(cd_calibration *c, const cd_calibration_input *in,
     return st;
 }
 
-cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err) {
-    if (!opt->plain && s->n >= MIN_PROGRAM && s->n_group >= MIN_GROUP) return fit_trees(c, in, opt, s, err);
+cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in,
+                                      const cd_calibration_options *opt, cd_calibration_set *s,
+                                      cdmpp_err *err) {
+    if (!opt->plain && s->n >= MIN_PROGRAM && s->n_group >= MIN_GROUP)
+        return fit_trees(c, in, opt, s, err);
     CD_TRY(see_all(in, s, NULL, err));
     fit_plain(c, s);
     return CDMPP_OK;

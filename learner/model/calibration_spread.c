@@ -68,7 +68,8 @@ static double correlation(const cd_calibration_set *s, const double *v, tally *g
 }
 
 /* d (n) is scratch. */
-static cdmpp_status independent(const cd_calibration_set *s, const double *z, double middle, double *d, double *e, cdmpp_err *err) {
+static cdmpp_status independent(const cd_calibration_set *s, const double *z, double middle,
+                                double *d, double *e, cdmpp_err *err) {
     *e = (double)s->n_group;
     if (s->n_group < 2 || s->n_group == s->n) return CDMPP_OK;
     tally *g = cd_mem_zalloc(s->n_group, sizeof *g);
@@ -90,7 +91,8 @@ static double quantile(const weighted *v, size_t n, double total, double p) {
 }
 
 /* Each task's programs share a weight of 1. */
-static void share(const cd_calibration_set *s, const double *z, uint32_t *count, weighted *v, double sign) {
+static void share(const cd_calibration_set *s, const double *z, uint32_t *count, weighted *v,
+                  double sign) {
     for (size_t i = 0; i < s->n_group; i++) count[i] = 0;
     for (size_t i = 0; i < s->n; i++) count[s->group[i]]++;
     for (size_t i = 0; i < s->n; i++) v[i] = (weighted){sign * z[i], 1.0 / count[s->group[i]]};
@@ -101,7 +103,8 @@ static void share(const cd_calibration_set *s, const double *z, uint32_t *count,
 static void widen_few(const weighted *v, size_t n, double total, double p, double e, double q[4]) {
     double mean = 0, square = 0;
     for (size_t i = 0; i < n; i++) mean += v[i].weight * v[i].z / total;
-    for (size_t i = 0; i < n; i++) square += v[i].weight * (v[i].z - mean) * (v[i].z - mean) / total;
+    for (size_t i = 0; i < n; i++)
+        square += v[i].weight * (v[i].z - mean) * (v[i].z - mean) / total;
     q[3] = sqrt(square * e / (e - 1));
     const double far = cd_normal_student(p, floor(e) - 1) * q[3] * sqrt(1 + 1 / e);
     q[0] = fmin(q[0], mean - far);
@@ -109,7 +112,8 @@ static void widen_few(const weighted *v, size_t n, double total, double p, doubl
 }
 
 /* The lower end is the upper end of -z. */
-cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[4], double *e, cdmpp_err *err) {
+cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level,
+                                      double q[4], double *e, cdmpp_err *err) {
     weighted *v = cd_mem_zalloc(s->n, sizeof *v);
     uint32_t *count = cd_mem_zalloc(s->n_group, sizeof *count);
     cdmpp_status st = v && count ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", s->n);

@@ -10,10 +10,12 @@ enum { UNITS = 20, EXACT_KINDS = 3, SAMPLE = 8000, SHIFT_STEPS = 24, TILT_STEPS 
  * from them (times n_kind): a small set decides less than it seems to. Likewise tilt 1. */
 static const double weight_pull = 0.02, tilt_pull = 0.01;
 
-void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride, double *m, double *spread) {
+void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride,
+                        double *m, double *spread) {
     double sum = 0, sq = 0;
     for (size_t k = 0; k < n_kind; k++) sum += weight[k] * kind[k * stride];
-    for (size_t k = 0; k < n_kind; k++) sq += weight[k] * (kind[k * stride] - sum) * (kind[k * stride] - sum);
+    for (size_t k = 0; k < n_kind; k++)
+        sq += weight[k] * (kind[k * stride] - sum) * (kind[k * stride] - sum);
     *m = sum;
     *spread = sqrt(sq);
 }
@@ -56,13 +58,15 @@ static double shifted(const void *ctx, double shift) {
 static void try_weights(search *w) {
     const size_t n_kind = w->s->n_kind;
     double far = 0, at;
-    for (size_t k = 0; k < n_kind; k++) far += pow((double)w->unit[k] / UNITS - 1.0 / (double)n_kind, 2);
+    for (size_t k = 0; k < n_kind; k++)
+        far += pow((double)w->unit[k] / UNITS - 1.0 / (double)n_kind, 2);
     for (size_t i = 0; i < w->n; i++) {
         double m = 0;
         for (size_t k = 0; k < n_kind; k++) m += w->unit[k] * w->s->kind[k * w->s->n + i];
         w->s->work[i] = m / UNITS - w->s->y[i];
     }
-    const double loss = golden(shifted, w, -1.5, 1.5, SHIFT_STEPS, &at) * (1 + weight_pull * (double)n_kind * far);
+    const double loss =
+        golden(shifted, w, -1.5, 1.5, SHIFT_STEPS, &at) * (1 + weight_pull * (double)n_kind * far);
     if (!(loss < w->best)) return;
     w->best = loss;
     memcpy(w->best_unit, w->unit, sizeof w->unit);
@@ -97,10 +101,12 @@ static bool move_once(search *w, int step) {
     return w->best < before;
 }
 
-void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l, double weight[CD_CALIBRATION_MAX_KIND]) {
+void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l,
+                               double weight[CD_CALIBRATION_MAX_KIND]) {
     search w = {.s = s, .n = s->n < SAMPLE ? s->n : SAMPLE, .loss = l, .best = INFINITY};
     const int share = UNITS / (int)s->n_kind;
-    for (size_t k = 0; k < s->n_kind; k++) w.unit[k] = w.best_unit[k] = k ? share : UNITS - share * ((int)s->n_kind - 1);
+    for (size_t k = 0; k < s->n_kind; k++)
+        w.unit[k] = w.best_unit[k] = k ? share : UNITS - share * ((int)s->n_kind - 1);
     try_weights(&w);
     if (s->n_kind <= EXACT_KINDS) every_weight(&w, 0, UNITS);
     else
@@ -117,7 +123,8 @@ typedef struct {
 
 double cd_calibration_point_of(const cd_calibration *c, double m, double sigma) {
     if (c->point == CD_CALIBRATION_MEDIAN) return m + c->q_mid * sigma;
-    return fmax(m + c->q_low * sigma, fmin(m + c->shift - c->tilt * sigma * sigma, m + c->q_high * sigma));
+    return fmax(m + c->q_low * sigma,
+                fmin(m + c->shift - c->tilt * sigma * sigma, m + c->q_high * sigma));
 }
 
 static double mape(const void *ctx, double shift) {
@@ -125,7 +132,8 @@ static double mape(const void *ctx, double shift) {
     double sum = 0;
     t.c.shift = shift;
     for (size_t i = 0; i < t.s->n; i++)
-        sum += cd_tree_loss_value(CD_TREE_LOSS_MAPE, cd_calibration_point_of(&t.c, t.s->m[i], t.s->raw[i]) - t.s->y[i]);
+        sum += cd_tree_loss_value(
+            CD_TREE_LOSS_MAPE, cd_calibration_point_of(&t.c, t.s->m[i], t.s->raw[i]) - t.s->y[i]);
     return sum / (double)t.s->n;
 }
 
@@ -137,7 +145,8 @@ void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s) {
         tilted t = {*c, s};
         double shift;
         t.c.tilt = 0.05 * k;
-        const double loss = golden(mape, &t, -1.5, 1.5, SHIFT_STEPS, &shift) * (1 + tilt_pull * (t.c.tilt - 1) * (t.c.tilt - 1));
+        const double loss = golden(mape, &t, -1.5, 1.5, SHIFT_STEPS, &shift) *
+                            (1 + tilt_pull * (t.c.tilt - 1) * (t.c.tilt - 1));
         if (!(loss < best)) continue;
         best = loss;
         c->shift = shift;

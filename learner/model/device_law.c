@@ -8,19 +8,24 @@
 /* The least spread: CPU models of one device asked about another, each of three CPUs about the two others, on tasks that no choice was
  * made from (docs/results/single-learner.md, "Devices that a model never saw"). It is of MACHINES machines and counts as much as they. */
 enum { MACHINES = 3 };
-static const cd_device_law least = {.shift = CD_DEVICE_LAW_LEAST_SHIFT, .own = CD_DEVICE_LAW_LEAST_OWN, .distance = CD_DEVICE_LAW_DISTANCE};
+static const cd_device_law least = {.shift = CD_DEVICE_LAW_LEAST_SHIFT,
+                                    .own = CD_DEVICE_LAW_LEAST_OWN,
+                                    .distance = CD_DEVICE_LAW_DISTANCE};
 
 static const double ninety = 0.95; /* upper end of an interval of 90 % */
 
 /* As of operators (learner/operators): half of the variance is there at any distance. It is never less than at the usual one. */
-static double grow(double distance, double usual) { return usual > 0 && isfinite(distance) && distance > usual ? (1 + distance / usual) / 2 : 1; }
+static double grow(double distance, double usual) {
+    return usual > 0 && isfinite(distance) && distance > usual ? (1 + distance / usual) / 2 : 1;
+}
 
 static double pooled(double prior, double by_least, double n, double by_law) {
     return (prior * by_least * by_least + n * by_law * by_law) / (prior + n);
 }
 
 double cd_device_law_peaks(const float *a, const float *b) {
-    static const int peak[] = {CD_N_DEVICE_KIND + CD_DEVICE_COL_flops, CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth};
+    static const int peak[] = {CD_N_DEVICE_KIND + CD_DEVICE_COL_flops,
+                               CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth};
     double most = 0;
     for (size_t k = 0; k < sizeof peak / sizeof *peak; k++)
         if (!(a[peak[k] + CD_N_DEVICE_RATIO] > 0) && !(b[peak[k] + CD_N_DEVICE_RATIO] > 0))
@@ -30,14 +35,17 @@ double cd_device_law_peaks(const float *a, const float *b) {
 
 cd_device_doubt cd_device_law_at(const cd_device_law *l, double distance, double peaks) {
     const double prior = MACHINES - 1, n = l->n, freedom = prior + fmax(0, n - 1);
-    const double shift2 = fmax(pooled(prior, least.shift, n, l->shift), least.shift * least.shift) * grow(distance, l->n ? l->distance : least.distance);
+    const double shift2 = fmax(pooled(prior, least.shift, n, l->shift), least.shift * least.shift) *
+                          grow(distance, l->n ? l->distance : least.distance);
     const double few = cd_normal_student(ninety, freedom) / cd_normal_quantile(ninety);
-    return (cd_device_doubt){fmax(few * sqrt(shift2), peaks / cd_normal_quantile(ninety)), sqrt(pooled(prior, least.own, n, l->own))};
+    return (cd_device_doubt){fmax(few * sqrt(shift2), peaks / cd_normal_quantile(ninety)),
+                             sqrt(pooled(prior, least.own, n, l->own))};
 }
 
 /* Around the median: the answer of least |error| lies below it. */
 void cd_device_doubt_widen(const cd_device_doubt *d, cd_model_prediction *p) {
-    const double more = hypot(d->shift, d->own), z = more * cd_normal_quantile(ninety), m = p->median_s;
+    const double more = hypot(d->shift, d->own), z = more * cd_normal_quantile(ninety),
+                 m = p->median_s;
     if (isnan(p->low_s) || !(p->low_s > 0)) return;
     p->low_s = fmin(p->low_s, m * exp(-hypot(fmax(0, log(m / p->low_s)), z)));
     p->high_s = fmax(p->high_s, m * exp(hypot(fmax(0, log(p->high_s / m)), z)));
@@ -47,14 +55,17 @@ void cd_device_doubt_widen(const cd_device_doubt *d, cd_model_prediction *p) {
 /* ---- JSON ---- */
 static const char *const kind[CD_N_DEVICE_LAW] = {"cpu", "gpu"};
 
-bool cd_device_law_any(const cd_device_law law[CD_N_DEVICE_LAW]) { return law[CD_DEVICE_LAW_CPU].n || law[CD_DEVICE_LAW_GPU].n; }
+bool cd_device_law_any(const cd_device_law law[CD_N_DEVICE_LAW]) {
+    return law[CD_DEVICE_LAW_CPU].n || law[CD_DEVICE_LAW_GPU].n;
+}
 
 void cd_device_law_write(const cd_device_law law[CD_N_DEVICE_LAW], cd_buf *b) {
     const char *before = "";
     cd_buf_puts(b, "{");
     for (int k = 0; k < CD_N_DEVICE_LAW; k++) {
         if (!law[k].n) continue;
-        cd_buf_putf(b, "%s\"%s\":{\"n\":%u,\"shift\":%.9g,\"own\":%.9g,\"distance\":%.9g}", before, kind[k], law[k].n, law[k].shift, law[k].own, law[k].distance);
+        cd_buf_putf(b, "%s\"%s\":{\"n\":%u,\"shift\":%.9g,\"own\":%.9g,\"distance\":%.9g}", before,
+                    kind[k], law[k].n, law[k].shift, law[k].own, law[k].distance);
         before = ",";
     }
     cd_buf_puts(b, "}");
@@ -64,14 +75,16 @@ static cdmpp_status read_one(const cd_json *v, cd_device_law *l, cdmpp_err *err)
     enum { MOST = 4096 };
     uint64_t n;
     CD_TRY(cd_json_need_count(v, "n", &n, err));
-    if (n < 1 || n > MOST) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1 to %d", MOST), "n");
+    if (n < 1 || n > MOST)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 1 to %d", MOST), "n");
     l->n = (uint32_t)n;
     CD_TRY(cd_json_need_real(v, "shift", 0, 20, &l->shift, err));
     CD_TRY(cd_json_need_real(v, "own", 0, 20, &l->own, err));
     return cd_json_need_real(v, "distance", 0, 1e9, &l->distance, err);
 }
 
-cdmpp_status cd_device_law_read(const cd_json *v, cd_device_law law[CD_N_DEVICE_LAW], cdmpp_err *err) {
+cdmpp_status cd_device_law_read(const cd_json *v, cd_device_law law[CD_N_DEVICE_LAW],
+                                cdmpp_err *err) {
     for (int k = 0; k < CD_N_DEVICE_LAW; k++) {
         const cd_json *o = cd_json_get(v, kind[k]);
         law[k] = (cd_device_law){0};

@@ -12,7 +12,9 @@
 enum { MAX_HEADER = 64 << 20 };
 
 const cd_here *cd_model_here(const cd_model *m) { return m->here; }
-uint32_t cd_model_stands_for(const cd_model *m, uint32_t i) { return m->here && i == m->here->device ? m->here->stands : i; }
+uint32_t cd_model_stands_for(const cd_model *m, uint32_t i) {
+    return m->here && i == m->here->device ? m->here->stands : i;
+}
 
 /* ---- applied ---- */
 /* Both ends move away from the median by the same factor on the logarithm. The median stays, and the answer stays inside: it may lie at the lower end,
@@ -26,7 +28,8 @@ static double factor_of(double end_s, double median_s, double factor, double mos
 static void widen_ends(cd_model_prediction *p, double factor, double most) {
     p->latency_s = p->median_s * pow(p->latency_s / p->median_s, fmin(1, factor * factor));
     if (isnan(p->low_s)) return;
-    const double low = factor_of(p->low_s, p->median_s, factor, most), high = factor_of(p->high_s, p->median_s, factor, most);
+    const double low = factor_of(p->low_s, p->median_s, factor, most),
+                 high = factor_of(p->high_s, p->median_s, factor, most);
     p->low_s = fmin(p->median_s * pow(p->low_s / p->median_s, low), p->latency_s);
     p->high_s = fmax(p->median_s * pow(p->high_s / p->median_s, high), p->latency_s);
     p->rel_std *= fmax(low, high);
@@ -40,13 +43,21 @@ void cd_here_move(double off, double widen, double most, cd_model_prediction *p)
     p->low_s *= times;
     p->high_s *= times;
     widen_ends(p, widen, most);
-    p->like_std = std * fmin(1, widen); /* what lies between the median and the mean: a few wide misses do not say more of it */
+    p->like_std =
+        std *
+        fmin(
+            1,
+            widen); /* what lies between the median and the mean: a few wide misses do not say more of it */
 }
 
-size_t cd_here_width(const cd_model *m) { return cd_tree_input_width(CD_TREE_INPUT_PROGRAM) + (cd_model_needs_facts(m) ? CD_N_FACTS_COL : 0) + 1; }
+size_t cd_here_width(const cd_model *m) {
+    return cd_tree_input_width(CD_TREE_INPUT_PROGRAM) +
+           (cd_model_needs_facts(m) ? CD_N_FACTS_COL : 0) + 1;
+}
 
 /* The device is always the same one. */
-void cd_here_see(const cd_model *m, const cd_program_view *v, size_t p, const cd_model_prediction *answer, float *x) {
+void cd_here_see(const cd_model *m, const cd_program_view *v, size_t p,
+                 const cd_model_prediction *answer, float *x) {
     const size_t n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]);
     *x++ = (float)log(answer->median_s);
     if (cd_model_needs_facts(m)) {
@@ -56,14 +67,16 @@ void cd_here_see(const cd_model *m, const cd_program_view *v, size_t p, const cd
     cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, v->row + v->row_ptr[p] * CD_N_COL, n_row, 0, x);
 }
 
-cdmpp_status cd_here_off(const cd_here_trees *t, const float *x, size_t width, double *off, cdmpp_err *err) {
+cdmpp_status cd_here_off(const cd_here_trees *t, const float *x, size_t width, double *off,
+                         cdmpp_err *err) {
     float score;
     CD_TRY(cd_xgb_predict(t->gbt, x, 1, width, &score, err));
     *off = t->bias + t->share * (double)score;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p, cd_model_prediction *answer, cdmpp_err *err) {
+cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p,
+                           cd_model_prediction *answer, cdmpp_err *err) {
     const cd_here *h = m->here;
     float x[CD_HERE_WIDTH];
     double off;
@@ -75,7 +88,8 @@ cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p
 }
 
 double cd_here_beyond(const cd_model_prediction *p, double most, double measured_s) {
-    const double end = log((measured_s < p->median_s ? p->low_s : p->high_s) / p->median_s), far = log(measured_s / p->median_s);
+    const double end = log((measured_s < p->median_s ? p->low_s : p->high_s) / p->median_s),
+                 far = log(measured_s / p->median_s);
     return fabs(far) > fmax(fabs(end), most) ? (double)INFINITY : far / end;
 }
 
@@ -87,7 +101,8 @@ double cd_here_picks(const double *ratio, size_t n) {
 
 /* ---- written ---- */
 /* The last '}' of the header opens again for one more member. */
-static void put(const cd_here *h, const char *device, const char *more, cd_str header, size_t at, cd_buf *out) {
+static void put(const cd_here *h, const char *device, const char *more, cd_str header, size_t at,
+                cd_buf *out) {
     size_t n = header.n;
     while (n && header.p[n - 1] != '}') n--;
     cd_buf_put(out, header.p, n ? n - 1 : 0);
@@ -104,26 +119,36 @@ static void put(const cd_here *h, const char *device, const char *more, cd_str h
     cd_buf_putf(out, ",\"programs\":%u,\"widen\":%.17g,", h->programs, h->widen);
     if (isfinite(h->most)) cd_buf_putf(out, "\"most\":%.17g,", h->most);
     if (h->picks > 0) cd_buf_putf(out, "\"picks\":%.17g,", h->picks);
-    cd_buf_putf(out, "%s%s\"bias\":%.17g,\"share\":%.17g,\"at\":%zu", more, more[0] ? "," : "", h->trees.bias,
-                h->trees.share, at);
+    cd_buf_putf(out, "%s%s\"bias\":%.17g,\"share\":%.17g,\"at\":%zu", more, more[0] ? "," : "",
+                h->trees.bias, h->trees.share, at);
     if (h->numbers) cd_model_facts_put_device(out, h->numbers);
     cd_buf_puts(out, "}}");
 }
 
-cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const char *more, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const char *more,
+                         cd_buf *out, cdmpp_err *err) {
     cd_container f;
     cd_model *m = NULL;
     cd_buf header = {0}, weights = {0};
     CD_TRY(cd_container_get(CD_CONTAINER_MODEL, file, n, &f, err));
     CD_TRY(cd_model_from_bytes(file, n, &m, err));
     cdmpp_status st = CDMPP_OK;
-    if (m->here) st = CD_FAIL(err, EUSAGE, "the model is corrected for a machine already: calibrate from the model that it was made of");
-    else if (f.version < 2) st = CD_FAIL(err, EMODEL, "a model of version 1 knows no uncertainty, by which a correction goes");
-    else if (h->stands >= m->n_device) st = CD_FAIL(err, EMODEL, "the model has no device %u", h->stands);
+    if (m->here)
+        st = CD_FAIL(err, EUSAGE,
+                     "the model is corrected for a machine already: calibrate from the model that "
+                     "it was made of");
+    else if (f.version < 2)
+        st = CD_FAIL(err, EMODEL,
+                     "a model of version 1 knows no uncertainty, by which a correction goes");
+    else if (h->stands >= m->n_device)
+        st = CD_FAIL(err, EMODEL, "the model has no device %u", h->stands);
     if (!st) put(h, m->device[h->stands], more, f.header, f.weights.n, &header);
     if (!st) cd_buf_put(&weights, f.weights.p, f.weights.n);
     if (!st) st = cd_xgb_save(h->trees.gbt, &weights, err);
-    if (!st) st = cd_container_put_as(CD_CONTAINER_MODEL, m->order ? CD_CONTAINER_MODEL_ORDER : CD_CONTAINER_MODEL_HERE, out, &header, &weights, err);
+    if (!st)
+        st = cd_container_put_as(CD_CONTAINER_MODEL,
+                                 m->order ? CD_CONTAINER_MODEL_ORDER : CD_CONTAINER_MODEL_HERE, out,
+                                 &header, &weights, err);
     cd_buf_free(&header);
     cd_buf_free(&weights);
     cd_model_free(m);
@@ -137,7 +162,11 @@ static cdmpp_status read_texts(cd_model *m, cd_here *h, const cd_json *v, cdmpp_
     CD_TRY(cd_json_need_str(v, "name", &name, err));
     CD_TRY(cd_json_need_str(v, "cpu", &cpu, err));
     const int k = cd_model_find_device(m, device.p, device.n);
-    if (k < 0) return cd_err_key(err, CD_FAIL(err, EMODEL, "the model has no device '%.*s'", device.n > 60 ? 60 : (int)device.n, device.p), "device");
+    if (k < 0)
+        return cd_err_key(err,
+                          CD_FAIL(err, EMODEL, "the model has no device '%.*s'",
+                                  device.n > 60 ? 60 : (int)device.n, device.p),
+                          "device");
     h->stands = (uint32_t)k;
     h->name = cd_str_dup(&m->arena, name);
     h->cpu = cd_str_dup(&m->arena, cpu);
@@ -156,7 +185,8 @@ static cdmpp_status add_marks(cd_model *m, const cd_here *h, cdmpp_err *err) {
     cd_trained_on *t;
     if (!m->trained_on) return CDMPP_OK;
     for (cd_str mark; cd_signature_next(&p, &mark); n++)
-        if (CD_GROW_IN(&m->arena, more, n, cap) || !(more[n] = cd_str_dup(&m->arena, mark))) return CD_FAIL(err, ENOMEM, "marks");
+        if (CD_GROW_IN(&m->arena, more, n, cap) || !(more[n] = cd_str_dup(&m->arena, mark)))
+            return CD_FAIL(err, ENOMEM, "marks");
     CD_TRY(cd_trained_on_more(&m->arena, m->trained_on, h->device, h->stands, more, n, &t, err));
     m->trained_on = t;
     return CDMPP_OK;
@@ -260,9 +290,13 @@ void cd_here_look(const char *path, cd_arena *a, const cd_json **out) {
     *out = NULL;
     FILE *f = open_file(path);
     if (!f) return;
-    const bool model = fread(fixed, 1, sizeof fixed, f) == sizeof fixed && !memcmp(fixed, "CDMPPMDL", 8) && number(fixed + 8, 4) >= CD_CONTAINER_MODEL_HERE;
+    const bool model = fread(fixed, 1, sizeof fixed, f) == sizeof fixed &&
+                       !memcmp(fixed, "CDMPPMDL", 8) &&
+                       number(fixed + 8, 4) >= CD_CONTAINER_MODEL_HERE;
     const uint64_t n = model ? number(fixed + 16, 8) : 0;
     if (n && n <= MAX_HEADER) text = cd_arena_zalloc(a, (size_t)n + 1, 1);
-    if (text && fread(text, 1, (size_t)n, f) == n && !cd_json_parse(a, text, (size_t)n, &root, NULL)) *out = cd_json_get(root, "here");
+    if (text && fread(text, 1, (size_t)n, f) == n &&
+        !cd_json_parse(a, text, (size_t)n, &root, NULL))
+        *out = cd_json_get(root, "here");
     (void)fclose(f);
 }

@@ -18,20 +18,26 @@
 #include "learner/model/model.h"
 
 typedef struct cd_here_trees {
-    double bias, share;         /* ln: what all programs have in common; what of the trees' answer is believed, 0 to 1 */
-    cd_xgb *gbt;                /* owned; NULL: there are none */
+    double bias,
+        share; /* ln: what all programs have in common; what of the trees' answer is believed, 0 to 1 */
+    cd_xgb *gbt; /* owned; NULL: there are none */
 } cd_here_trees;
 
 typedef struct cd_here {
-    uint32_t device, stands;    /* of the model: the machine; who answers for it, before the correction */
-    const char *marks;          /* of the measured programs what `stands` had not seen: their types, threads, vectors, features, as the text of a signature; NULL: none */
-    const char *name, *cpu;     /* what records call the machine; what its processor says */
-    uint32_t programs;          /* that the correction is made of */
-    double widen;               /* above 0 */
-    double most;                /* ln: so far from the median an end may move away by `widen`; infinite: without limit */
-    double picks;               /* measured over predicted median of the program of a task that is predicted fastest, the mean of tasks: networks are made of such. 0: not known */
-    CD_KEEP const cd_device_numbers *numbers; /* what analytic times of the machine are computed with; NULL: with those of `stands` */
-    cd_here_trees trees;        /* without: this part of the model is not corrected */
+    uint32_t device,
+        stands; /* of the model: the machine; who answers for it, before the correction */
+    const char *
+        marks; /* of the measured programs what `stands` had not seen: their types, threads, vectors, features, as the text of a signature; NULL: none */
+    const char *name, *cpu; /* what records call the machine; what its processor says */
+    uint32_t programs;      /* that the correction is made of */
+    double widen;           /* above 0 */
+    double
+        most; /* ln: so far from the median an end may move away by `widen`; infinite: without limit */
+    double
+        picks; /* measured over predicted median of the program of a task that is predicted fastest, the mean of tasks: networks are made of such. 0: not known */
+    CD_KEEP const cd_device_numbers *
+        numbers; /* what analytic times of the machine are computed with; NULL: with those of `stands` */
+    cd_here_trees trees; /* without: this part of the model is not corrected */
 } cd_here;
 
 /* The device whose answer is that of device i before a correction: i itself, but for the machine. */
@@ -43,11 +49,14 @@ CD_KEEP const cd_here *cd_model_here(const cd_model *m);
 enum { CD_HERE_WIDTH = 1024 };
 size_t cd_here_width(const cd_model *m);
 /* x (cd_here_width) of program p of a view that m has answered. */
-void cd_here_see(const cd_model *m, const cd_program_view *v, size_t p, const cd_model_prediction *answer, float *x);
+void cd_here_see(const cd_model *m, const cd_program_view *v, size_t p,
+                 const cd_model_prediction *answer, float *x);
 /* Trees from n programs: x (n, width), off (n) ln(measured / median). `share` is 1. The seed decides the bytes. Errors: ENODATA, EBACKEND, ENOMEM; *out is empty then. */
-cdmpp_status cd_here_fit(const float *x, const double *off, size_t n, size_t width, uint64_t seed, CD_GIVE cd_here_trees *out, cdmpp_err *err);
+cdmpp_status cd_here_fit(const float *x, const double *off, size_t n, size_t width, uint64_t seed,
+                         CD_GIVE cd_here_trees *out, cdmpp_err *err);
 /* What one program is off by, ln. Errors: EBACKEND, EMODEL. */
-cdmpp_status cd_here_off(const cd_here_trees *t, const float *x, size_t width, double *off, cdmpp_err *err);
+cdmpp_status cd_here_off(const cd_here_trees *t, const float *x, size_t width, double *off,
+                         cdmpp_err *err);
 /* The answer times exp(off), with ends that lie `widen` times as far away, but not further than `most` by that. */
 void cd_here_move(double off, double widen, double most, cd_model_prediction *p);
 /* How many times as far as its end of the interval the measured time lies from the median: 1 at the end. Infinite: no factor reaches it, for it lies beyond its end and beyond `most`. */
@@ -58,11 +67,13 @@ enum { CD_HERE_PICKS = 30 };
 double cd_here_picks(const double *ratio, size_t n);
 
 /* Corrects *answer, that of program p of the view; nothing where m is not corrected, or not for the device of the program. Errors: those of cd_here_off. */
-cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p, cd_model_prediction *answer, cdmpp_err *err);
+cdmpp_status cd_here_apply(const cd_model *m, const cd_program_view *v, size_t p,
+                           cd_model_prediction *answer, cdmpp_err *err);
 
 /* The (n) bytes of a model file with the correction of the machine for which h->stands answers. `more`: further members of "here", `"a":1,"b":2`, "" for none. Errors: EUSAGE (it is
  * corrected already), EMODEL (no such device), those of cd_model_load. */
-cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const char *more, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_here_add(const void *file, size_t n, const cd_here *h, const char *more,
+                         cd_buf *out, cdmpp_err *err);
 /* What a file's header says in its key "here", without its members and unchecked: to be told before the model is loaded. *out NULL: it has none, or it
  * is no model. Texts live in `a`. */
 void cd_here_look(const char *path, cd_arena *a, CD_KEEP const cd_json **out);

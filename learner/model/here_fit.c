@@ -8,8 +8,11 @@
 /* Some hundred programs: small steps, several trees in each, and a part of programs and columns for each tree. Chosen on CPUs of examples/ that were left out
  * of the model: one tree a step, or shallower ones, were off by some percent more. */
 enum { ROUNDS = 120 };
-static const cd_xgb_param fixed[] = {{"tree_method", "hist"}, {"max_depth", "8"}, {"eta", "0.08"}, {"num_parallel_tree", "3"}, {"lambda", "1"}, {"max_bin", "64"},
-                                     {"subsample", "0.8"}, {"colsample_bytree", "0.3"}, {"min_child_weight", "1"}, {"nthread", "1"}};
+static const cd_xgb_param fixed[] = {{"tree_method", "hist"},   {"max_depth", "8"},
+                                     {"eta", "0.08"},           {"num_parallel_tree", "3"},
+                                     {"lambda", "1"},           {"max_bin", "64"},
+                                     {"subsample", "0.8"},      {"colsample_bytree", "0.3"},
+                                     {"min_child_weight", "1"}, {"nthread", "1"}};
 enum { FIXED = sizeof fixed / sizeof *fixed };
 
 typedef struct grower {
@@ -18,7 +21,8 @@ typedef struct grower {
     float *grad, *hess, *score; /* (n) */
 } grower;
 
-static cdmpp_status start(grower *g, const float *x, size_t n, size_t width, uint64_t seed, cdmpp_err *err) {
+static cdmpp_status start(grower *g, const float *x, size_t n, size_t width, uint64_t seed,
+                          cdmpp_err *err) {
     char text[32];
     cd_xgb_param p[FIXED + 1];
     snprintf(text, sizeof text, "%u", (unsigned)(seed & 0x7fffffff));
@@ -32,10 +36,13 @@ static cdmpp_status start(grower *g, const float *x, size_t n, size_t width, uin
     return cd_xgb_new(g->data, NULL, p, sizeof p / sizeof *p, &g->trees, err);
 }
 
-static cdmpp_status grow(const grower *g, const double *off, double bias, size_t n, cdmpp_err *err) {
+static cdmpp_status grow(const grower *g, const double *off, double bias, size_t n,
+                         cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) g->hess[i] = 1;
     for (int round = 0; round < ROUNDS; round++) {
-        for (size_t i = 0; i < n; i++) g->grad[i] = cd_tree_loss_round(cd_tree_loss_gradient(CD_TREE_LOSS_HUBER, bias + (double)g->score[i] - off[i], 1));
+        for (size_t i = 0; i < n; i++)
+            g->grad[i] = cd_tree_loss_round(
+                cd_tree_loss_gradient(CD_TREE_LOSS_HUBER, bias + (double)g->score[i] - off[i], 1));
         CD_TRY(cd_xgb_boost(g->trees, g->data, g->grad, g->hess, err));
         CD_TRY(cd_xgb_scores(g->trees, g->data, g->score, err));
     }
@@ -61,7 +68,8 @@ static cdmpp_status middle(const double *off, size_t n, double *out, cdmpp_err *
     return CDMPP_OK;
 }
 
-cdmpp_status cd_here_fit(const float *x, const double *off, size_t n, size_t width, uint64_t seed, cd_here_trees *out, cdmpp_err *err) {
+cdmpp_status cd_here_fit(const float *x, const double *off, size_t n, size_t width, uint64_t seed,
+                         cd_here_trees *out, cdmpp_err *err) {
     grower g = {0};
     *out = (cd_here_trees){.share = 1};
     if (!n) return CD_FAIL(err, ENODATA, "no program to learn from");

@@ -35,11 +35,17 @@ bool cd_member_needs_steps(cd_member_kind k) { return k == CD_MEMBER_TLP; }
 
 cd_tree_input_form cd_member_form(cd_member_kind k) { return table[k].form; }
 
-bool cd_member_reads_facts(cd_member_kind k) { return k == CD_MEMBER_ROWS || k == CD_MEMBER_PROGRAM; }
+bool cd_member_reads_facts(cd_member_kind k) {
+    return k == CD_MEMBER_ROWS || k == CD_MEMBER_PROGRAM;
+}
 
-cd_facts_use cd_member_net_facts(const cd_net *net) { return cd_net_config_of(net)->facts ? CD_FACTS_USE_COLUMNS : CD_FACTS_USE_NONE; }
+cd_facts_use cd_member_net_facts(const cd_net *net) {
+    return cd_net_config_of(net)->facts ? CD_FACTS_USE_COLUMNS : CD_FACTS_USE_NONE;
+}
 
-size_t cd_member_width(cd_member_kind k, cd_facts_use facts) { return cd_tree_input_width(table[k].form) + (facts == CD_FACTS_USE_NONE ? 0 : CD_N_FACTS_COL); }
+size_t cd_member_width(cd_member_kind k, cd_facts_use facts) {
+    return cd_tree_input_width(table[k].form) + (facts == CD_FACTS_USE_NONE ? 0 : CD_N_FACTS_COL);
+}
 
 cd_member_kind cd_member_find(cd_str name) {
     int k = 0;
@@ -92,56 +98,67 @@ bool cd_member_has_level(const cd_member *m) {
 void cd_member_fill(const cd_member *m, const cd_program_view *v, size_t p, float *x) {
     const cd_tree_input_form form = table[m->kind].form;
     const float *row = v->row + v->row_ptr[p] * CD_N_COL;
-    const size_t n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), height = cd_tree_input_height(form, n_row);
+    const size_t n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]),
+                 height = cd_tree_input_height(form, n_row);
     const size_t own = cd_tree_input_width(form), width = cd_member_width(m->kind, m->facts);
     if (m->facts == CD_FACTS_USE_NONE) {
         cd_tree_input_fill(form, row, n_row, v->device[p], x);
         return;
     }
     for (size_t k = 0; k < height; k++) {
-        cd_tree_input_fill(form, row + k * CD_N_COL, height == n_row ? 1 : n_row, v->device[p], x + k * width);
+        cd_tree_input_fill(form, row + k * CD_N_COL, height == n_row ? 1 : n_row, v->device[p],
+                           x + k * width);
         if (k) memcpy(x + k * width + own, x + own, CD_N_FACTS_COL * sizeof *x);
         else cd_facts_input_fill(v, p, x + own);
     }
 }
 
 /* The prior's seconds, divided between the rows like their trips to the power of the slope. */
-static double share_prior(const cd_member *m, const cd_program_view *v, size_t p, size_t n_row, double slope, double bias, double *offset) {
+static double share_prior(const cd_member *m, const cd_program_view *v, size_t p, size_t n_row,
+                          double slope, double bias, double *offset) {
     const double level = bias + (double)v->analytic[p * CD_N_ANALYTIC + (size_t)m->prior];
     const float *row = v->row + v->row_ptr[p] * CD_N_COL;
     if (table[m->kind].form != CD_TREE_INPUT_ROWS) return offset[0] = level;
-    for (size_t k = 0; k < n_row; k++) offset[k] = slope * cd_tree_input_log_trips(row + k * CD_N_COL);
+    for (size_t k = 0; k < n_row; k++)
+        offset[k] = slope * cd_tree_input_log_trips(row + k * CD_N_COL);
     const double all = cd_loss_log_sum_exp(offset, n_row);
     for (size_t k = 0; k < n_row; k++) offset[k] += level - all;
     return level;
 }
 
 /* The offset of a matrix row is the level that trips alone would give it; the program's level is the ln of the sum. */
-double cd_member_offsets(const cd_member *m, const cd_program_view *v, size_t p, double slope, double bias, double *offset) {
+double cd_member_offsets(const cd_member *m, const cd_program_view *v, size_t p, double slope,
+                         double bias, double *offset) {
     const float *row = v->row + v->row_ptr[p] * CD_N_COL;
     const size_t n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]);
     double max = -INFINITY, sum = 0;
     if (m->facts == CD_FACTS_USE_PRIOR) return share_prior(m, v, p, n_row, slope, bias, offset);
     if (!cd_member_has_level(m)) return offset[0] = bias;
     if (table[m->kind].form == CD_TREE_INPUT_ROWS) {
-        for (size_t k = 0; k < n_row; k++) offset[k] = bias + slope * cd_tree_input_log_trips(row + k * CD_N_COL);
+        for (size_t k = 0; k < n_row; k++)
+            offset[k] = bias + slope * cd_tree_input_log_trips(row + k * CD_N_COL);
         return cd_loss_log_sum_exp(offset, n_row);
     }
-    for (size_t k = 0; k < n_row; k++) max = fmax(max, slope * cd_tree_input_log_trips(row + k * CD_N_COL));
-    for (size_t k = 0; k < n_row; k++) sum += exp(slope * cd_tree_input_log_trips(row + k * CD_N_COL) - max);
+    for (size_t k = 0; k < n_row; k++)
+        max = fmax(max, slope * cd_tree_input_log_trips(row + k * CD_N_COL));
+    for (size_t k = 0; k < n_row; k++)
+        sum += exp(slope * cd_tree_input_log_trips(row + k * CD_N_COL) - max);
     return offset[0] = bias + (max + log(sum));
 }
 
 /* Of an objective that knows only the order in a task; wide: the program's matrix rows. */
-static double answer(const cd_member *m, const float *score, size_t h, const cd_program_view *v, size_t p, double *wide) {
+static double answer(const cd_member *m, const float *score, size_t h, const cd_program_view *v,
+                     size_t p, double *wide) {
     const double level = cd_member_offsets(m, v, p, m->slope, m->bias, wide);
-    for (size_t k = 0; k < h; k++) wide[k] = (m->objective == CD_OBJECTIVE_PACK_SUM ? 0 : wide[k]) + (double)score[k];
-    return cd_objective_answer(m->objective, cd_objective_score(m->objective, wide, h), level, m->scale, m->shift);
+    for (size_t k = 0; k < h; k++)
+        wide[k] = (m->objective == CD_OBJECTIVE_PACK_SUM ? 0 : wide[k]) + (double)score[k];
+    return cd_objective_answer(m->objective, cd_objective_score(m->objective, wide, h), level,
+                               m->scale, m->shift);
 }
 
 /* Scores and offsets of a program's matrix rows become one answer; k0 is its first matrix row. */
-static void combine(const cd_member *m, cd_tree_input_form form, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
-                    double *log_s) {
+static void combine(const cd_member *m, cd_tree_input_form form, cd_member_scratch *s,
+                    const cd_program_view *v, const uint32_t *index, size_t n, double *log_s) {
     const float *score = s->score.p;
     double *wide = s->wide.p;
     for (size_t i = 0, k0 = 0; i < n; i++) {
@@ -153,13 +170,16 @@ static void combine(const cd_member *m, cd_tree_input_form form, cd_member_scrat
             k0 += h;
             continue;
         }
-        if (m->facts == CD_FACTS_USE_PRIOR) (void)cd_member_offsets(m, v, p, m->slope, m->bias, wide + k0);
+        if (m->facts == CD_FACTS_USE_PRIOR)
+            (void)cd_member_offsets(m, v, p, m->slope, m->bias, wide + k0);
         for (size_t k = 0; k < h; k++) {
             if (m->facts == CD_FACTS_USE_PRIOR) {
                 wide[k0 + k] += (double)score[k0 + k];
                 continue;
             }
-            const double offset = m->slope == 0 ? 0 : m->slope * cd_tree_input_log_trips(v->row + (r0 + k) * CD_N_COL);
+            const double offset =
+                m->slope == 0 ? 0
+                              : m->slope * cd_tree_input_log_trips(v->row + (r0 + k) * CD_N_COL);
             wide[k0 + k] = (double)score[k0 + k] + m->bias + offset;
         }
         log_s[i] = cd_loss_log_sum_exp(wide + k0, h);
@@ -168,7 +188,8 @@ static void combine(const cd_member *m, cd_tree_input_form form, cd_member_scrat
 }
 
 /* All matrix rows of all programs are scored in one call, which costs less than one call a program. */
-static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
+static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s,
+                                  const cd_program_view *v, const uint32_t *index, size_t n,
                                   double *log_s, cdmpp_err *err) {
     const cd_tree_input_form form = table[m->kind].form;
     const size_t width = cd_member_width(m->kind, m->facts);
@@ -176,10 +197,13 @@ static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, cons
     for (size_t i = 0; i < n; i++) {
         const size_t p = at(index, i);
         if (m->facts != CD_FACTS_USE_NONE && !cd_facts_input_has(v, p))
-            return CD_FAIL(err, EMODEL, "trees of %s read facts of loop nests, program %zu has none", table[m->kind].name, p);
+            return CD_FAIL(err, EMODEL,
+                           "trees of %s read facts of loop nests, program %zu has none",
+                           table[m->kind].name, p);
         height += cd_tree_input_height(form, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]));
     }
-    if (!cd_member_block_grow(&s->x, height * width, sizeof(float)) || !cd_member_block_grow(&s->score, height, sizeof(float)) ||
+    if (!cd_member_block_grow(&s->x, height * width, sizeof(float)) ||
+        !cd_member_block_grow(&s->score, height, sizeof(float)) ||
         !cd_member_block_grow(&s->wide, height, sizeof(double)))
         return CD_FAIL(err, ENOMEM, "%zu values to score", height * width);
     float *x = s->x.p;
@@ -189,28 +213,37 @@ static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, cons
         cd_member_fill(m, v, p, x);
         x += cd_tree_input_height(form, n_row) * width;
     }
-    CD_TRY(cd_xgb_predict_some(m->gbt, s->x.p, height, width, s->trees ? s->trees : SIZE_MAX, s->score.p, err));
+    CD_TRY(cd_xgb_predict_some(m->gbt, s->x.p, height, width, s->trees ? s->trees : SIZE_MAX,
+                               s->score.p, err));
     combine(m, form, s, v, index, n, log_s);
     return CDMPP_OK;
 }
 
 /* An answer that is not finite is an error here, before it can be averaged with others. */
-cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
-                               const float *device, size_t n_device, double *log_s, cdmpp_err *err) {
+cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_program_view *v,
+                               const uint32_t *index, size_t n, const float *device,
+                               size_t n_device, double *log_s, cdmpp_err *err) {
     if (!n) return CDMPP_OK;
     if (!v->leaf_ptr && m->net && cd_member_needs_leaves(m->kind, cd_net_config_of(m->net)->tokens))
-        return CD_FAIL(err, EMODEL, "a %s reads the leaves of programs, these are feature rows alone", table[m->kind].name);
+        return CD_FAIL(err, EMODEL,
+                       "a %s reads the leaves of programs, these are feature rows alone",
+                       table[m->kind].name);
     if (!v->step_ptr && cd_member_needs_steps(m->kind))
-        return CD_FAIL(err, EMODEL, "a %s reads the steps of schedules, these programs have none", table[m->kind].name);
-    if (table[m->kind].net) CD_TRY(cd_member_predict_net(m, s, v, index, n, device, n_device, log_s, err));
+        return CD_FAIL(err, EMODEL, "a %s reads the steps of schedules, these programs have none",
+                       table[m->kind].name);
+    if (table[m->kind].net)
+        CD_TRY(cd_member_predict_net(m, s, v, index, n, device, n_device, log_s, err));
     else CD_TRY(predict_trees(m, s, v, index, n, log_s, err));
     for (size_t i = 0; i < n; i++)
-        if (!isfinite(log_s[i])) return CD_FAIL(err, ENUMERIC, "program %zu: %s gives no finite latency", at(index, i), table[m->kind].name);
+        if (!isfinite(log_s[i]))
+            return CD_FAIL(err, ENUMERIC, "program %zu: %s gives no finite latency", at(index, i),
+                           table[m->kind].name);
     return CDMPP_OK;
 }
 
 /* ---- file ---- */
-static const char *const facts_name[] = {"none", "columns", "prior"}, *const prior_name[CD_N_PRIOR] = {"roofline", "ecm", "sum"};
+static const char *const facts_name[] = {"none", "columns", "prior"},
+                         *const prior_name[CD_N_PRIOR] = {"roofline", "ecm", "sum"};
 
 /* "bytes" comes last, when the length is known. */
 cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
@@ -223,9 +256,12 @@ cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmp
     } else {
         cd_buf_putf(json, "\"slope\":%.17g,\"bias\":%.17g,", m->slope, m->bias);
         if (m->objective != CD_OBJECTIVE_LOG_LATENCY)
-            cd_buf_putf(json, "\"objective\":\"%s\",\"scale\":%.17g,\"shift\":%.17g,", cd_objective_name(m->objective), m->scale, m->shift);
-        if (m->facts != CD_FACTS_USE_NONE) cd_buf_putf(json, "\"facts\":\"%s\",", facts_name[m->facts]);
-        if (m->facts == CD_FACTS_USE_PRIOR) cd_buf_putf(json, "\"prior\":\"%s\",", prior_name[m->prior]);
+            cd_buf_putf(json, "\"objective\":\"%s\",\"scale\":%.17g,\"shift\":%.17g,",
+                        cd_objective_name(m->objective), m->scale, m->shift);
+        if (m->facts != CD_FACTS_USE_NONE)
+            cd_buf_putf(json, "\"facts\":\"%s\",", facts_name[m->facts]);
+        if (m->facts == CD_FACTS_USE_PRIOR)
+            cd_buf_putf(json, "\"prior\":\"%s\",", prior_name[m->prior]);
         cd_buf_putf(json, "\"rounds\":%d", cd_xgb_rounds(m->gbt));
         CD_TRY(cd_xgb_save(m->gbt, blob, err));
     }
@@ -240,7 +276,9 @@ static cdmpp_status load_objective(cd_member *m, const cd_json *v, cdmpp_err *er
     CD_TRY(cd_json_need_word(v, "objective", CD_OBJECTIVES, &objective, err));
     m->objective = (cd_objective_kind)objective;
     CD_TRY(cd_json_need_real(v, "scale", -1e4, 1e4, &m->scale, err));
-    if (!(m->scale > 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a number above 0, found %g", m->scale), "scale");
+    if (!(m->scale > 0))
+        return cd_err_key(
+            err, CD_FAIL(err, ERANGE, "expected a number above 0, found %g", m->scale), "scale");
     return cd_json_need_real(v, "shift", -1e4, 1e4, &m->shift, err);
 }
 
@@ -250,11 +288,15 @@ static cdmpp_status load_facts(cd_member *m, const cd_json *v, cdmpp_err *err) {
     if (!cd_json_get(v, "facts")) return CDMPP_OK;
     CD_TRY(cd_json_need_word(v, "facts", CD_FACTS_USES, &use, err));
     m->facts = (cd_facts_use)use;
-    if (!cd_member_reads_facts(m->kind)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "a %s reads no facts", table[m->kind].name), "facts");
-    return m->facts == CD_FACTS_USE_PRIOR ? cd_json_need_word(v, "prior", CD_PRIORS, &m->prior, err) : CDMPP_OK;
+    if (!cd_member_reads_facts(m->kind))
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "a %s reads no facts", table[m->kind].name),
+                          "facts");
+    return m->facts == CD_FACTS_USE_PRIOR ? cd_json_need_word(v, "prior", CD_PRIORS, &m->prior, err)
+                                          : CDMPP_OK;
 }
 
-static cdmpp_status load_trees(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
+static cdmpp_status load_trees(cd_member *m, const cd_json *v, const void *blob, size_t n,
+                               cdmpp_err *err) {
     CD_TRY(cd_json_need_real(v, "slope", -10, 10, &m->slope, err));
     CD_TRY(cd_json_need_real(v, "bias", -1e4, 1e4, &m->bias, err));
     CD_TRY(load_objective(m, v, err));
@@ -263,7 +305,8 @@ static cdmpp_status load_trees(cd_member *m, const cd_json *v, const void *blob,
 }
 
 /* The label's transform is read before the network, because its 8 KB are freed with the member after an error too. */
-cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
+cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n,
+                            cdmpp_err *err) {
     const cd_json *fold, *label;
     int64_t f;
     int kind;

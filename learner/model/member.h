@@ -20,22 +20,28 @@
 
 #define CD_MEMBER_KINDS "rows|program|sums|mlp|transformer|lstm|tlp"
 typedef enum {
-    CD_MEMBER_ROWS, CD_MEMBER_PROGRAM, CD_MEMBER_SUMS, CD_MEMBER_MLP, CD_MEMBER_TSF, CD_MEMBER_LSTM, CD_MEMBER_TLP,
+    CD_MEMBER_ROWS,
+    CD_MEMBER_PROGRAM,
+    CD_MEMBER_SUMS,
+    CD_MEMBER_MLP,
+    CD_MEMBER_TSF,
+    CD_MEMBER_LSTM,
+    CD_MEMBER_TLP,
     CD_N_MEMBER_KIND
 } cd_member_kind;
 
 typedef struct cd_member {
     cd_member_kind kind;
-    int fold;                /* the fold it was not trained on; -1: it knows them all */
-    double slope, bias;      /* trees: score + bias + slope * ln trips, or + ln of the prior */
-    cd_objective_kind objective;  /* trees: what their scores are (learner/loss/loss.h) */
-    double scale, shift;     /* trees: their map to ln seconds; not of log_latency */
-    cd_facts_use facts;      /* trees: what they read of facts */
-    int prior;               /* trees with a prior: which analytic time it is, 0 .. CD_N_PRIOR - 1 */
-    cd_xgb *gbt;             /* trees, owned */
-    cd_net *net;             /* network, owned */
-    cd_scalers scalers;      /* network: of its inputs */
-    cd_transform *label;     /* network: ln seconds from its output; 8 KB, owned */
+    int fold;                    /* the fold it was not trained on; -1: it knows them all */
+    double slope, bias;          /* trees: score + bias + slope * ln trips, or + ln of the prior */
+    cd_objective_kind objective; /* trees: what their scores are (learner/loss/loss.h) */
+    double scale, shift;         /* trees: their map to ln seconds; not of log_latency */
+    cd_facts_use facts;          /* trees: what they read of facts */
+    int prior;           /* trees with a prior: which analytic time it is, 0 .. CD_N_PRIOR - 1 */
+    cd_xgb *gbt;         /* trees, owned */
+    cd_net *net;         /* network, owned */
+    cd_scalers scalers;  /* network: of its inputs */
+    cd_transform *label; /* network: ln seconds from its output; 8 KB, owned */
 } cd_member;
 
 /* The name in configurations and model files. */
@@ -62,7 +68,8 @@ void cd_member_fill(const cd_member *m, const cd_program_view *v, size_t p, floa
 bool cd_member_has_level(const cd_member *m);
 /* Trees: offsets (height) of the matrix rows of program p, and its level, the ln of the sum of their exp. Without a level both are the
  * bias; with a prior the level is the bias and ln of the prior, which trips divide between the rows. */
-double cd_member_offsets(const cd_member *m, const cd_program_view *v, size_t p, double slope, double bias, double *offset);
+double cd_member_offsets(const cd_member *m, const cd_program_view *v, size_t p, double slope,
+                         double bias, double *offset);
 void cd_member_free(cd_member *m);
 
 typedef struct cd_member_scratch cd_member_scratch;
@@ -73,12 +80,14 @@ void cd_member_scratch_free(CD_TAKE cd_member_scratch *s); /* NULL is fine */
 /* log_s (n) of programs index[0 .. n) of the view (index NULL: 0 .. n). `device`
  * (n_device, the width of its network): vectors of the model's devices, for networks.
  * Errors: EMODEL, EBACKEND, ENOMEM, ENUMERIC. */
-cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
-                               const float *device, size_t n_device, double *log_s, cdmpp_err *err);
+cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_program_view *v,
+                               const uint32_t *index, size_t n, const float *device,
+                               size_t n_device, double *log_s, cdmpp_err *err);
 
 /* Its numbers as members of a JSON object, and its weights behind `blob`. */
 cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmpp_err *err);
 /* The reverse; `m` is empty before, to be freed after an error too. Errors: ESCHEMA,
  * ERANGE, EMODEL, ENOMEM, EBACKEND. */
-cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err);
+cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n,
+                            cdmpp_err *err);
 #endif

@@ -51,70 +51,89 @@
  * Immutable once made: any thread. */
 
 /* X(bit, name): why a program is unlike what the model was trained on. cdmpp.h has the same as CDMPP_REASON_*. */
-#define CD_UNLIKE_MAP(X)                                                                                             \
-    X(RANGE, "range of features") X(DTYPE, "dtype") X(OPERATOR, "operator kind") X(INTRINSIC, "intrinsic")            \
-    X(THREADS, "threads") X(FEATURE, "target feature") X(DEVICE, "device") X(PEAK, "peak of the device")
+#define CD_UNLIKE_MAP(X)                                                                           \
+    X(RANGE, "range of features")                                                                  \
+    X(DTYPE, "dtype")                                                                              \
+    X(OPERATOR, "operator kind")                                                                   \
+    X(INTRINSIC, "intrinsic")                                                                      \
+    X(THREADS, "threads")                                                                          \
+    X(FEATURE, "target feature")                                                                   \
+    X(DEVICE, "device")                                                                            \
+    X(PEAK, "peak of the device")
 enum {
 #define CD_X(id, name) CD_UNLIKE_BIT_##id,
     CD_UNLIKE_MAP(CD_X)
 #undef CD_X
-    CD_N_UNLIKE
+        CD_N_UNLIKE
 };
 enum {
 #define CD_X(id, name) CD_UNLIKE_##id = 1 << CD_UNLIKE_BIT_##id,
     CD_UNLIKE_MAP(CD_X)
 #undef CD_X
-    CD_UNLIKE_TEXT = 96
+        CD_UNLIKE_TEXT = 96
 };
 /* "dtype" of CD_UNLIKE_BIT_DTYPE; bit < CD_N_UNLIKE. */
 const char *cd_trained_on_reason(uint32_t bit);
 /* "dtype 80 %, operator kind 12 %": parts of all_s seconds with each reason; those of less than a hundredth are left out. */
 enum { CD_UNLIKE_SHARES = 256 };
-void cd_trained_on_shares(const double part_s[CD_N_UNLIKE], double all_s, char to[CD_UNLIKE_SHARES]);
+void cd_trained_on_shares(const double part_s[CD_N_UNLIKE], double all_s,
+                          char to[CD_UNLIKE_SHARES]);
 
 typedef struct cd_unlike {
-    uint32_t reason;           /* CD_UNLIKE_*, 0: like */
-    char text[CD_UNLIKE_TEXT]; /* "dtype float16, operator kind sum 4+3", one entry a reason, cut where it is too long; "" where reason is 0 */
+    uint32_t reason; /* CD_UNLIKE_*, 0: like */
+    char text
+        [CD_UNLIKE_TEXT]; /* "dtype float16, operator kind sum 4+3", one entry a reason, cut where it is too long; "" where reason is 0 */
 } cd_unlike;
 /* Adds a reason with its text, "" for the name alone. */
 void cd_trained_on_add(cd_unlike *u, uint32_t bit, const char *detail, size_t n);
 
 /* Reasons that have such a law: not the device (cd_device_law), nor its peak, which is a bound. */
-enum { CD_UNLIKE_LEARNED = CD_UNLIKE_RANGE | CD_UNLIKE_DTYPE | CD_UNLIKE_OPERATOR | CD_UNLIKE_INTRINSIC | CD_UNLIKE_THREADS | CD_UNLIKE_FEATURE };
+enum {
+    CD_UNLIKE_LEARNED = CD_UNLIKE_RANGE | CD_UNLIKE_DTYPE | CD_UNLIKE_OPERATOR |
+                        CD_UNLIKE_INTRINSIC | CD_UNLIKE_THREADS | CD_UNLIKE_FEATURE
+};
 typedef struct cd_unlike_law {
-    uint32_t n;           /* kinds that were left out, each once; 0: none could be, and nothing below */
-    double low, high;     /* ln(measured/answer): ends of the interval's level for a program of the next kind */
-    double shift;         /* ln: standard deviation of what all programs of a kind have in common; a network has it as a program has */
+    uint32_t n; /* kinds that were left out, each once; 0: none could be, and nothing below */
+    double low,
+        high; /* ln(measured/answer): ends of the interval's level for a program of the next kind */
+    double
+        shift; /* ln: standard deviation of what all programs of a kind have in common; a network has it as a program has */
 } cd_unlike_law;
 
 typedef struct cd_trained_on {
     size_t n, n_device;
-    const char **mark;    /* (n) rising */
-    uint8_t *seen;        /* (n_device, n) */
-    double range;         /* a program of known kind is out of range only beyond this distance (learner/train/unlike_range.h); 0: the range's own limit */
+    const char **mark; /* (n) rising */
+    uint8_t *seen;     /* (n_device, n) */
+    double
+        range; /* a program of known kind is out of range only beyond this distance (learner/train/unlike_range.h); 0: the range's own limit */
     cd_unlike_law law[CD_N_UNLIKE];
 } cd_trained_on;
 
 /* Of n pairs of a signature's text and a device; *out NULL where one is "": then it is not known what was trained on. Errors: ENOMEM. */
-cdmpp_status cd_trained_on_make(cd_arena *a, const char *const *text, const uint32_t *device, size_t n, size_t n_device,
-                                cd_trained_on **out, cdmpp_err *err);
+cdmpp_status cd_trained_on_make(cd_arena *a, const char *const *text, const uint32_t *device,
+                                size_t n, size_t n_device, cd_trained_on **out, cdmpp_err *err);
 /* Whether programs of this device were trained on; not those whose times were unknown. */
 bool cd_trained_on_saw(const cd_trained_on *t, uint32_t device);
 /* What of the signature is new to the device of the model, added to *out. stranger: the device answers for another one, whose instructions are its own: that
  * it is another one says so, and features are not compared. */
-void cd_trained_on_check(const cd_trained_on *t, uint32_t device, bool stranger, const cd_signature *s, cd_unlike *out);
+void cd_trained_on_check(const cd_trained_on *t, uint32_t device, bool stranger,
+                         const cd_signature *s, cd_unlike *out);
 /* Whether a mark of a device itself (types, threads, vectors, features) is new to it, whatever others saw. */
 bool cd_trained_on_lacks(const cd_trained_on *t, uint32_t device, const char *mark);
 /* `old` with `more` (n) seen by a device; the device n_device is one more, which saw what `like` did. Errors: ENOMEM. */
-cdmpp_status cd_trained_on_more(cd_arena *a, const cd_trained_on *old, uint32_t device, uint32_t like, const char *const *more, size_t n, cd_trained_on **out, cdmpp_err *err);
+cdmpp_status cd_trained_on_more(cd_arena *a, const cd_trained_on *old, uint32_t device,
+                                uint32_t like, const char *const *more, size_t n,
+                                cd_trained_on **out, cdmpp_err *err);
 /* Widens an interval of seconds around the answer for these reasons; a reason without a law makes all three NaN. t NULL: nothing. */
-void cd_trained_on_widen(const cd_trained_on *t, uint32_t reason, double latency_s, double *low_s, double *high_s, double *rel_std);
+void cd_trained_on_widen(const cd_trained_on *t, uint32_t reason, double latency_s, double *low_s,
+                         double *high_s, double *rel_std);
 /* The standard deviation that programs with these reasons have in common, each reason by its part (0 to 1) of the time; NaN parts are none. t NULL: 0. */
 double cd_trained_on_shift(const cd_trained_on *t, const double part[CD_N_UNLIKE]);
 
 /* Key "trained_on" of a model's header: as JSON, and back. Errors: ESCHEMA, ERANGE, ENOMEM. */
 void cd_trained_on_write(const cd_trained_on *t, cd_buf *b);
-cdmpp_status cd_trained_on_read(const cd_json *v, size_t n_device, cd_arena *a, cd_trained_on **out, cdmpp_err *err);
+cdmpp_status cd_trained_on_read(const cd_json *v, size_t n_device, cd_arena *a, cd_trained_on **out,
+                                cdmpp_err *err);
 
 /* device_law -- how far off a model is on a device that it never saw, where another device of its kind stands for it.
  *
@@ -131,8 +150,8 @@ cdmpp_status cd_trained_on_read(const cd_json *v, size_t n_device, cd_arena *a, 
 enum { CD_DEVICE_LAW_CPU, CD_DEVICE_LAW_GPU, CD_N_DEVICE_LAW };
 /* Standard deviations of the least spread and the distance that it is of: measured once (device_law.c). */
 #define CD_DEVICE_LAW_LEAST_SHIFT 0.20
-#define CD_DEVICE_LAW_LEAST_OWN 0.43
-#define CD_DEVICE_LAW_DISTANCE 0.105
+#define CD_DEVICE_LAW_LEAST_OWN   0.43
+#define CD_DEVICE_LAW_DISTANCE    0.105
 
 typedef struct cd_device_law {
     uint32_t n;      /* machines that were left out; 0: none, and nothing below */
@@ -153,7 +172,8 @@ double cd_device_law_peaks(const float *a, const float *b);
 bool cd_device_law_any(const cd_device_law law[CD_N_DEVICE_LAW]);
 void cd_device_law_write(const cd_device_law law[CD_N_DEVICE_LAW], cd_buf *b);
 /* Errors: ESCHEMA, ERANGE. */
-cdmpp_status cd_device_law_read(const cd_json *v, cd_device_law law[CD_N_DEVICE_LAW], cdmpp_err *err);
+cdmpp_status cd_device_law_read(const cd_json *v, cd_device_law law[CD_N_DEVICE_LAW],
+                                cdmpp_err *err);
 
 typedef struct cd_model cd_model;
 typedef struct cd_model_scratch cd_model_scratch;
@@ -169,7 +189,7 @@ CD_KEEP const char *cd_model_header(const cd_model *m);
 
 /* Tasks that a model was trained on, each on a device of it, as hashes; none where the header does not say. Free after an error too. */
 typedef struct cd_trained_tasks {
-    uint64_t *v;                /* (n) sorted, owned */
+    uint64_t *v; /* (n) sorted, owned */
     size_t n;
 } cd_trained_tasks;
 /* From the list of the header ("best.tasks"), and from a model. Errors: ESCHEMA, ENOMEM. */
@@ -235,42 +255,51 @@ size_t cd_model_slots(const cd_model *m);
 /* Seconds are finite and > 0, low_s < latency_s < high_s. A model of version 1 knows
  * no uncertainty: low_s, high_s and rel_std are NaN. So are those of a program that is unlike in a way of which nothing tells how far off it is. */
 typedef struct cd_model_prediction {
-    double latency_s;    /* the answer: least mean |error| (docs/reference/model.md) */
-    double median_s;     /* as often too high as too low */
-    double low_s, high_s;/* interval of the level in the header, for a new task */
-    double rel_std;      /* expected size of ln(measured/median) */
-    uint32_t flags;      /* CD_MODEL_* */
-    uint32_t reason;     /* CD_UNLIKE_*: why it is out of range, as far as rows tell; the scorer adds what the task tells */
-    double outside;      /* how far it lies outside of the range of training, in widths of columns (calibration.h) */
-    double like_std;     /* rel_std before that of an unlike program was widened: what the point is made with */
-    double order_s;      /* > 0: less comes first among the programs of a task. median_s, unless the model has members for the order: then no time */
+    double latency_s;     /* the answer: least mean |error| (docs/reference/model.md) */
+    double median_s;      /* as often too high as too low */
+    double low_s, high_s; /* interval of the level in the header, for a new task */
+    double rel_std;       /* expected size of ln(measured/median) */
+    uint32_t flags;       /* CD_MODEL_* */
+    uint32_t
+        reason; /* CD_UNLIKE_*: why it is out of range, as far as rows tell; the scorer adds what the task tells */
+    double
+        outside; /* how far it lies outside of the range of training, in widths of columns (calibration.h) */
+    double
+        like_std; /* rel_std before that of an unlike program was widened: what the point is made with */
+    double
+        order_s; /* > 0: less comes first among the programs of a task. median_s, unless the model has members for the order: then no time */
 } cd_model_prediction;
 /* What a ranking takes for the expected size of ln(measured/median): rel_std; of a program of which nothing tells how far off it is, what programs that are like the training have; 0
  * where a model knows neither. Never NaN: a candidate without an interval has its place among the others. */
 double cd_model_expected_error(const cd_model_prediction *p);
 /* What is known of a program beside its features. */
 typedef struct cd_model_asked {
-    bool compared;             /* its kind was: the range of features is judged by trained_on's limit */
-    bool uncorrected;          /* the correction of a machine (here.h) is not wanted */
-    uint32_t reason;           /* CD_UNLIKE_*: what its kind has that was not trained on */
+    bool compared;    /* its kind was: the range of features is judged by trained_on's limit */
+    bool uncorrected; /* the correction of a machine (here.h) is not wanted */
+    uint32_t reason;  /* CD_UNLIKE_*: what its kind has that was not trained on */
     const cd_device_doubt *doubt; /* another device answers for its own; NULL: the model knows it */
 } cd_model_asked;
 /* From what the members say of program p of a view to the answer, in this order and nowhere else: corrected for the machine, which learned from answers without
  * marks; marked as unlike, which is as wide as such errors are whatever a correction says of others; widened where another device answers. Errors: those of cd_here_apply. */
-cdmpp_status cd_model_settle(const cd_model *m, const cd_program_view *v, size_t p, const cd_model_asked *asked, cd_model_prediction *io, cdmpp_err *err);
+cdmpp_status cd_model_settle(const cd_model *m, const cd_program_view *v, size_t p,
+                             const cd_model_asked *asked, cd_model_prediction *io, cdmpp_err *err);
 /* The answer for a program that is unlike for these reasons, and out of range: flagged, with an interval that is as wide as such errors are, or none where nothing tells. */
-void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason, cd_model_prediction *p);
+void cd_model_mark_unlike(const cd_model *m, bool compared, uint32_t reason,
+                          cd_model_prediction *p);
 /* The interval of a program of a device for which device i of the model answered. want, has: descriptions of both as vectors; NULL: nobody describes one. */
 void cd_device_doubt_widen(const cd_device_doubt *d, cd_model_prediction *p);
-cd_device_doubt cd_model_device_doubt(const cd_model *m, size_t i, const float *want, const float *has);
+cd_device_doubt cd_model_device_doubt(const cd_model *m, size_t i, const float *want,
+                                      const float *has);
 
 /* Score programs index[0 .. n) of the view (NULL: 0 .. n), whose `device` are numbers in
  * the model. Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; out is then untouched or partly written. */
-cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
-                              cd_model_prediction *out, cdmpp_err *err);
+cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_program_view *v,
+                              const uint32_t *index, size_t n, cd_model_prediction *out,
+                              cdmpp_err *err);
 /* The same at a fraction of the cost, to put many programs in order before the model is asked about the best: of each kind one member
  * answers, and of its trees the first 100. See predictor/estimate/schedule_db_pick.c for what that costs. */
-cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_model_prediction *out,
+cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v,
+                             const uint32_t *index, size_t n, cd_model_prediction *out,
                              cdmpp_err *err);
 
 /* model_build -- the fields of a model, for who fills one: the trainer (learner/train) and the file (model_read.c).
@@ -280,45 +309,52 @@ struct cd_model {
     size_t n_kind;
     cd_member_kind kind[CD_N_MEMBER_KIND]; /* each once, in the order of the configuration */
     size_t n_member;
-    cd_member *member;       /* (n_member) owned */
-    cd_calibration *calib;         /* owned; NULL in files of version 1: then `weight` */
+    cd_member *member;     /* (n_member) owned */
+    cd_calibration *calib; /* owned; NULL in files of version 1: then `weight` */
     double weight[CD_N_MEMBER_KIND];
     double log_min, log_max; /* of the latencies trained on, widened by a factor e */
     size_t n_device;
     const char **device;
     uint8_t *device_is_gpu;
-    size_t w_device;         /* numbers that describe a device, as they were when it was trained */
-    float *device_vector;    /* (n_device, w_device); zeros when the device is not described */
-    cd_facts_set facts_set;  /* of which programs members read facts; with numbers */
-    cd_device_numbers *numbers; /* (n_device) in the arena: what analytic times were computed with; NULL: no member reads facts */
-    const cd_trained_on *trained_on; /* in the arena; NULL: not known */
+    size_t w_device;        /* numbers that describe a device, as they were when it was trained */
+    float *device_vector;   /* (n_device, w_device); zeros when the device is not described */
+    cd_facts_set facts_set; /* of which programs members read facts; with numbers */
+    cd_device_numbers *
+        numbers; /* (n_device) in the arena: what analytic times were computed with; NULL: no member reads facts */
+    const cd_trained_on *trained_on;    /* in the arena; NULL: not known */
     cd_device_law law[CD_N_DEVICE_LAW]; /* of devices that it never saw */
-    bool rows_as_given;      /* of input version 1: its answers depend on the order of rows */
+    bool rows_as_given; /* of input version 1: its answers depend on the order of rows */
     const char *header;
-    char digest[65];         /* of the file */
-    struct cd_here *here;    /* in the arena, but for its trees; NULL: not corrected */
-    struct cd_model *tuner;  /* profile tuner, owned; its device arrays are this model's; NULL: none */
-    struct cd_model *order;  /* members for the order, without calib, owned likewise; NULL: none */
-    double order_share;      /* 0 to 1: ln order_s = share * mean of the kinds of order + (1 - share) * ln median_s */
-    cd_arena arena;          /* names, vectors, header */
+    char digest[65];      /* of the file */
+    struct cd_here *here; /* in the arena, but for its trees; NULL: not corrected */
+    struct cd_model
+        *tuner; /* profile tuner, owned; its device arrays are this model's; NULL: none */
+    struct cd_model *order; /* members for the order, without calib, owned likewise; NULL: none */
+    double
+        order_share; /* 0 to 1: ln order_s = share * mean of the kinds of order + (1 - share) * ln median_s */
+    cd_arena arena; /* names, vectors, header */
 };
 
 /* ln seconds of each kind: mean over those of its members that `fold` admits, kind_log_s
  * (n_kind, n). fold -1: all members; else only those of this fold. */
-cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
-                            double *kind_log_s, cdmpp_err *err);
+cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v,
+                            const uint32_t *index, size_t n, int fold, double *kind_log_s,
+                            cdmpp_err *err);
 /* From those to the answer; fold as of cd_calibration_apply. */
-cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
-                             const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err);
+cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v,
+                             const uint32_t *index, size_t n, int fold, const double *kind_log_s,
+                             cd_model_prediction *out, cdmpp_err *err);
 
 /* Write file and header; `provenance` is the inside of a JSON object (without
  * braces). Errors: EIO, ENOMEM, EBACKEND. */
-cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out,
+                             cdmpp_err *err);
 /* Makes m->tuner, or m->order, empty, on the devices of m; NULL: out of memory. */
 cd_model *cd_model_new_tuner(cd_model *m);
 cd_model *cd_model_new_order(cd_model *m);
 /* order_s of n answers from what the kinds of m->order say, kind_log_s (m->order->n_kind, n); nothing where m has no order. */
-void cd_model_mix_order(const cd_model *m, const double *kind_log_s, size_t n, cd_model_prediction *out);
+void cd_model_mix_order(const cd_model *m, const double *kind_log_s, size_t n,
+                        cd_model_prediction *out);
 
 /* online_adapt -- measured programs of a task correct what the model says about others.
  *
@@ -356,18 +392,21 @@ typedef struct cd_online_adapt_item {
 /* What makes programs of a task like or unlike, from its rows, n_row >= 1. */
 void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]);
 /* Of a prediction and its measurement, both > 0 s; `unknown` as below. */
-cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, bool unknown, const float trait[CD_N_TRAIT], double measured_s);
+cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, bool unknown,
+                                             const float trait[CD_N_TRAIT], double measured_s);
 
 /* Nothing measured yet. Errors: ENOMEM. */
 cdmpp_status cd_online_adapt_new(CD_GIVE cd_online_adapt **out, cdmpp_err *err);
 void cd_online_adapt_free(CD_TAKE cd_online_adapt *a); /* NULL is fine */
 /* `unknown`: no program of the device was trained on. Errors: ENOMEM; then nothing is entered. */
-cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool unknown, const char *task, const cd_online_adapt_item *item,
-                          cdmpp_err *err);
+cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool unknown,
+                                 const char *task, const cd_online_adapt_item *item,
+                                 cdmpp_err *err);
 /* Errors: ENOMEM; then the last fit stands for the tasks that were not reached. */
 cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err);
 /* Correct *p; false: nothing was measured on that device, *p is as it was. */
-bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_model_prediction *p);
+bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task,
+                           const float trait[CD_N_TRAIT], cd_model_prediction *p);
 /* Items kept. */
 size_t cd_online_adapt_count(const cd_online_adapt *a);
 
@@ -376,9 +415,11 @@ size_t cd_online_adapt_count(const cd_online_adapt *a);
 /* `model`: which one the items belong to. Out of memory is in out->oom. */
 void cd_online_adapt_write(const cd_online_adapt *a, const char *model, cd_buf *out);
 /* Fitted. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED (version), EMODEL (of another model), ENOMEM. */
-cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model, CD_GIVE cd_online_adapt **out, cdmpp_err *err);
+cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model,
+                                  CD_GIVE cd_online_adapt **out, cdmpp_err *err);
 /* The same of text that is parsed already. */
-cdmpp_status cd_online_adapt_take(const cd_json *root, const char *model, CD_GIVE cd_online_adapt **out, cdmpp_err *err);
+cdmpp_status cd_online_adapt_take(const cd_json *root, const char *model,
+                                  CD_GIVE cd_online_adapt **out, cdmpp_err *err);
 
 /* attribution -- which rows and leaves of a program its predicted time belongs to.
  *
@@ -405,8 +446,9 @@ enum { CD_SHARE_EXACT = 7, CD_SHARE_ORDERS = 16, CD_SHARE_DRAWN = 48 };
 
 /* The only program of v, with its leaves; leaf_row (leaves): the row of each. row (rows) and leaf (leaves)
  * are filled. Errors: those of cd_model_predict; EMODEL (no leaves, a row without one). */
-cdmpp_status cd_attribution_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row, double *row, double *leaf,
-                             cdmpp_err *err);
+cdmpp_status cd_attribution_shares(const cd_model *m, const cd_program_view *v,
+                                   const int32_t *leaf_row, double *row, double *leaf,
+                                   cdmpp_err *err);
 
 /* The columns of the row with most operations halfway between the least and the largest that the
  * model was trained on, (164). False: the model does not know (version 1). */

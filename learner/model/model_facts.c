@@ -13,12 +13,15 @@ typedef struct {
 static const number_row table[] = {
 #define X(key, low, high, unit, meaning) {#key, offsetof(cd_device, key)},
 #include "features/device/device_keys.def"
-#define X(key, high, reference, unit, meaning) {#key, offsetof(cd_device, probe) + CD_DEVICE_PROBE_##key * sizeof(double)},
+#define X(key, high, reference, unit, meaning)                                                     \
+    {#key, offsetof(cd_device, probe) + CD_DEVICE_PROBE_##key * sizeof(double)},
 #include "features/device/device_probes.def"
 };
 enum { N_NUMBER = sizeof table / sizeof *table };
 
-static double *number(cd_device *d, size_t k) { return (double *)(void *)((char *)d + table[k].at); }
+static double *number(cd_device *d, size_t k) {
+    return (double *)(void *)((char *)d + table[k].at);
+}
 
 void cd_model_facts_put_device(cd_buf *b, const cd_device_numbers *d) {
     cd_device copy = *d;
@@ -26,7 +29,9 @@ void cd_model_facts_put_device(cd_buf *b, const cd_device_numbers *d) {
     cd_buf_puts(b, ",\"numbers\":{");
     for (size_t k = 0; k < N_NUMBER; k++) {
         const double v = *number(&copy, k);
-        if (!(v >= 0) || (v <= 0 && table[k].at < offsetof(cd_device, probe) + sizeof copy.probe && table[k].at >= offsetof(cd_device, probe))) continue;
+        if (!(v >= 0) || (v <= 0 && table[k].at < offsetof(cd_device, probe) + sizeof copy.probe &&
+                          table[k].at >= offsetof(cd_device, probe)))
+            continue;
         cd_buf_putf(b, "%s\"%s\":%.17g", comma, table[k].name, v);
         comma = ",";
     }
@@ -40,7 +45,8 @@ void cd_model_facts_put(cd_facts_set set, cd_buf *b) {
     cd_buf_putf(b, "\"facts\":{\"input_version\":%d,", CD_FACTS_INPUT_VERSION);
     if (set != CD_FACTS_OF_CPU) cd_buf_putf(b, "\"set\":\"%s\",", cd_facts_set_name(set));
     cd_buf_putf(b, "\"digest\":\"%s\",\"columns\":[", digest);
-    for (size_t c = 0; c < cd_facts_count(set); c++) cd_buf_putf(b, "%s\"%s\"", c ? "," : "", cd_facts_cols(set)[c].name);
+    for (size_t c = 0; c < cd_facts_count(set); c++)
+        cd_buf_putf(b, "%s\"%s\"", c ? "," : "", cd_facts_cols(set)[c].name);
     cd_buf_puts(b, "]},");
 }
 
@@ -48,8 +54,10 @@ static cdmpp_status check_digest(const cd_model *m, cd_str have, cdmpp_err *err)
     char want[65];
     cd_facts_cols_digest(m->facts_set, want);
     if (cd_str_is(have, want)) return CDMPP_OK;
-    return CD_FAIL(err, EMODEL, "facts of loop nests: this program computes %.16s..., the model was trained on %.*s...: train it again", want,
-                   cd_str_shown(have, 16), have.p);
+    return CD_FAIL(err, EMODEL,
+                   "facts of loop nests: this program computes %.16s..., the model was trained on "
+                   "%.*s...: train it again",
+                   want, cd_str_shown(have, 16), have.p);
 }
 
 cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *err) {
@@ -58,24 +66,32 @@ cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *
     int set = CD_FACTS_OF_CPU;
     cd_str have;
     if (!facts) return CDMPP_OK;
-    if (cd_json_get(facts, "set")) CD_TRY(cd_json_need_word(facts, "set", CD_FACTS_SETS, &set, err));
+    if (cd_json_get(facts, "set"))
+        CD_TRY(cd_json_need_word(facts, "set", CD_FACTS_SETS, &set, err));
     m->facts_set = (cd_facts_set)set;
     CD_TRY(cd_json_need(facts, "input_version", &v, err));
     CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
     if (version != CD_FACTS_INPUT_VERSION)
-        return CD_FAIL(err, EMODEL, "expected facts of input version %d, found %" PRId64 ": train the model again (one of cdmpp-tune calibrate: calibrate again)", CD_FACTS_INPUT_VERSION, version);
+        return CD_FAIL(err, EMODEL,
+                       "expected facts of input version %d, found %" PRId64
+                       ": train the model again (one of cdmpp-tune calibrate: calibrate again)",
+                       CD_FACTS_INPUT_VERSION, version);
     CD_TRY(cd_json_need_str(facts, "digest", &have, err));
     return check_digest(m, have, err);
 }
 
-cdmpp_status cd_model_facts_read_device(cd_model *m, size_t i, const cd_json *device, cdmpp_err *err) {
+cdmpp_status cd_model_facts_read_device(cd_model *m, size_t i, const cd_json *device,
+                                        cdmpp_err *err) {
     const cd_json *v = cd_json_get(device, "numbers");
     cd_device *d = &m->numbers[i];
     if (!v) return CD_FAIL(err, ESCHEMA, "numbers: missing, of a model that reads facts");
-    *d = (cd_device){.name = m->device[i], .kind = m->device_is_gpu[i] ? CD_DEVICE_GPU : CD_DEVICE_CPU};
+    *d = (cd_device){.name = m->device[i],
+                     .kind = m->device_is_gpu[i] ? CD_DEVICE_GPU : CD_DEVICE_CPU};
     for (size_t k = 0; k < N_NUMBER; k++) {
         *number(d, k) = CD_DEVICE_UNKNOWN;
-        if (cd_json_get(v, table[k].name)) CD_TRY(cd_err_key(err, cd_json_need_real(v, table[k].name, 0, 1e15, number(d, k), err), "numbers"));
+        if (cd_json_get(v, table[k].name))
+            CD_TRY(cd_err_key(err, cd_json_need_real(v, table[k].name, 0, 1e15, number(d, k), err),
+                              "numbers"));
     }
     return CDMPP_OK;
 }

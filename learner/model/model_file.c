@@ -23,7 +23,8 @@ static void put_devices(cd_buf *b, const cd_model *m) {
 
 cdmpp_status cd_model_put_members(const cd_model *m, cd_buf *b, cd_buf *blob, cdmpp_err *err) {
     cd_buf_puts(b, "\"kinds\":[");
-    for (size_t k = 0; k < m->n_kind; k++) cd_buf_putf(b, "%s\"%s\"", k ? "," : "", cd_member_name(m->kind[k]));
+    for (size_t k = 0; k < m->n_kind; k++)
+        cd_buf_putf(b, "%s\"%s\"", k ? "," : "", cd_member_name(m->kind[k]));
     cd_buf_puts(b, "],\"members\":[");
     for (size_t k = 0; k < m->n_member; k++) {
         if (k) cd_buf_puts(b, ",");
@@ -46,8 +47,8 @@ static cdmpp_status put_estimators(cd_buf *b, const cd_model *m, cd_buf *blob, c
 static cdmpp_status put_model(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_err *err) {
     char digest[65];
     cd_cols_digest(digest);
-    cd_buf_putf(b, "{\"input_version\":%d,\"feature_digest\":\"%s\",\"log_range\":[%.17g,%.17g],", m->rows_as_given ? 1 : CD_TREE_INPUT_VERSION, digest,
-                m->log_min, m->log_max);
+    cd_buf_putf(b, "{\"input_version\":%d,\"feature_digest\":\"%s\",\"log_range\":[%.17g,%.17g],",
+                m->rows_as_given ? 1 : CD_TREE_INPUT_VERSION, digest, m->log_min, m->log_max);
     put_devices(b, m);
     if (m->numbers) cd_model_facts_put(m->facts_set, b);
     if (m->trained_on) {
@@ -74,13 +75,17 @@ static uint32_t version_of(const cd_model *m) {
     if (m->order) return CD_CONTAINER_MODEL_ORDER;
     if (m->tuner) return CD_CONTAINER_MODEL_NEWER;
     for (size_t k = 0; k < m->n_member; k++)
-        if (m->member[k].objective != CD_OBJECTIVE_LOG_LATENCY || m->member[k].facts != CD_FACTS_USE_NONE) return CD_CONTAINER_MODEL_NEWER;
+        if (m->member[k].objective != CD_OBJECTIVE_LOG_LATENCY ||
+            m->member[k].facts != CD_FACTS_USE_NONE)
+            return CD_CONTAINER_MODEL_NEWER;
     return CD_CONTAINER_MODEL_VERSION;
 }
 
-cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out,
+                             cdmpp_err *err) {
     cd_buf blob = {0}, header = {0};
-    cd_buf_putf(&header, "{\"schema\":\"cdmpp.model\",\"schema_version\":%u,\"model\":", version_of(m));
+    cd_buf_putf(&header,
+                "{\"schema\":\"cdmpp.model\",\"schema_version\":%u,\"model\":", version_of(m));
     cdmpp_status st = put_model(&header, m, &blob, err);
     if (!st) st = cd_model_put_order(m, &header, &blob, err);
     if (!st) st = put_tuner(&header, m, &blob, err);
@@ -96,13 +101,17 @@ static cdmpp_status read_model(cd_model *m, const cd_container *f, cdmpp_err *er
     const cd_json *root, *model;
     CD_TRY(cd_container_header(f, &m->arena, &m->header, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
-    if (f->version == 1) return cd_err_key(err, cd_model_read_v1(m, model, f->weights, err), "model");
+    if (f->version == 1)
+        return cd_err_key(err, cd_model_read_v1(m, model, f->weights, err), "model");
     cd_str weights = f->weights, behind, order = {0}, last = {0};
-    if (f->version >= CD_CONTAINER_MODEL_HERE) CD_TRY(cd_err_key(err, cd_model_split(root, "here", &weights, &last, err), "here"));
+    if (f->version >= CD_CONTAINER_MODEL_HERE)
+        CD_TRY(cd_err_key(err, cd_model_split(root, "here", &weights, &last, err), "here"));
     CD_TRY(cd_err_key(err, cd_model_split(root, "tuner", &weights, &behind, err), "tuner"));
-    if (f->version >= CD_CONTAINER_MODEL_ORDER) CD_TRY(cd_err_key(err, cd_model_split(root, "order", &weights, &order, err), "order"));
+    if (f->version >= CD_CONTAINER_MODEL_ORDER)
+        CD_TRY(cd_err_key(err, cd_model_split(root, "order", &weights, &order, err), "order"));
     CD_TRY(cd_err_key(err, cd_model_read_v2(m, model, weights, err), "model"));
-    if (f->version >= CD_CONTAINER_MODEL_ORDER) CD_TRY(cd_err_key(err, cd_model_read_order(m, root, order, err), "order"));
+    if (f->version >= CD_CONTAINER_MODEL_ORDER)
+        CD_TRY(cd_err_key(err, cd_model_read_order(m, root, order, err), "order"));
     CD_TRY(cd_err_key(err, cd_model_read_tuner(m, root, behind, err), "tuner"));
     return f->version < CD_CONTAINER_MODEL_HERE ? CDMPP_OK : cd_here_read(m, root, last, err);
 }

@@ -10,7 +10,8 @@ void cd_model_facts_put(cd_facts_set set, cd_buf *b);
 /* Key "facts" of key model, where it is there: of which columns. Errors: ESCHEMA, EMODEL (others than this version's). */
 cdmpp_status cd_model_facts_check(cd_model *m, const cd_json *model, cdmpp_err *err);
 /* Key "numbers" of a device into m->numbers[i], whose name is known. Errors: ESCHEMA, ERANGE. */
-cdmpp_status cd_model_facts_read_device(cd_model *m, size_t i, const cd_json *device, cdmpp_err *err);
+cdmpp_status cd_model_facts_read_device(cd_model *m, size_t i, const cd_json *device,
+                                        cdmpp_err *err);
 
 /* Is that an answer? `i`: the program, for the message. Errors: ENUMERIC (not finite, not above 0). */
 cdmpp_status cd_model_check_answer(const cd_model_prediction *p, size_t i, cdmpp_err *err);
@@ -20,10 +21,10 @@ cdmpp_status cd_model_check_answer(const cd_model_prediction *p, size_t i, cdmpp
 typedef struct cd_attribution_of {
     const cd_model *m;
     const cd_member *e;
-    const cd_program_view *v;      /* one program */
+    const cd_program_view *v; /* one program */
     cd_member_scratch *s;
-    bool leaf;             /* players are leaves, else rows */
-    size_t n;              /* players */
+    bool leaf; /* players are leaves, else rows */
+    size_t n;  /* players */
 } cd_attribution_of;
 
 /* Shapley values of the member's seconds over the players, below 0 cut; the scale is arbitrary. */
@@ -46,8 +47,8 @@ void cd_attribution_exact(const double *value, size_t n, double *phi);
  *     the caller had them in. */
 
 enum {
-    CD_CALIBRATION_MAX_SIGMA = 8,      /* boosters of sigma; more folds than that share them */
-    CD_CALIBRATION_BLOCK = 128          /* programs that apply handles at once */
+    CD_CALIBRATION_MAX_SIGMA = 8, /* boosters of sigma; more folds than that share them */
+    CD_CALIBRATION_BLOCK = 128    /* programs that apply handles at once */
 };
 
 struct cd_calibration {
@@ -55,15 +56,15 @@ struct cd_calibration {
     double level;
     double weight[CD_CALIBRATION_MAX_KIND];
     cd_calibration_point point;
-    double shift, tilt;              /* point = m + shift - tilt sigma^2 */
-    double q_low, q_mid, q_high;     /* of (ln y - m) / sigma */
+    double shift, tilt;          /* point = m + shift - tilt sigma^2 */
+    double q_low, q_mid, q_high; /* of (ln y - m) / sigma */
     /* sigma = scale * shrink * clip(raw, raw_min, raw_max) */
-    size_t n_sigma;                  /* 0: raw = 1 + slope * spread */
+    size_t n_sigma; /* 0: raw = 1 + slope * spread */
     cd_xgb *sigma[CD_CALIBRATION_MAX_SIGMA];
     double base[CD_CALIBRATION_MAX_SIGMA]; /* ln raw = mean over boosters of (base + score) */
     double slope, scale, shrink, raw_min, raw_max;
-    float *range;                    /* (2, width) */
-    double outside_limit;            /* flagged above this sum */
+    float *range;         /* (2, width) */
+    double outside_limit; /* flagged above this sum */
     cd_calibration_info info;
 };
 
@@ -71,43 +72,49 @@ struct cd_calibration {
 typedef struct cd_calibration_set {
     cd_arena arena;
     size_t n, n_kind, width, n_group;
-    double *kind;      /* (n_kind, n) */
-    double *y;         /* (n) ln s */
-    size_t *at;        /* (n) number of the program in the caller's arrays */
-    uint32_t *group;   /* (n) 0..n_group-1 */
-    uint32_t *fold;    /* (n) 0..n_fold-1, of sigma */
+    double *kind;    /* (n_kind, n) */
+    double *y;       /* (n) ln s */
+    size_t *at;      /* (n) number of the program in the caller's arrays */
+    uint32_t *group; /* (n) 0..n_group-1 */
+    uint32_t *fold;  /* (n) 0..n_fold-1, of sigma */
     uint32_t n_fold;
-    bool own_fold;     /* folds are of our making: one estimator answered for all */
-    double *m, *r;     /* (n) answer, ln y - m */
+    bool own_fold; /* folds are of our making: one estimator answered for all */
+    double *m, *r; /* (n) answer, ln y - m */
     double *spread, *outside, *raw, *work; /* (n); work: scratch of the searches */
 } cd_calibration_set;
 
 /* Errors: ESCHEMA, ENUMERIC, ENOMEM; the set can be freed after any of them. */
-cdmpp_status cd_calibration_pick(const cd_calibration_input *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err);
+cdmpp_status cd_calibration_pick(const cd_calibration_input *in, uint64_t seed,
+                                 cd_calibration_set *s, cdmpp_err *err);
 void cd_calibration_set_free(cd_calibration_set *s);
 
 /* Searches the weights of the kinds over s. */
-void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l, double weight[CD_CALIBRATION_MAX_KIND]);
+void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l,
+                               double weight[CD_CALIBRATION_MAX_KIND]);
 /* Needs m, raw (already sigma), q_low and q_high. */
 void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s);
 /* Point answer from m and sigma, inside the interval. */
 double cd_calibration_point_of(const cd_calibration *c, double m, double sigma);
 /* *m, *spread of a program whose answers are kind[k * stride]. */
-void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride, double *m, double *spread);
+void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride,
+                        double *m, double *spread);
 
 /* Columns that the trees of sigma read. */
 size_t cd_calibration_seen(size_t width, size_t n_kind);
 /* Row of the trees' matrix; returns the sum outside. */
-double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,
-                    double spread, float *row);
+double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind,
+                          size_t stride, size_t n_kind, double m, double spread, float *row);
 /* Boosters and raw sigma (n) of the set, those of a fold from trees without it. */
-cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in, const cd_calibration_options *opt, cd_calibration_set *s, cdmpp_err *err);
+cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_input *in,
+                                      const cd_calibration_options *opt, cd_calibration_set *s,
+                                      cdmpp_err *err);
 /* Raw sigma of n <= CD_CALIBRATION_BLOCK programs by the mean of all boosters; score (n) is scratch. */
-cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, int fold, float *score, double *raw,
-                          cdmpp_err *err);
+cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread,
+                                size_t n, int fold, float *score, double *raw, cdmpp_err *err);
 
 /* q_low, q_mid, q_high of z (n) where each task counts the same, and z's standard deviation; *e: independent errors. Errors: ENOMEM. */
-cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[4], double *e, cdmpp_err *err);
+cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level,
+                                      double q[4], double *e, cdmpp_err *err);
 /* Plain quantile; sorts v. */
 double cd_calibration_quantile(double *v, size_t n, double p);
 
@@ -123,7 +130,7 @@ typedef struct cd_member_block {
 bool cd_member_block_grow(cd_member_block *b, size_t n, size_t size);
 
 struct cd_member_scratch {
-    size_t trees;   /* of a booster, at most so many are asked; 0: all */
+    size_t trees;          /* of a booster, at most so many are asked; 0: all */
     cd_member_block x;     /* float: matrix of trees; outputs of a network */
     cd_member_block score; /* float */
     cd_member_block wide;  /* double: scores with offsets */
@@ -134,8 +141,10 @@ struct cd_member_scratch {
 };
 
 /* As cd_member_predict, of a network. */
-cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
-                                   const float *device, size_t n_device, double *log_s, cdmpp_err *err);
+cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s,
+                                   const cd_program_view *v, const uint32_t *index, size_t n,
+                                   const float *device, size_t n_device, double *log_s,
+                                   cdmpp_err *err);
 /* Does a network that was read fit its member and the devices of the model? Errors: EMODEL. */
 cdmpp_status cd_member_check_net(const cd_member *m, size_t w_device, cdmpp_err *err);
 
@@ -143,7 +152,8 @@ cdmpp_status cd_member_check_net(const cd_member *m, size_t w_device, cdmpp_err 
 cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
 cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
 /* Weights before those of key "tuner" or "here", and these; all and none where there is no such key. */
-cdmpp_status cd_model_split(const cd_json *root, const char *key, cd_str *weights, cd_str *behind, cdmpp_err *err);
+cdmpp_status cd_model_split(const cd_json *root, const char *key, cd_str *weights, cd_str *behind,
+                            cdmpp_err *err);
 /* Kinds and members of a part, from the object `v` and its weights; what is left of these. */
 cdmpp_status cd_model_read_members(cd_model *m, const cd_json *v, cd_str *weights, cdmpp_err *err);
 /* Key "order": written with its weights behind `blob`, nothing where there is none; read, if the header has one; m is read. */
@@ -158,35 +168,35 @@ cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weight
 
 typedef struct cd_online_adapt_task {
     char *key;
-    uint64_t hash;        /* of key */
-    bool changed;         /* since the last fit */
-    size_t n, next;       /* items; where the next goes: the oldest, once the list is full */
-    cd_online_adapt_item *item;  /* (cap) */
+    uint64_t hash;              /* of key */
+    bool changed;               /* since the last fit */
+    size_t n, next;             /* items; where the next goes: the oldest, once the list is full */
+    cd_online_adapt_item *item; /* (cap) */
     size_t cap;
     /* of the last fit, over the first n_fit items as they were then */
     size_t n_fit;
-    cd_online_adapt_item *seen;  /* (n_fit) */
-    double *factor;       /* (n_fit, n_fit) lower: of covariance + noise / weight */
-    double *alpha, *beta; /* (n_fit) its inverse times e/sigma, times 1/sigma */
-    double *moved;        /* (n_fit) its inverse times what the device's tasks share over sigma */
-    double scale;         /* of the variance that is left */
-    double mean, var;     /* robust mean of e, its variance around the device's shift */
+    cd_online_adapt_item *seen; /* (n_fit) */
+    double *factor;             /* (n_fit, n_fit) lower: of covariance + noise / weight */
+    double *alpha, *beta;       /* (n_fit) its inverse times e/sigma, times 1/sigma */
+    double *moved;    /* (n_fit) its inverse times what the device's tasks share over sigma */
+    double scale;     /* of the variance that is left */
+    double mean, var; /* robust mean of e, its variance around the device's shift */
 } cd_online_adapt_task;
 
 /* What the errors of all tasks of a device share: a Gaussian process over its items. */
 typedef struct cd_online_adapt_wide {
-    size_t n;                    /* 0: there is none, the shift of the device is all */
-    cd_online_adapt_item *seen;  /* (n) */
-    double *factor, *alpha;      /* (n, n) lower: of all covariance; (n) its inverse times e */
-    double level;                /* variance of what all its programs share */
-    double scale;                /* of the variance of programs of tasks without a measurement */
+    size_t n;                   /* 0: there is none, the shift of the device is all */
+    cd_online_adapt_item *seen; /* (n) */
+    double *factor, *alpha;     /* (n, n) lower: of all covariance; (n) its inverse times e */
+    double level;               /* variance of what all its programs share */
+    double scale;               /* of the variance of programs of tasks without a measurement */
 } cd_online_adapt_wide;
 
 typedef struct cd_online_adapt_device {
     char *name;
     bool unknown;
-    double shift;                /* of a device that the model knows */
-    cd_online_adapt_wide wide;   /* of one that it does not know */
+    double shift;              /* of a device that the model knows */
+    cd_online_adapt_wide wide; /* of one that it does not know */
     size_t n_task, cap;
     cd_online_adapt_task *task; /* (n_task) */
 } cd_online_adapt_device;
@@ -201,17 +211,21 @@ struct cd_online_adapt {
 cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err);
 void cd_online_adapt_fit_shift(cd_online_adapt_device *d);
 /* Correction in units of ln s beside what the device's tasks share, and share of the variance that is left, of a program. */
-void cd_online_adapt_posterior(const cd_online_adapt_task *t, const cd_online_adapt_item *program, double *mean, double *left);
+void cd_online_adapt_posterior(const cd_online_adapt_task *t, const cd_online_adapt_item *program,
+                               double *mean, double *left);
 #define CD_ONLINE_ADAPT_OWN 0.4 /* share of a program's variance that no other program shares */
 /* cov(z, z') of two programs of a task, without that. */
 double cd_online_adapt_covariance(const cd_online_adapt_item *a, const cd_online_adapt_item *b);
 /* The part of the kernel that falls with the distance of two programs; `far`: times the usual length. */
-double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt_item *b, double far);
+double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt_item *b,
+                            double far);
 
 /* ---- online_adapt_wide.c ---- */
 /* Of an unknown device; its tasks are fitted. Errors: ENOMEM, ERANGE; the last fit stands. */
 cdmpp_status cd_online_adapt_wide_fit(cd_online_adapt_device *d, cdmpp_err *err);
 void cd_online_adapt_wide_free(cd_online_adapt_wide *w);
 /* What a program's error has in common with those of all tasks, ln s, and the variance that is left of it. */
-void cd_online_adapt_wide_posterior(const cd_online_adapt_wide *w, const cd_online_adapt_item *program, double *mean, double *variance);
+void cd_online_adapt_wide_posterior(const cd_online_adapt_wide *w,
+                                    const cd_online_adapt_item *program, double *mean,
+                                    double *variance);
 #endif

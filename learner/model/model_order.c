@@ -6,7 +6,8 @@
 /* Far beyond any time, so that exp() of either is a number: an order of losses of ranks may lie anywhere. */
 static const double far = 80;
 
-void cd_model_mix_order(const cd_model *m, const double *kind_log_s, size_t n, cd_model_prediction *out) {
+void cd_model_mix_order(const cd_model *m, const double *kind_log_s, size_t n,
+                        cd_model_prediction *out) {
     if (!m->order) return;
     for (size_t i = 0; i < n; i++) {
         double sum = 0;
@@ -33,5 +34,6 @@ cdmpp_status cd_model_read_order(cd_model *m, const cd_json *root, cd_str weight
     if (!o) return CD_FAIL(err, ENOMEM, "order");
     CD_TRY(cd_json_need_real(v, "share", 0, 1, &m->order_share, err));
     CD_TRY(cd_model_read_members(o, v, &weights, err));
-    return weights.n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last member", weights.n) : CDMPP_OK;
+    return weights.n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last member", weights.n)
+                     : CDMPP_OK;
 }

@@ -15,7 +15,8 @@ void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRA
     enum { TOP_ROWS = 3, WIDTH = 640, UNROLL_LEN = 28, VEC_LEN = 17, PAR_LEN = 39, OUTER = 161 };
     /* of the totals in learner/inputs/tree_input.c: bytes, unique bytes, lines, unique lines; bytes per unique byte, lines
      * per unique line; most operations per block, parallel and vector lane of a row */
-    static const int total[] = {1, 2, 3, 4, 9, 10, 11, 13, 14}, top[] = {PAR_LEN, VEC_LEN, UNROLL_LEN, OUTER};
+    static const int total[] = {1, 2, 3, 4, 9, 10, 11, 13, 14},
+                     top[] = {PAR_LEN, VEC_LEN, UNROLL_LEN, OUTER};
     float x[WIDTH];
     assert(cd_tree_input_width(CD_TREE_INPUT_PROGRAM) <= WIDTH);
     cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, row, n_row, 0, x);
@@ -24,9 +25,11 @@ void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRA
 }
 
 /* On an unknown device all programs are unlike what was trained on, to the same degree: how sure the model is of which is in like_std. */
-cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, bool unknown, const float trait[CD_N_TRAIT], double measured_s) {
+cd_online_adapt_item cd_online_adapt_item_of(const cd_model_prediction *p, bool unknown,
+                                             const float trait[CD_N_TRAIT], double measured_s) {
     const double sigma = unknown ? p->like_std : cd_model_expected_error(p);
-    cd_online_adapt_item i = {log(p->median_s), sigma > 0 ? sigma : usual_sigma, log(measured_s), {0}};
+    cd_online_adapt_item i = {
+        log(p->median_s), sigma > 0 ? sigma : usual_sigma, log(measured_s), {0}};
     memcpy(i.trait, trait, sizeof i.trait);
     return i;
 }
@@ -77,7 +80,8 @@ static cd_online_adapt_task *find_task(const cd_online_adapt_device *d, const ch
 }
 
 /* Makes room for one more element of `size` bytes behind n, and a copy of `text`. */
-static bool one_more(void **list, size_t n, size_t *cap, size_t size, const char *text, char **copy) {
+static bool one_more(void **list, size_t n, size_t *cap, size_t size, const char *text,
+                     char **copy) {
     void *p = n < *cap ? *list : cd_grow_heap(*list, n, cap, size, SIZE_MAX / 2);
     if (!p) return false;
     *list = p;
@@ -111,10 +115,13 @@ static cd_online_adapt_task *task_of(cd_online_adapt_device *d, const char *key)
     return t;
 }
 
-static bool item_room(cd_online_adapt_task *t) { return t->n == CD_ONLINE_ADAPT_MAX || !CD_GROW(t->item, t->n, t->cap); }
+static bool item_room(cd_online_adapt_task *t) {
+    return t->n == CD_ONLINE_ADAPT_MAX || !CD_GROW(t->item, t->n, t->cap);
+}
 
-cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool unknown, const char *task, const cd_online_adapt_item *item,
-                          cdmpp_err *err) {
+cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool unknown,
+                                 const char *task, const cd_online_adapt_item *item,
+                                 cdmpp_err *err) {
     cd_online_adapt_device *d = device_of(a, device, unknown);
     cd_online_adapt_task *t = d ? task_of(d, task) : NULL;
     if (!t || !item_room(t)) return CD_FAIL(err, ENOMEM, "a measured program");
@@ -156,7 +163,8 @@ size_t cd_online_adapt_count(const cd_online_adapt *a) {
 }
 
 /* ---- predictions ---- */
-bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_model_prediction *p) {
+bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task,
+                           const float trait[CD_N_TRAIT], cd_model_prediction *p) {
     const cd_online_adapt_device *d = find_device(a, device);
     const cd_online_adapt_task *t = d ? find_task(d, task) : NULL;
     const cd_online_adapt_item item = cd_online_adapt_item_of(p, d && d->unknown, trait, 1);
@@ -165,11 +173,14 @@ bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const c
     shared = d->shift;
     if (d->wide.n) cd_online_adapt_wide_posterior(&d->wide, &item, &shared, &wide);
     if (t && t->n_fit) cd_online_adapt_posterior(t, &item, &mean, &left);
-    if (d->wide.n) left = left * (t && t->n_fit ? 1 : d->wide.scale) + wide / (item.sigma * item.sigma);
-    const double width = sqrt(left) * (p->rel_std > 0 ? item.sigma / p->rel_std : 1), median = item.median_log + shared + mean;
+    if (d->wide.n)
+        left = left * (t && t->n_fit ? 1 : d->wide.scale) + wide / (item.sigma * item.sigma);
+    const double width = sqrt(left) * (p->rel_std > 0 ? item.sigma / p->rel_std : 1),
+                 median = item.median_log + shared + mean;
     /* the answer lies below the median by a multiple of the variance, the ends by multiples of its root */
     const double point = median + (log(p->latency_s) - item.median_log) * left;
-    const double low = median + (log(p->low_s) - item.median_log) * width, high = median + (log(p->high_s) - item.median_log) * width;
+    const double low = median + (log(p->low_s) - item.median_log) * width,
+                 high = median + (log(p->high_s) - item.median_log) * width;
     /* what measurements say of the seconds they say of the order, and the more they say the less the members for it do */
     p->order_s = exp(median + (log(p->order_s) - item.median_log) * fmin(1, left));
     p->median_s = exp(median);

@@ -15,7 +15,8 @@ static const double huber = 1.5;
 static const double shift_var = 0.01;
 enum { ROUNDS = 4, PRIOR_N = 8 };
 
-double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt_item *b, double far) {
+double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt_item *b,
+                            double far) {
     double d = 0;
     for (int k = 0; k < CD_N_TRAIT; k++) {
         const double x = ((double)a->trait[k] - (double)b->trait[k]) / length;
@@ -25,7 +26,9 @@ double cd_online_adapt_like(const cd_online_adapt_item *a, const cd_online_adapt
     return exp(-0.5 * (d / CD_N_TRAIT + l * l) / (far * far));
 }
 
-double cd_online_adapt_covariance(const cd_online_adapt_item *a, const cd_online_adapt_item *b) { return whole + local * cd_online_adapt_like(a, b, 1); }
+double cd_online_adapt_covariance(const cd_online_adapt_item *a, const cd_online_adapt_item *b) {
+    return whole + local * cd_online_adapt_like(a, b, 1);
+}
 
 /* ---- one task ---- */
 static double error_of(const cd_online_adapt_item *i) { return i->measured_log - i->median_log; }
@@ -49,24 +52,27 @@ static void robust_mean(cd_online_adapt_task *t, const cd_online_adapt_item *ite
 }
 
 /* One round: factor of covariance + own / weight; alpha and beta, which stand side by side. */
-static cdmpp_status solve(const cd_online_adapt_item *item, size_t n, const double *weight, double *m, double *alpha, double *beta,
-                          cdmpp_err *err) {
+static cdmpp_status solve(const cd_online_adapt_item *item, size_t n, const double *weight,
+                          double *m, double *alpha, double *beta, cdmpp_err *err) {
     const lapack_int size = (lapack_int)n;
     for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j <= i; j++) m[i * n + j] = cd_online_adapt_covariance(&item[i], &item[j]);
+        for (size_t j = 0; j <= i; j++)
+            m[i * n + j] = cd_online_adapt_covariance(&item[i], &item[j]);
         m[i * n + i] += own / weight[i];
         alpha[i] = error_of(&item[i]) / item[i].sigma;
         beta[i] = 1 / item[i].sigma;
     }
     /* `own` on top of a covariance is positive definite: what is not holds a number that is none */
-    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', size, m, size) || LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', size, 2, m, size, alpha, size))
+    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', size, m, size) ||
+        LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', size, 2, m, size, alpha, size))
         return CD_FAIL(err, ERANGE, "%zu measured programs: their covariance has no factor", n);
     return CDMPP_OK;
 }
 
 /* Items that the process around the task's own mean cannot explain weigh less. The residual of
  * item i is (own / weight) times its alpha. */
-static void reweigh(double mean, size_t n, const double *alpha, const double *beta, double *weight) {
+static void reweigh(double mean, size_t n, const double *alpha, const double *beta,
+                    double *weight) {
     for (size_t i = 0; i < n; i++) {
         const double r = fabs(alpha[i] - mean * beta[i]) * own / weight[i];
         weight[i] = r > huber * sqrt(own) ? huber * sqrt(own) / r : 1;
@@ -74,9 +80,11 @@ static void reweigh(double mean, size_t n, const double *alpha, const double *be
 }
 
 /* Mean square of the items under the prior, drawn to 1 as if PRIOR_N items had agreed with it. */
-static double agreement(double mean, const cd_online_adapt_item *item, size_t n, const double *alpha, const double *beta) {
+static double agreement(double mean, const cd_online_adapt_item *item, size_t n,
+                        const double *alpha, const double *beta) {
     double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += (error_of(&item[i]) - mean) / item[i].sigma * (alpha[i] - mean * beta[i]);
+    for (size_t i = 0; i < n; i++)
+        sum += (error_of(&item[i]) - mean) / item[i].sigma * (alpha[i] - mean * beta[i]);
     return fmax(0.1, fmin((sum + PRIOR_N) / ((double)n + PRIOR_N), 4));
 }
 
@@ -118,13 +126,15 @@ cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-void cd_online_adapt_posterior(const cd_online_adapt_task *t, const cd_online_adapt_item *program, double *mean, double *left) {
+void cd_online_adapt_posterior(const cd_online_adapt_task *t, const cd_online_adapt_item *program,
+                               double *mean, double *left) {
     double k[CD_ONLINE_ADAPT_MAX], sum = 0, taken = 0;
     for (size_t i = 0; i < t->n_fit; i++) {
         k[i] = cd_online_adapt_covariance(program, &t->seen[i]);
         sum += k[i] * (t->alpha[i] - t->moved[i]);
     }
-    cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, (blasint)t->n_fit, t->factor, (blasint)t->n_fit, k, 1);
+    cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, (blasint)t->n_fit, t->factor,
+                (blasint)t->n_fit, k, 1);
     for (size_t i = 0; i < t->n_fit; i++) taken += k[i] * k[i];
     *mean = program->sigma * sum;
     *left = fmax(own, 1 - taken) * t->scale;
@@ -147,5 +157,6 @@ void cd_online_adapt_fit_shift(cd_online_adapt_device *d) {
         d->shift = sum / precision;
     }
     for (size_t k = 0; k < d->n_task; k++)
-        for (size_t i = 0; i < d->task[k].n_fit; i++) d->task[k].moved[i] = d->shift * d->task[k].beta[i];
+        for (size_t i = 0; i < d->task[k].n_fit; i++)
+            d->task[k].moved[i] = d->shift * d->task[k].beta[i];
 }

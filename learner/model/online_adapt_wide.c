@@ -16,7 +16,9 @@ static const double like_level = 0.05, any_level = 1, clearly = 2, broad = 0.1, 
 static const double huber = 1.5;
 enum { ROUNDS = 4, MOST = 256, PRIOR_N = 8 };
 
-static double shared(double level, const cd_online_adapt_item *a, const cd_online_adapt_item *b) { return level + broad * cd_online_adapt_like(a, b, far); }
+static double shared(double level, const cd_online_adapt_item *a, const cd_online_adapt_item *b) {
+    return level + broad * cd_online_adapt_like(a, b, far);
+}
 
 void cd_online_adapt_wide_free(cd_online_adapt_wide *w) {
     cd_mem_free(w->seen);
@@ -41,25 +43,32 @@ static size_t gather(const cd_online_adapt_device *d, cd_online_adapt_item *item
 }
 
 /* One round: factor and alpha of all covariance, where an item of little weight has more of its own. */
-static cdmpp_status solve(double level, const cd_online_adapt_item *item, const size_t *task, size_t n, const double *weight, double *m, double *alpha, cdmpp_err *err) {
+static cdmpp_status solve(double level, const cd_online_adapt_item *item, const size_t *task,
+                          size_t n, const double *weight, double *m, double *alpha,
+                          cdmpp_err *err) {
     const lapack_int size = (lapack_int)n;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++) {
             m[i * n + j] = shared(level, &item[i], &item[j]);
-            if (task[i] == task[j]) m[i * n + j] += item[i].sigma * item[j].sigma * cd_online_adapt_covariance(&item[i], &item[j]);
+            if (task[i] == task[j])
+                m[i * n + j] +=
+                    item[i].sigma * item[j].sigma * cd_online_adapt_covariance(&item[i], &item[j]);
         }
         m[i * n + i] += item[i].sigma * item[i].sigma * CD_ONLINE_ADAPT_OWN / weight[i];
         alpha[i] = item[i].measured_log - item[i].median_log;
     }
-    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', size, m, size) || LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', size, 1, m, size, alpha, size))
+    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', size, m, size) ||
+        LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', size, 1, m, size, alpha, size))
         return CD_FAIL(err, ERANGE, "%zu measured programs: their covariance has no factor", n);
     return CDMPP_OK;
 }
 
 /* The residual of item i is its own part times its alpha. One far beyond its sigma counts less in the next round, as Huber's loss has it. */
-static void reweigh(const cd_online_adapt_item *item, size_t n, const double *alpha, double *weight) {
+static void reweigh(const cd_online_adapt_item *item, size_t n, const double *alpha,
+                    double *weight) {
     for (size_t i = 0; i < n; i++) {
-        const double r = fabs(alpha[i]) * item[i].sigma * CD_ONLINE_ADAPT_OWN / weight[i], most = huber * sqrt(CD_ONLINE_ADAPT_OWN);
+        const double r = fabs(alpha[i]) * item[i].sigma * CD_ONLINE_ADAPT_OWN / weight[i],
+                     most = huber * sqrt(CD_ONLINE_ADAPT_OWN);
         weight[i] = r > most ? most / r : 1;
     }
 }
@@ -67,7 +76,8 @@ static void reweigh(const cd_online_adapt_item *item, size_t n, const double *al
 /* Mean square of the errors under the prior, drawn to 1 as if PRIOR_N more had agreed with it: how sure the model is of other devices says less here. */
 static double agreement(const cd_online_adapt_wide *w) {
     double sum = 0;
-    for (size_t i = 0; i < w->n; i++) sum += (w->seen[i].measured_log - w->seen[i].median_log) * w->alpha[i];
+    for (size_t i = 0; i < w->n; i++)
+        sum += (w->seen[i].measured_log - w->seen[i].median_log) * w->alpha[i];
     return fmax(0.25, fmin((sum + PRIOR_N) / ((double)w->n + PRIOR_N), 4));
 }
 
@@ -85,12 +95,15 @@ static void move_tasks(cd_online_adapt_device *d) {
     }
 }
 
-static cdmpp_status fit(const cd_online_adapt_device *d, double level, cd_online_adapt_wide *w, size_t room, cdmpp_err *err) {
+static cdmpp_status fit(const cd_online_adapt_device *d, double level, cd_online_adapt_wide *w,
+                        size_t room, cdmpp_err *err) {
     w->level = level;
     size_t *task = cd_mem_zalloc(room, sizeof *task);
     w->seen = cd_mem_zalloc(room, sizeof *w->seen);
     w->factor = cd_mem_zalloc(room * room + 2 * room, sizeof *w->factor);
-    cdmpp_status st = task && w->seen && w->factor ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu measured programs", room);
+    cdmpp_status st = task && w->seen && w->factor
+                          ? CDMPP_OK
+                          : CD_FAIL(err, ENOMEM, "%zu measured programs", room);
     if (!st) w->n = gather(d, w->seen, task);
     w->alpha = w->factor ? w->factor + w->n * w->n : NULL;
     for (int round = 0; !st && round < ROUNDS; round++) {
@@ -106,7 +119,9 @@ static cdmpp_status fit(const cd_online_adapt_device *d, double level, cd_online
 /* Logarithm of the density of the errors, up to a constant. */
 static double evidence(const cd_online_adapt_wide *w) {
     double sum = 0;
-    for (size_t i = 0; i < w->n; i++) sum -= 0.5 * (w->seen[i].measured_log - w->seen[i].median_log) * w->alpha[i] + log(w->factor[i * w->n + i]);
+    for (size_t i = 0; i < w->n; i++)
+        sum -= 0.5 * (w->seen[i].measured_log - w->seen[i].median_log) * w->alpha[i] +
+               log(w->factor[i * w->n + i]);
     return sum;
 }
 
@@ -131,14 +146,17 @@ cdmpp_status cd_online_adapt_wide_fit(cd_online_adapt_device *d, cdmpp_err *err)
     return CDMPP_OK;
 }
 
-void cd_online_adapt_wide_posterior(const cd_online_adapt_wide *w, const cd_online_adapt_item *program, double *mean, double *variance) {
+void cd_online_adapt_wide_posterior(const cd_online_adapt_wide *w,
+                                    const cd_online_adapt_item *program, double *mean,
+                                    double *variance) {
     double k[MOST], taken = 0;
     *mean = 0;
     for (size_t i = 0; i < w->n; i++) {
         k[i] = shared(w->level, program, &w->seen[i]);
         *mean += k[i] * w->alpha[i];
     }
-    cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, (blasint)w->n, w->factor, (blasint)w->n, k, 1);
+    cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, (blasint)w->n, w->factor,
+                (blasint)w->n, k, 1);
     for (size_t i = 0; i < w->n; i++) taken += k[i] * k[i];
     *variance = fmax(0, w->level + broad - taken);
 }

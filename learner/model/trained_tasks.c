@@ -19,8 +19,11 @@ cdmpp_status cd_trained_tasks_read(const cd_json *list, cd_trained_tasks *out, c
         CD_TRY(cd_json_str(v, &s, err));
         if (s.n == DIGITS) memcpy(digits, s.p, DIGITS);
         out->v[out->n] = strtoull(digits, &end, DIGITS);
-        if (end != digits + DIGITS) return CD_FAIL(err, ESCHEMA, "expected %d hex digits, found \"%.*s\"", DIGITS, cd_str_shown(s, 24), s.p);
-        if (out->n && out->v[out->n] <= out->v[out->n - 1]) return CD_FAIL(err, ESCHEMA, "expected names in their order");
+        if (end != digits + DIGITS)
+            return CD_FAIL(err, ESCHEMA, "expected %d hex digits, found \"%.*s\"", DIGITS,
+                           cd_str_shown(s, 24), s.p);
+        if (out->n && out->v[out->n] <= out->v[out->n - 1])
+            return CD_FAIL(err, ESCHEMA, "expected names in their order");
         out->n++;
     }
     return CDMPP_OK;
@@ -32,7 +35,8 @@ cdmpp_status cd_trained_tasks_of(const cd_model *m, cd_trained_tasks *out, cdmpp
     cd_arena a = {0};
     *out = (cd_trained_tasks){0};
     cdmpp_status st = cd_json_parse(&a, text, strlen(text), &header, err);
-    if (!st && (best = cd_json_get(header, "best")) && (list = cd_json_get(best, "tasks"))) st = cd_err_key(err, cd_trained_tasks_read(list, out, err), "best.tasks");
+    if (!st && (best = cd_json_get(header, "best")) && (list = cd_json_get(best, "tasks")))
+        st = cd_err_key(err, cd_trained_tasks_read(list, out, err), "best.tasks");
     cd_arena_free(&a);
     return st;
 }

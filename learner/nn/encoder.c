@@ -9,7 +9,8 @@
 enum { TILE = 256 };
 
 /* ---- parameters ---- */
-static size_t add(cd_params *p, size_t layer, const char *name, size_t rows, size_t cols, cd_init init, double bound) {
+static size_t add(cd_params *p, size_t layer, const char *name, size_t rows, size_t cols,
+                  cd_init init, double bound) {
     char full[80];
     snprintf(full, sizeof full, "encoder.layers.%zu.%s", layer, name);
     return cd_params_add(p, full, rows, cols, init, (float)bound);
@@ -21,7 +22,8 @@ static void add_layer(cd_encoder *e, cd_params *p, size_t k) {
     cd_encoder_layer *l = &e->layer[k];
     const size_t d = e->d, ff = e->ff;
     const double by_d = 1 / sqrt((double)d), by_ff = 1 / sqrt((double)ff);
-    l->qkv_w = add(p, k, "self_attn.in_proj_weight", 3 * d, d, CD_INIT_UNIFORM, sqrt(6 / (4 * (double)d)));
+    l->qkv_w =
+        add(p, k, "self_attn.in_proj_weight", 3 * d, d, CD_INIT_UNIFORM, sqrt(6 / (4 * (double)d)));
     l->qkv_b = add(p, k, "self_attn.in_proj_bias", 3 * d, 0, CD_INIT_ZERO, 0);
     l->o_w = add(p, k, "self_attn.out_proj.weight", d, d, CD_INIT_UNIFORM, by_d);
     l->o_b = add(p, k, "self_attn.out_proj.bias", d, 0, CD_INIT_ZERO, 0);
@@ -36,9 +38,16 @@ static void add_layer(cd_encoder *e, cd_params *p, size_t k) {
 }
 
 void cd_encoder_build(cd_encoder *e, cd_params *p, const cd_net_config *s, size_t in) {
-    *e = (cd_encoder){.n = (size_t)s->layers, .in = in, .d = (size_t)s->width, .heads = (size_t)s->heads,
-                      .ff = (size_t)s->ff, .project = in != (size_t)s->width, .pre_norm = s->pre_norm, .act = s->act,
-                      .position = s->position, .dropout = s->dropout};
+    *e = (cd_encoder){.n = (size_t)s->layers,
+                      .in = in,
+                      .d = (size_t)s->width,
+                      .heads = (size_t)s->heads,
+                      .ff = (size_t)s->ff,
+                      .project = in != (size_t)s->width,
+                      .pre_norm = s->pre_norm,
+                      .act = s->act,
+                      .position = s->position,
+                      .dropout = s->dropout};
     if (e->project) cd_params_add_linear(p, "projection", in, e->d, &e->proj_w, &e->proj_b);
     for (size_t k = 0; k < e->n; k++) add_layer(e, p, k);
     if (!e->pre_norm) return;
@@ -98,8 +107,8 @@ static void plan_gradients(const cd_encoder *e, cd_slab *s, size_t n, cd_encoder
 
 /* Predicting keeps nothing for backward, so all layers share the memory of the first, and the output takes the place of the
  * input. */
-void cd_encoder_plan(const cd_encoder *e, cd_slab *s, const cd_batch_dims *dims, int n_worker, bool train,
-                     cd_encoder_run *r) {
+void cd_encoder_plan(const cd_encoder *e, cd_slab *s, const cd_batch_dims *dims, int n_worker,
+                     bool train, cd_encoder_run *r) {
     const size_t n = dims->n_tok;
     r->train = train;
     for (size_t k = 0; k < e->n; k++) {
@@ -156,22 +165,22 @@ static void input(const pass *a, const cd_encoder_tile *t) {
     if (e->project) {
         cd_ops_linear(tok, t->n, e->in, value(a, e->proj_w), e->d, x);
         cd_ops_bias(x, t->n, e->d, value(a, e->proj_b));
-    } else
-        memcpy(x, tok, t->n * e->d * sizeof *x);
+    } else memcpy(x, tok, t->n * e->d * sizeof *x);
     if (e->table)
         for (size_t i = 0; i < t->n; i++) add_position(e, a->b->pos[t->row + i], x + i * e->d);
 }
 
 /* hat = copy of x, y = LN. */
-static void norm(const pass *a, const cd_encoder_tile *t, const float *x, float *hat, float *rstd, size_t g, size_t s,
-                 float *y) {
+static void norm(const pass *a, const cd_encoder_tile *t, const float *x, float *hat, float *rstd,
+                 size_t g, size_t s, float *y) {
     const size_t at = t->row * a->e->d;
     if (x != hat) memcpy(hat + at, x + at, t->n * a->e->d * sizeof *x);
     cd_ops_layernorm(hat + at, t->n, a->e->d, value(a, g), value(a, s), rstd + t->row, y + at);
 }
 
 static cd_dropout dropout(const pass *a, size_t k, int stream) {
-    return cd_ops_drop(a->r->train ? a->e->dropout : 0, a->r->key, k * CD_ENCODER_DROP_STREAMS + (size_t)stream);
+    return cd_ops_drop(a->r->train ? a->e->dropout : 0, a->r->key,
+                       k * CD_ENCODER_DROP_STREAMS + (size_t)stream);
 }
 
 /* y = drop(attention(n1)) + x One product makes queries, keys and values: w is (3d, d). */
@@ -179,7 +188,8 @@ static void attention(const pass *a, const cd_encoder_tile *t, size_t k, float *
     const cd_encoder *e = a->e;
     const cd_encoder_layer *l = &e->layer[k];
     const cd_encoder_keep *q = &a->r->keep[k];
-    const cd_dropout dw = dropout(a, k, CD_ENCODER_DROP_WEIGHTS), dy = dropout(a, k, CD_ENCODER_DROP_ATTENTION);
+    const cd_dropout dw = dropout(a, k, CD_ENCODER_DROP_WEIGHTS),
+                     dy = dropout(a, k, CD_ENCODER_DROP_ATTENTION);
     const size_t at = t->row * e->d;
     cd_ops_linear(q->n1 + at, t->n, e->d, value(a, l->qkv_w), 3 * e->d, q->qkv + 3 * at);
     cd_ops_bias(q->qkv + 3 * at, t->n, 3 * e->d, value(a, l->qkv_b));
@@ -193,15 +203,29 @@ static void feed_forward(const pass *a, const cd_encoder_tile *t, size_t k, floa
     const cd_encoder *e = a->e;
     const cd_encoder_layer *l = &e->layer[k];
     const cd_encoder_keep *q = &a->r->keep[k];
-    const cd_dropout dh = dropout(a, k, CD_ENCODER_DROP_HIDDEN), dy = dropout(a, k, CD_ENCODER_DROP_FF);
+    const cd_dropout dh = dropout(a, k, CD_ENCODER_DROP_HIDDEN),
+                     dy = dropout(a, k, CD_ENCODER_DROP_FF);
     const size_t at = t->row * e->d;
     for (size_t c = 0; c < e->ff; c += CD_ENCODER_COLS) {
-        const size_t n = e->ff - c < CD_ENCODER_COLS ? e->ff - c : CD_ENCODER_COLS, hat = t->row * e->ff + c;
-        cd_ops_gemm(&(cd_gemm){.tb = true, .m = t->n, .n = n, .k = e->d, .a = q->n2 + at, .lda = e->d,
-                               .b = value(a, l->w1) + c * e->d, .ldb = e->d, .c = q->h + hat, .ldc = e->ff});
-        if (e->act == CD_ACT_RELU) cd_ops_relu(q->h + hat, t->n, n, e->ff, value(a, l->b1) + c, t->row, c, &dh);
-        else if (e->act == CD_ACT_ELU) cd_ops_elu(q->h + hat, t->n, n, e->ff, value(a, l->b1) + c, t->row, c, &dh);
-        else cd_ops_gelu(q->h + hat, q->arg ? q->arg + hat : NULL, t->n, n, e->ff, value(a, l->b1) + c, t->row, c, &dh);
+        const size_t n = e->ff - c < CD_ENCODER_COLS ? e->ff - c : CD_ENCODER_COLS,
+                     hat = t->row * e->ff + c;
+        cd_ops_gemm(&(cd_gemm){.tb = true,
+                               .m = t->n,
+                               .n = n,
+                               .k = e->d,
+                               .a = q->n2 + at,
+                               .lda = e->d,
+                               .b = value(a, l->w1) + c * e->d,
+                               .ldb = e->d,
+                               .c = q->h + hat,
+                               .ldc = e->ff});
+        if (e->act == CD_ACT_RELU)
+            cd_ops_relu(q->h + hat, t->n, n, e->ff, value(a, l->b1) + c, t->row, c, &dh);
+        else if (e->act == CD_ACT_ELU)
+            cd_ops_elu(q->h + hat, t->n, n, e->ff, value(a, l->b1) + c, t->row, c, &dh);
+        else
+            cd_ops_gelu(q->h + hat, q->arg ? q->arg + hat : NULL, t->n, n, e->ff,
+                        value(a, l->b1) + c, t->row, c, &dh);
     }
     cd_ops_linear(q->h + t->row * e->ff, t->n, e->ff, value(a, l->w2), e->d, y + at);
     cd_ops_residual(y + at, t->n, e->d, value(a, l->b2), q->x1 + at, t->row, &dy);
@@ -231,11 +255,14 @@ static void tile_forward(void *ctx, size_t t, int worker) {
     const cd_encoder_tile s = cd_encoder_tile_at(a->b, t);
     if (!s.n) return;
     input(a, &s);
-    for (size_t k = 0; k < a->e->n; k++) layer_forward(a, &s, k, a->r->scratch + (size_t)worker * a->r->n_scratch);
-    if (a->e->pre_norm) norm(a, &s, a->r->hat, a->r->hat, a->r->rstd, a->e->last_g, a->e->last_s, a->r->y);
+    for (size_t k = 0; k < a->e->n; k++)
+        layer_forward(a, &s, k, a->r->scratch + (size_t)worker * a->r->n_scratch);
+    if (a->e->pre_norm)
+        norm(a, &s, a->r->hat, a->r->hat, a->r->rstd, a->e->last_g, a->e->last_s, a->r->y);
 }
 
-void cd_encoder_forward(const cd_encoder *e, const cd_params *p, cd_encoder_run *r, const cd_batch *b, cd_threads *pool) {
+void cd_encoder_forward(const cd_encoder *e, const cd_params *p, cd_encoder_run *r,
+                        const cd_batch *b, cd_threads *pool) {
     pass a = {e, p, r, b};
     cd_ops_each(pool, cd_encoder_tiles(b->n_tok), tile_forward, &a);
 }

@@ -41,7 +41,8 @@ static void give(const pass *a, const cd_lstm_group *g, size_t s, const room *m)
         }
         memcpy(dv, m->dx + i * w, w * sizeof *dv);
         if (a->l->skip)
-            cd_ops_axpy(dv, 1.0f / (float)cd_lstm_children(g, i), a->r->dv + (a->b->n_tok + g->node + i) * w, w);
+            cd_ops_axpy(dv, 1.0f / (float)cd_lstm_children(g, i),
+                        a->r->dv + (a->b->n_tok + g->node + i) * w, w);
     }
 }
 
@@ -75,12 +76,14 @@ static void tile_backward(void *ctx, size_t tile, int worker) {
     const pass *a = ctx;
     const cd_program_tree *t = &a->b->tree;
     const cd_lstm_group leaves = cd_lstm_leaves(a->l, a->r, t, tile);
-    const size_t w = a->l->w, n_sums = cd_mlp_n_sums(&a->l->merge), node = t->level[t->tile_level[tile]] * w;
+    const size_t w = a->l->w, n_sums = cd_mlp_n_sums(&a->l->merge),
+                 node = t->level[t->tile_level[tile]] * w;
     const room m = {a->r->dx + node, a->r->dh + node, a->r->dc + node};
     float *sums = a->r->sums + tile * n_sums;
     (void)worker;
     memset(sums, 0, n_sums * sizeof *sums);
-    for (size_t p = cd_ops_tile_at(t->n, t->n_tile, tile); p < cd_ops_tile_at(t->n, t->n_tile, tile + 1); p++)
+    for (size_t p = cd_ops_tile_at(t->n, t->n_tile, tile);
+         p < cd_ops_tile_at(t->n, t->n_tile, tile + 1); p++)
         memcpy(a->r->dv + (a->b->n_tok + t->root[p]) * w, a->d_out + p * w, w * sizeof *a->d_out);
     for (size_t k = t->tile_level[tile + 1]; k-- > t->tile_level[tile];) level(a, k, sums, &m);
     for (size_t s = leaves.end; s-- > leaves.first;) step(a, &leaves, s, &m);
@@ -99,23 +102,27 @@ typedef struct {
 
 static void bias_tile(void *ctx, size_t tile, int worker) {
     const weights *q = ctx;
-    const size_t w = 4 * q->a->l->w, c = cd_ops_tile_at(w, q->tiles, tile), n = cd_ops_tile_at(w, q->tiles, tile + 1) - c;
+    const size_t w = 4 * q->a->l->w, c = cd_ops_tile_at(w, q->tiles, tile),
+                 n = cd_ops_tile_at(w, q->tiles, tile + 1) - c;
     float *db = cd_params_grad(q->a->p, q->cell->b) + c;
     (void)worker;
     for (size_t i = 0; i < q->steps->n_row; i++) cd_ops_bias(db, 1, n, q->keep->z + i * w + c);
 }
 
-static void cell_weights(const pass *a, const cd_lstm_cell *cell, const cd_lstm_keep *k, const cd_steps *s, cd_threads *pool) {
+static void cell_weights(const pass *a, const cd_lstm_cell *cell, const cd_lstm_keep *k,
+                         const cd_steps *s, cd_threads *pool) {
     const size_t w = a->l->w, late = s->n_row - s->n_first;
     const cd_gemm g[2] = {
         cd_ops_linear_dw(k->z, k->x, s->n_row, w, 4 * w, cd_params_grad(a->p, cell->w_ih)),
-        cd_ops_linear_dw(k->z + 4 * s->n_first * w, k->late, late, w, 4 * w, cd_params_grad(a->p, cell->w_hh))};
+        cd_ops_linear_dw(k->z + 4 * s->n_first * w, k->late, late, w, 4 * w,
+                         cd_params_grad(a->p, cell->w_hh))};
     weights q = {a, cell, k, s, cd_ops_tiles(4 * w, COLS)};
     cd_ops_gemm_run(pool, g, late ? 2 : 1);
     cd_ops_each(pool, q.tiles, bias_tile, &q);
 }
 
-void cd_lstm_backward(const cd_lstm *l, cd_params *p, cd_lstm_run *r, const cd_batch *b, cd_threads *pool, const float *d_out) {
+void cd_lstm_backward(const cd_lstm *l, cd_params *p, cd_lstm_run *r, const cd_batch *b,
+                      cd_threads *pool, const float *d_out) {
     const cd_program_tree *t = &b->tree;
     pass a = {l, p, r, b, d_out};
     cd_ops_each(pool, t->n_tile, tile_backward, &a);

@@ -7,7 +7,8 @@ static void build(cd_net *net) {
     cd_net_config tail = net->spec;
     tail.head_first = tail.head_depth = 0; /* they are the leaf MLP's */
     cd_lstm_build(&net->lstm, &net->params, &net->spec, net->w_tok);
-    cd_net_tail_build(&net->tail, &net->params, &tail, net->lstm.w, tail.device ? (size_t)tail.w_dev : 0, net->w_prog);
+    cd_net_tail_build(&net->tail, &net->params, &tail, net->lstm.w,
+                      tail.device ? (size_t)tail.w_dev : 0, net->w_prog);
 }
 
 static void plan(const cd_net *net, cd_net_state *st) {
@@ -23,20 +24,23 @@ static void plan(const cd_net *net, cd_net_state *st) {
 static void add_trips(const cd_net *net, const cd_batch *b, float *out) {
     for (size_t p = 0; p < b->n; p++) {
         float sum;
-        cd_ops_lse(b->trips, (const uint32_t[]){b->tok_ptr[p], b->tok_ptr[p + 1]}, 0, 1, 1, 1, &sum);
+        cd_ops_lse(b->trips, (const uint32_t[]){b->tok_ptr[p], b->tok_ptr[p + 1]}, 0, 1, 1, 1,
+                   &sum);
         out[p * (size_t)net->spec.n_out] += sum / (float)net->spec.temperature;
     }
 }
 
-static void forward(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, float *out, float *latent) {
+static void forward(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                    float *out, float *latent) {
     cd_lstm_forward(&net->lstm, &net->params, &st->lstm, b, pool, st->in);
-    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->in, b->n, net->lstm.w, NULL, out);
+    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->in, b->n, net->lstm.w,
+                        NULL, out);
     if (net->spec.trips) add_trips(net, b, out);
     if (latent) memcpy(latent, st->tail.h, b->n * cd_net_n_latent(net) * sizeof *latent);
 }
 
-static void backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, const float *d_out,
-                     const float *d_latent) {
+static void backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                     const float *d_out, const float *d_latent) {
     cd_net_tail_begin_backward(&st->tail, b->n * cd_net_n_latent(net), d_latent);
     cd_net_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out, st->din);
     cd_lstm_backward(&net->lstm, &net->params, &st->lstm, b, pool, st->din);

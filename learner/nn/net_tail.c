@@ -11,7 +11,8 @@ static cd_mlp stack(const cd_net_config *s, uint64_t id) {
 
 /* Batch norm would turn the vector of the only device of a batch into zeros, and
  * with it whatever a device could tell: layer norm takes its place. */
-static void build_side(cd_mlp *m, cd_params *p, const cd_net_config *s, const char *name, size_t in, uint64_t id) {
+static void build_side(cd_mlp *m, cd_params *p, const cd_net_config *s, const char *name, size_t in,
+                       uint64_t id) {
     *m = stack(s, id);
     if (m->norm == CD_NORM_BATCH) m->norm = CD_NORM_LAYER;
     if (!in) return;
@@ -21,7 +22,8 @@ static void build_side(cd_mlp *m, cd_params *p, const cd_net_config *s, const ch
 }
 
 /* The order of the parts is the order of their tensors in files. */
-void cd_net_tail_build(cd_net_tail *t, cd_params *p, const cd_net_config *s, size_t in, size_t w_dev, size_t w_prog) {
+void cd_net_tail_build(cd_net_tail *t, cd_params *p, const cd_net_config *s, size_t in,
+                       size_t w_dev, size_t w_prog) {
     t->head = stack(s, ID_HEAD);
     if (s->head_first) {
         cd_mlp_add(&t->head, p, "head", in, (size_t)s->head_first, false);
@@ -39,7 +41,8 @@ void cd_net_tail_build(cd_net_tail *t, cd_params *p, const cd_net_config *s, siz
     cd_params_add_linear(p, "output", in, (size_t)s->n_out, &t->out_w, &t->out_b);
 }
 
-void cd_net_tail_plan(const cd_net_tail *t, cd_slab *s, size_t rows, size_t n, bool train, cd_net_tail_run *r) {
+void cd_net_tail_plan(const cd_net_tail *t, cd_slab *s, size_t rows, size_t n, bool train,
+                      cd_net_tail_run *r) {
     const size_t embed = cd_mlp_out(&t->head), latent = cd_mlp_out(&t->decoder);
     cd_mlp_plan(&t->head, s, rows, train, &r->head);
     cd_mlp_plan(&t->dev, s, n, train, &r->dev);
@@ -59,21 +62,36 @@ static void add_side(const cd_net_tail_run *r, const float *side, size_t n, size
         cd_ops_bias(r->z, 1, n * w, side);
         return;
     }
-    for (size_t p = 0; p < n; p++) cd_ops_bias(r->z + r->ptr[p] * w, r->ptr[p + 1] - r->ptr[p], w, side + p * w);
+    for (size_t p = 0; p < n; p++)
+        cd_ops_bias(r->z + r->ptr[p] * w, r->ptr[p + 1] - r->ptr[p], w, side + p * w);
 }
 
 /* A side branch has one row a program. Where rows are leaves (head sum), each leaf of a program gets the same. */
-void cd_net_tail_forward(const cd_net_tail *t, const cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
-                     const float *x, size_t rows, size_t in, const uint32_t *ptr, float *out) {
-    const size_t embed = cd_mlp_out(&t->head), n_out = p->param[t->out_b].dim[0], latent = cd_mlp_out(&t->decoder);
+void cd_net_tail_forward(const cd_net_tail *t, const cd_params *p, cd_net_tail_run *r,
+                         const cd_batch *b, cd_threads *pool, const float *x, size_t rows,
+                         size_t in, const uint32_t *ptr, float *out) {
+    const size_t embed = cd_mlp_out(&t->head), n_out = p->param[t->out_b].dim[0],
+                 latent = cd_mlp_out(&t->decoder);
     r->rows = rows;
     r->ptr = ptr;
-    memcpy(r->z, cd_mlp_forward(&t->head, p, &r->head, pool, x, rows, in), rows * embed * sizeof *r->z);
-    if (t->dev.n) add_side(r, cd_mlp_forward(&t->dev, p, &r->dev, pool, b->dev, b->n, b->w_dev), b->n, embed);
-    if (t->prog.n) add_side(r, cd_mlp_forward(&t->prog, p, &r->prog, pool, b->prog, b->n, b->w_prog), b->n, embed);
+    memcpy(r->z, cd_mlp_forward(&t->head, p, &r->head, pool, x, rows, in),
+           rows * embed * sizeof *r->z);
+    if (t->dev.n)
+        add_side(r, cd_mlp_forward(&t->dev, p, &r->dev, pool, b->dev, b->n, b->w_dev), b->n, embed);
+    if (t->prog.n)
+        add_side(r, cd_mlp_forward(&t->prog, p, &r->prog, pool, b->prog, b->n, b->w_prog), b->n,
+                 embed);
     r->h = cd_mlp_forward(&t->decoder, p, &r->decoder, pool, r->z, rows, embed);
-    cd_gemm g = {.tb = true, .m = rows, .n = n_out, .k = latent, .a = r->h, .lda = latent,
-                 .b = cd_params_value(p, t->out_w), .ldb = latent, .c = out, .ldc = n_out};
+    cd_gemm g = {.tb = true,
+                 .m = rows,
+                 .n = n_out,
+                 .k = latent,
+                 .a = r->h,
+                 .lda = latent,
+                 .b = cd_params_value(p, t->out_w),
+                 .ldb = latent,
+                 .c = out,
+                 .ldc = n_out};
     cd_ops_gemm_run(pool, &g, 1);
     cd_ops_bias(out, rows, n_out, cd_params_value(p, t->out_b));
 }
@@ -86,14 +104,25 @@ static void take_side(const cd_net_tail_run *r, size_t n, size_t w) {
         return;
     }
     memset(r->side, 0, n * w * sizeof *r->side);
-    for (size_t p = 0; p < n; p++) cd_ops_colsum(r->dz + r->ptr[p] * w, r->ptr[p + 1] - r->ptr[p], w, r->side + p * w);
+    for (size_t p = 0; p < n; p++)
+        cd_ops_colsum(r->dz + r->ptr[p] * w, r->ptr[p + 1] - r->ptr[p], w, r->side + p * w);
 }
 
-static void output_back(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, cd_threads *pool, const float *d_out) {
+static void output_back(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, cd_threads *pool,
+                        const float *d_out) {
     const size_t n_out = p->param[t->out_b].dim[0], latent = cd_mlp_out(&t->decoder);
-    const cd_gemm g[2] = {cd_ops_linear_dw(d_out, r->h, r->rows, latent, n_out, cd_params_grad(p, t->out_w)),
-                          {.m = r->rows, .n = latent, .k = n_out, .a = d_out, .lda = n_out,
-                           .b = cd_params_value(p, t->out_w), .ldb = latent, .c = r->dh, .ldc = latent, .beta = 1}};
+    const cd_gemm g[2] = {
+        cd_ops_linear_dw(d_out, r->h, r->rows, latent, n_out, cd_params_grad(p, t->out_w)),
+        {.m = r->rows,
+         .n = latent,
+         .k = n_out,
+         .a = d_out,
+         .lda = n_out,
+         .b = cd_params_value(p, t->out_w),
+         .ldb = latent,
+         .c = r->dh,
+         .ldc = latent,
+         .beta = 1}};
     cd_ops_gemm_run(pool, g, 2);
     cd_ops_colsum(d_out, r->rows, n_out, cd_params_grad(p, t->out_b));
 }
@@ -104,8 +133,8 @@ void cd_net_tail_begin_backward(cd_net_tail_run *r, size_t n, const float *d_lat
 }
 
 /* The branches were added, so each receives the same gradient dz; those with one row a program its sum over the rows. */
-void cd_net_tail_backward(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
-                      const float *d_out, float *dx) {
+void cd_net_tail_backward(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, const cd_batch *b,
+                          cd_threads *pool, const float *d_out, float *dx) {
     const size_t embed = cd_mlp_out(&t->head);
     if (d_out) output_back(t, p, r, pool, d_out);
     cd_mlp_backward(&t->decoder, p, &r->decoder, pool, r->dh, r->dz);

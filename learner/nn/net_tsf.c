@@ -19,7 +19,8 @@ static size_t head_in(const cd_net *net, size_t max_leaf) {
 static void build(cd_net *net) {
     const cd_net_config *s = &net->spec;
     cd_encoder_build(&net->enc, &net->params, s, net->w_tok);
-    cd_net_tail_build(&net->tail, &net->params, s, head_in(net, SIZE_MAX), s->device ? (size_t)s->w_dev : 0, net->w_prog);
+    cd_net_tail_build(&net->tail, &net->params, s, head_in(net, SIZE_MAX),
+                      s->device ? (size_t)s->w_dev : 0, net->w_prog);
 }
 
 /* The head decides how many rows the tail sees: programs, or leaves where the head is a sum. */
@@ -52,7 +53,8 @@ typedef struct {
 /* Pooling or flattening a tile of programs, forward or back. */
 static void gather_tile(void *ctx, size_t t, int worker) {
     const pass *a = ctx;
-    const size_t p0 = cd_ops_tile_at(a->b->n, a->tiles, t), p1 = cd_ops_tile_at(a->b->n, a->tiles, t + 1);
+    const size_t p0 = cd_ops_tile_at(a->b->n, a->tiles, t),
+                 p1 = cd_ops_tile_at(a->b->n, a->tiles, t + 1);
     const size_t d = a->net->enc.d, slots = head_in(a->net, a->b->max_leaf) / d;
     const uint32_t *ptr = a->b->tok_ptr;
     cd_net_state *st = a->st;
@@ -65,7 +67,8 @@ static void gather_tile(void *ctx, size_t t, int worker) {
     else cd_ops_flatten_back(st->din, ptr, p0, p1, d, slots, st->enc.dx);
 }
 
-static void gather(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, bool back) {
+static void gather(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                   bool back) {
     pass a = {net, b, st, cd_ops_tiles(b->n, TILE), back};
     cd_ops_each(pool, a.tiles, gather_tile, &a);
 }
@@ -78,38 +81,44 @@ static void add_trips(const cd_net *net, const cd_batch *b, float *score) {
     for (size_t t = 0; t < b->n_tok; t++) score[t * n_out(net)] += per * b->trips[t];
 }
 
-static void forward_sum(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, float *out, float *latent) {
-    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->enc.y, b->n_tok, net->enc.d, b->tok_ptr, st->score);
+static void forward_sum(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                        float *out, float *latent) {
+    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->enc.y, b->n_tok,
+                        net->enc.d, b->tok_ptr, st->score);
     if (net->spec.trips) add_trips(net, b, st->score);
     cd_ops_lse(st->score, b->tok_ptr, 0, b->n, n_out(net), (float)net->spec.temperature, st->y);
     memcpy(out, st->y, b->n * n_out(net) * sizeof *out);
     if (latent) cd_ops_mean(st->tail.h, b->tok_ptr, 0, b->n, cd_net_n_latent(net), latent);
 }
 
-static void forward(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, float *out, float *latent) {
+static void forward(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                    float *out, float *latent) {
     cd_encoder_forward(&net->enc, &net->params, &st->enc, b, pool);
     if (net->spec.head == CD_HEAD_SUM) {
         forward_sum(net, b, st, pool, out, latent);
         return;
     }
     gather(net, b, st, pool, false);
-    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->in, b->n, head_in(net, b->max_leaf), NULL, out);
+    cd_net_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->in, b->n,
+                        head_in(net, b->max_leaf), NULL, out);
     if (latent) memcpy(latent, st->tail.h, b->n * cd_net_n_latent(net) * sizeof *latent);
 }
 
 /* ---- backward ---- */
-static void backward_sum(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, const float *d_out,
-                         const float *d_latent) {
+static void backward_sum(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                         const float *d_out, const float *d_latent) {
     const size_t latent = cd_net_n_latent(net);
     memset(st->tail.dh, 0, b->n_tok * latent * sizeof *st->tail.dh);
     if (d_latent) cd_ops_mean_back(d_latent, b->tok_ptr, 0, b->n, latent, st->tail.dh);
     if (d_out)
-        cd_ops_lse_back(d_out, st->score, st->y, b->tok_ptr, 0, b->n, n_out(net), (float)net->spec.temperature, st->dscore);
-    cd_net_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out ? st->dscore : NULL, st->enc.dx);
+        cd_ops_lse_back(d_out, st->score, st->y, b->tok_ptr, 0, b->n, n_out(net),
+                        (float)net->spec.temperature, st->dscore);
+    cd_net_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out ? st->dscore : NULL,
+                         st->enc.dx);
 }
 
-static void backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, const float *d_out,
-                     const float *d_latent) {
+static void backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                     const float *d_out, const float *d_latent) {
     if (net->spec.head == CD_HEAD_SUM) backward_sum(net, b, st, pool, d_out, d_latent);
     else {
         cd_net_tail_begin_backward(&st->tail, b->n * cd_net_n_latent(net), d_latent);

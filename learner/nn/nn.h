@@ -62,17 +62,18 @@ typedef enum { CD_POS_CDMPP, CD_POS_SINUSOID, CD_POS_NONE } cd_net_position;
 
 typedef struct cd_net_config {
     cd_net_kind kind;
-    cd_net_tokens tokens;     /* transformer; rows have no context, their place is their number. lstm: leaves */
+    cd_net_tokens
+        tokens; /* transformer; rows have no context, their place is their number. lstm: leaves */
     /* transformer: tokens are projected to `width` unless they have it already; lstm: above */
     int64_t layers, width, heads, ff;
-    bool pre_norm;            /* else post-norm, as published */
-    bool skip;                /* lstm: nodes add the mean of their children's vectors */
+    bool pre_norm; /* else post-norm, as published */
+    bool skip;     /* lstm: nodes add the mean of their children's vectors */
     cd_net_head head;
-    int64_t slots;            /* flatten; tlp: steps of a program */
-    int64_t values;           /* tlp: numbers of a step; other kinds: not looked at */
-    bool log_values;          /* tlp: their logarithms; false: as they are, as published */
-    double temperature;       /* sum: T, the standard deviation of the log labels */
-    bool trips;               /* sum: a score is of one iteration: trips/T is added (to the first output) */
+    int64_t slots;      /* flatten; tlp: steps of a program */
+    int64_t values;     /* tlp: numbers of a step; other kinds: not looked at */
+    bool log_values;    /* tlp: their logarithms; false: as they are, as published */
+    double temperature; /* sum: T, the standard deviation of the log labels */
+    bool trips; /* sum: a score is of one iteration: trips/T is added (to the first output) */
     /* head: [first: linear and norm only] -> depth x width -> embed */
     int64_t head_first, head_width, head_depth, embed; /* head_first 0: absent */
     int64_t decoder_width, decoder_depth;
@@ -81,15 +82,15 @@ typedef struct cd_net_config {
      * batch norm. Batch norm takes away what all programs of a batch share: with it a
      * device counts only in batches of several. */
     cd_net_norm norm;
-    cd_net_act act;           /* everywhere */
-    double dropout;           /* encoder, as in PyTorch's TransformerEncoderLayer; lstm: leaf MLP */
-    double dropout_mlp;       /* head, decoder, side MLPs */
+    cd_net_act act;     /* everywhere */
+    double dropout;     /* encoder, as in PyTorch's TransformerEncoderLayer; lstm: leaf MLP */
+    double dropout_mlp; /* head, decoder, side MLPs */
     cd_net_position position;
-    bool context, derived;    /* loop context, sums and ratios as further columns of the tokens */
-    bool device, program;     /* branches; mlp reads the program vector in any case */
-    bool facts;               /* facts of the loop nest behind the program vector, or in its place */
-    int64_t n_out;            /* 1..3 */
-    int64_t w_dev;            /* width of a device vector; 0 with device: no branch */
+    bool context, derived; /* loop context, sums and ratios as further columns of the tokens */
+    bool device, program;  /* branches; mlp reads the program vector in any case */
+    bool facts;            /* facts of the loop nest behind the program vector, or in its place */
+    int64_t n_out;         /* 1..3 */
+    int64_t w_dev;         /* width of a device vector; 0 with device: no branch */
 } cd_net_config;
 
 /* Small: trains in minutes on two cores. w_dev and n_out = 1 stay for the caller. */
@@ -111,9 +112,11 @@ cd_batch_spec cd_net_batch_spec(const cd_net_config *s, const float *device, siz
 typedef struct cd_net cd_net;
 
 /* Parameters drawn from the seed. Errors: those of the check, ENOMEM. */
-cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, CD_GIVE cd_net **out, cdmpp_err *err);
+cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, CD_GIVE cd_net **out,
+                        cdmpp_err *err);
 /* The same of at most so many numbers, looked at before there is room for them: a description out of a file may ask for gigabytes. Errors: also EMODEL. */
-cdmpp_status cd_net_new_within(const cd_net_config *s, uint64_t seed, size_t most, CD_GIVE cd_net **out, cdmpp_err *err);
+cdmpp_status cd_net_new_within(const cd_net_config *s, uint64_t seed, size_t most,
+                               CD_GIVE cd_net **out, cdmpp_err *err);
 void cd_net_free(CD_TAKE cd_net *net); /* NULL is fine */
 CD_KEEP const cd_net_config *cd_net_config_of(const cd_net *net);
 CD_KEEP cd_params *cd_net_params(cd_net *net);
@@ -124,29 +127,30 @@ size_t cd_net_n_latent(const cd_net *net); /* = decoder_width */
  * metadata "cdmpp.net". Out of memory: ENOMEM. */
 cdmpp_status cd_net_save(const cd_net *net, const cd_scalers *s, cd_buf *out, cdmpp_err *err);
 /* s is filled, free it. Errors: EPARSE, EMODEL, ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_net_load(const void *bytes, size_t n, CD_GIVE cd_net **out, cd_scalers *s, cdmpp_err *err);
+cdmpp_status cd_net_load(const void *bytes, size_t n, CD_GIVE cd_net **out, cd_scalers *s,
+                         cdmpp_err *err);
 
 /* Memory of one run at a time, for batches up to dims and pools up to n_worker
  * threads. train false: predicting only, much smaller. Errors: ENOMEM. */
 typedef struct cd_net_state cd_net_state;
-cdmpp_status cd_net_state_new(const cd_net *net, const cd_batch_dims *dims, int n_worker, bool train,
-                              CD_GIVE cd_net_state **out, cdmpp_err *err);
+cdmpp_status cd_net_state_new(const cd_net *net, const cd_batch_dims *dims, int n_worker,
+                              bool train, CD_GIVE cd_net_state **out, cdmpp_err *err);
 void cd_net_state_free(CD_TAKE cd_net_state *st); /* NULL is fine */
 /* Head sum and tlp, after a run: the scores (n_tok, n_out) that it added up. */
 CD_KEEP const float *cd_net_state_scores(const cd_net_state *st);
 
 /* Eval mode. out (n, n_out); latent (n, n_latent), NULL: not wanted. pool NULL: this
  * thread. Errors: EMODEL (batch and net do not fit), ERANGE (beyond the state). */
-cdmpp_status cd_net_predict(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, float *out,
-                            float *latent, cdmpp_err *err);
+cdmpp_status cd_net_predict(const cd_net *net, const cd_batch *b, cd_net_state *st,
+                            cd_threads *pool, float *out, float *latent, cdmpp_err *err);
 /* Train mode: dropout under `key` (take another for every step), statistics of the
  * batch. Errors: as above; ERANGE also for batch norm over less than 2 rows. */
-cdmpp_status cd_net_forward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, uint64_t key, float *out,
-                            float *latent, cdmpp_err *err);
+cdmpp_status cd_net_forward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                            uint64_t key, float *out, float *latent, cdmpp_err *err);
 /* Of the last forward in `st`. d_out (n, n_out), d_latent (n, n_latent); either may
  * be NULL: zeros. Cannot fail. */
-void cd_net_backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, const float *d_out,
-                     const float *d_latent);
+void cd_net_backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                     const float *d_out, const float *d_latent);
 
 /* encoder -- transformer layers over the leaves of each program.
  *
@@ -184,10 +188,10 @@ typedef struct cd_encoder_keep {
 
 typedef struct cd_encoder_run {
     cd_encoder_keep keep[CD_ENCODER_MAX];
-    float *y, *hat, *rstd;               /* (rows, d) output; the last norm's */
+    float *y, *hat, *rstd;                 /* (rows, d) output; the last norm's */
     float *dx, *df, *da, *tmp, *dh, *dqkv; /* gradients of one layer */
-    float *part;                         /* (tiles, 9d + ff) */
-    float *scratch;                      /* (workers, n_scratch) */
+    float *part;                           /* (tiles, 9d + ff) */
+    float *scratch;                        /* (workers, n_scratch) */
     size_t n_scratch;
     uint64_t key;
     bool train;
@@ -198,12 +202,14 @@ void cd_encoder_build(cd_encoder *e, cd_params *p, const cd_net_config *s, size_
 /* The table of positions. Errors: ENOMEM. */
 cdmpp_status cd_encoder_positions(cd_encoder *e, cdmpp_err *err);
 /* Memory of a run: plans or carves. */
-void cd_encoder_plan(const cd_encoder *e, cd_slab *s, const cd_batch_dims *dims, int n_worker, bool train,
-                     cd_encoder_run *r);
+void cd_encoder_plan(const cd_encoder *e, cd_slab *s, const cd_batch_dims *dims, int n_worker,
+                     bool train, cd_encoder_run *r);
 /* Leaves r->y (b->n_tok, d). */
-void cd_encoder_forward(const cd_encoder *e, const cd_params *p, cd_encoder_run *r, const cd_batch *b, cd_threads *pool);
+void cd_encoder_forward(const cd_encoder *e, const cd_params *p, cd_encoder_run *r,
+                        const cd_batch *b, cd_threads *pool);
 /* r->dx holds the gradient of r->y and is overwritten. */
-void cd_encoder_backward(const cd_encoder *e, cd_params *p, cd_encoder_run *r, const cd_batch *b, cd_threads *pool);
+void cd_encoder_backward(const cd_encoder *e, cd_params *p, cd_encoder_run *r, const cd_batch *b,
+                         cd_threads *pool);
 
 /* Tiles of whole programs with about 256 rows. */
 typedef struct cd_encoder_tile {
@@ -213,7 +219,13 @@ typedef struct cd_encoder_tile {
 size_t cd_encoder_tiles(size_t n_tok);
 cd_encoder_tile cd_encoder_tile_at(const cd_batch *b, size_t t);
 /* Dropout streams of a layer. */
-enum { CD_ENCODER_DROP_WEIGHTS, CD_ENCODER_DROP_ATTENTION, CD_ENCODER_DROP_HIDDEN, CD_ENCODER_DROP_FF, CD_ENCODER_DROP_STREAMS };
+enum {
+    CD_ENCODER_DROP_WEIGHTS,
+    CD_ENCODER_DROP_ATTENTION,
+    CD_ENCODER_DROP_HIDDEN,
+    CD_ENCODER_DROP_FF,
+    CD_ENCODER_DROP_STREAMS
+};
 enum { CD_ENCODER_COLS = 512 }; /* columns of the hidden layer done at a time, for the cache */
 
 /* mlp -- a stack of linear layers: linear, norm, activation, dropout, each in turn.
@@ -264,23 +276,26 @@ size_t cd_mlp_out(const cd_mlp *m);
 void cd_mlp_plan(const cd_mlp *m, cd_slab *s, size_t n, bool train, cd_mlp_run *r);
 /* x (n, in), in <= the first layer's: only that many columns of its weights count.
  * Returns the last y; r->train decides on statistics and dropout, r->key on the mask. */
-float *cd_mlp_forward(const cd_mlp *m, const cd_params *p, cd_mlp_run *r, cd_threads *pool, const float *x, size_t n,
-                      size_t in);
+float *cd_mlp_forward(const cd_mlp *m, const cd_params *p, cd_mlp_run *r, cd_threads *pool,
+                      const float *x, size_t n, size_t in);
 /* dy (n, out) is overwritten; dx (n, in) NULL: not wanted. */
-void cd_mlp_backward(const cd_mlp *m, cd_params *p, cd_mlp_run *r, cd_threads *pool, float *dy, float *dx);
+void cd_mlp_backward(const cd_mlp *m, cd_params *p, cd_mlp_run *r, cd_threads *pool, float *dy,
+                     float *dx);
 
 /* ---- in parts: rows of one run, by several threads and one after another ----
  * Forward with a part and no pool; backward of the parts; then the weights. Not for batch norm. */
-void cd_mlp_plan_parts(const cd_mlp *m, cd_slab *s, size_t n, cd_mlp_run *r); /* dz, besides cd_mlp_plan */
+void cd_mlp_plan_parts(const cd_mlp *m, cd_slab *s, size_t n,
+                       cd_mlp_run *r); /* dz, besides cd_mlp_plan */
 /* Rows row .. row+n of the run, with the input x (n, in) of their own. */
 cd_mlp_run cd_mlp_part(const cd_mlp *m, const cd_mlp_run *r, const float *x, size_t row, size_t n);
 /* Floats of `sums` below: bias, gain and shift of every layer. */
 size_t cd_mlp_n_sums(const cd_mlp *m);
 /* dy is in part->dz of the last layer; sums (n_sums) +=; dx (n, in). */
-void cd_mlp_part_backward(const cd_mlp *m, const cd_params *p, cd_mlp_run *part, float *sums, float *dx);
+void cd_mlp_part_backward(const cd_mlp *m, const cd_params *p, cd_mlp_run *part, float *sums,
+                          float *dx);
 /* Of n rows with the input x (n, in); sums (n_part, n_sums) are added up in order. */
-void cd_mlp_part_weights(const cd_mlp *m, cd_params *p, const cd_mlp_run *r, cd_threads *pool, const float *x, size_t n,
-                         const float *sums, size_t n_part);
+void cd_mlp_part_weights(const cd_mlp *m, cd_params *p, const cd_mlp_run *r, cd_threads *pool,
+                         const float *x, size_t n, const float *sums, size_t n_part);
 
 /* net_layout -- which parameters a network is made of, for who writes it in another form (learner/export).
  *
@@ -300,7 +315,7 @@ typedef struct cd_net_tail {
 typedef struct cd_net_layout {
     const cd_net_config *spec;
     const cd_params *params;
-    const cd_encoder *enc;   /* transformers only */
+    const cd_encoder *enc; /* transformers only */
     const cd_net_tail *tail;
 } cd_net_layout;
 /* The parts of a network; any kind. */

@@ -49,11 +49,14 @@ typedef struct cd_lstm_run {
 /* Registers the parameters; `in` columns of a token. */
 void cd_lstm_build(cd_lstm *l, cd_params *p, const cd_net_config *s, size_t in);
 /* Memory of a run: plans or carves. */
-void cd_lstm_plan(const cd_lstm *l, cd_slab *s, const cd_batch_dims *dims, bool train, cd_lstm_run *r);
+void cd_lstm_plan(const cd_lstm *l, cd_slab *s, const cd_batch_dims *dims, bool train,
+                  cd_lstm_run *r);
 /* out (b->n, w): vectors of the roots. */
-void cd_lstm_forward(const cd_lstm *l, const cd_params *p, cd_lstm_run *r, const cd_batch *b, cd_threads *pool, float *out);
+void cd_lstm_forward(const cd_lstm *l, const cd_params *p, cd_lstm_run *r, const cd_batch *b,
+                     cd_threads *pool, float *out);
 /* d_out: gradient of out. */
-void cd_lstm_backward(const cd_lstm *l, cd_params *p, cd_lstm_run *r, const cd_batch *b, cd_threads *pool, const float *d_out);
+void cd_lstm_backward(const cd_lstm *l, cd_params *p, cd_lstm_run *r, const cd_batch *b,
+                      cd_threads *pool, const float *d_out);
 
 /* ---- parts, for lstm_back.c ---- */
 /* Sequences that go through an LSTM side by side: nodes of a level with their children,
@@ -68,8 +71,10 @@ typedef struct cd_lstm_group {
     size_t column;       /* of the last h in m */
 } cd_lstm_group;
 /* The children of a level's nodes; the own leaves of a tile's nodes. */
-cd_lstm_group cd_lstm_level(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t, size_t level);
-cd_lstm_group cd_lstm_leaves(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t, size_t tile);
+cd_lstm_group cd_lstm_level(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t,
+                            size_t level);
+cd_lstm_group cd_lstm_leaves(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t,
+                             size_t tile);
 /* The node that a sequence belongs to. */
 static inline size_t cd_lstm_node(const cd_lstm_group *g, size_t sequence) {
     return g->own ? g->own[sequence] : g->node + sequence;
@@ -83,26 +88,29 @@ cd_mlp_run cd_lstm_merge(const cd_lstm *l, const cd_lstm_run *r, const cd_lstm_g
 
 typedef struct cd_net_tail_run {
     cd_mlp_run head, dev, prog, decoder;
-    float *z;             /* (rows, embed) sum of the branches */
-    const float *h;       /* (rows, latent) */
+    float *z;              /* (rows, embed) sum of the branches */
+    const float *h;        /* (rows, latent) */
     float *dz, *dh, *side; /* gradients; side (n, embed) */
     size_t rows;
-    const uint32_t *ptr;  /* rows of a program; NULL: rows are programs */
+    const uint32_t *ptr; /* rows of a program; NULL: rows are programs */
 } cd_net_tail_run;
 
 /* Registers the parameters. in: columns of x; w_dev, w_prog: widths of the side branches, 0: none. */
-void cd_net_tail_build(cd_net_tail *t, cd_params *p, const cd_net_config *s, size_t in, size_t w_dev, size_t w_prog);
+void cd_net_tail_build(cd_net_tail *t, cd_params *p, const cd_net_config *s, size_t in,
+                       size_t w_dev, size_t w_prog);
 /* Memory for `rows` rows and n programs: plans or carves. */
-void cd_net_tail_plan(const cd_net_tail *t, cd_slab *s, size_t rows, size_t n, bool train, cd_net_tail_run *r);
+void cd_net_tail_plan(const cd_net_tail *t, cd_slab *s, size_t rows, size_t n, bool train,
+                      cd_net_tail_run *r);
 /* x (rows, in) -> out (rows, n_out); ptr: rows of each program of b, or NULL. */
-void cd_net_tail_forward(const cd_net_tail *t, const cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
-                     const float *x, size_t rows, size_t in, const uint32_t *ptr, float *out);
+void cd_net_tail_forward(const cd_net_tail *t, const cd_params *p, cd_net_tail_run *r,
+                         const cd_batch *b, cd_threads *pool, const float *x, size_t rows,
+                         size_t in, const uint32_t *ptr, float *out);
 /* r->dh, n numbers, from what backward was given for the latents; NULL: zeros. */
 void cd_net_tail_begin_backward(cd_net_tail_run *r, size_t n, const float *d_latent);
 /* d_out (rows, n_out) NULL: zeros. r->dh (rows, latent) holds the gradient from the
  * latent. dx (rows, in), NULL: not wanted. */
-void cd_net_tail_backward(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, const cd_batch *b, cd_threads *pool,
-                      const float *d_out, float *dx);
+void cd_net_tail_backward(const cd_net_tail *t, cd_params *p, cd_net_tail_run *r, const cd_batch *b,
+                          cd_threads *pool, const float *d_out, float *dx);
 
 /* ---- tlp: tokens -> up -> attention + x -> blocks, each + x -> a score of each step ---- */
 enum { CD_TLP_MAX = 8 }; /* residual blocks */
@@ -112,8 +120,8 @@ typedef struct cd_tlp {
 } cd_tlp;
 typedef struct cd_tlp_run {
     cd_mlp_run up, qkv, mix, block[CD_TLP_MAX];
-    float *x[CD_TLP_MAX + 1];    /* (rows, d) what goes into each block, and comes out of the last */
-    float *att;                  /* (rows, d) */
+    float *x[CD_TLP_MAX + 1]; /* (rows, d) what goes into each block, and comes out of the last */
+    float *att;               /* (rows, d) */
     float *dx, *dy, *tmp, *dqkv; /* gradients; dqkv (rows, 3d) */
     float *scratch;              /* (workers, n_scratch) */
     size_t n_scratch;
@@ -139,8 +147,8 @@ struct cd_net_state {
     cd_lstm_run lstm;
     cd_tlp_run tlp;
     cd_net_tail_run tail;
-    float *in, *din;      /* (n, head input): pooled or flattened leaves, roots */
-    uint32_t *arg;        /* (n, width) rows of the maxima */
+    float *in, *din;           /* (n, head input): pooled or flattened leaves, roots */
+    uint32_t *arg;             /* (n, width) rows of the maxima */
     float *score, *y, *dscore; /* head sum, tlp: (n_tok, n_out), (n, n_out), (n_tok, n_out) */
 };
 
@@ -149,9 +157,10 @@ typedef struct cd_net_type {
     const char *name;
     void (*build)(cd_net *net);
     void (*plan)(const cd_net *net, cd_net_state *st);
-    void (*forward)(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, float *out, float *latent);
-    void (*backward)(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, const float *d_out,
-                     const float *d_latent);
+    void (*forward)(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                    float *out, float *latent);
+    void (*backward)(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool,
+                     const float *d_out, const float *d_latent);
 } cd_net_type;
 
 extern const cd_net_type cd_net_mlp, cd_net_tsf, cd_net_lstm, cd_net_tlp;

@@ -60,10 +60,10 @@ enum {
 #define CD_LIBRARY_OP_FEATURE_VERSION 2 /* raise it when a value changes under the same name */
 
 typedef struct cd_library_op_base {
-    double flops, bytes;          /* bytes: each tensor once */
-    double compute_s, memory_s;   /* at peak */
-    double base_s;                /* what the trees correct; > 0 */
-    double floor_s;               /* no prediction is below; 0: no such bound */
+    double flops, bytes;        /* bytes: each tensor once */
+    double compute_s, memory_s; /* at peak */
+    double base_s;              /* what the trees correct; > 0 */
+    double floor_s;             /* no prediction is below; 0: no such bound */
 } cd_library_op_base;
 
 /* The family of an operator; the names of families and features. */
@@ -73,11 +73,13 @@ const char *cd_library_op_feature_name(size_t i);
 
 /* Columns that the trees of a family see, as numbers into all of them; returns how many.
  * `seen`: the operator's class was trained on the device. */
-size_t cd_library_op_feature_columns(cd_library_op_family f, bool seen, uint8_t column[CD_LIBRARY_OP_N_FEATURE]);
+size_t cd_library_op_feature_columns(cd_library_op_family f, bool seen,
+                                     uint8_t column[CD_LIBRARY_OP_N_FEATURE]);
 /* Fill these columns, one after another. Errors: EMODEL: the device is no GPU, or lacks a
  * number that is needed (the error's key). */
-cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_device *d, bool seen, float x[CD_LIBRARY_OP_N_FEATURE], cd_library_op_base *base,
-                          cdmpp_err *err);
+cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_device *d, bool seen,
+                                   float x[CD_LIBRARY_OP_N_FEATURE], cd_library_op_base *base,
+                                   cdmpp_err *err);
 /* Bytes of its tensors, each once. */
 double cd_library_op_bytes(const cd_library_op_record *r);
 /* Seconds that the device needs at best: operations of a product over the peak of its type; of a convolution, for which fast algorithms do fewer, none.

@@ -27,7 +27,9 @@ static int by_r(const void *a, const void *b) {
 }
 
 /* Half of what devices differ by depends on how far they are: docs/internals/learner-choices.md. */
-double cd_library_op_grow(double distance, double far) { return far > 0 && distance >= 0 ? (1 + distance / far) / 2 : 1; }
+double cd_library_op_grow(double distance, double far) {
+    return far > 0 && distance >= 0 ? (1 + distance / far) / 2 : 1;
+}
 
 /* Rows of one device and class, sorted together: their mean, and the variance of what is left, which takes the mean's place in p[].r. Of one row
  * alone nobody knows what is its device's: it stays. */
@@ -35,7 +37,8 @@ static void take_mean(cd_library_op_point *p, size_t n, double *mean, double *va
     *mean = *variance = 0;
     for (size_t i = 0; i < n; i++) *mean += p[i].r / (double)n;
     if (n < 2) return;
-    for (size_t i = 0; i < n; i++) *variance += (p[i].r - *mean) * (p[i].r - *mean) / (double)(n - 1);
+    for (size_t i = 0; i < n; i++)
+        *variance += (p[i].r - *mean) * (p[i].r - *mean) / (double)(n - 1);
     for (size_t i = 0; i < n; i++) p[i].r = (p[i].r - *mean) * sqrt((double)n / (double)(n - 1));
 }
 
@@ -48,7 +51,8 @@ static void split(cd_library_op_point *p, size_t n, double far, double *between,
         double mean, variance, w = 0;
         for (end = i; end < n && p[end].group == p[i].group; end++) w += p[end].weight;
         take_mean(p + i, end - i, &mean, &variance);
-        *between += w * fmax(0, mean * mean - variance / (double)(end - i)) / cd_library_op_grow(p[i].distance, far);
+        *between += w * fmax(0, mean * mean - variance / (double)(end - i)) /
+                    cd_library_op_grow(p[i].distance, far);
         *rest += w * variance;
         weight += w;
     }
@@ -73,11 +77,13 @@ static void add_knot(cd_library_op_point *p, size_t n, bool common, cd_library_o
 }
 
 /* Knots hold the same number of points each. */
-void cd_library_op_knots_fit(cd_library_op_point *p, size_t n, bool common, cd_library_op_spread *s) {
+void cd_library_op_knots_fit(cd_library_op_point *p, size_t n, bool common,
+                             cd_library_op_spread *s) {
     const size_t most = n / ROWS_A_KNOT;
     const size_t want = most < 1 ? 1 : most > CD_LIBRARY_OP_KNOTS ? CD_LIBRARY_OP_KNOTS : most;
     qsort(p, n, sizeof *p, by_at);
-    for (size_t k = 0; k < want; k++) add_knot(p + k * n / want, (k + 1) * n / want - k * n / want, common, s);
+    for (size_t k = 0; k < want; k++)
+        add_knot(p + k * n / want, (k + 1) * n / want - k * n / want, common, s);
 }
 
 void cd_library_op_knots_rise(cd_library_op_spread *s) {
@@ -98,7 +104,9 @@ static double value_at(const cd_library_op_spread *s, const double *v, double at
     size_t k = 0;
     while (k < s->n_knot && at > s->at[k]) k++;
     if (!k) return v[0];
-    if (k == s->n_knot) return v[k - 1] + (s->held == CD_LIBRARY_OP_HELD_LARGE ? slope_of(s, v) * (at - s->at[k - 1]) : 0);
+    if (k == s->n_knot)
+        return v[k - 1] +
+               (s->held == CD_LIBRARY_OP_HELD_LARGE ? slope_of(s, v) * (at - s->at[k - 1]) : 0);
     const double t = (at - s->at[k - 1]) / (s->at[k] - s->at[k - 1]);
     return v[k - 1] * pow(v[k] / v[k - 1], t);
 }
@@ -114,7 +122,8 @@ void cd_library_op_knots_times(cd_library_op_point *p, size_t n, cd_library_op_s
     total *= 1 + 1 / (double)n;
     for (size_t i = 0, k = 0; k < CD_LIBRARY_OP_LEVELS && i < n; i++) {
         sum += p[i].weight;
-        while (k < CD_LIBRARY_OP_LEVELS && (sum >= cd_library_op_level[k] * total || i + 1 == n)) s->times[k++] = fmax(p[i].r, 1e-3);
+        while (k < CD_LIBRARY_OP_LEVELS && (sum >= cd_library_op_level[k] * total || i + 1 == n))
+            s->times[k++] = fmax(p[i].r, 1e-3);
     }
 }
 
@@ -135,24 +144,31 @@ static double times_at(const cd_library_op_spread *s, double level) {
 }
 
 /* Standard deviations there: of what the rows of a device have in common, and of what is left. */
-static void parts_at(const cd_library_op_spread *s, double predicted_s, const cd_library_op_apart *a, double *between, double *rest) {
+static void parts_at(const cd_library_op_spread *s, double predicted_s,
+                     const cd_library_op_apart *a, double *between, double *rest) {
     const double at = s->held == CD_LIBRARY_OP_HELD_LARGE ? a->reach : log(predicted_s);
     const bool other = a->other && s->other_freedom > 0;
     *rest = value_at(s, s->scale, at) * (other ? s->other[1] : 1);
-    *between = s->freedom > 0 ? value_at(s, s->between, at) * sqrt(cd_library_op_grow(a->distance, s->far)) * (other ? s->other[0] : 1) : 0;
+    *between = s->freedom > 0
+                   ? value_at(s, s->between, at) * sqrt(cd_library_op_grow(a->distance, s->far)) *
+                         (other ? s->other[0] : 1)
+                   : 0;
 }
 
-double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s, const cd_library_op_apart *a, double level) {
+double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s,
+                                 const cd_library_op_apart *a, double level) {
     double between, rest;
     parts_at(s, predicted_s, a, &between, &rest);
     rest *= times_at(s, level);
     if (!(s->freedom > 0)) return rest;
-    const double freedom = a->other && s->other_freedom > 0 ? fmin(s->other_freedom, s->freedom) : s->freedom;
+    const double freedom =
+        a->other && s->other_freedom > 0 ? fmin(s->other_freedom, s->freedom) : s->freedom;
     return hypot(rest, between * cd_normal_student((1 + level) / 2, freedom));
 }
 
 /* Of the interval of 0.9, in which few devices make the common part wider. */
-double cd_library_op_spread_shared(const cd_library_op_spread *s, double predicted_s, const cd_library_op_apart *a) {
+double cd_library_op_spread_shared(const cd_library_op_spread *s, double predicted_s,
+                                   const cd_library_op_apart *a) {
     double between, rest;
     if (!(s->freedom > 0)) return s->shared;
     parts_at(s, predicted_s, a, &between, &rest);

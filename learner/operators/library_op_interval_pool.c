@@ -18,15 +18,18 @@ static double mean_square(const double *v, size_t n) {
 }
 
 /* The median: a class that no tree extrapolates well, or whose devices agree by chance, says little of the others. */
-static void pool_classes(cd_library_op_entries *f, cd_library_op_held held, base of[CD_N_LIBRARY_OP_CLASS]) {
+static void pool_classes(cd_library_op_entries *f, cd_library_op_held held,
+                         base of[CD_N_LIBRARY_OP_CLASS]) {
     double between[CD_N_LIBRARY_OP_CLASS];
     size_t n = 0;
     for (uint32_t c = 0; c < CD_N_LIBRARY_OP_CLASS; c++) {
         cd_library_op_spread s;
-        const cd_library_op_want w = {held, 1u << c, CD_LIBRARY_OP_ANY_DEVICE, CD_LIBRARY_OP_ANY_DEVICE};
+        const cd_library_op_want w = {held, 1u << c, CD_LIBRARY_OP_ANY_DEVICE,
+                                      CD_LIBRARY_OP_ANY_DEVICE};
         of[c].any = cd_library_op_entries_raw(f, &w, -1, &s) && s.n_device > 1;
         if (!of[c].any) continue;
-        of[c] = (base){mean_square(s.between, s.n_knot), mean_square(s.scale, s.n_knot), s.far, true};
+        of[c] =
+            (base){mean_square(s.between, s.n_knot), mean_square(s.scale, s.n_knot), s.far, true};
         between[n++] = of[c].between;
     }
     cd_sort_doubles(between, n);
@@ -37,7 +40,8 @@ typedef struct {
     double between, rest, n; /* sums of ratios to the class's own mean squares */
 } ratio;
 
-static void add(cd_library_op_entries *f, const base of[CD_N_LIBRARY_OP_CLASS], cd_library_op_want w, ratio *to) {
+static void add(cd_library_op_entries *f, const base of[CD_N_LIBRARY_OP_CLASS],
+                cd_library_op_want w, ratio *to) {
     for (uint32_t c = 0; c < CD_N_LIBRARY_OP_CLASS; c++) {
         cd_library_op_spread s;
         w.classes = 1u << c;
@@ -53,7 +57,8 @@ static uint32_t count(const cd_library_op_entries *f, bool stacks) {
     for (size_t i = 0; i < f->n; i++) {
         const cd_library_op_residual *r = &f->r[i];
         const uint32_t v = stacks ? r->stack : r->device;
-        if (r->held == (stacks ? CD_LIBRARY_OP_HELD_STACK : CD_LIBRARY_OP_HELD_DEVICE) && v >= n) n = v + 1;
+        if (r->held == (stacks ? CD_LIBRARY_OP_HELD_STACK : CD_LIBRARY_OP_HELD_DEVICE) && v >= n)
+            n = v + 1;
     }
     return n;
 }
@@ -64,7 +69,8 @@ static void pool_stacks(cd_library_op_entries *f, const base of[CD_N_LIBRARY_OP_
     double stacks = 0;
     for (uint32_t s = 0; s < count(f, true); s++) {
         const double before = all.n;
-        add(f, of, (cd_library_op_want){CD_LIBRARY_OP_HELD_STACK, 0, CD_LIBRARY_OP_ANY_DEVICE, s}, &all);
+        add(f, of, (cd_library_op_want){CD_LIBRARY_OP_HELD_STACK, 0, CD_LIBRARY_OP_ANY_DEVICE, s},
+            &all);
         stacks += all.n > before;
     }
     f->other_freedom = CD_LIBRARY_OP_PRIOR_DEVICES + (stacks > 0 ? stacks - 1 : 0);
@@ -76,7 +82,8 @@ static void pool_stacks(cd_library_op_entries *f, const base of[CD_N_LIBRARY_OP_
     f->other[0] = f->other[1] = 1;
     for (uint32_t d = 0; d < count(f, false); d++) {
         ratio one = {0, 0, 0};
-        add(f, of, (cd_library_op_want){CD_LIBRARY_OP_HELD_DEVICE, 0, d, CD_LIBRARY_OP_ANY_DEVICE}, &one);
+        add(f, of, (cd_library_op_want){CD_LIBRARY_OP_HELD_DEVICE, 0, d, CD_LIBRARY_OP_ANY_DEVICE},
+            &one);
         if (!(one.n > 0)) continue;
         f->other[0] = fmax(f->other[0], sqrt(one.between / one.n));
         f->other[1] = fmax(f->other[1], sqrt(one.rest / one.n));

@@ -22,26 +22,32 @@ static const cd_library_op_model_device *known(const cd_library_op_model *m, con
     return NULL;
 }
 
-bool cd_library_op_model_seen(const cd_library_op_model *m, cd_library_op_kind k, const cd_device *d) {
+bool cd_library_op_model_seen(const cd_library_op_model *m, cd_library_op_kind k,
+                              const cd_device *d) {
     const cd_library_op_model_device *v = known(m, d);
     return v && v->class[cd_library_op_kind_class(k)];
 }
 
 double cd_library_op_record_work(const cd_library_op_record *r) {
     const cd_library_op_family f = cd_library_op_family_of(r->kind);
-    return f == CD_LIBRARY_OP_FAMILY_GEMM || f == CD_LIBRARY_OP_FAMILY_CONV ? 2 * r->b * r->m * r->n * r->k : r->m * r->n;
+    return f == CD_LIBRARY_OP_FAMILY_GEMM || f == CD_LIBRARY_OP_FAMILY_CONV
+               ? 2 * r->b * r->m * r->n * r->k
+               : r->m * r->n;
 }
 
 void cd_library_op_record_sizes(const cd_library_op_record *r, double out[CD_LIBRARY_OP_N_SIZE]) {
     const cd_library_op_family f = cd_library_op_family_of(r->kind);
     const bool product = f == CD_LIBRARY_OP_FAMILY_GEMM || f == CD_LIBRARY_OP_FAMILY_CONV;
-    const bool rows = product || cd_library_op_kind_class(r->kind) != CD_LIBRARY_OP_CLASS_ELEMENTWISE;
-    const double size[CD_LIBRARY_OP_N_SIZE] = {cd_library_op_record_work(r), product ? r->b : 0, rows ? r->m : 0, rows ? r->n : 0,
-                                               product ? r->k : 0, product ? r->ksize : 0};
+    const bool rows =
+        product || cd_library_op_kind_class(r->kind) != CD_LIBRARY_OP_CLASS_ELEMENTWISE;
+    const double size[CD_LIBRARY_OP_N_SIZE] = {
+        cd_library_op_record_work(r), product ? r->b : 0,    rows ? r->m : 0, rows ? r->n : 0,
+        product ? r->k : 0,           product ? r->ksize : 0};
     memcpy(out, size, sizeof size);
 }
 
-double cd_library_op_record_reach(const cd_library_op_record *r, const double limit[CD_LIBRARY_OP_N_SIZE]) {
+double cd_library_op_record_reach(const cd_library_op_record *r,
+                                  const double limit[CD_LIBRARY_OP_N_SIZE]) {
     double size[CD_LIBRARY_OP_N_SIZE], most = 0;
     cd_library_op_record_sizes(r, size);
     for (size_t i = 0; i < CD_LIBRARY_OP_N_SIZE; i++)
@@ -59,11 +65,15 @@ bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_o
 }
 
 /* ---- intervals ---- */
-bool cd_library_op_same_stack(const cd_device *a, const cd_device *b) { return a->warp > 0 && fabs(a->warp - b->warp) < 0.5; }
+bool cd_library_op_same_stack(const cd_device *a, const cd_device *b) {
+    return a->warp > 0 && fabs(a->warp - b->warp) < 0.5;
+}
 
-cd_library_op_apart cd_library_op_model_apart(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d) {
+cd_library_op_apart cd_library_op_model_apart(const cd_library_op_model *m,
+                                              const cd_library_op_record *r, const cd_device *d) {
     const cd_library_op_class class = cd_library_op_kind_class(r->kind);
-    cd_library_op_apart a = {.reach = cd_library_op_record_reach(r, m->largest[class]), .distance = -1};
+    cd_library_op_apart a = {.reach = cd_library_op_record_reach(r, m->largest[class]),
+                             .distance = -1};
     if (cd_library_op_model_seen(m, r->kind, d)) return a;
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
     double nearest = INFINITY;
@@ -81,7 +91,8 @@ cd_library_op_apart cd_library_op_model_apart(const cd_library_op_model *m, cons
     return a;
 }
 
-static unsigned unlike(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d) {
+static unsigned unlike(const cd_library_op_model *m, const cd_library_op_record *r,
+                       const cd_device *d) {
     unsigned u = 0;
     if (!cd_library_op_model_seen(m, r->kind, d)) u |= CD_LIBRARY_OP_UNLIKE_DEVICE;
     if (!m->dtype[r->dtype]) u |= CD_LIBRARY_OP_UNLIKE_DTYPE;
@@ -99,18 +110,24 @@ static bool one_maker(const cd_library_op_model *m) {
 
 /* The widest of those that apply, so that what is less known never looks surer. A row is larger or of a new device: without an entry for
  * that nothing is known. Nor is it of a type or an operator that no row has, which no training held out, and of another maker's device where none was. */
-static const cd_library_op_spread *spread_of(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, unsigned u,
-                                             double latency_s, const cd_library_op_apart *apart, double level) {
+static const cd_library_op_spread *spread_of(const cd_library_op_model *m,
+                                             const cd_library_op_record *r, const cd_device *d,
+                                             unsigned u, double latency_s,
+                                             const cd_library_op_apart *apart, double level) {
     const cd_library_op_model_device *own = known(m, d);
     const uint32_t device = own ? (uint32_t)(own - m->device) : CD_LIBRARY_OP_ANY_DEVICE;
     const cd_library_op_class class = cd_library_op_kind_class(r->kind);
     const cd_library_op_spread *best = NULL;
-    const bool ask[CD_LIBRARY_OP_N_ENTRY] = {true, (u & CD_LIBRARY_OP_UNLIKE_BEYOND) != 0, (u & CD_LIBRARY_OP_UNLIKE_DEVICE) != 0};
+    const bool ask[CD_LIBRARY_OP_N_ENTRY] = {true, (u & CD_LIBRARY_OP_UNLIKE_BEYOND) != 0,
+                                             (u & CD_LIBRARY_OP_UNLIKE_DEVICE) != 0};
     double widest = 0;
-    if (u & (CD_LIBRARY_OP_UNLIKE_DTYPE | CD_LIBRARY_OP_UNLIKE_OPERATOR) || (apart->other && one_maker(m))) return NULL;
+    if (u & (CD_LIBRARY_OP_UNLIKE_DTYPE | CD_LIBRARY_OP_UNLIKE_OPERATOR) ||
+        (apart->other && one_maker(m)))
+        return NULL;
     for (int h = 0; h < CD_LIBRARY_OP_N_ENTRY; h++) {
         if (!ask[h]) continue;
-        const cd_library_op_spread *s = cd_library_op_spread_find(m->spread, m->n_spread, (cd_library_op_held)h, class, device);
+        const cd_library_op_spread *s =
+            cd_library_op_spread_find(m->spread, m->n_spread, (cd_library_op_held)h, class, device);
         if (!s && h != CD_LIBRARY_OP_HELD_ROW) return NULL;
         const double half = s ? cd_library_op_spread_half(s, latency_s, apart, level) : 0;
         if (half > widest) best = s;
@@ -119,11 +136,15 @@ static const cd_library_op_spread *spread_of(const cd_library_op_model *m, const
     return best;
 }
 
-cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, double latency_s,
-                                              double level) {
+cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m,
+                                              const cd_library_op_record *r, const cd_device *d,
+                                              double latency_s, double level) {
     static const double z = 1.6448536269514722; /* of the level 0.9 */
     const cd_library_op_apart apart = cd_library_op_model_apart(m, r, d);
-    cd_library_op_range out = {.low_s = NAN, .high_s = NAN, .unlike = unlike(m, r, d) | (apart.other ? CD_LIBRARY_OP_UNLIKE_STACK : 0)};
+    cd_library_op_range out = {.low_s = NAN,
+                               .high_s = NAN,
+                               .unlike = unlike(m, r, d) |
+                                         (apart.other ? CD_LIBRARY_OP_UNLIKE_STACK : 0)};
     const cd_library_op_spread *s = spread_of(m, r, d, out.unlike, latency_s, &apart, level);
     if (!s) return out;
     const double half = cd_library_op_spread_half(s, latency_s, &apart, level);
@@ -147,17 +168,19 @@ void cd_library_op_unlike_text(unsigned u, char out[40]) {
 /* Rows of one part, waiting for its trees. */
 typedef struct {
     size_t width;
-    float *x, *score;  /* (CHUNK, width), (CHUNK) */
-    cd_library_op_base *base;   /* (n) */
-    size_t *at, n;     /* (CHUNK) indices of records */
+    float *x, *score;         /* (CHUNK, width), (CHUNK) */
+    cd_library_op_base *base; /* (n) */
+    size_t *at, n;            /* (CHUNK) indices of records */
 } batch;
 
-static cdmpp_status flush(const cd_library_op_model_part *p, batch *b, double *latency_s, cdmpp_err *err) {
+static cdmpp_status flush(const cd_library_op_model_part *p, batch *b, double *latency_s,
+                          cdmpp_err *err) {
     CD_TRY(cd_xgb_predict(p->gbt, b->x, b->n, b->width, b->score, err));
     for (size_t i = 0; i < b->n; i++) {
         const cd_library_op_base *base = &b->base[b->at[i]];
         const double y = fmax(base->floor_s, base->base_s * exp(p->bias + (double)b->score[i]));
-        if (!isfinite(y) || y <= 0) return cd_err_index(err, CD_FAIL(err, ENUMERIC, "latency of %g s", y), b->at[i]);
+        if (!isfinite(y) || y <= 0)
+            return cd_err_index(err, CD_FAIL(err, ENUMERIC, "latency of %g s", y), b->at[i]);
         latency_s[b->at[i]] = y;
     }
     b->n = 0;
@@ -165,19 +188,29 @@ static cdmpp_status flush(const cd_library_op_model_part *p, batch *b, double *l
 }
 
 /* All records of one part, in batches. */
-static cdmpp_status run_part(const cd_library_op_model *m, size_t family, size_t seen, const cd_library_op_record *r, const cd_device *const *device,
+static cdmpp_status run_part(const cd_library_op_model *m, size_t family, size_t seen,
+                             const cd_library_op_record *r, const cd_device *const *device,
                              size_t n, batch *b, double *latency_s, cdmpp_err *err) {
     const cd_library_op_model_part *p = &m->part[family][seen];
     uint8_t column[CD_LIBRARY_OP_N_FEATURE];
     b->width = cd_library_op_feature_columns((cd_library_op_family)family, seen, column);
     for (size_t i = 0; i < n; i++) {
-        if (cd_library_op_family_of(r[i].kind) != (cd_library_op_family)family || cd_library_op_model_seen(m, r[i].kind, device[i]) != (seen == 1)) continue;
+        if (cd_library_op_family_of(r[i].kind) != (cd_library_op_family)family ||
+            cd_library_op_model_seen(m, r[i].kind, device[i]) != (seen == 1))
+            continue;
         if (!p->gbt)
-            return cd_err_index(err, CD_FAIL(err, EMODEL, "the model was not trained on operators like %s", cd_library_op_kind_name(r[i].kind)), i);
+            return cd_err_index(err,
+                                CD_FAIL(err, EMODEL,
+                                        "the model was not trained on operators like %s",
+                                        cd_library_op_kind_name(r[i].kind)),
+                                i);
         const cd_library_op_model_device *own = seen ? known(m, device[i]) : NULL;
-        const cdmpp_status st = cd_library_op_feature(&r[i], own ? &own->is : device[i], seen, b->x + b->n * b->width, &b->base[i], err);
+        const cdmpp_status st = cd_library_op_feature(&r[i], own ? &own->is : device[i], seen,
+                                                      b->x + b->n * b->width, &b->base[i], err);
         if (st) return cd_err_index(err, st, i);
-        b->base[i].floor_s = fmax(b->base[i].floor_s, cd_library_op_least_s(&r[i], device[i])); /* a model may describe fewer peaks of it */
+        b->base[i].floor_s = fmax(
+            b->base[i].floor_s,
+            cd_library_op_least_s(&r[i], device[i])); /* a model may describe fewer peaks of it */
         b->at[b->n++] = i;
         if (b->n == CHUNK) CD_TRY(flush(p, b, latency_s, err));
     }
@@ -185,15 +218,20 @@ static cdmpp_status run_part(const cd_library_op_model *m, size_t family, size_t
 }
 
 /* Records are gathered by family and part, so that each booster is called on many rows. */
-cdmpp_status cd_library_op_model_predict(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *const *device, size_t n,
-                                double *latency_s, cdmpp_err *err) {
+cdmpp_status cd_library_op_model_predict(const cd_library_op_model *m,
+                                         const cd_library_op_record *r,
+                                         const cd_device *const *device, size_t n,
+                                         double *latency_s, cdmpp_err *err) {
     const size_t rows = n < CHUNK ? n : CHUNK;
-    batch b = {.x = cd_mem_zalloc(rows + 1, CD_LIBRARY_OP_N_FEATURE * sizeof *b.x), .score = cd_mem_zalloc(rows, sizeof *b.score),
-               .base = cd_mem_zalloc(n, sizeof *b.base), .at = cd_mem_zalloc(rows, sizeof *b.at)};
+    batch b = {.x = cd_mem_zalloc(rows + 1, CD_LIBRARY_OP_N_FEATURE * sizeof *b.x),
+               .score = cd_mem_zalloc(rows, sizeof *b.score),
+               .base = cd_mem_zalloc(n, sizeof *b.base),
+               .at = cd_mem_zalloc(rows, sizeof *b.at)};
     cdmpp_status st = CDMPP_OK;
     if (n && (!b.x || !b.score || !b.base || !b.at)) st = CD_FAIL(err, ENOMEM, "%zu records", n);
     for (size_t f = 0; !st && f < CD_LIBRARY_OP_N_FAMILY; f++)
-        for (size_t s = 0; !st && s < 2; s++) st = run_part(m, f, s, r, device, n, &b, latency_s, err);
+        for (size_t s = 0; !st && s < 2; s++)
+            st = run_part(m, f, s, r, device, n, &b, latency_s, err);
     cd_mem_free(b.x);
     cd_mem_free(b.score);
     cd_mem_free(b.base);

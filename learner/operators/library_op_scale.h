@@ -13,19 +13,21 @@
 #include "learner/operators/operators.h"
 
 typedef struct cd_library_op_scaled {
-    double latency_s;           /* the answer: by the model, else closed.time_s; > 0 */
-    double low_s, high_s;       /* its interval of level 0.9; NaN: there is none */
-    double from_s;              /* what the model predicts for `from`; NaN without a model */
-    unsigned unlike;            /* CD_LIBRARY_OP_UNLIKE_* of `to`; without a model DTYPE alone: the forms' errors are of float32 */
+    double latency_s;     /* the answer: by the model, else closed.time_s; > 0 */
+    double low_s, high_s; /* its interval of level 0.9; NaN: there is none */
+    double from_s;        /* what the model predicts for `from`; NaN without a model */
+    unsigned
+        unlike; /* CD_LIBRARY_OP_UNLIKE_* of `to`; without a model DTYPE alone: the forms' errors are of float32 */
     cd_wave_scale_answer closed;
 } cd_library_op_scaled;
 
-#define CD_LIBRARY_OP_SCALE_LEVEL 0.9
+#define CD_LIBRARY_OP_SCALE_LEVEL   0.9
 #define CD_LIBRARY_OP_SCALE_CARRIED 0.5 /* a; of programs too */
 
 /* n records that were measured on `from`, out (n); m NULL: closed forms alone. Errors: EMODEL (the model does not know the family, or a
  * description lacks a number), with the index of the record in the key where it is of one record; ERANGE: a record without a time;
  * EBACKEND, ENOMEM, ENUMERIC of the model. */
-cdmpp_status cd_library_op_scale(const cd_library_op_model *m, const cd_library_op_record *r, size_t n, const cd_device *from, const cd_device *to,
+cdmpp_status cd_library_op_scale(const cd_library_op_model *m, const cd_library_op_record *r,
+                                 size_t n, const cd_device *from, const cd_device *to,
                                  cd_library_op_scaled *out, cdmpp_err *err);
 #endif

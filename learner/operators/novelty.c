@@ -61,13 +61,15 @@ static double rest_at(const cd_novelty *v, double level) {
     size_t k = 0;
     if (level <= cd_novelty_level[0]) return v->rest[0] * level / cd_novelty_level[0];
     while (k + 2 < CD_NOVELTY_LEVELS && level > cd_novelty_level[k + 1]) k++;
-    const double at = (level - cd_novelty_level[k]) / (cd_novelty_level[k + 1] - cd_novelty_level[k]);
+    const double at =
+        (level - cd_novelty_level[k]) / (cd_novelty_level[k + 1] - cd_novelty_level[k]);
     return v->rest[k] + at * (v->rest[k + 1] - v->rest[k]);
 }
 
 double cd_novelty_half(const cd_novelty *v, double level) {
     if (v->n_value < CD_NOVELTY_LEAST) return (double)NAN;
-    return hypot(rest_at(v, level), v->between * cd_normal_student((1 + level) / 2, (double)v->n_value));
+    return hypot(rest_at(v, level),
+                 v->between * cd_normal_student((1 + level) / 2, (double)v->n_value));
 }
 
 double cd_novelty_join(double of_like, const double *half, size_t n) {

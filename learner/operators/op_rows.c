@@ -18,25 +18,35 @@ void cd_op_rows_free(cd_op_rows *t) {
 }
 
 /* ---- growing ---- */
-static const void *record(const cd_op_rows *t, const cd_op_kind_of_table *k, size_t i) { return (const char *)t->r + i * k->bytes; }
+static const void *record(const cd_op_rows *t, const cd_op_kind_of_table *k, size_t i) {
+    return (const char *)t->r + i * k->bytes;
+}
 
 /* Slot of the row, or the free one where it would be. */
-static cd_op_slot *find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device, uint64_t hash) {
+static cd_op_slot *find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r,
+                        uint32_t device, uint64_t hash) {
     const uint32_t tag = (uint32_t)(hash >> 32);
     size_t i = (size_t)hash & (t->n_slot - 1);
     for (; t->slot[i].row; i = (i + 1) & (t->n_slot - 1))
-        if (t->slot[i].tag == tag && t->device[t->slot[i].row - 1] == device && k->same(record(t, k, t->slot[i].row - 1), r)) break;
+        if (t->slot[i].tag == tag && t->device[t->slot[i].row - 1] == device &&
+            k->same(record(t, k, t->slot[i].row - 1), r))
+            break;
     return &t->slot[i];
 }
 
-long cd_op_rows_at(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device, uint64_t hash) {
+long cd_op_rows_at(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r,
+                   uint32_t device, uint64_t hash) {
     const uint32_t at = t->n_slot ? find(t, k, r, device, hash)->row : 0;
     return at ? (long)at - 1 : CD_OP_ROWS_NONE;
 }
 
-long cd_op_rows_find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device) { return cd_op_rows_at(t, k, r, device, k->key(r, device)); }
+long cd_op_rows_find(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r,
+                     uint32_t device) {
+    return cd_op_rows_at(t, k, r, device, k->key(r, device));
+}
 
-uint64_t cd_op_rows_hash(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, uint32_t device) {
+uint64_t cd_op_rows_hash(const cd_op_rows *t, const cd_op_kind_of_table *k, const void *r,
+                         uint32_t device) {
     const uint64_t hash = k->key(r, device);
     if (t->n_slot) __builtin_prefetch(&t->slot[(size_t)hash & (t->n_slot - 1)]);
     return hash;
@@ -45,7 +55,8 @@ uint64_t cd_op_rows_hash(const cd_op_rows *t, const cd_op_kind_of_table *k, cons
 void cd_op_rows_fetch(const cd_op_rows *t, const cd_op_kind_of_table *k, uint64_t hash) {
     if (!t->n_slot) return;
     const cd_op_slot *s = &t->slot[(size_t)hash & (t->n_slot - 1)];
-    if (!s->row || s->tag != (uint32_t)(hash >> 32)) return; /* another row: what is asked for is behind it, or nowhere */
+    if (!s->row || s->tag != (uint32_t)(hash >> 32))
+        return; /* another row: what is asked for is behind it, or nowhere */
     const char *r = record(t, k, s->row - 1);
     __builtin_prefetch(&t->device[s->row - 1]);
     for (size_t i = 0; i < k->bytes; i += 64) __builtin_prefetch(r + i);
@@ -66,7 +77,8 @@ static cdmpp_status grow_slots(cd_op_rows *t, const cd_op_kind_of_table *k, cdmp
     if (!t->slot) return CD_FAIL(err, ENOMEM, "table of %zu rows", want);
     for (size_t i = 0; i < t->n; i++) {
         const uint64_t hash = k->key(record(t, k, i), t->device[i]);
-        *find(t, k, record(t, k, i), t->device[i], hash) = (cd_op_slot){(uint32_t)i + 1, (uint32_t)(hash >> 32)};
+        *find(t, k, record(t, k, i), t->device[i], hash) =
+            (cd_op_slot){(uint32_t)i + 1, (uint32_t)(hash >> 32)};
     }
     return CDMPP_OK;
 }
@@ -75,7 +87,8 @@ static cdmpp_status number_of(cd_op_rows *t, const cd_device *v, uint32_t *out, 
     const long at = cd_op_rows_device(t, v);
     *out = at < 0 ? (uint32_t)t->n_known : (uint32_t)at;
     if (at >= 0) return CDMPP_OK;
-    if (CD_GROW(t->known, t->n_known, t->cap_known)) return CD_FAIL(err, ENOMEM, "%zu devices", t->n_known);
+    if (CD_GROW(t->known, t->n_known, t->cap_known))
+        return CD_FAIL(err, ENOMEM, "%zu devices", t->n_known);
     t->known[t->n_known++] = v;
     return CDMPP_OK;
 }
@@ -90,7 +103,8 @@ static cdmpp_status room(cd_op_rows *t, const cd_op_kind_of_table *k, cdmpp_err 
     return grow_slots(t, k, err);
 }
 
-cdmpp_status cd_op_rows_put(cd_op_rows *t, const cd_op_kind_of_table *k, const void *r, const cd_device *device, size_t *at, bool *is_new, cdmpp_err *err) {
+cdmpp_status cd_op_rows_put(cd_op_rows *t, const cd_op_kind_of_table *k, const void *r,
+                            const cd_device *device, size_t *at, bool *is_new, cdmpp_err *err) {
     uint32_t d;
     CD_TRY(number_of(t, device, &d, err));
     CD_TRY(room(t, k, err));
@@ -108,14 +122,17 @@ cdmpp_status cd_op_rows_put(cd_op_rows *t, const cd_op_kind_of_table *k, const v
 
 /* ---- files ---- */
 bool cd_op_line_is_bad(cdmpp_status st) {
-    return st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
+    return st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE ||
+           st == CDMPP_EUNSUPPORTED;
 }
 
-cdmpp_status cd_op_rows_wanted(const cd_device_table *devices, const cd_texts *only, const cd_device *d, bool *out, cdmpp_err *err) {
+cdmpp_status cd_op_rows_wanted(const cd_device_table *devices, const cd_texts *only,
+                               const cd_device *d, bool *out, cdmpp_err *err) {
     const cd_device *named;
     *out = !only || !only->n;
     for (size_t i = 0; only && i < only->n; i++) {
-        CD_TRY(cd_err_key(err, cd_device_table_find(devices, only->v[i], &named, err), "data.devices"));
+        CD_TRY(cd_err_key(err, cd_device_table_find(devices, only->v[i], &named, err),
+                          "data.devices"));
         *out |= named == d;
     }
     return CDMPP_OK;
@@ -130,14 +147,16 @@ enum { SHOWN = 8 };
 /* The bad lines of a file: SHOWN are told one by one. Where a device or an operator is not known the next lines mostly have the same: they are counted at the first of them. */
 typedef struct {
     cdmpp_err first;
-    size_t alike;       /* lines like the first one, which is not told yet; 0: it is */
-    size_t told, more;  /* more: further lines, not told */
+    size_t alike;      /* lines like the first one, which is not told yet; 0: it is */
+    size_t told, more; /* more: further lines, not told */
 } bad_lines;
 
 static void tell_first(const cd_op_loading *l, bad_lines *b) {
     const size_t n = strlen(b->first.msg);
     if (!b->alike) return;
-    if (b->alike > 1) snprintf(b->first.msg + n, sizeof b->first.msg - n, "; %zu further line%s alike", b->alike - 1, b->alike > 2 ? "s are" : " is");
+    if (b->alike > 1)
+        snprintf(b->first.msg + n, sizeof b->first.msg - n, "; %zu further line%s alike",
+                 b->alike - 1, b->alike > 2 ? "s are" : " is");
     tell(l, &b->first);
     b->alike = 0;
 }
@@ -162,17 +181,22 @@ static void tell_rest(const cd_op_loading *l, bad_lines *b, const char *path) {
     cdmpp_err why = {0};
     tell_first(l, b);
     if (!b->more) return;
-    (void)cd_err_at(&why, CD_FAIL(&why, ESCHEMA, "%zu further lines are left out", b->more), path, 0);
+    (void)cd_err_at(&why, CD_FAIL(&why, ESCHEMA, "%zu further lines are left out", b->more), path,
+                    0);
     tell(l, &why);
 }
 
-static cdmpp_status device_of(const cd_op_loading *l, const char *name, const cd_device **out, cdmpp_err *err) {
-    if (!name[0]) return CD_FAIL(err, ESCHEMA, "expected a device: in a column, or as the name of the folder");
+static cdmpp_status device_of(const cd_op_loading *l, const char *name, const cd_device **out,
+                              cdmpp_err *err) {
+    if (!name[0])
+        return CD_FAIL(err, ESCHEMA,
+                       "expected a device: in a column, or as the name of the folder");
     return cd_device_table_find(l->devices, name, out, err);
 }
 
 /* *ours: the error is not of the file. */
-static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *path, bool *ours, bad_lines *bad, cdmpp_err *err) {
+static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *path, bool *ours,
+                         bad_lines *bad, cdmpp_err *err) {
     const cd_op_kind_of_table *k = l->kind;
     bool more = true;
     cdmpp_status st = CDMPP_OK;
@@ -183,7 +207,9 @@ static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *p
         const cd_device *v;
         bool no_time = false;
         st = k->next(in, &r, &name, &more, &no_time, &why);
-        if (!st && more) st = cd_err_at(&why, cd_err_key(&why, device_of(l, name, &v, &why), k->device_column), path, cd_op_reader_line(in));
+        if (!st && more)
+            st = cd_err_at(&why, cd_err_key(&why, device_of(l, name, &v, &why), k->device_column),
+                           path, cd_op_reader_line(in));
         l->rows->n_line += more;
         if (cd_op_line_is_bad(st) && more) {
             k->put_bad(l->to, no_time);
@@ -199,19 +225,23 @@ static cdmpp_status rows(const cd_op_loading *l, cd_op_reader *in, const char *p
 }
 
 /* *was: the file was read before. A pipe is not known again. */
-static cdmpp_status read_before(const cd_op_loading *l, const char *path, bool *was, cdmpp_err *err) {
+static cdmpp_status read_before(const cd_op_loading *l, const char *path, bool *was,
+                                cdmpp_err *err) {
     cd_op_rows *t = l->rows;
     cdmpp_err why = {0};
     struct stat s;
     *was = false;
     if (stat(path, &s) || !S_ISREG(s.st_mode)) return CDMPP_OK;
-    for (size_t i = 0; i < t->n_read; i++) *was |= t->read[i].device == (uint64_t)s.st_dev && t->read[i].inode == (uint64_t)s.st_ino;
+    for (size_t i = 0; i < t->n_read; i++)
+        *was |= t->read[i].device == (uint64_t)s.st_dev && t->read[i].inode == (uint64_t)s.st_ino;
     if (*was) {
-        (void)cd_err_at(&why, CD_FAIL(&why, ESCHEMA, "this file is given twice: it is read once"), path, 0);
+        (void)cd_err_at(&why, CD_FAIL(&why, ESCHEMA, "this file is given twice: it is read once"),
+                        path, 0);
         tell(l, &why);
         return CDMPP_OK;
     }
-    if (CD_GROW(t->read, t->n_read, t->cap_read)) return CD_FAIL(err, ENOMEM, "%zu files", t->n_read);
+    if (CD_GROW(t->read, t->n_read, t->cap_read))
+        return CD_FAIL(err, ENOMEM, "%zu files", t->n_read);
     t->read[t->n_read++] = (cd_op_file){(uint64_t)s.st_dev, (uint64_t)s.st_ino};
     return CDMPP_OK;
 }
@@ -244,7 +274,8 @@ static cdmpp_status file(const cd_op_loading *l, const char *path, bool alone, c
 }
 
 bool cd_op_rows_is_table(const char *path, void *ctx) {
-    static const char *const end[] = {".tsv", ".csv", ".tsv.xz", ".csv.xz", ".tsv.gz", ".csv.gz", ".tsv.zst", ".csv.zst", ".h5", ".hdf5"};
+    static const char *const end[] = {".tsv",    ".csv",     ".tsv.xz",  ".csv.xz", ".tsv.gz",
+                                      ".csv.gz", ".tsv.zst", ".csv.zst", ".h5",     ".hdf5"};
     const size_t n = strlen(path);
     (void)ctx;
     for (size_t i = 0; i < sizeof end / sizeof *end; i++)
@@ -259,7 +290,10 @@ cdmpp_status cd_op_rows_load(const cd_op_loading *l, const char *path, cdmpp_err
     cdmpp_status st = cd_file_list(&a, path, cd_op_rows_is_table, NULL, &v, &n, err);
     if (!st && !n) { /* one file of another name */
         st = cd_file_list(&a, path, NULL, NULL, &v, &n, err);
-        if (!st && (n != 1 || strcmp(v[0], path) != 0)) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected tables (*.tsv, *.csv, *.h5) in this folder"), path, 0);
+        if (!st && (n != 1 || strcmp(v[0], path) != 0))
+            st = cd_err_at(
+                err, CD_FAIL(err, ESCHEMA, "expected tables (*.tsv, *.csv, *.h5) in this folder"),
+                path, 0);
     }
     const bool alone = n == 1 && !st && !strcmp(v[0], path);
     for (size_t i = 0; !st && i < n; i++) st = file(l, v[i], alone, err);

@@ -20,10 +20,10 @@
  * (3) what is left out is counted by reason, what the filter excludes by its entries, and bad lines are told one by one. */
 
 typedef enum {
-    CD_LIBRARY_OP_DROP_BAD,       /* lines that are no record, or of an unknown device */
-    CD_LIBRARY_OP_DROP_QUESTION,  /* no latency */
-    CD_LIBRARY_OP_DROP_DEVICE,    /* another device than asked for */
-    CD_LIBRARY_OP_DROP_EXCLUDED,  /* by an entry of the filter */
+    CD_LIBRARY_OP_DROP_BAD,      /* lines that are no record, or of an unknown device */
+    CD_LIBRARY_OP_DROP_QUESTION, /* no latency */
+    CD_LIBRARY_OP_DROP_DEVICE,   /* another device than asked for */
+    CD_LIBRARY_OP_DROP_EXCLUDED, /* by an entry of the filter */
     CD_LIBRARY_OP_DROP_REPEATED,
     CD_LIBRARY_OP_N_DROP
 } cd_library_op_drop;
@@ -33,7 +33,8 @@ const char *cd_library_op_drop_text(cd_library_op_drop d);
 typedef struct cd_library_op_data {
     CD_OP_ROWS(cd_library_op_record);
     size_t drop[CD_LIBRARY_OP_N_DROP];
-    size_t *excluded;           /* rows by the entry of the filter's `exclude` that is the first to name them; NULL: no row was read */
+    size_t *
+        excluded; /* rows by the entry of the filter's `exclude` that is the first to name them; NULL: no row was read */
 } cd_library_op_data;
 
 typedef struct cd_library_op_filter {
@@ -43,11 +44,14 @@ typedef struct cd_library_op_filter {
 
 /* Append what `path` (a table, or a folder) holds. Start from {0}. Errors: EIO and those
  * of cd_library_op_reader_open; ESCHEMA (a filter that names an unknown device, operator or class); ENOMEM. All calls have the same filter. */
-cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_device_table *devices, const cd_library_op_filter *f, cd_op_bad_line *bad,
-                           void *ctx, cdmpp_err *err);
+cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path,
+                                    const cd_device_table *devices, const cd_library_op_filter *f,
+                                    cd_op_bad_line *bad, void *ctx, cdmpp_err *err);
 void cd_library_op_data_free(cd_library_op_data *d);
 /* The row that asks the same of the device; NULL: there is none. */
-CD_KEEP const cd_library_op_record *cd_library_op_data_find(const cd_library_op_data *d, const cd_library_op_record *r, const cd_device *device);
+CD_KEEP const cd_library_op_record *cd_library_op_data_find(const cd_library_op_data *d,
+                                                            const cd_library_op_record *r,
+                                                            const cd_device *device);
 
 /* library_op_interval -- how far measured times are from predictions of what a training did not see.
  *
@@ -81,7 +85,7 @@ typedef enum {
     CD_LIBRARY_OP_HELD_ROW,    /* rows of like sizes */
     CD_LIBRARY_OP_HELD_LARGE,  /* the rows with the largest sizes */
     CD_LIBRARY_OP_HELD_DEVICE, /* the device */
-    CD_LIBRARY_OP_HELD_STACK,  /* all devices of its lockstep width; no entries are of it, it widens those of devices */
+    CD_LIBRARY_OP_HELD_STACK, /* all devices of its lockstep width; no entries are of it, it widens those of devices */
     CD_LIBRARY_OP_N_HELD
 } cd_library_op_held;
 enum { CD_LIBRARY_OP_N_ENTRY = CD_LIBRARY_OP_HELD_STACK };
@@ -90,56 +94,66 @@ enum { CD_LIBRARY_OP_N_ENTRY = CD_LIBRARY_OP_HELD_STACK };
 typedef struct cd_library_op_residual {
     cd_library_op_held held;
     cd_library_op_class class;
-    uint32_t device;           /* number of the device */
-    uint32_t part;             /* rows that were held out together: a fold, a device, a stack */
-    uint32_t stack;            /* number of the device's stack; used of CD_LIBRARY_OP_HELD_DEVICE and _STACK */
+    uint32_t device; /* number of the device */
+    uint32_t part;   /* rows that were held out together: a fold, a device, a stack */
+    uint32_t stack; /* number of the device's stack; used of CD_LIBRARY_OP_HELD_DEVICE and _STACK */
     double predicted_s, log_ratio;
-    double reach;              /* octaves beyond the sizes of the training, >= 0; used of CD_LIBRARY_OP_HELD_LARGE */
-    double distance;           /* cd_device_distance to the nearest device of the training, >= 0; used as the stack is */
+    double
+        reach; /* octaves beyond the sizes of the training, >= 0; used of CD_LIBRARY_OP_HELD_LARGE */
+    double
+        distance; /* cd_device_distance to the nearest device of the training, >= 0; used as the stack is */
 } cd_library_op_residual;
 
 typedef struct cd_library_op_spread {
     cd_library_op_held held;
-    uint32_t classes;          /* bit of each class that it is of */
-    uint32_t device;           /* as in the residuals, or CD_LIBRARY_OP_ANY_DEVICE */
+    uint32_t classes; /* bit of each class that it is of */
+    uint32_t device;  /* as in the residuals, or CD_LIBRARY_OP_ANY_DEVICE */
     uint64_t n_row, n_device;
     size_t n_knot;
-    double at[CD_LIBRARY_OP_KNOTS], scale[CD_LIBRARY_OP_KNOTS]; /* ln of predicted seconds or octaves, ascending; > 0 */
-    double times[CD_LIBRARY_OP_LEVELS];                         /* at cd_library_op_level; > 0, never falling */
-    double between[CD_LIBRARY_OP_KNOTS], freedom;               /* at the knots; freedom 0: there is none */
-    double far;                                                 /* 0: distance does not count */
-    double other[2], other_freedom;                             /* factors, >= 1, of between and scale for another stack; 0: as for the same one */
-    double shared;             /* part of the variance that the rows of a device have in common, 0..1: of entries without `between` */
+    double at[CD_LIBRARY_OP_KNOTS],
+        scale[CD_LIBRARY_OP_KNOTS];     /* ln of predicted seconds or octaves, ascending; > 0 */
+    double times[CD_LIBRARY_OP_LEVELS]; /* at cd_library_op_level; > 0, never falling */
+    double between[CD_LIBRARY_OP_KNOTS], freedom; /* at the knots; freedom 0: there is none */
+    double far;                                   /* 0: distance does not count */
+    double other[2],
+        other_freedom; /* factors, >= 1, of between and scale for another stack; 0: as for the same one */
+    double
+        shared; /* part of the variance that the rows of a device have in common, 0..1: of entries without `between` */
 } cd_library_op_spread;
 
 /* How far a question is from what was trained on. */
 typedef struct cd_library_op_apart {
-    double reach;      /* octaves beyond the sizes */
-    double distance;   /* to the nearest device; below 0: it does not count */
-    bool other;        /* no device of its stack */
+    double reach;    /* octaves beyond the sizes */
+    double distance; /* to the nearest device; below 0: it does not count */
+    bool other;      /* no device of its stack */
 } cd_library_op_apart;
 
 /* Levels of `times`, ascending. */
 extern const double cd_library_op_level[CD_LIBRARY_OP_LEVELS];
 
 /* All entries that the residuals suffice for, in the arena; *n 0: none. Errors: ENOMEM. */
-cdmpp_status cd_library_op_spread_fit(const cd_library_op_residual *r, size_t n, cd_arena *a, cd_library_op_spread **out, size_t *n_out,
-                                      cdmpp_err *err);
+cdmpp_status cd_library_op_spread_fit(const cd_library_op_residual *r, size_t n, cd_arena *a,
+                                      cd_library_op_spread **out, size_t *n_out, cdmpp_err *err);
 /* The narrowest entry for a class and a device (CD_LIBRARY_OP_ANY_DEVICE: not one of them); NULL: none. */
-const cd_library_op_spread *cd_library_op_spread_find(const cd_library_op_spread *v, size_t n, cd_library_op_held held, cd_library_op_class c,
-                                                      uint32_t device);
+const cd_library_op_spread *cd_library_op_spread_find(const cd_library_op_spread *v, size_t n,
+                                                      cd_library_op_held held,
+                                                      cd_library_op_class c, uint32_t device);
 /* Half the width of the interval as a logarithm, > 0. level: 0..1, both open. */
-double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s, const cd_library_op_apart *a, double level);
+double cd_library_op_spread_half(const cd_library_op_spread *s, double predicted_s,
+                                 const cd_library_op_apart *a, double level);
 /* Part of the variance that the rows of a device have in common there, 0..1. */
-double cd_library_op_spread_shared(const cd_library_op_spread *s, double predicted_s, const cd_library_op_apart *a);
+double cd_library_op_spread_shared(const cd_library_op_spread *s, double predicted_s,
+                                   const cd_library_op_apart *a);
 
 /* Residuals inside the interval of the level, of entries that were fitted without the residual's part. */
 typedef struct cd_library_op_coverage {
     uint64_t n, inside, parts;
 } cd_library_op_coverage;
 /* Of one kind of holding out; class CD_N_LIBRARY_OP_CLASS: of all. Errors: ENOMEM. */
-cdmpp_status cd_library_op_spread_check(const cd_library_op_residual *r, size_t n, cd_library_op_held held, double level,
-                                        cd_library_op_coverage out[CD_N_LIBRARY_OP_CLASS + 1], cdmpp_err *err);
+cdmpp_status cd_library_op_spread_check(const cd_library_op_residual *r, size_t n,
+                                        cd_library_op_held held, double level,
+                                        cd_library_op_coverage out[CD_N_LIBRARY_OP_CLASS + 1],
+                                        cdmpp_err *err);
 
 /* library_op_model -- latencies of library operators: a trained model and its file.
  *
@@ -174,14 +188,17 @@ typedef struct cd_library_op_model cd_library_op_model;
 
 /* Errors: EIO, EPARSE ESCHEMA ERANGE (damaged, or another kind of model: EMODEL),
  * EUNSUPPORTED, EMODEL (other features: train again), ENOMEM, EBACKEND. */
-cdmpp_status cd_library_op_model_load(const char *path, CD_GIVE cd_library_op_model **out, cdmpp_err *err);
-cdmpp_status cd_library_op_model_from_bytes(const void *p, size_t n, CD_GIVE cd_library_op_model **out, cdmpp_err *err);
+cdmpp_status cd_library_op_model_load(const char *path, CD_GIVE cd_library_op_model **out,
+                                      cdmpp_err *err);
+cdmpp_status cd_library_op_model_from_bytes(const void *p, size_t n,
+                                            CD_GIVE cd_library_op_model **out, cdmpp_err *err);
 void cd_library_op_model_free(CD_TAKE cd_library_op_model *m); /* NULL is fine */
 CD_KEEP const char *cd_library_op_model_header(const cd_library_op_model *m);
 
 /* Was the operator's class trained on this device? Products of one class tell less of the other than other devices' do:
  * linear of A100, V100 from their own bmm 19.5, 12.1 %, from other devices alone 11.0, 13.9. */
-bool cd_library_op_model_seen(const cd_library_op_model *m, cd_library_op_kind k, const cd_device *d);
+bool cd_library_op_model_seen(const cd_library_op_model *m, cd_library_op_kind k,
+                              const cd_device *d);
 /* Sizes that the time of an operator depends on: work and b, m, n, k, ksize. */
 enum { CD_LIBRARY_OP_N_SIZE = 6 };
 /* Operations of a product, elements of a stream. */
@@ -190,7 +207,8 @@ double cd_library_op_record_work(const cd_library_op_record *r);
  * and their length. */
 void cd_library_op_record_sizes(const cd_library_op_record *r, double out[CD_LIBRARY_OP_N_SIZE]);
 /* Octaves by which the farthest size is above its limit, >= 0; limits that are 0 do not count. */
-double cd_library_op_record_reach(const cd_library_op_record *r, const double limit[CD_LIBRARY_OP_N_SIZE]);
+double cd_library_op_record_reach(const cd_library_op_record *r,
+                                  const double limit[CD_LIBRARY_OP_N_SIZE]);
 /* Is one of the record's sizes above that of every training row of its class? */
 bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_op_record *r);
 
@@ -203,50 +221,57 @@ enum {
     CD_LIBRARY_OP_UNLIKE_STACK = 16    /* with _DEVICE: nor on a device of its lockstep width */
 };
 typedef struct cd_library_op_range {
-    double low_s, high_s;  /* interval of the level; NaN: the model has none, as files of older programs */
-    double spread, shared; /* standard deviation of ln(measured / predicted), 0 without an interval; part of its variance that the
+    double low_s,
+        high_s; /* interval of the level; NaN: the model has none, as files of older programs */
+    double spread,
+        shared; /* standard deviation of ln(measured / predicted), 0 without an interval; part of its variance that the
                             * operators of the device have in common */
-    unsigned unlike;       /* CD_LIBRARY_OP_UNLIKE_*: 0: in range */
+    unsigned unlike; /* CD_LIBRARY_OP_UNLIKE_*: 0: in range */
 } cd_library_op_range;
 /* Threads in lockstep tell NVIDIA's GPUs from AMD's, and so whose libraries ran; two makers of one width are taken for one. Not described: no. */
 bool cd_library_op_same_stack(const cd_device *a, const cd_device *b);
 /* From the devices that the operator's class was trained on; where it was trained on none, the distance does not count. */
-cd_library_op_apart cd_library_op_model_apart(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d);
+cd_library_op_apart cd_library_op_model_apart(const cd_library_op_model *m,
+                                              const cd_library_op_record *r, const cd_device *d);
 /* Of an answer `latency_s` of cd_library_op_model_predict. Devices that were not trained on get the interval of devices held out, larger
  * sizes that of the largest rows held out, all never a narrower one than that of rows held out. None, where the model lacks one of these, and
  * where nothing was held out that tells: types, operators, another maker's devices where one maker alone was trained on. level: 0..1, both open. */
-cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, double latency_s,
-                                              double level);
+cd_library_op_range cd_library_op_model_range(const cd_library_op_model *m,
+                                              const cd_library_op_record *r, const cd_device *d,
+                                              double latency_s, double level);
 /* "device", or several as "device+beyond"; "" for 0. */
 void cd_library_op_unlike_text(unsigned unlike, char out[40]);
 
 /* Seconds, finite and > 0, of n records on their devices. Errors: EMODEL (a family that
  * was not trained, a device that lacks a number) with the index of the record as key,
  * EBACKEND, ENOMEM, ENUMERIC. */
-cdmpp_status cd_library_op_model_predict(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *const *device, size_t n,
-                                double *latency_s, cdmpp_err *err);
+cdmpp_status cd_library_op_model_predict(const cd_library_op_model *m,
+                                         const cd_library_op_record *r,
+                                         const cd_device *const *device, size_t n,
+                                         double *latency_s, cdmpp_err *err);
 
 /* library_op_model_build -- the fields of an operator model, for who fills one: its trainer (learner/train) and its file.
  * All others use library_op_model.h. */
 
 typedef struct cd_library_op_model_part {
-    cd_xgb *gbt;   /* owned; NULL: the family was not trained */
+    cd_xgb *gbt; /* owned; NULL: the family was not trained */
     double bias;
 } cd_library_op_model_part;
 
 typedef struct cd_library_op_model_device {
-    cd_device is;               /* name in the model's arena */
+    cd_device is;                      /* name in the model's arena */
     bool class[CD_N_LIBRARY_OP_CLASS]; /* trained on */
 } cd_library_op_model_device;
 
 struct cd_library_op_model {
     cd_library_op_model_part part[CD_LIBRARY_OP_N_FAMILY][2]; /* [family][seen] */
-    cd_library_op_model_device *device;        /* (n_device), in the arena */
+    cd_library_op_model_device *device;                       /* (n_device), in the arena */
     size_t n_device;
-    double largest[CD_N_LIBRARY_OP_CLASS][CD_LIBRARY_OP_N_SIZE]; /* of the training rows; 0: no row of this class */
-    bool sizes_known;                          /* false: of a file that tells work alone, the rest is INFINITY */
+    double largest[CD_N_LIBRARY_OP_CLASS]
+                  [CD_LIBRARY_OP_N_SIZE]; /* of the training rows; 0: no row of this class */
+    bool sizes_known; /* false: of a file that tells work alone, the rest is INFINITY */
     bool kind[CD_N_LIBRARY_OP_KIND], dtype[CD_N_LIBRARY_OP_DTYPE]; /* trained on */
-    cd_library_op_spread *spread;              /* (n_spread), in the arena; devices are numbers into `device` */
+    cd_library_op_spread *spread; /* (n_spread), in the arena; devices are numbers into `device` */
     size_t n_spread;
     const char *header;
     cd_arena arena;
@@ -256,7 +281,8 @@ struct cd_library_op_model {
 void cd_library_op_feature_digest(char out[65]);
 /* Append the file; `provenance`: more members of the header, "" or starting with a comma.
  * Errors: ENOMEM, EBACKEND. */
-cdmpp_status cd_library_op_model_encode(const cd_library_op_model *m, const char *provenance, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_library_op_model_encode(const cd_library_op_model *m, const char *provenance,
+                                        cd_buf *out, cdmpp_err *err);
 
 /* library_op_score -- how wrong predictions of operators are, by class, device and distance
  * from what was trained on.
@@ -271,7 +297,7 @@ typedef struct cd_library_op_score_row {
     const char *device; /* borrowed: outlives the score */
     bool seen, beyond;  /* device trained on; larger than any training row */
     double error;       /* predicted / measured - 1 */
-    double inside;      /* 1: the interval holds the measured time, 0: it does not, NaN: there is none */
+    double inside; /* 1: the interval holds the measured time, 0: it does not, NaN: there is none */
 } cd_library_op_score_row;
 
 typedef struct cd_library_op_score {
@@ -281,18 +307,23 @@ typedef struct cd_library_op_score {
 
 typedef struct cd_library_op_score_sum {
     size_t n;
-    double mape, median, p90, bias, within20; /* mean, median and 90 % quantile of |error|, median error, share with |error| <= 0.2 */
-    double mae_log;                      /* mean |ln(predicted/measured)| */
-    double inside;      /* share of rows with an interval that holds the measured time; NaN: none has one */
+    double mape, median, p90, bias,
+        within20; /* mean, median and 90 % quantile of |error|, median error, share with |error| <= 0.2 */
+    double mae_log; /* mean |ln(predicted/measured)| */
+    double
+        inside; /* share of rows with an interval that holds the measured time; NaN: none has one */
 } cd_library_op_score_sum;
 
 /* Of n errors, which are sorted by this; `inside` is left. */
 void cd_library_op_score_errors(double *error, size_t n, cd_library_op_score_sum *out);
 /* Appends a row. Errors: ENOMEM. */
-cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op_score_row *row, cdmpp_err *err);
+cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op_score_row *row,
+                                     cdmpp_err *err);
 /* Of rows that `want` says yes to (NULL: all); n 0: the rest is NaN. Errors: ENOMEM. */
 typedef bool cd_library_op_score_want(const cd_library_op_score_row *r, const void *ctx);
-cdmpp_status cd_library_op_score_sum_of(const cd_library_op_score *s, cd_library_op_score_want *want, const void *ctx, cd_library_op_score_sum *out, cdmpp_err *err);
+cdmpp_status cd_library_op_score_sum_of(const cd_library_op_score *s,
+                                        cd_library_op_score_want *want, const void *ctx,
+                                        cd_library_op_score_sum *out, cdmpp_err *err);
 /* A Markdown table, one row for each class and device, then totals. Errors: ENOMEM. */
 cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp_err *err);
 /* A list of objects, one for each class and device: {"class":"..","device":"..","seen":true,"n":9,

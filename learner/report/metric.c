@@ -35,7 +35,8 @@ static int by_p(const void *a, const void *b) {
 static uint64_t ranks(item *v, size_t n, int use_p) {
     uint64_t tied = 0;
     for (size_t i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && (use_p ? v[j].p == v[i].p : v[j].y == v[i].y); j++) {}
+        for (j = i + 1; j < n && (use_p ? v[j].p == v[i].p : v[j].y == v[i].y); j++) {
+        }
         const double r = 0.5 * (double)(i + j - 1);
         for (size_t k = i; k < j; k++) *(use_p ? &v[k].rp : &v[k].ry) = r;
         tied += (uint64_t)(j - i) * (j - i - 1) / 2;
@@ -81,7 +82,8 @@ static uint64_t inversions(double *v, double *tmp, size_t n) {
 static uint64_t tied_both(const item *v, size_t n) {
     uint64_t tied = 0;
     for (size_t i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && v[j].y == v[i].y && v[j].p == v[i].p; j++) {}
+        for (j = i + 1; j < n && v[j].y == v[i].y && v[j].p == v[i].p; j++) {
+        }
         tied += (uint64_t)(j - i) * (j - i - 1) / 2;
     }
     return tied;
@@ -150,7 +152,8 @@ static void groups(item *v, size_t n, double *tmp, cd_metric *m) {
     sums s = {0};
     qsort(v, n, sizeof *v, by_group);
     for (size_t i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && v[j].group == v[i].group; j++) {}
+        for (j = i + 1; j < n && v[j].group == v[i].group; j++) {
+        }
         add_group(v + i, j - i, tmp, &s, m);
     }
     m->n_pair = s.pair;
@@ -164,19 +167,34 @@ static bool is_time(double s) { return s > 0 && isfinite(s); }
 
 /* Errors are over all items; ranks are means over groups (a task on a device), because latencies of different tasks need no
  * common order. */
-cdmpp_status cd_metric_compute_ranked(const double *y, const double *p, const double *order, const uint32_t *group, const double *weight,
-                                      size_t n, cd_metric *out, cdmpp_err *err) {
-    *out = (cd_metric){.n = n, .mape = NAN, .median_ape = NAN, .rmse_s = NAN, .rmse_log = NAN, .mae_log = NAN, .within_5 = NAN,
-                        .within_10 = NAN, .within_20 = NAN, .spearman = NAN, .pairwise = NAN, .top1 = NAN, .top5 = NAN};
+cdmpp_status cd_metric_compute_ranked(const double *y, const double *p, const double *order,
+                                      const uint32_t *group, const double *weight, size_t n,
+                                      cd_metric *out, cdmpp_err *err) {
+    *out = (cd_metric){.n = n,
+                       .mape = NAN,
+                       .median_ape = NAN,
+                       .rmse_s = NAN,
+                       .rmse_log = NAN,
+                       .mae_log = NAN,
+                       .within_5 = NAN,
+                       .within_10 = NAN,
+                       .within_20 = NAN,
+                       .spearman = NAN,
+                       .pairwise = NAN,
+                       .top1 = NAN,
+                       .top5 = NAN};
     for (size_t i = 0; i < n; i++)
         if (!is_time(y[i]) || !is_time(p[i]) || !is_time(order[i]))
-            return CD_FAIL(err, ENUMERIC, "item %zu: expected finite seconds > 0, found measured %g, predicted %g", i, y[i], p[i]);
+            return CD_FAIL(err, ENUMERIC,
+                           "item %zu: expected finite seconds > 0, found measured %g, predicted %g",
+                           i, y[i], p[i]);
     if (!n) return CDMPP_OK;
     item *v = cd_mem_zalloc(n, sizeof *v);
     double *tmp = cd_mem_zalloc(n, 2 * sizeof *tmp);
     const int ok = v && tmp;
     for (size_t i = 0; ok && i < n; i++)
-        v[i] = (item){.y = y[i], .p = order[i], .weight = weight ? weight[i] : 1, .group = group[i]};
+        v[i] =
+            (item){.y = y[i], .p = order[i], .weight = weight ? weight[i] : 1, .group = group[i]};
     if (ok) {
         errors(y, p, n, tmp, out);
         groups(v, n, tmp, out);
@@ -186,8 +204,8 @@ cdmpp_status cd_metric_compute_ranked(const double *y, const double *p, const do
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "metrics of %zu items", n);
 }
 
-cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group, const double *weight, size_t n, cd_metric *out,
-                               cdmpp_err *err) {
+cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group,
+                               const double *weight, size_t n, cd_metric *out, cdmpp_err *err) {
     return cd_metric_compute_ranked(y, p, p, group, weight, n, out, err);
 }
 

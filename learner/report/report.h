@@ -30,24 +30,26 @@
 
 typedef struct cd_metric {
     size_t n, n_group;
-    double mape, median_ape;              /* fractions: 0.1 is 10 % */
-    double rmse_s, rmse_log;              /* seconds; natural logarithm */
-    double mae_log;                       /* mean |ln(p/y)|: twice too slow and twice too fast count the same, where MAPE makes light of too fast */
+    double mape, median_ape; /* fractions: 0.1 is 10 % */
+    double rmse_s, rmse_log; /* seconds; natural logarithm */
+    double
+        mae_log; /* mean |ln(p/y)|: twice too slow and twice too fast count the same, where MAPE makes light of too fast */
     double within_5, within_10, within_20; /* share with |e| <= 5, 10, 20 % */
     double spearman, pairwise, top1, top5; /* NaN where no group qualifies */
-    size_t n_spearman, n_top1, n_top5;    /* groups behind each */
+    size_t n_spearman, n_top1, n_top5;     /* groups behind each */
     uint64_t n_pair;
 } cd_metric;
 
 /* `group` (n) any numbers; `weight` (n) of the item's group, NULL: all 1.
  * n = 0 gives NaNs. Errors: ENUMERIC (a value that is not finite and > 0),
  * ENOMEM. */
-cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group, const double *weight, size_t n,
-                                cd_metric *out, cdmpp_err *err);
+cdmpp_status cd_metric_compute(const double *y, const double *p, const uint32_t *group,
+                               const double *weight, size_t n, cd_metric *out, cdmpp_err *err);
 /* The same, but programs of a group are ranked by `order` (n) > 0, the medians: an answer of least MAPE lies below its median by
  * more where it is less sure, which is no order. */
-cdmpp_status cd_metric_compute_ranked(const double *y, const double *p, const double *order, const uint32_t *group, const double *weight,
-                                      size_t n, cd_metric *out, cdmpp_err *err);
+cdmpp_status cd_metric_compute_ranked(const double *y, const double *p, const double *order,
+                                      const uint32_t *group, const double *weight, size_t n,
+                                      cd_metric *out, cdmpp_err *err);
 
 /* One JSON object; NaN becomes null. */
 void cd_metric_json(cd_buf *out, const cd_metric *m);
@@ -79,18 +81,18 @@ typedef struct cd_report_part {
     size_t n;
     const double *measured_s, *predicted_s; /* (n) finite, > 0 */
     const double *low_s, *high_s;           /* (n) 90 % interval; NULL: none (both or neither) */
-    const double *rel_std;                  /* (n) predicted standard deviation of log(latency); NULL: none */
-    const uint8_t *out_of_range;            /* (n) 1: unlike what was trained on; NULL: not told */
-    const double *order_s;                  /* (n) less comes first in its task; NULL: not told */
-    const uint32_t *task, *device;          /* (n) into the names */
-    const uint32_t *source_file;            /* (n) into source_name: the log of the record; NULL: not told */
-    const uint64_t *source_line;            /* (n) its line; NULL like source_file */
+    const double *rel_std;       /* (n) predicted standard deviation of log(latency); NULL: none */
+    const uint8_t *out_of_range; /* (n) 1: unlike what was trained on; NULL: not told */
+    const double *order_s;       /* (n) less comes first in its task; NULL: not told */
+    const uint32_t *task, *device; /* (n) into the names */
+    const uint32_t *source_file;   /* (n) into source_name: the log of the record; NULL: not told */
+    const uint64_t *source_line;   /* (n) its line; NULL like source_file */
     cd_metric metrics;
 } cd_report_part;
 
 /* Losses of one member of the model, by round or step. */
 typedef struct cd_report_curve {
-    const char *name;            /* "rows", "member 3" */
+    const char *name; /* "rows", "member 3" */
     size_t n;
     const double *step;          /* (n) increasing */
     const double *train, *valid; /* (n) NaN: not computed at that step */
@@ -100,7 +102,7 @@ typedef struct cd_report {
     cd_report_part part[CD_SPLIT_N_PART];
     size_t n_task, n_device, n_network, n_source;
     char *const *task_name, *const *device_name, *const *network_name, *const *source_name;
-    size_t n_net_task;           /* coordinate form, as in cd_dataset */
+    size_t n_net_task; /* coordinate form, as in cd_dataset */
     const uint32_t *net_network, *net_task;
 
     size_t n_curve;
@@ -110,15 +112,15 @@ typedef struct cd_report {
     cd_split_kind kind;
     uint64_t seed;
     const char *split_digest;
-    const char *split_note;      /* lines of cd_split_notes; NULL: none */
-    size_t n_target_task;        /* DEVICE: tasks of the held-out device that train, too */
+    const char *split_note; /* lines of cd_split_notes; NULL: none */
+    size_t n_target_task;   /* DEVICE: tasks of the held-out device that train, too */
     size_t n_task_of[CD_SPLIT_N_PART];
     cd_filter_count filter;
-    const char *title;           /* "quickstart" */
-    const char *command;         /* shell line that repeats it; "" for none */
-    const char *config;          /* YAML */
-    const char *content_digest;  /* of the data */
-    const char *version;         /* of the tool */
+    const char *title;          /* "quickstart" */
+    const char *command;        /* shell line that repeats it; "" for none */
+    const char *config;         /* YAML */
+    const char *content_digest; /* of the data */
+    const char *version;        /* of the tool */
 } cd_report;
 
 /* Append to `out`. Errors: ENUMERIC (a latency that is not finite and > 0), ERANGE
@@ -153,13 +155,15 @@ cdmpp_status cd_train_artifacts_new(CD_GIVE cd_train_artifacts **out, cdmpp_err 
 void cd_train_artifacts_free(CD_TAKE cd_train_artifacts *k);
 
 /* Errors: ENOMEM. */
-cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, const cd_dataset *d, const cd_split *s,
-                               const cd_filter_count *f, cdmpp_err *err);
+cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, const cd_dataset *d,
+                                     const cd_split *s, const cd_filter_count *f, cdmpp_err *err);
 /* One point of the curve of a member. Out of memory is reported by _write. */
 void cd_train_artifacts_loss(cd_train_artifacts *k, const cd_progress_event *t);
 /* Programs program[0] .. program[n-1] of `d`, in that order. Errors: ENOMEM. */
-cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, const cd_dataset *d, const uint32_t *program, size_t n,
-                               const cd_train_artifacts_score *s, const cd_metric *m, cdmpp_err *err);
+cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, const cd_dataset *d,
+                                     const uint32_t *program, size_t n,
+                                     const cd_train_artifacts_score *s, const cd_metric *m,
+                                     cdmpp_err *err);
 
 /* The report so far; borrows from k. Errors: ENOMEM (now or earlier). */
 cdmpp_status cd_train_artifacts_report(cd_train_artifacts *k, cd_report *out, cdmpp_err *err);
@@ -168,7 +172,8 @@ cdmpp_status cd_train_artifacts_check(const char *path, cdmpp_err *err);
 /* `path` is the page; .json and .csv replace its ending (or follow it when that is
  * not .html). Each file is replaced in one step. `command`: as in cd_report.
  * Errors: EIO, ENOMEM, ENUMERIC. */
-cdmpp_status cd_train_artifacts_write(cd_train_artifacts *k, const char *path, const char *command, cdmpp_err *err);
+cdmpp_status cd_train_artifacts_write(cd_train_artifacts *k, const char *path, const char *command,
+                                      cdmpp_err *err);
 
 /* uncertainty -- does a model know when it is wrong?
  *
@@ -180,17 +185,18 @@ cdmpp_status cd_train_artifacts_write(cd_train_artifacts *k, const char *path, c
 
 typedef struct cd_uncertainty {
     size_t n;
-    double coverage;      /* share of programs inside their interval */
-    double width;         /* median of high/low */
-    double least_certain; /* mean e of the least certain tenth */
-    double rest;          /* mean e of the others; NaN when there are none */
+    double coverage;                    /* share of programs inside their interval */
+    double width;                       /* median of high/low */
+    double least_certain;               /* mean e of the least certain tenth */
+    double rest;                        /* mean e of the others; NaN when there are none */
     double least_certain_log, rest_log; /* the same two of l */
-    double out_of_range;  /* share of programs flagged */
+    double out_of_range;                /* share of programs flagged */
 } cd_uncertainty;
 
 /* measured_s (n) and what the model says of the same programs. Without intervals every
  * figure is NaN. Errors: ENOMEM. */
-cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_train_artifacts_score *s, size_t n, cd_uncertainty *out, cdmpp_err *err);
+cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_train_artifacts_score *s,
+                                    size_t n, cd_uncertainty *out, cdmpp_err *err);
 /* One JSON object; NaN becomes null. */
 void cd_uncertainty_json(cd_buf *out, const cd_uncertainty *u);
 /* A line "    test, n=12, 90 % interval holds ..." for people; nothing when there are no intervals. */

@@ -19,12 +19,15 @@ static void coverage(const cd_report_page *pg) {
     const cd_plot p = {pg->out, 500, 400, 68, 14, 10, 44, a, a};
     double level[CD_REPORT_FIG_N_LEVEL];
     for (int i = 0; i < CD_REPORT_FIG_N_LEVEL; i++) level[i] = cd_report_fig_level(i);
-    cd_buf_puts(pg->out, "<figure><figcaption><h3>Coverage</h3>How often the measurement lies in an interval of a given confidence. On the diagonal: "
-                         "as often as promised; below: too sure of itself. Ring: the 90&#8239;% interval as given.<div class=\"keys\">");
+    cd_buf_puts(pg->out, "<figure><figcaption><h3>Coverage</h3>How often the measurement lies in "
+                         "an interval of a given confidence. On the diagonal: "
+                         "as often as promised; below: too sure of itself. Ring: the 90&#8239;% "
+                         "interval as given.<div class=\"keys\">");
     for (int k = CD_SPLIT_N_PART - 1; k >= 0; k--)
         if (pg->f->part[k].has_sigma) cd_report_legend_part(pg, (cd_split_part)k);
     cd_buf_puts(pg->out, "</div></figcaption>");
-    cd_plot_begin(&p, "plot-coverage", "Observed against nominal coverage", "One line for each part.");
+    cd_plot_begin(&p, "plot-coverage", "Observed against nominal coverage",
+                  "One line for each part.");
     coverage_ticks(&p);
     cd_plot_segment(&p, 0, 0, 1, 1, "diag");
     for (int k = 0; k < CD_SPLIT_N_PART; k++) {
@@ -56,8 +59,10 @@ static cd_axis unsure_axis(const cd_report_fig_groups *g) {
 static void tenth(const cd_report_page *pg, const cd_uncertainty *u) {
     cd_buf *out = pg->out;
     if (isnan(u->least_certain)) return;
-    cd_buf_puts(out, "<table id=\"least-certain\"><thead><tr><th scope=\"col\"></th><th scope=\"col\">MAPE</th><th scope=\"col\">mean "
-                     "|ln(predicted/measured)|</th></tr></thead><tbody>\n<tr><th scope=\"row\">least certain tenth</th><td>");
+    cd_buf_puts(out, "<table id=\"least-certain\"><thead><tr><th scope=\"col\"></th><th "
+                     "scope=\"col\">MAPE</th><th scope=\"col\">mean "
+                     "|ln(predicted/measured)|</th></tr></thead><tbody>\n<tr><th "
+                     "scope=\"row\">least certain tenth</th><td>");
     cd_report_text_percent(out, u->least_certain);
     cd_buf_puts(out, "</td><td>");
     cd_report_text_number(out, u->least_certain_log, 3);
@@ -72,15 +77,20 @@ static void tenth(const cd_report_page *pg, const cd_uncertainty *u) {
 static void unsure(const cd_report_page *pg) {
     const cd_report_fig_part *f = &pg->f->part[pg->f->shown];
     const cd_report_fig_groups *g = &f->unsure;
-    const cd_plot p = {pg->out, 500, 400, 68, 14, 10, 44, {0.5, (double)g->n + 0.5, false}, unsure_axis(g)};
+    const cd_plot p = {pg->out,       500, 400, 68, 14, 10, 44, {0.5, (double)g->n + 0.5, false},
+                       unsure_axis(g)};
     double x[10], y[10];
-    cd_buf_puts(pg->out, "<figure><figcaption><h3>Does it know when it errs?</h3>Programs sorted by predicted uncertainty, in groups of equal "
-                         "size: the boxes should climb with the line. Rank correlation of uncertainty and error: ");
+    cd_buf_puts(
+        pg->out,
+        "<figure><figcaption><h3>Does it know when it errs?</h3>Programs sorted by predicted "
+        "uncertainty, in groups of equal "
+        "size: the boxes should climb with the line. Rank correlation of uncertainty and error: ");
     cd_report_text_number(pg->out, f->sigma_rank, 2);
     cd_buf_puts(pg->out, ".<div class=\"keys\">");
     cd_report_legend(pg->out, "expect", "median error if the uncertainty is right");
     cd_buf_puts(pg->out, "</div></figcaption>");
-    cd_plot_begin(&p, "plot-uncertainty", "Error by predicted uncertainty", "One box for each group, the surest first.");
+    cd_plot_begin(&p, "plot-uncertainty", "Error by predicted uncertainty",
+                  "One box for each group, the surest first.");
     cd_plot_ticks_y(&p, cd_report_text_share);
     for (size_t i = 0; i < g->n; i++) {
         char label[32];
@@ -91,7 +101,8 @@ static void unsure(const cd_report_page *pg) {
         cd_plot_box(&p, x[i], g->v[i].d.ape, 13, "b");
     }
     cd_plot_line(&p, x, y, g->n, "expect");
-    cd_plot_frame(&p, "predicted relative standard deviation, % (sure \xe2\x86\x92 unsure)", "error");
+    cd_plot_frame(&p, "predicted relative standard deviation, % (sure \xe2\x86\x92 unsure)",
+                  "error");
     cd_plot_end(&p);
     tenth(pg, &f->tenth);
     cd_buf_puts(pg->out, "</figure>\n");
@@ -100,12 +111,15 @@ static void unsure(const cd_report_page *pg) {
 void cd_report_calibration(const cd_report_page *pg) {
     const cd_report_fig_part *f = &pg->f->part[pg->f->shown];
     if (!f->has_sigma) {
-        cd_buf_puts(pg->out, "<p id=\"no-uncertainty\" class=\"note\">This model gives a latency and no uncertainty, so there is nothing to calibrate.</p>\n");
+        cd_buf_puts(pg->out, "<p id=\"no-uncertainty\" class=\"note\">This model gives a latency "
+                             "and no uncertainty, so there is nothing to calibrate.</p>\n");
         return;
     }
     cd_buf_puts(pg->out, "<div class=\"two\">");
     coverage(pg);
     if (f->unsure.n) unsure(pg);
-    else cd_buf_puts(pg->out, "<p class=\"note\">Too few programs to group them by uncertainty.</p>");
+    else
+        cd_buf_puts(pg->out,
+                    "<p class=\"note\">Too few programs to group them by uncertainty.</p>");
     cd_buf_puts(pg->out, "</div>\n");
 }

@@ -25,12 +25,14 @@ static void number(cd_buf *out, const double *v, size_t i) {
 }
 
 /* Where the program was read from, as cdmpp-extract wrote it. */
-static cdmpp_status record(cd_buf *out, const cd_report *r, const cd_report_part *p, size_t i, cdmpp_err *err) {
+static cdmpp_status record(cd_buf *out, const cd_report *r, const cd_report_part *p, size_t i,
+                           cdmpp_err *err) {
     if (!p->source_file || !p->source_line) {
         cd_buf_puts(out, ",");
         return CDMPP_OK;
     }
-    if (p->source_file[i] >= r->n_source) return CD_FAIL(err, ERANGE, "program %zu: source %u", i, (unsigned)p->source_file[i]);
+    if (p->source_file[i] >= r->n_source)
+        return CD_FAIL(err, ERANGE, "program %zu: source %u", i, (unsigned)p->source_file[i]);
     field(out, r->source_name[p->source_file[i]]);
     cd_buf_putf(out, ",%llu", (unsigned long long)p->source_line[i]);
     return CDMPP_OK;
@@ -38,12 +40,14 @@ static cdmpp_status record(cd_buf *out, const cd_report *r, const cd_report_part
 
 /* The numbers of tasks and devices index the names, so they are checked. */
 cdmpp_status cd_report_write_csv(cd_buf *out, const cd_report *r, cdmpp_err *err) {
-    cd_buf_puts(out, "part,task,device,measured_s,predicted_s,low_s,high_s,rel_std,out_of_range,error,file,line,order_s\n");
+    cd_buf_puts(out, "part,task,device,measured_s,predicted_s,low_s,high_s,rel_std,out_of_range,"
+                     "error,file,line,order_s\n");
     for (int k = 0; k < CD_SPLIT_N_PART; k++) {
         const cd_report_part *p = &r->part[k];
         for (size_t i = 0; i < p->n && !out->oom; i++) {
             if (p->task[i] >= r->n_task || p->device[i] >= r->n_device)
-                return CD_FAIL(err, ERANGE, "%s program %zu: task %u, device %u", cd_split_part_name((cd_split_part)k), i, (unsigned)p->task[i],
+                return CD_FAIL(err, ERANGE, "%s program %zu: task %u, device %u",
+                               cd_split_part_name((cd_split_part)k), i, (unsigned)p->task[i],
                                (unsigned)p->device[i]);
             cd_buf_puts(out, cd_split_part_name((cd_split_part)k));
             cd_buf_puts(out, ",");

@@ -66,7 +66,8 @@ static void legend(const cd_report_page *pg) {
         snprintf(cls, sizeof cls, "c%zu", k % N_COLOUR);
         cd_report_legend(out, cls, r->curve[k].name);
     }
-    if (r->n_curve > N_KEY) cd_buf_putf(out, "<span class=\"key\">and %zu more</span>", r->n_curve - N_KEY);
+    if (r->n_curve > N_KEY)
+        cd_buf_putf(out, "<span class=\"key\">and %zu more</span>", r->n_curve - N_KEY);
     cd_buf_puts(out, "</div>");
 }
 
@@ -76,21 +77,30 @@ void cd_report_curves(const cd_report_page *pg) {
     const span s = span_of(r);
     char x_title[64], y_title[64];
     if (!r->n_curve || !(s.y_hi >= s.y_lo)) {
-        cd_buf_puts(pg->out, "<p id=\"no-curves\" class=\"note\">No learning curves were recorded.</p>\n");
+        cd_buf_puts(pg->out,
+                    "<p id=\"no-curves\" class=\"note\">No learning curves were recorded.</p>\n");
         return;
     }
     const double pad = s.positive ? 1.05 : 0, room = s.y_hi > s.y_lo ? 0.05 * (s.y_hi - s.y_lo) : 1;
-    const cd_axis y = s.positive ? (cd_axis){s.y_lo / pad, s.y_hi * pad, true} : (cd_axis){s.y_lo - room, s.y_hi + room, false};
-    const cd_plot p = {pg->out, 500, 380, 68, 14, 10, 44, {s.x_lo, s.x_hi > s.x_lo ? s.x_hi : s.x_lo + 1, false}, y};
-    cd_buf_puts(pg->out, "<figure><figcaption><h3>Learning curves</h3>Solid: validation, dotted: train. Circle: the best on validation.");
+    const cd_axis y = s.positive ? (cd_axis){s.y_lo / pad, s.y_hi * pad, true}
+                                 : (cd_axis){s.y_lo - room, s.y_hi + room, false};
+    const cd_plot p = {pg->out, 500, 380, 68,
+                       14,      10,  44,  {s.x_lo, s.x_hi > s.x_lo ? s.x_hi : s.x_lo + 1, false},
+                       y};
+    cd_buf_puts(pg->out, "<figure><figcaption><h3>Learning curves</h3>Solid: validation, dotted: "
+                         "train. Circle: the best on validation.");
     legend(pg);
     cd_buf_puts(pg->out, "</figcaption>");
-    cd_plot_begin(&p, "plot-curves", "Learning curves", "Loss of train and validation part, one pair of lines for each member of the model.");
+    cd_plot_begin(
+        &p, "plot-curves", "Learning curves",
+        "Loss of train and validation part, one pair of lines for each member of the model.");
     cd_plot_ticks_x(&p, cd_report_text_plain);
     cd_plot_ticks_y(&p, cd_report_text_plain);
     for (size_t k = 0; k < r->n_curve; k++) curve(&p, &r->curve[k], k);
-    snprintf(x_title, sizeof x_title, "%.40s", r->step_name && r->step_name[0] ? r->step_name : "step");
-    snprintf(y_title, sizeof y_title, "loss%s%.40s", r->loss_name && r->loss_name[0] ? ", " : "", r->loss_name ? r->loss_name : "");
+    snprintf(x_title, sizeof x_title, "%.40s",
+             r->step_name && r->step_name[0] ? r->step_name : "step");
+    snprintf(y_title, sizeof y_title, "loss%s%.40s", r->loss_name && r->loss_name[0] ? ", " : "",
+             r->loss_name ? r->loss_name : "");
     cd_plot_frame(&p, x_title, y_title);
     cd_plot_end(&p);
     cd_buf_puts(pg->out, "</figure>\n");

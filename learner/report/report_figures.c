@@ -19,7 +19,8 @@ double cd_report_fig_quantile(const double *v, size_t n, double q) {
 }
 
 /* Quantiles of the ratio first, then of its distance from 1: one array serves both. */
-cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n, double *tmp) {
+cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n,
+                                  double *tmp) {
     cd_report_dist d = {.n = n};
     double sum = 0, log_sum = 0;
     size_t in20 = 0;
@@ -35,10 +36,12 @@ cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, si
     d.mae_log = n ? log_sum / (double)n : (double)NAN;
     d.within_20 = n ? (double)in20 / (double)n : (double)NAN;
     cd_sort_doubles(tmp, n);
-    for (int q = 0; q < CD_REPORT_FIG_N_Q; q++) d.ratio[q] = cd_report_fig_quantile(tmp, n, cd_report_fig_quantile_at(q));
+    for (int q = 0; q < CD_REPORT_FIG_N_Q; q++)
+        d.ratio[q] = cd_report_fig_quantile(tmp, n, cd_report_fig_quantile_at(q));
     for (size_t i = 0; i < n; i++) tmp[i] = fabs(tmp[i] - 1);
     cd_sort_doubles(tmp, n);
-    for (int q = 0; q < CD_REPORT_FIG_N_Q; q++) d.ape[q] = cd_report_fig_quantile(tmp, n, cd_report_fig_quantile_at(q));
+    for (int q = 0; q < CD_REPORT_FIG_N_Q; q++)
+        d.ape[q] = cd_report_fig_quantile(tmp, n, cd_report_fig_quantile_at(q));
     return d;
 }
 
@@ -48,11 +51,14 @@ static cdmpp_status check_part(const cd_report *r, cd_split_part part, cdmpp_err
     for (size_t i = 0; i < p->n; i++) {
         const double y = p->measured_s[i], x = p->predicted_s[i];
         if (!(y > 0 && x > 0 && isfinite(y) && isfinite(x)))
-            return CD_FAIL(err, ENUMERIC, "%s program %zu: expected finite seconds > 0, found measured %g, predicted %g",
-                           cd_split_part_name(part), i, y, x);
+            return CD_FAIL(
+                err, ENUMERIC,
+                "%s program %zu: expected finite seconds > 0, found measured %g, predicted %g",
+                cd_split_part_name(part), i, y, x);
         if (p->task[i] >= r->n_task || p->device[i] >= r->n_device)
-            return CD_FAIL(err, ERANGE, "%s program %zu: task %u of %zu, device %u of %zu", cd_split_part_name(part), i,
-                           (unsigned)p->task[i], r->n_task, (unsigned)p->device[i], r->n_device);
+            return CD_FAIL(err, ERANGE, "%s program %zu: task %u of %zu, device %u of %zu",
+                           cd_split_part_name(part), i, (unsigned)p->task[i], r->n_task,
+                           (unsigned)p->device[i], r->n_device);
     }
     return CDMPP_OK;
 }
@@ -61,8 +67,9 @@ static cdmpp_status check(const cd_report *r, cdmpp_err *err) {
     for (int p = 0; p < CD_SPLIT_N_PART; p++) CD_TRY(check_part(r, (cd_split_part)p, err));
     for (size_t k = 0; k < r->n_net_task; k++)
         if (r->net_task[k] >= r->n_task || r->net_network[k] >= r->n_network)
-            return CD_FAIL(err, ERANGE, "network membership %zu: task %u of %zu, network %u of %zu", k,
-                           (unsigned)r->net_task[k], r->n_task, (unsigned)r->net_network[k], r->n_network);
+            return CD_FAIL(err, ERANGE, "network membership %zu: task %u of %zu, network %u of %zu",
+                           k, (unsigned)r->net_task[k], r->n_task, (unsigned)r->net_network[k],
+                           r->n_network);
     return CDMPP_OK;
 }
 
@@ -87,7 +94,9 @@ static void axes(cd_report_figures *f, const cd_report *r) {
     f->log_min = lo > hi ? -6 : round_log(lo, -1);
     f->log_max = lo > hi ? 0 : round_log(hi, 1);
     if (f->log_max - f->log_min < 0.5) f->log_min -= 0.5, f->log_max += 0.5;
-    f->shown = r->part[CD_SPLIT_PART_TEST].n ? CD_SPLIT_PART_TEST : r->part[CD_SPLIT_PART_VALID].n ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN;
+    f->shown = r->part[CD_SPLIT_PART_TEST].n    ? CD_SPLIT_PART_TEST
+               : r->part[CD_SPLIT_PART_VALID].n ? CD_SPLIT_PART_VALID
+                                                : CD_SPLIT_PART_TRAIN;
 }
 
 /* Shares below the points of the CDF; `tmp` n doubles. */
@@ -107,7 +116,8 @@ static size_t cell(const cd_report_figures *f, double s) {
 }
 
 /* The grid counts programs by logarithm of measured and predicted latency, for the density plot of many programs. */
-static cdmpp_status part_of(cd_report_figures *f, const cd_report *r, cd_split_part part, cdmpp_err *err) {
+static cdmpp_status part_of(cd_report_figures *f, const cd_report *r, cd_split_part part,
+                            cdmpp_err *err) {
     const cd_report_part *p = &r->part[part];
     cd_report_fig_part *to = &f->part[part];
     double *tmp = cd_mem_zalloc(p->n + 1, sizeof *tmp);
@@ -119,7 +129,8 @@ static cdmpp_status part_of(cd_report_figures *f, const cd_report *r, cd_split_p
     to->all = cd_report_fig_dist(p, NULL, p->n, tmp);
     cumulate(p, to->cdf, tmp);
     cd_mem_free(tmp);
-    for (size_t i = 0; i < p->n; i++) to->grid[cell(f, p->predicted_s[i]) * CD_REPORT_FIG_GRID + cell(f, p->measured_s[i])]++;
+    for (size_t i = 0; i < p->n; i++)
+        to->grid[cell(f, p->predicted_s[i]) * CD_REPORT_FIG_GRID + cell(f, p->measured_s[i])]++;
     CD_TRY(cd_report_fig_group_part(f, r, part, err));
     CD_TRY(cd_report_fig_calibrate(f, r, part, err));
     return cd_report_fig_resample(f, r, part, err);

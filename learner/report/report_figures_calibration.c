@@ -16,8 +16,8 @@ double cd_report_fig_z(double level) {
 
 /* log(predicted/measured), and sigma on the side where the measurement is. */
 typedef struct {
-    cd_arena arena;      /* of all arrays here, and of scratch */
-    size_t n, *order;    /* by sigma, small first; ties in the order given */
+    cd_arena arena;   /* of all arrays here, and of scratch */
+    size_t n, *order; /* by sigma, small first; ties in the order given */
     double *r, *sigma, *side;
 } residuals;
 
@@ -37,7 +37,8 @@ static cdmpp_status residuals_new(const cd_report_part *p, residuals *v, cdmpp_e
             v->sigma[i] = v->side[i] = p->rel_std[i];
             continue;
         }
-        const double below = log(p->predicted_s[i] / p->low_s[i]) / z90, above = log(p->high_s[i] / p->predicted_s[i]) / z90;
+        const double below = log(p->predicted_s[i] / p->low_s[i]) / z90,
+                     above = log(p->high_s[i] / p->predicted_s[i]) / z90;
         v->sigma[i] = 0.5 * (below + above);
         v->side[i] = v->r[i] > 0 ? below : above;
     }
@@ -61,7 +62,8 @@ static void coverage(const residuals *v, double *cover) {
 }
 
 /* Ten groups of equal size; fewer where a group would have less than ten programs. */
-static cdmpp_status deciles(cd_report_figures *f, const cd_report_part *p, residuals *v, cd_report_fig_groups *out, cdmpp_err *err) {
+static cdmpp_status deciles(cd_report_figures *f, const cd_report_part *p, residuals *v,
+                            cd_report_fig_groups *out, cdmpp_err *err) {
     const size_t n_group = v->n < 100 ? v->n / 10 : 10;
     double *tmp = CD_NEWN(&v->arena, double, v->n);
     out->v = CD_NEWN(&f->arena, cd_report_fig_group, n_group + 1);
@@ -73,8 +75,11 @@ static cdmpp_status deciles(cd_report_figures *f, const cd_report_part *p, resid
             s += v->sigma[v->order[i]] * v->sigma[v->order[i]];
             r += v->r[v->order[i]] * v->r[v->order[i]];
         }
-        out->v[out->n++] = (cd_report_fig_group){.key = (uint32_t)k, .d = cd_report_fig_dist(p, v->order + beg, end - beg, tmp),
-                                          .sigma = sqrt(s / (double)(end - beg)), .observed = sqrt(r / (double)(end - beg))};
+        out->v[out->n++] =
+            (cd_report_fig_group){.key = (uint32_t)k,
+                                  .d = cd_report_fig_dist(p, v->order + beg, end - beg, tmp),
+                                  .sigma = sqrt(s / (double)(end - beg)),
+                                  .observed = sqrt(r / (double)(end - beg))};
     }
     return CDMPP_OK;
 }
@@ -94,7 +99,8 @@ static cdmpp_status rank(residuals *v, double *out, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status intervals(const cd_report_part *p, cd_arena *a, cd_report_fig_part *to, cdmpp_err *err) {
+static cdmpp_status intervals(const cd_report_part *p, cd_arena *a, cd_report_fig_part *to,
+                              cdmpp_err *err) {
     size_t in = 0;
     double *width = CD_NEWN(a, double, p->n);
     if (!width) return CD_FAIL(err, ENOMEM, "intervals of %zu programs", p->n);
@@ -112,16 +118,20 @@ static cdmpp_status intervals(const cd_report_part *p, cd_arena *a, cd_report_fi
 static cdmpp_status check(const cd_report_part *p, cd_split_part part, cdmpp_err *err) {
     for (size_t i = 0; i < p->n; i++) {
         if (p->rel_std && !(p->rel_std[i] >= 0 && isfinite(p->rel_std[i])))
-            return CD_FAIL(err, ENUMERIC, "%s program %zu: expected a deviation >= 0, found %g", cd_split_part_name(part), i, p->rel_std[i]);
+            return CD_FAIL(err, ENUMERIC, "%s program %zu: expected a deviation >= 0, found %g",
+                           cd_split_part_name(part), i, p->rel_std[i]);
         if (p->low_s && !(p->low_s[i] > 0 && p->low_s[i] <= p->high_s[i] && isfinite(p->high_s[i])))
-            return CD_FAIL(err, ENUMERIC, "%s program %zu: expected 0 < low <= high, found %g and %g", cd_split_part_name(part), i,
-                           p->low_s[i], p->high_s[i]);
+            return CD_FAIL(err, ENUMERIC,
+                           "%s program %zu: expected 0 < low <= high, found %g and %g",
+                           cd_split_part_name(part), i, p->low_s[i], p->high_s[i]);
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status calibrate(cd_report_figures *f, const cd_report_part *p, residuals *v, cd_report_fig_part *to, cdmpp_err *err) {
-    const cd_train_artifacts_score score = {p->predicted_s, p->low_s, p->high_s, p->rel_std, p->out_of_range, p->order_s};
+static cdmpp_status calibrate(cd_report_figures *f, const cd_report_part *p, residuals *v,
+                              cd_report_fig_part *to, cdmpp_err *err) {
+    const cd_train_artifacts_score score = {p->predicted_s, p->low_s,        p->high_s,
+                                            p->rel_std,     p->out_of_range, p->order_s};
     CD_TRY(residuals_new(p, v, err));
     qsort_r(v->order, v->n, sizeof *v->order, by_sigma, v->sigma);
     coverage(v, to->cover);
@@ -129,14 +139,17 @@ static cdmpp_status calibrate(cd_report_figures *f, const cd_report_part *p, res
     CD_TRY(rank(v, &to->sigma_rank, err));
     if (!to->has_interval) return CDMPP_OK;
     CD_TRY(intervals(p, &v->arena, to, err));
-    return p->rel_std ? cd_uncertainty_compute(p->measured_s, &score, p->n, &to->tenth, err) : CDMPP_OK;
+    return p->rel_std ? cd_uncertainty_compute(p->measured_s, &score, p->n, &to->tenth, err)
+                      : CDMPP_OK;
 }
 
-cdmpp_status cd_report_fig_calibrate(cd_report_figures *f, const cd_report *r, cd_split_part part, cdmpp_err *err) {
+cdmpp_status cd_report_fig_calibrate(cd_report_figures *f, const cd_report *r, cd_split_part part,
+                                     cdmpp_err *err) {
     const cd_report_part *p = &r->part[part];
     cd_report_fig_part *to = &f->part[part];
     to->interval_cover = to->interval_width = to->sigma_rank = NAN;
-    CD_TRY(cd_uncertainty_compute(p->measured_s, &(cd_train_artifacts_score){0}, 0, &to->tenth, err)); /* all NaN */
+    CD_TRY(cd_uncertainty_compute(p->measured_s, &(cd_train_artifacts_score){0}, 0, &to->tenth,
+                                  err)); /* all NaN */
     to->has_interval = p->n && p->low_s && p->high_s;
     to->has_sigma = p->n && (p->rel_std || to->has_interval);
     if (!to->has_sigma) return CDMPP_OK;
@@ -164,7 +177,8 @@ static double draw(const cd_report_fig_groups *task, uint64_t k) {
 
 /* A record split asks for other programs of known tasks: the mean's own error. Other
  * splits ask for other tasks, whose programs err together: tasks are resampled. */
-cdmpp_status cd_report_fig_resample(cd_report_figures *f, const cd_report *r, cd_split_part part, cdmpp_err *err) {
+cdmpp_status cd_report_fig_resample(cd_report_figures *f, const cd_report *r, cd_split_part part,
+                                    cdmpp_err *err) {
     const cd_report_part *p = &r->part[part];
     cd_report_fig_part *to = &f->part[part];
     to->mape_low = to->mape_high = NAN;
@@ -175,7 +189,8 @@ cdmpp_status cd_report_fig_resample(cd_report_figures *f, const cd_report *r, cd
             sq += d * d;
         }
         if (p->n < 2) return CDMPP_OK;
-        const double half = cd_report_fig_z(CD_REPORT_LEVEL) * sqrt(sq / (double)(p->n - 1) / (double)p->n);
+        const double half =
+            cd_report_fig_z(CD_REPORT_LEVEL) * sqrt(sq / (double)(p->n - 1) / (double)p->n);
         to->mape_low = fmax(0, to->all.mape - half);
         to->mape_high = to->all.mape + half;
         return CDMPP_OK;

@@ -19,7 +19,8 @@ typedef struct {
 } sorted;
 
 /* A counting sort, stable. */
-static cdmpp_status sort_by(cd_arena *a, const uint32_t *key, size_t n, size_t n_key, sorted *s, cdmpp_err *err) {
+static cdmpp_status sort_by(cd_arena *a, const uint32_t *key, size_t n, size_t n_key, sorted *s,
+                            cdmpp_err *err) {
     *s = (sorted){CD_NEWN(a, size_t, n), CD_NEWN(a, size_t, n_key + 2)};
     if (!s->idx || !s->start) return CD_FAIL(err, ENOMEM, "groups of %zu programs", n);
     size_t *at = s->start + 1; /* becomes the ends, which are the next one's starts */
@@ -33,7 +34,7 @@ typedef struct {
     cd_report_figures *f;
     const cd_report *r;
     const cd_report_part *p;
-    cd_arena arena;  /* scratch */
+    cd_arena arena; /* scratch */
     double *tmp;
 } grouping;
 
@@ -43,22 +44,25 @@ static cdmpp_status list_new(grouping *g, cd_report_fig_groups *out, size_t n, c
 }
 
 /* One group a key that occurs; `name` (n_key) or NULL. */
-static cdmpp_status group_by(grouping *g, const uint32_t *key, size_t n_key, char *const *name, cd_report_fig_groups *out,
-                             cdmpp_err *err) {
+static cdmpp_status group_by(grouping *g, const uint32_t *key, size_t n_key, char *const *name,
+                             cd_report_fig_groups *out, cdmpp_err *err) {
     sorted s;
     CD_TRY(list_new(g, out, n_key, err));
     CD_TRY(sort_by(&g->arena, key, g->p->n, n_key, &s, err));
     for (uint32_t k = 0; k < n_key; k++) {
         const size_t n = s.start[k + 1] - s.start[k];
         if (!n) continue;
-        out->v[out->n++] = (cd_report_fig_group){.name = name ? name[k] : NULL, .key = k,
-                                          .d = cd_report_fig_dist(g->p, s.idx + s.start[k], n, g->tmp)};
+        out->v[out->n++] =
+            (cd_report_fig_group){.name = name ? name[k] : NULL,
+                                  .key = k,
+                                  .d = cd_report_fig_dist(g->p, s.idx + s.start[k], n, g->tmp)};
     }
     return CDMPP_OK;
 }
 
 /* The programs of all tasks of network k; a task listed twice counts once. */
-static size_t collect(const grouping *g, const sorted *by_task, uint32_t k, uint32_t *seen, uint8_t *in_any, size_t *idx) {
+static size_t collect(const grouping *g, const sorted *by_task, uint32_t k, uint32_t *seen,
+                      uint8_t *in_any, size_t *idx) {
     size_t n = 0;
     for (size_t i = 0; i < g->r->n_net_task; i++) {
         const uint32_t t = g->r->net_task[i];
@@ -85,7 +89,10 @@ static cdmpp_status by_network(grouping *g, cd_report_fig_part *to, cdmpp_err *e
     for (uint32_t k = 0; k < r->n_network; k++) {
         const size_t n = collect(g, &s, k, seen, in_any, idx);
         if (n)
-            to->network.v[to->network.n++] = (cd_report_fig_group){.name = r->network_name[k], .key = k, .d = cd_report_fig_dist(g->p, idx, n, g->tmp)};
+            to->network.v[to->network.n++] =
+                (cd_report_fig_group){.name = r->network_name[k],
+                                      .key = k,
+                                      .d = cd_report_fig_dist(g->p, idx, n, g->tmp)};
     }
     for (size_t i = 0; i < g->p->n; i++) to->n_no_network += !in_any[g->p->task[i]];
     return CDMPP_OK;
@@ -106,7 +113,8 @@ static cdmpp_status all(grouping *g, cd_report_fig_part *to, cdmpp_err *err) {
     return by_network(g, to, err);
 }
 
-cdmpp_status cd_report_fig_group_part(cd_report_figures *f, const cd_report *r, cd_split_part part, cdmpp_err *err) {
+cdmpp_status cd_report_fig_group_part(cd_report_figures *f, const cd_report *r, cd_split_part part,
+                                      cdmpp_err *err) {
     grouping g = {.f = f, .r = r, .p = &r->part[part]};
     const cdmpp_status st = all(&g, &f->part[part], err);
     cd_arena_free(&g.arena);

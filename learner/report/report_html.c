@@ -8,18 +8,25 @@
 #include "learner/report/web/report.css.h"
 
 static const char *held_out(const cd_report_page *pg) {
-    if (pg->f->shown != CD_SPLIT_PART_TEST) return pg->f->shown == CD_SPLIT_PART_TRAIN ? "it was trained on" : "used to stop the training";
+    if (pg->f->shown != CD_SPLIT_PART_TEST)
+        return pg->f->shown == CD_SPLIT_PART_TRAIN ? "it was trained on"
+                                                   : "used to stop the training";
     switch (pg->r->kind) {
     case CD_SPLIT_RECORD:
     case CD_SPLIT_INTERLEAVED: return "not seen in training, of tasks that were";
     case CD_SPLIT_TASK: return "of tasks never seen in training";
     case CD_SPLIT_NETWORK: return "of networks never seen in training, nor any of their tasks";
-    case CD_SPLIT_DEVICE: return pg->r->n_target_task ? "of tasks not seen in training, on a device of which only a few others were" : "on devices never seen in training";
+    case CD_SPLIT_DEVICE:
+        return pg->r->n_target_task
+                   ? "of tasks not seen in training, on a device of which only a few others were"
+                   : "on devices never seen in training";
     }
     return "";
 }
 
-static const char *plural(size_t n, const char *one, const char *many) { return n == 1 ? one : many; }
+static const char *plural(size_t n, const char *one, const char *many) {
+    return n == 1 ? one : many;
+}
 
 /* ---- the first screen ---- */
 static void lead(const cd_report_page *pg) {
@@ -32,11 +39,15 @@ static void lead(const cd_report_page *pg) {
     cd_buf_putf(out, " programs %s", held_out(pg));
     cd_buf_puts(out, " (");
     cd_report_text_count(out, f->task.n);
-    cd_buf_putf(out, " %s, %zu %s; split by %s, seed %llu).</p>\n", plural(f->task.n, "task", "tasks"), f->device.n,
-                plural(f->device.n, "device", "devices"), cd_split_name(pg->r->kind), (unsigned long long)pg->r->seed);
+    cd_buf_putf(out, " %s, %zu %s; split by %s, seed %llu).</p>\n",
+                plural(f->task.n, "task", "tasks"), f->device.n,
+                plural(f->device.n, "device", "devices"), cd_split_name(pg->r->kind),
+                (unsigned long long)pg->r->seed);
 }
 
-static void card_open(cd_buf *out, const char *title) { cd_buf_putf(out, "<div class=\"card\"><span class=\"t\">%s</span><b>", title); }
+static void card_open(cd_buf *out, const char *title) {
+    cd_buf_putf(out, "<div class=\"card\"><span class=\"t\">%s</span><b>", title);
+}
 
 /* The interval is a bootstrap over tasks where there are several, else over programs. */
 static void card_mape(const cd_report_page *pg, const cd_report_fig_part *f) {
@@ -50,7 +61,8 @@ static void card_mape(const cd_report_page *pg, const cd_report_fig_part *f) {
         cd_report_text_percent(out, f->mape_low);
         cd_buf_puts(out, " to ");
         cd_report_text_percent(out, f->mape_high);
-        cd_buf_puts(out, f->n_unit ? " with other tasks like these (90&#8239;%)" : " with other programs like these (90&#8239;%)");
+        cd_buf_puts(out, f->n_unit ? " with other tasks like these (90&#8239;%)"
+                                   : " with other programs like these (90&#8239;%)");
     }
     cd_buf_puts(out, "</span></div>");
 }
@@ -66,7 +78,8 @@ static void card_interval(const cd_report_page *pg, const cd_report_fig_part *f)
     }
     cd_report_text_percent(out, f->has_interval ? f->interval_cover : f->cover[at]);
     cd_buf_puts(out, "</b><span>of measurements lie in it");
-    if (f->has_interval) cd_buf_putf(out, "; its ends are \xc3\x97%.2g apart (median)", f->interval_width);
+    if (f->has_interval)
+        cd_buf_putf(out, "; its ends are \xc3\x97%.2g apart (median)", f->interval_width);
     cd_buf_puts(out, "</span></div>");
 }
 
@@ -89,7 +102,8 @@ static void cards(const cd_report_page *pg) {
     cd_buf_puts(out, "</span></div>");
     card_open(out, "Right order");
     cd_report_text_percent(out, m->pairwise);
-    cd_buf_puts(out, "</b><span>of pairs of programs of one task; guessing: 50&#8239;%</span></div>");
+    cd_buf_puts(out,
+                "</b><span>of pairs of programs of one task; guessing: 50&#8239;%</span></div>");
     card_interval(pg, f);
     cd_buf_puts(out, "</div>\n");
 }
@@ -99,8 +113,10 @@ static void part_row(const cd_report_page *pg, cd_split_part part) {
     cd_buf *out = pg->out;
     const cd_metric *m = &pg->r->part[part].metrics;
     const cd_report_fig_part *f = &pg->f->part[part];
-    const double share[] = {f->all.ape[2], f->all.mape, m->within_5, m->within_10, f->all.within_20};
-    cd_buf_putf(out, "<tr%s><td>%s</td><td>", part == pg->f->shown ? " class=\"on\"" : "", cd_split_part_name(part));
+    const double share[] = {f->all.ape[2], f->all.mape, m->within_5, m->within_10,
+                            f->all.within_20};
+    cd_buf_putf(out, "<tr%s><td>%s</td><td>", part == pg->f->shown ? " class=\"on\"" : "",
+                cd_split_part_name(part));
     cd_report_text_count(out, f->all.n);
     cd_buf_puts(out, "</td><td>");
     cd_report_text_count(out, f->task.n);
@@ -120,12 +136,23 @@ static void part_row(const cd_report_page *pg, cd_split_part part) {
 }
 
 static void parts(const cd_report_page *pg) {
-    cd_buf_putf(pg->out, "<div class=\"scroll\"><table id=\"table-parts\"><caption><b>All parts</b> Split by %s, seed %llu. Errors are |predicted / "
-                         "measured &minus; 1|; logarithms are ln(predicted / measured); ranks are means over tasks on a device.</caption>\n", cd_split_name(pg->r->kind), (unsigned long long)pg->r->seed);
-    cd_buf_puts(pg->out, "<thead><tr><th scope=\"col\">part</th><th scope=\"col\">n</th><th scope=\"col\">tasks</th><th scope=\"col\">median<br>error</th>"
-                         "<th scope=\"col\">MAPE</th><th class=\"opt\" scope=\"col\">within<br>5&#8239;%</th><th class=\"opt\" scope=\"col\">within<br>10&#8239;%</th>"
-                         "<th scope=\"col\">within<br>20&#8239;%</th><th class=\"opt\" scope=\"col\">MAE of<br>logarithm</th><th class=\"opt\" scope=\"col\">RMSE of<br>logarithm</th><th scope=\"col\">Spearman</th>"
-                         "<th class=\"opt\" scope=\"col\">top-1</th><th class=\"opt\" scope=\"col\">top-5</th></tr></thead><tbody>\n");
+    cd_buf_putf(pg->out,
+                "<div class=\"scroll\"><table id=\"table-parts\"><caption><b>All parts</b> Split "
+                "by %s, seed %llu. Errors are |predicted / "
+                "measured &minus; 1|; logarithms are ln(predicted / measured); ranks are means "
+                "over tasks on a device.</caption>\n",
+                cd_split_name(pg->r->kind), (unsigned long long)pg->r->seed);
+    cd_buf_puts(
+        pg->out,
+        "<thead><tr><th scope=\"col\">part</th><th scope=\"col\">n</th><th "
+        "scope=\"col\">tasks</th><th scope=\"col\">median<br>error</th>"
+        "<th scope=\"col\">MAPE</th><th class=\"opt\" scope=\"col\">within<br>5&#8239;%</th><th "
+        "class=\"opt\" scope=\"col\">within<br>10&#8239;%</th>"
+        "<th scope=\"col\">within<br>20&#8239;%</th><th class=\"opt\" scope=\"col\">MAE "
+        "of<br>logarithm</th><th class=\"opt\" scope=\"col\">RMSE of<br>logarithm</th><th "
+        "scope=\"col\">Spearman</th>"
+        "<th class=\"opt\" scope=\"col\">top-1</th><th class=\"opt\" "
+        "scope=\"col\">top-5</th></tr></thead><tbody>\n");
     for (int p = CD_SPLIT_N_PART - 1; p >= 0; p--)
         if (pg->r->part[p].n) part_row(pg, (cd_split_part)p);
     cd_buf_puts(pg->out, "</tbody></table></div>\n");
@@ -177,7 +204,9 @@ static void block(cd_buf *out, const char *title, const char *text) {
     cd_buf_puts(out, "</pre>\n");
 }
 
-static void section(cd_buf *out, const char *id, const char *title) { cd_buf_putf(out, "<h2 id=\"%s\">%s</h2>\n", id, title); }
+static void section(cd_buf *out, const char *id, const char *title) {
+    cd_buf_putf(out, "<h2 id=\"%s\">%s</h2>\n", id, title);
+}
 
 /* The order of the page. */
 static void body(const cd_report_page *pg) {
@@ -188,7 +217,10 @@ static void body(const cd_report_page *pg) {
     section(out, "predictions", "Predicted against measured");
     cd_report_plot_scatter(pg);
     section(out, "errors", "Errors");
-    cd_buf_putf(out, "<p class=\"note\">Where no legend says otherwise, everything below is about the %s part.</p><div class=\"two\">", cd_split_part_name(pg->f->shown));
+    cd_buf_putf(out,
+                "<p class=\"note\">Where no legend says otherwise, everything below is about the "
+                "%s part.</p><div class=\"two\">",
+                cd_split_part_name(pg->f->shown));
     cd_report_plot_cdf(pg);
     cd_report_plot_decades(pg);
     cd_buf_puts(out, "</div>\n");
@@ -215,8 +247,10 @@ cdmpp_status cd_report_write_html(cd_buf *out, const cd_report *r, cdmpp_err *er
     const cd_report_page pg = {out, r, &f};
     cdmpp_status st = cd_report_figures_compute(&f, r, err);
     if (!st) {
-        cd_buf_puts(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n<title>cdmpp training: ");
+        cd_buf_puts(out,
+                    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link "
+                    "rel=\"icon\" href=\"data:,\">\n<title>cdmpp training: ");
         cd_escape_xml(out, cd_str_of(r->title ? r->title : ""));
         cd_buf_puts(out, "</title>\n");
         cd_buf_puts(out, "<style>\n");

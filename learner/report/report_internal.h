@@ -33,58 +33,65 @@
  *   (4) the interval of the MAPE comes from resampling with a fixed seed.
  * Names are borrowed from the report, all else lives in the arena. One thread. */
 
-enum { CD_REPORT_FIG_N_CDF = 161, CD_REPORT_FIG_N_LEVEL = 20, CD_REPORT_FIG_GRID = 96, CD_REPORT_FIG_N_Q = 5, CD_REPORT_FIG_N_DECADE = 14 };
+enum {
+    CD_REPORT_FIG_N_CDF = 161,
+    CD_REPORT_FIG_N_LEVEL = 20,
+    CD_REPORT_FIG_GRID = 96,
+    CD_REPORT_FIG_N_Q = 5,
+    CD_REPORT_FIG_N_DECADE = 14
+};
 
 typedef struct cd_report_dist {
     size_t n;
     double mape, within_20;
-    double mae_log;              /* mean |ln(predicted/measured)| */
-    double ape[CD_REPORT_FIG_N_Q];      /* |e| at 10, 25, 50, 75, 90 % */
-    double ratio[CD_REPORT_FIG_N_Q];    /* predicted/measured, the same */
+    double mae_log;                  /* mean |ln(predicted/measured)| */
+    double ape[CD_REPORT_FIG_N_Q];   /* |e| at 10, 25, 50, 75, 90 % */
+    double ratio[CD_REPORT_FIG_N_Q]; /* predicted/measured, the same */
 } cd_report_dist;
 
 typedef struct cd_report_fig_group {
-    const char *name;            /* NULL: see key */
-    uint32_t key;                /* index of the task, network, device; number of the decade or decile */
+    const char *name; /* NULL: see key */
+    uint32_t key;     /* index of the task, network, device; number of the decade or decile */
     cd_report_dist d;
-    double sigma;                /* deciles: root mean square of sigma */
-    double observed;             /* deciles: root mean square of log(predicted/measured) */
+    double sigma;    /* deciles: root mean square of sigma */
+    double observed; /* deciles: root mean square of log(predicted/measured) */
 } cd_report_fig_group;
 
 typedef struct cd_report_fig_groups {
     size_t n;
-    cd_report_fig_group *v;             /* (n) */
+    cd_report_fig_group *v; /* (n) */
 } cd_report_fig_groups;
 
 typedef struct cd_report_fig_part {
     cd_report_dist all;
-    double mape_low, mape_high;  /* 90 % interval of the MAPE; NaN: fewer than two units */
-    size_t n_unit;               /* tasks resampled; 0: programs */
-    double cdf[CD_REPORT_FIG_N_CDF];    /* share with |e| <= cd_report_fig_cdf_x(i) */
+    double mape_low, mape_high;      /* 90 % interval of the MAPE; NaN: fewer than two units */
+    size_t n_unit;                   /* tasks resampled; 0: programs */
+    double cdf[CD_REPORT_FIG_N_CDF]; /* share with |e| <= cd_report_fig_cdf_x(i) */
     cd_report_fig_groups task, network, decade, device, unsure, range;
-    size_t n_no_network;         /* programs of tasks in no network */
+    size_t n_no_network; /* programs of tasks in no network */
     bool has_sigma, has_interval;
-    double cover[CD_REPORT_FIG_N_LEVEL];    /* observed, by sigma, at cd_report_fig_level(i) */
-    double interval_cover;           /* of low_s .. high_s */
-    double interval_width;           /* median of high/low */
-    cd_uncertainty tenth;                 /* the least certain tenth and the rest; NaN without an interval or sigma of its own */
-    double sigma_rank;               /* Spearman of sigma and |log(predicted/measured)| */
-    uint32_t *grid;              /* (GRID, GRID) row = predicted; NULL: no program */
+    double cover[CD_REPORT_FIG_N_LEVEL]; /* observed, by sigma, at cd_report_fig_level(i) */
+    double interval_cover;               /* of low_s .. high_s */
+    double interval_width;               /* median of high/low */
+    cd_uncertainty
+        tenth; /* the least certain tenth and the rest; NaN without an interval or sigma of its own */
+    double sigma_rank; /* Spearman of sigma and |log(predicted/measured)| */
+    uint32_t *grid;    /* (GRID, GRID) row = predicted; NULL: no program */
 } cd_report_fig_part;
 
 typedef struct cd_report_figures {
     cd_arena arena;
     cd_report_fig_part part[CD_SPLIT_N_PART];
-    double log_min, log_max;     /* log10 of seconds: every latency lies between */
-    cd_split_part shown;               /* the part the page is about: test, or the last that has programs */
+    double log_min, log_max; /* log10 of seconds: every latency lies between */
+    cd_split_part shown;     /* the part the page is about: test, or the last that has programs */
 } cd_report_figures;
 
 /* Free with cd_report_figures_free also after an error. Errors: those of cd_report_write_html. */
 cdmpp_status cd_report_figures_compute(cd_report_figures *f, const cd_report *r, cdmpp_err *err);
 void cd_report_figures_free(cd_report_figures *f);
 
-double cd_report_fig_cdf_x(int i);   /* 0.001 .. 10, equal steps of the logarithm */
-double cd_report_fig_level(int i);   /* 0.05, 0.10 ... 0.95, 0.99 */
+double cd_report_fig_cdf_x(int i); /* 0.001 .. 10, equal steps of the logarithm */
+double cd_report_fig_level(int i); /* 0.05, 0.10 ... 0.95, 0.99 */
 double cd_report_fig_quantile_at(int i);
 /* z with P(|normal| <= z) = level. */
 double cd_report_fig_z(double level);
@@ -94,10 +101,14 @@ double cd_report_fig_decade_s(uint32_t k); /* its lower end, seconds; 0 for the 
 /* ---- shared by trainfig*.c ---- */
 double cd_report_fig_quantile(const double *sorted, size_t n, double q);
 /* Of the programs idx[0..n-1] of the part (NULL: all); `tmp` n doubles. */
-cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n, double *tmp);
-cdmpp_status cd_report_fig_group_part(cd_report_figures *f, const cd_report *r, cd_split_part part, cdmpp_err *err);
-cdmpp_status cd_report_fig_calibrate(cd_report_figures *f, const cd_report *r, cd_split_part part, cdmpp_err *err);
-cdmpp_status cd_report_fig_resample(cd_report_figures *f, const cd_report *r, cd_split_part part, cdmpp_err *err);
+cd_report_dist cd_report_fig_dist(const cd_report_part *p, const size_t *idx, size_t n,
+                                  double *tmp);
+cdmpp_status cd_report_fig_group_part(cd_report_figures *f, const cd_report *r, cd_split_part part,
+                                      cdmpp_err *err);
+cdmpp_status cd_report_fig_calibrate(cd_report_figures *f, const cd_report *r, cd_split_part part,
+                                     cdmpp_err *err);
+cdmpp_status cd_report_fig_resample(cd_report_figures *f, const cd_report *r, cd_split_part part,
+                                    cdmpp_err *err);
 
 /* Tasks of fewer programs say little about tasks. */
 enum { CD_REPORT_MIN_PROGRAMS = 3 };
@@ -109,14 +120,14 @@ typedef struct cd_report_page {
 } cd_report_page;
 
 /* ---- text ---- */
-void cd_report_text_count(cd_buf *out, size_t n);        /* 12 345 with narrow spaces */
-void cd_report_text_percent(cd_buf *out, double share);  /* 0.1234 -> 12.3 %; NaN -> a dash */
-void cd_report_text_signed(cd_buf *out, double share);   /* the same with its sign */
+void cd_report_text_count(cd_buf *out, size_t n);       /* 12 345 with narrow spaces */
+void cd_report_text_percent(cd_buf *out, double share); /* 0.1234 -> 12.3 %; NaN -> a dash */
+void cd_report_text_signed(cd_buf *out, double share);  /* the same with its sign */
 void cd_report_text_number(cd_buf *out, double v, int digits);
 /* Labels of ticks. */
-void cd_report_text_seconds(double s, char *buf, size_t n);  /* 1e-5 -> "10 us" with a mu */
-void cd_report_text_share(double v, char *buf, size_t n);    /* 0.05 -> "5 %" */
-void cd_report_text_times(double v, char *buf, size_t n);    /* 0.5 -> "x 0.5" */
+void cd_report_text_seconds(double s, char *buf, size_t n); /* 1e-5 -> "10 us" with a mu */
+void cd_report_text_share(double v, char *buf, size_t n);   /* 0.05 -> "5 %" */
+void cd_report_text_times(double v, char *buf, size_t n);   /* 0.5 -> "x 0.5" */
 void cd_report_text_plain(double v, char *buf, size_t n);
 /* "10-100 us" of decade k. */
 void cd_report_text_decade(cd_buf *out, uint32_t k);

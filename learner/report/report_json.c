@@ -108,7 +108,8 @@ static void part(cd_buf *out, const cd_report *r, const cd_report_figures *t, cd
     const cd_report_fig_part *f = &t->part[p];
     double x[CD_REPORT_FIG_N_CDF];
     for (int i = 0; i < CD_REPORT_FIG_N_CDF; i++) x[i] = cd_report_fig_cdf_x(i);
-    cd_buf_putf(out, "%s\"%s\":{\"tasks\":%zu,\"metrics\":", p ? ",\n\n" : "\n", cd_split_part_name(p), f->task.n);
+    cd_buf_putf(out, "%s\"%s\":{\"tasks\":%zu,\"metrics\":", p ? ",\n\n" : "\n",
+                cd_split_part_name(p), f->task.n);
     cd_metric_json(out, &r->part[p].metrics);
     named(out, "mape_low", f->mape_low);
     named(out, "mape_high", f->mape_high);
@@ -162,14 +163,16 @@ static void about(cd_buf *out, const cd_report *r) {
     text(out, "command", r->command);
     cd_buf_puts(out, ",");
     text(out, "config", r->config);
-    cd_buf_putf(out, ",\n\"data\":{\"programs\":%zu,\"kept\":%zu,\"dropped\":{", r->filter.in, r->filter.kept);
+    cd_buf_putf(out, ",\n\"data\":{\"programs\":%zu,\"kept\":%zu,\"dropped\":{", r->filter.in,
+                r->filter.kept);
     for (int k = 0; k < CD_FILTER_N_DROP; k++) {
         if (k) cd_buf_puts(out, ",");
         cd_buf_putf(out, "\"%s\":%zu", cd_filter_drop_text((cd_filter_drop)k), r->filter.drop[k]);
     }
     cd_buf_puts(out, "},");
     text(out, "content_digest", r->content_digest);
-    cd_buf_putf(out, "},\n\"split\":{\"kind\":\"%s\",\"seed\":%llu,", cd_split_name(r->kind), (unsigned long long)r->seed);
+    cd_buf_putf(out, "},\n\"split\":{\"kind\":\"%s\",\"seed\":%llu,", cd_split_name(r->kind),
+                (unsigned long long)r->seed);
     text(out, "digest", r->split_digest);
     cd_buf_putf(out, ",\"target_tasks\":%zu", r->n_target_task);
     cd_buf_puts(out, "},\n\"quantiles\":[");

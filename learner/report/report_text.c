@@ -7,7 +7,7 @@
 
 #define NNBSP "\xe2\x80\xaf"
 #define MINUS "\xe2\x88\x92"
-#define DASH "\xe2\x80\x93"
+#define DASH  "\xe2\x80\x93"
 
 void cd_report_text_count(cd_buf *out, size_t n) {
     char text[32];
@@ -45,9 +45,13 @@ void cd_report_text_seconds(double s, char *buf, size_t n) {
     else snprintf(buf, n, "%.3g" NNBSP "ks", s * 1e-3);
 }
 
-void cd_report_text_share(double v, char *buf, size_t n) { snprintf(buf, n, "%.4g" NNBSP "%%", fabs(v) < 1e-12 ? 0 : 100 * v); }
+void cd_report_text_share(double v, char *buf, size_t n) {
+    snprintf(buf, n, "%.4g" NNBSP "%%", fabs(v) < 1e-12 ? 0 : 100 * v);
+}
 void cd_report_text_times(double v, char *buf, size_t n) { snprintf(buf, n, "\xc3\x97%.4g", v); }
-void cd_report_text_plain(double v, char *buf, size_t n) { snprintf(buf, n, "%.4g", fabs(v) < 1e-12 ? 0 : v); }
+void cd_report_text_plain(double v, char *buf, size_t n) {
+    snprintf(buf, n, "%.4g", fabs(v) < 1e-12 ? 0 : v);
+}
 
 void cd_report_text_decade(cd_buf *out, uint32_t k) {
     char lo[32], hi[32];
@@ -78,7 +82,9 @@ void cd_report_text_task(cd_buf *out, const char *name) {
         }
         const int was = depth;
         depth += (*s == '[') - (*s == ']');
-        if (*s == '"' || (*s == ' ' && depth > 1) || (depth != was && (depth == 0 || was == 0)) || (*s == ',' && depth == 1)) continue;
+        if (*s == '"' || (*s == ' ' && depth > 1) || (depth != was && (depth == 0 || was == 0)) ||
+            (*s == ',' && depth == 1))
+            continue;
         text[n++] = *s;
     }
     text[n] = '\0';
@@ -86,7 +92,10 @@ void cd_report_text_task(cd_buf *out, const char *name) {
 }
 
 void cd_report_legend(cd_buf *out, const char *cls, const char *text) {
-    cd_buf_putf(out, "<span class=\"key\"><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path class=\"%s\" d=\"M1 5H25\"/></svg>", cls);
+    cd_buf_putf(out,
+                "<span class=\"key\"><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path "
+                "class=\"%s\" d=\"M1 5H25\"/></svg>",
+                cls);
     cd_escape_xml(out, cd_str_of(text));
     cd_buf_puts(out, "</span>");
 }

@@ -18,7 +18,7 @@ typedef struct {
 
 struct cd_train_artifacts {
     cd_arena arena;
-    cd_report r; /* all but curves and title */
+    cd_report r;          /* all but curves and title */
     pthread_mutex_t lock; /* curves */
     series *curve;
     size_t n_curve, cap_curve;
@@ -55,7 +55,9 @@ static void *copy(cd_train_artifacts *k, const void *from, size_t n, size_t size
     return p;
 }
 
-static const char *copy_text(cd_train_artifacts *k, const char *s) { return copy(k, s, strlen(s) + 1, 1); }
+static const char *copy_text(cd_train_artifacts *k, const char *s) {
+    return copy(k, s, strlen(s) + 1, 1);
+}
 
 static char **copy_names(cd_train_artifacts *k, char *const *name, size_t n) {
     char **v = CD_NEWN(&k->arena, char *, n + 1);
@@ -91,8 +93,8 @@ static const char *word_of(cd_train_artifacts *k, const char *words, int i) {
 }
 
 /* Everything is copied, because data set and split are freed before the report is written. */
-cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, const cd_dataset *d, const cd_split *s,
-                               const cd_filter_count *f, cdmpp_err *err) {
+cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, const cd_dataset *d,
+                                     const cd_split *s, const cd_filter_count *f, cdmpp_err *err) {
     if (!k) return CDMPP_OK;
     cd_report *r = &k->r;
     r->n_task = d->n_task, r->n_device = d->n_device, r->n_network = d->n_network;
@@ -113,22 +115,29 @@ cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, 
     memcpy(r->n_task_of, s->n_task, sizeof r->n_task_of);
     r->filter = *f;
     r->version = cdmpp_version();
-    r->loss_name = c->train_objective ? word_of(k, CD_OBJECTIVES, c->train_objective) : word_of(k, CD_TREE_LOSSES, c->train_loss);
-    if (c->train_objective == CD_OBJECTIVE_RANK && c->train_rank_loss) r->loss_name = word_of(k, CD_RANK_LOSSES, c->train_rank_loss);
-    if (c->train_objective == CD_OBJECTIVE_RANK && c->train_rank_loss == CD_RANK_LOSS_LAMBDARANK) r->loss_name = "1 - NDCG"; /* cd_objective_figure */
+    r->loss_name = c->train_objective ? word_of(k, CD_OBJECTIVES, c->train_objective)
+                                      : word_of(k, CD_TREE_LOSSES, c->train_loss);
+    if (c->train_objective == CD_OBJECTIVE_RANK && c->train_rank_loss)
+        r->loss_name = word_of(k, CD_RANK_LOSSES, c->train_rank_loss);
+    if (c->train_objective == CD_OBJECTIVE_RANK && c->train_rank_loss == CD_RANK_LOSS_LAMBDARANK)
+        r->loss_name = "1 - NDCG"; /* cd_objective_figure */
     copy_config(k, c, cd_spool_on_disk(d->spool));
     return kept(k, err);
 }
 
 /* Only of what the model gives: a model without intervals has no low_s and high_s. */
-cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, const cd_dataset *d, const uint32_t *program, size_t n,
-                               const cd_train_artifacts_score *s, const cd_metric *m, cdmpp_err *err) {
+cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, const cd_dataset *d,
+                                     const uint32_t *program, size_t n,
+                                     const cd_train_artifacts_score *s, const cd_metric *m,
+                                     cdmpp_err *err) {
     if (!k) return CDMPP_OK;
     double *y = cd_arena_alloc(&k->arena, n + 1, sizeof *y);
-    uint32_t *task = cd_arena_alloc(&k->arena, n + 1, sizeof *task), *device = cd_arena_alloc(&k->arena, n + 1, sizeof *device);
+    uint32_t *task = cd_arena_alloc(&k->arena, n + 1, sizeof *task),
+             *device = cd_arena_alloc(&k->arena, n + 1, sizeof *device);
     uint32_t *file = d->source_file ? cd_arena_alloc(&k->arena, n + 1, sizeof *file) : NULL;
     uint64_t *line = d->source_file ? cd_arena_alloc(&k->arena, n + 1, sizeof *line) : NULL;
-    if (!y || !task || !device || (d->source_file && (!file || !line))) return CD_FAIL(err, ENOMEM, "report of %zu programs", n);
+    if (!y || !task || !device || (d->source_file && (!file || !line)))
+        return CD_FAIL(err, ENOMEM, "report of %zu programs", n);
     for (size_t i = 0; i < n; i++) {
         y[i] = d->latency_s[program[i]];
         task[i] = d->task[program[i]];
@@ -136,7 +145,13 @@ cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, con
         if (file) file[i] = d->source_file[program[i]], line[i] = d->source_line[program[i]];
     }
     cd_report_part *to = &k->r.part[p];
-    *to = (cd_report_part){.n = n, .measured_s = y, .task = task, .device = device, .source_file = file, .source_line = line, .metrics = *m};
+    *to = (cd_report_part){.n = n,
+                           .measured_s = y,
+                           .task = task,
+                           .device = device,
+                           .source_file = file,
+                           .source_line = line,
+                           .metrics = *m};
     to->predicted_s = copy(k, s->predicted_s, n, sizeof *y);
     if (s->low_s && s->high_s) {
         to->low_s = copy(k, s->low_s, n, sizeof *y);
@@ -160,7 +175,9 @@ static series *find(cd_train_artifacts *k, const char *name) {
 }
 
 static bool add(series *v, double step, double train, double valid) {
-    if (CD_GROW(v->step, v->n, v->cap[0]) || CD_GROW(v->train, v->n, v->cap[1]) || CD_GROW(v->valid, v->n, v->cap[2])) return false;
+    if (CD_GROW(v->step, v->n, v->cap[0]) || CD_GROW(v->train, v->n, v->cap[1]) ||
+        CD_GROW(v->valid, v->n, v->cap[2]))
+        return false;
     v->step[v->n] = step;
     v->train[v->n] = train;
     v->valid[v->n++] = valid;
@@ -219,15 +236,20 @@ static size_t stem_of(const char *path) {
 }
 
 /* What is there and begins otherwise is not ours: measured records beside the page are more work than it. */
-static cdmpp_status is_ours(const char *path, size_t stem, const char *end, const char *begins, cdmpp_err *err) {
+static cdmpp_status is_ours(const char *path, size_t stem, const char *end, const char *begins,
+                            cdmpp_err *err) {
     char head[64] = "";
     cd_buf name = {0};
     cd_buf_put(&name, path, stem);
     cd_buf_puts(&name, end);
     FILE *f = name.oom ? NULL : fopen(name.p, "rb");
     const size_t n = f ? fread(head, 1, strlen(begins), f) : 0;
-    const cdmpp_status st = n && memcmp(head, begins, n) != 0
-                                ? CD_FAIL(err, EUSAGE, "the report would overwrite %s, which is no report: name another page", name.p) : CDMPP_OK;
+    const cdmpp_status st =
+        n && memcmp(head, begins, n) != 0
+            ? CD_FAIL(err, EUSAGE,
+                      "the report would overwrite %s, which is no report: name another page",
+                      name.p)
+            : CDMPP_OK;
     if (f) (void)fclose(f);
     cd_buf_free(&name);
     return st;
@@ -241,7 +263,8 @@ cdmpp_status cd_train_artifacts_check(const char *path, cdmpp_err *err) {
 
 typedef cdmpp_status put_report(cd_buf *out, const cd_report *r, cdmpp_err *err);
 
-static cdmpp_status put_file(put_report *put, const cd_report *r, const char *path, size_t stem, const char *end, cdmpp_err *err) {
+static cdmpp_status put_file(put_report *put, const cd_report *r, const char *path, size_t stem,
+                             const char *end, cdmpp_err *err) {
     cd_buf b = {0}, name = {0};
     cd_buf_put(&name, path, stem);
     cd_buf_puts(&name, end);
@@ -254,7 +277,8 @@ static cdmpp_status put_file(put_report *put, const cd_report *r, const char *pa
 }
 
 /* The page comes last, so that a page that is there has its data beside it. */
-cdmpp_status cd_train_artifacts_write(cd_train_artifacts *k, const char *path, const char *command, cdmpp_err *err) {
+cdmpp_status cd_train_artifacts_write(cd_train_artifacts *k, const char *path, const char *command,
+                                      cdmpp_err *err) {
     cd_report r;
     if (!k) return CDMPP_OK;
     CD_TRY(cd_train_artifacts_report(k, &r, err));

@@ -31,7 +31,8 @@ static void tenths(item *v, size_t n, cd_uncertainty *u) {
 }
 
 /* A model without intervals has NaN in low_s: then all figures are NaN. */
-cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_train_artifacts_score *s, size_t n, cd_uncertainty *out, cdmpp_err *err) {
+cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_train_artifacts_score *s,
+                                    size_t n, cd_uncertainty *out, cdmpp_err *err) {
     const double none = (double)NAN;
     *out = (cd_uncertainty){n, none, none, none, none, none, none, none};
     if (!n || !s->low_s || isnan(s->low_s[0])) return CDMPP_OK;
@@ -77,7 +78,10 @@ void cd_uncertainty_json(cd_buf *b, const cd_uncertainty *u) {
 
 void cd_uncertainty_text(cd_buf *b, const char *part, double level, const cd_uncertainty *u) {
     if (!isfinite(u->coverage)) return;
-    cd_buf_putf(b, "    %s, n=%zu, %.0f %% interval holds %.1f %% (median high/low %.2f); MAPE %.1f %% in the least certain tenth, %.1f %% in the rest (mean |ln(predicted/measured)| %.3f, %.3f); %.1f %% out of range\n",
-                part, u->n, 100 * level, 100 * u->coverage, u->width, 100 * u->least_certain, 100 * u->rest, u->least_certain_log, u->rest_log,
-                100 * u->out_of_range);
+    cd_buf_putf(b,
+                "    %s, n=%zu, %.0f %% interval holds %.1f %% (median high/low %.2f); MAPE %.1f "
+                "%% in the least certain tenth, %.1f %% in the rest (mean |ln(predicted/measured)| "
+                "%.3f, %.3f); %.1f %% out of range\n",
+                part, u->n, 100 * level, 100 * u->coverage, u->width, 100 * u->least_certain,
+                100 * u->rest, u->least_certain_log, u->rest_log, 100 * u->out_of_range);
 }

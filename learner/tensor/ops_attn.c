@@ -10,9 +10,9 @@ typedef struct {
     uint32_t row0;             /* first row, for dropout */
     float scale;
     cd_dropout drop;
-    float *k, *v, *dk, *dv;    /* (n, pw) */
-    float *q, *o, *dq;         /* (pw) */
-    float *p, *dp;             /* (n) */
+    float *k, *v, *dk, *dv; /* (n, pw) */
+    float *q, *o, *dq;      /* (pw) */
+    float *p, *dp;          /* (n) */
 } work;
 
 static size_t padded(size_t hw) { return (hw + CD_LANES - 1) / CD_LANES * CD_LANES; }
@@ -25,7 +25,8 @@ size_t cd_ops_attention_scratch(size_t width, size_t heads, size_t max_rows) {
 /* The scratch of one program, cut into its arrays. The order matters for head_back, which clears dk and dv as one run. */
 static work carve(size_t width, size_t heads, size_t n, const cd_dropout *d, float *s) {
     const size_t hw = width / heads, pw = padded(hw);
-    work a = {.n = n, .w = width, .hw = hw, .pw = pw, .scale = (float)(1 / sqrt((double)hw)), .drop = *d};
+    work a = {
+        .n = n, .w = width, .hw = hw, .pw = pw, .scale = (float)(1 / sqrt((double)hw)), .drop = *d};
     a.k = s;
     a.v = a.k + n * pw;
     a.dk = a.v + n * pw;
@@ -77,9 +78,13 @@ CD_INLINE void weights(const work *a, const float *qkv, size_t i) {
 }
 
 CD_INLINE float kept(const work *a, uint32_t row, size_t j) {
-    return !a->drop.below ? 1.0f : cd_drop_keep(row, a->head * a->n + j, a->drop.below) ? a->drop.scale : 0.0f;
+    return !a->drop.below                                         ? 1.0f
+           : cd_drop_keep(row, a->head * a->n + j, a->drop.below) ? a->drop.scale
+                                                                  : 0.0f;
 }
-CD_INLINE uint32_t drop_row(const work *a, size_t i) { return a->drop.below ? cd_drop_row(&a->drop, a->row0 + i) : 0; }
+CD_INLINE uint32_t drop_row(const work *a, size_t i) {
+    return a->drop.below ? cd_drop_row(&a->drop, a->row0 + i) : 0;
+}
 
 CD_SIMD static void head_forward(const work *a, const float *qkv, float *out) {
     load_keys(a, qkv);
@@ -87,13 +92,14 @@ CD_SIMD static void head_forward(const work *a, const float *qkv, float *out) {
         const uint32_t row = drop_row(a, i);
         weights(a, qkv, i);
         for (size_t c = 0; c < a->pw; c++) a->o[c] = 0;
-        for (size_t j = 0; j < a->n; j++) axpy(a->o, a->p[j] * kept(a, row, j), a->v + j * a->pw, a->pw);
+        for (size_t j = 0; j < a->n; j++)
+            axpy(a->o, a->p[j] * kept(a, row, j), a->v + j * a->pw, a->pw);
         for (size_t c = 0; c < a->hw; c++) out[i * a->w + a->head * a->hw + c] = a->o[c];
     }
 }
 
-void cd_ops_attention(const float *qkv, const uint32_t *ptr, size_t p0, size_t p1, size_t width, size_t heads,
-                      const cd_dropout *d, float *scratch, float *out) {
+void cd_ops_attention(const float *qkv, const uint32_t *ptr, size_t p0, size_t p1, size_t width,
+                      size_t heads, const cd_dropout *d, float *scratch, float *out) {
     for (size_t p = p0; p < p1; p++) {
         work a = carve(width, heads, ptr[p + 1] - ptr[p], d, scratch);
         a.row0 = ptr[p];
@@ -139,8 +145,9 @@ CD_SIMD static void head_back(const work *a, const float *qkv, const float *dout
         }
 }
 
-void cd_ops_attention_back(const float *dout, const float *qkv, const uint32_t *ptr, size_t p0, size_t p1, size_t width,
-                           size_t heads, const cd_dropout *d, float *scratch, float *dqkv) {
+void cd_ops_attention_back(const float *dout, const float *qkv, const uint32_t *ptr, size_t p0,
+                           size_t p1, size_t width, size_t heads, const cd_dropout *d,
+                           float *scratch, float *dqkv) {
     for (size_t p = p0; p < p1; p++) {
         const size_t row = ptr[p];
         work a = carve(width, heads, ptr[p + 1] - ptr[p], d, scratch);

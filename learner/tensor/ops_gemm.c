@@ -38,9 +38,9 @@ static void blas_single(void) { openblas_set_num_threads(1); }
 void cd_ops_gemm(const cd_gemm *g) {
     if (!g->m || !g->n) return;
     pthread_once(&blas_once, blas_single);
-    cblas_sgemm(CblasRowMajor, g->ta ? CblasTrans : CblasNoTrans, g->tb ? CblasTrans : CblasNoTrans, (blasint)g->m,
-                (blasint)g->n, (blasint)g->k, 1, g->a, (blasint)g->lda, g->b, (blasint)g->ldb, g->beta, g->c,
-                (blasint)g->ldc);
+    cblas_sgemm(CblasRowMajor, g->ta ? CblasTrans : CblasNoTrans, g->tb ? CblasTrans : CblasNoTrans,
+                (blasint)g->m, (blasint)g->n, (blasint)g->k, 1, g->a, (blasint)g->lda, g->b,
+                (blasint)g->ldb, g->beta, g->c, (blasint)g->ldc);
 }
 
 typedef struct {
@@ -71,18 +71,49 @@ void cd_ops_gemm_run(cd_threads *pool, const cd_gemm *g, size_t n) {
     jobs j = {.g = g, .n = n};
     assert(n <= MAX_JOB);
     for (size_t k = 0; k < n; k++)
-        j.first[k + 1] = j.first[k] + cd_ops_tiles(g[k].m, TILE_ROWS) * cd_ops_tiles(g[k].n, TILE_COLS);
+        j.first[k + 1] =
+            j.first[k] + cd_ops_tiles(g[k].m, TILE_ROWS) * cd_ops_tiles(g[k].n, TILE_COLS);
     cd_ops_each(pool, j.first[n], gemm_tile, &j);
 }
 
 void cd_ops_linear(const float *x, size_t n, size_t in, const float *w, size_t out, float *y) {
-    cd_ops_gemm(&(cd_gemm){.tb = true, .m = n, .n = out, .k = in, .a = x, .lda = in, .b = w, .ldb = in, .c = y, .ldc = out});
+    cd_ops_gemm(&(cd_gemm){.tb = true,
+                           .m = n,
+                           .n = out,
+                           .k = in,
+                           .a = x,
+                           .lda = in,
+                           .b = w,
+                           .ldb = in,
+                           .c = y,
+                           .ldc = out});
 }
 
-void cd_ops_linear_dx(const float *dy, size_t n, size_t in, const float *w, size_t out, float beta, float *dx) {
-    cd_ops_gemm(&(cd_gemm){.m = n, .n = in, .k = out, .a = dy, .lda = out, .b = w, .ldb = in, .c = dx, .ldc = in, .beta = beta});
+void cd_ops_linear_dx(const float *dy, size_t n, size_t in, const float *w, size_t out, float beta,
+                      float *dx) {
+    cd_ops_gemm(&(cd_gemm){.m = n,
+                           .n = in,
+                           .k = out,
+                           .a = dy,
+                           .lda = out,
+                           .b = w,
+                           .ldb = in,
+                           .c = dx,
+                           .ldc = in,
+                           .beta = beta});
 }
 
-cd_gemm cd_ops_linear_dw(const float *dy, const float *x, size_t n, size_t in, size_t out, float *dw) {
-    return (cd_gemm){.ta = true, .m = out, .n = in, .k = n, .a = dy, .lda = out, .b = x, .ldb = in, .c = dw, .ldc = in, .beta = 1};
+cd_gemm cd_ops_linear_dw(const float *dy, const float *x, size_t n, size_t in, size_t out,
+                         float *dw) {
+    return (cd_gemm){.ta = true,
+                     .m = out,
+                     .n = in,
+                     .k = n,
+                     .a = dy,
+                     .lda = out,
+                     .b = x,
+                     .ldb = in,
+                     .c = dw,
+                     .ldc = in,
+                     .beta = 1};
 }

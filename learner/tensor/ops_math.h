@@ -28,7 +28,9 @@ CD_INLINE uint32_t cd_hash32(uint32_t h) {
     return h ^ h >> 16;
 }
 /* What dropout draws for a row, and whether an element of it stays. */
-CD_INLINE uint32_t cd_drop_row(const cd_dropout *d, size_t row) { return (uint32_t)(cd_rng_at(d->key, row) >> 32); }
+CD_INLINE uint32_t cd_drop_row(const cd_dropout *d, size_t row) {
+    return (uint32_t)(cd_rng_at(d->key, row) >> 32);
+}
 /* Does element (row, col) stay? `row`: of cd_drop_row. */
 CD_INLINE bool cd_drop_keep(uint32_t row, size_t col, uint32_t below) {
     return cd_hash32(row + (uint32_t)col * 0x9e3779b9u) >= below;

@@ -25,7 +25,8 @@ CD_INLINE float row_dot(const float *x, const float *y, size_t w) {
     return cd_lanes_sum(a);
 }
 
-CD_SIMD void cd_ops_layernorm(float *x, size_t n, size_t w, const float *g, const float *b, float *rstd, float *y) {
+CD_SIMD void cd_ops_layernorm(float *x, size_t n, size_t w, const float *g, const float *b,
+                              float *rstd, float *y) {
     for (size_t i = 0; i < n; i++, x += w, y += w) {
         const float mean = row_sum(x, w) / (float)w;
         for (size_t c = 0; c < w; c++) x[c] -= mean;
@@ -40,8 +41,8 @@ CD_SIMD void cd_ops_layernorm(float *x, size_t n, size_t w, const float *g, cons
 }
 
 /* dx = (rstd/w) (w g dy - sum(g dy) - x sum(g dy x)) */
-CD_SIMD void cd_ops_layernorm_back(float *dy, const float *x, size_t n, size_t w, const float *g, const float *rstd,
-                                   float *dg, float *db) {
+CD_SIMD void cd_ops_layernorm_back(float *dy, const float *x, size_t n, size_t w, const float *g,
+                                   const float *rstd, float *dg, float *db) {
     for (size_t i = 0; i < n; i++, x += w, dy += w) {
         for (size_t c = 0; c < w; c++) {
             dg[c] += dy[c] * x[c];
@@ -61,7 +62,8 @@ CD_SIMD static void columns_mean(const float *x, size_t n, size_t w, size_t k, f
     for (size_t c = 0; c < k; c++) m[c] /= (float)n;
 }
 
-CD_SIMD static void columns_centre(float *x, size_t n, size_t w, size_t k, const float *m, float *v) {
+CD_SIMD static void columns_centre(float *x, size_t n, size_t w, size_t k, const float *m,
+                                   float *v) {
     for (size_t c = 0; c < k; c++) v[c] = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < k; c++) {
@@ -71,8 +73,8 @@ CD_SIMD static void columns_centre(float *x, size_t n, size_t w, size_t k, const
     for (size_t c = 0; c < k; c++) v[c] /= (float)n;
 }
 
-CD_SIMD static void columns_scale(float *x, size_t n, size_t w, size_t k, const float *r, const float *g, const float *b,
-                                  float *y) {
+CD_SIMD static void columns_scale(float *x, size_t n, size_t w, size_t k, const float *r,
+                                  const float *g, const float *b, float *y) {
     for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < k; c++) {
             const float v = x[i * w + c] * r[c];
@@ -81,8 +83,8 @@ CD_SIMD static void columns_scale(float *x, size_t n, size_t w, size_t k, const 
         }
 }
 
-void cd_ops_batchnorm(float *x, size_t n, size_t w, size_t c0, size_t c1, const float *g, const float *b, float *rstd,
-                      float *mean, float *var, float *y) {
+void cd_ops_batchnorm(float *x, size_t n, size_t w, size_t c0, size_t c1, const float *g,
+                      const float *b, float *rstd, float *mean, float *var, float *y) {
     const size_t k = c1 - c0;
     float m[CD_OPS_COLS], v[CD_OPS_COLS];
     assert(k <= CD_OPS_COLS && n > 1);
@@ -96,7 +98,8 @@ void cd_ops_batchnorm(float *x, size_t n, size_t w, size_t c0, size_t c1, const 
     columns_scale(x + c0, n, w, k, rstd + c0, g + c0, b + c0, y + c0);
 }
 
-CD_SIMD static void columns_sums(const float *dy, const float *x, size_t n, size_t w, size_t k, float *s1, float *s2) {
+CD_SIMD static void columns_sums(const float *dy, const float *x, size_t n, size_t w, size_t k,
+                                 float *s1, float *s2) {
     for (size_t c = 0; c < k; c++) s1[c] = s2[c] = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < k; c++) {
@@ -106,14 +109,15 @@ CD_SIMD static void columns_sums(const float *dy, const float *x, size_t n, size
 }
 
 /* dx = g rstd (dy - mean(dy) - x mean(dy x)) */
-CD_SIMD static void columns_back(float *dy, const float *x, size_t n, size_t w, size_t k, const float *gr,
-                                 const float *m1, const float *m2) {
+CD_SIMD static void columns_back(float *dy, const float *x, size_t n, size_t w, size_t k,
+                                 const float *gr, const float *m1, const float *m2) {
     for (size_t i = 0; i < n; i++)
-        for (size_t c = 0; c < k; c++) dy[i * w + c] = gr[c] * (dy[i * w + c] - m1[c] - x[i * w + c] * m2[c]);
+        for (size_t c = 0; c < k; c++)
+            dy[i * w + c] = gr[c] * (dy[i * w + c] - m1[c] - x[i * w + c] * m2[c]);
 }
 
-void cd_ops_batchnorm_back(float *dy, const float *x, size_t n, size_t w, size_t c0, size_t c1, const float *g,
-                           const float *rstd, float *dg, float *db) {
+void cd_ops_batchnorm_back(float *dy, const float *x, size_t n, size_t w, size_t c0, size_t c1,
+                           const float *g, const float *rstd, float *dg, float *db) {
     const size_t k = c1 - c0;
     float s1[CD_OPS_COLS], s2[CD_OPS_COLS], gr[CD_OPS_COLS];
     assert(k <= CD_OPS_COLS);
@@ -128,8 +132,8 @@ void cd_ops_batchnorm_back(float *dy, const float *x, size_t n, size_t w, size_t
     columns_back(dy + c0, x + c0, n, w, k, gr, s1, s2);
 }
 
-CD_SIMD void cd_ops_batchnorm_eval(float *x, size_t n, size_t w, const float *g, const float *b, const float *mean,
-                                   const float *var, float *s, float *t) {
+CD_SIMD void cd_ops_batchnorm_eval(float *x, size_t n, size_t w, const float *g, const float *b,
+                                   const float *mean, const float *var, float *s, float *t) {
     for (size_t c = 0; c < w; c++) {
         s[c] = g[c] / sqrtf(var[c] + CD_OPS_EPS);
         t[c] = b[c] - mean[c] * s[c];

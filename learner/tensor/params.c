@@ -15,8 +15,13 @@ static size_t add(cd_params *p, const cd_param *q) {
     return p->n++;
 }
 
-size_t cd_params_add(cd_params *p, const char *name, size_t rows, size_t cols, cd_init init, float bound) {
-    cd_param q = {.n_dim = cols ? 2 : 1, .dim = {rows, cols ? cols : 1}, .init = init, .bound = bound, .decay = cols > 0};
+size_t cd_params_add(cd_params *p, const char *name, size_t rows, size_t cols, cd_init init,
+                     float bound) {
+    cd_param q = {.n_dim = cols ? 2 : 1,
+                  .dim = {rows, cols ? cols : 1},
+                  .init = init,
+                  .bound = bound,
+                  .decay = cols > 0};
     q.n = q.dim[0] * q.dim[1];
     snprintf(q.name, sizeof q.name, "%s", name);
     return add(p, &q);
@@ -28,7 +33,8 @@ size_t cd_params_add_stat(cd_params *p, const char *name, size_t n, cd_init init
     return add(p, &q);
 }
 
-void cd_params_add_linear(cd_params *p, const char *prefix, size_t in, size_t out, size_t *w, size_t *b) {
+void cd_params_add_linear(cd_params *p, const char *prefix, size_t in, size_t out, size_t *w,
+                          size_t *b) {
     char name[80];
     const float bound = (float)(1 / sqrt((double)in));
     snprintf(name, sizeof name, "%s.weight", prefix);
@@ -39,9 +45,10 @@ void cd_params_add_linear(cd_params *p, const char *prefix, size_t in, size_t ou
 
 static void initialise(const cd_param *q, uint64_t seed, float *v) {
     for (size_t i = 0; i < q->n; i++)
-        v[i] = q->init == CD_INIT_ZERO  ? 0
-               : q->init == CD_INIT_ONE ? 1
-                                        : (float)((2 * cd_rng_unit(seed, i) - 1) * (double)q->bound);
+        v[i] = q->init == CD_INIT_ZERO ? 0
+               : q->init == CD_INIT_ONE
+                   ? 1
+                   : (float)((2 * cd_rng_unit(seed, i) - 1) * (double)q->bound);
 }
 
 /* Trained tensors come first, statistics behind them: the gradients need no room for the latter. */
@@ -61,7 +68,8 @@ cdmpp_status cd_params_layout(cd_params *p, uint64_t seed, cdmpp_err *err) {
     CD_TRY(cd_slab_alloc(&p->slab_grad, err));
     p->value = cd_slab_floats(&p->slab_value, p->n_float);
     p->grad = cd_slab_floats(&p->slab_grad, p->n_train);
-    for (size_t i = 0; i < p->n; i++) initialise(&p->param[i], cd_rng_at(seed, i), cd_params_value(p, i));
+    for (size_t i = 0; i < p->n; i++)
+        initialise(&p->param[i], cd_rng_at(seed, i), cd_params_value(p, i));
     return CDMPP_OK;
 }
 
@@ -83,7 +91,10 @@ size_t cd_params_count(const cd_params *p) {
 void cd_params_tensors(const cd_params *p, cd_tensor *t) {
     for (size_t i = 0; i < p->n; i++) {
         const cd_param *q = &p->param[i];
-        t[i] = (cd_tensor){.name = q->name, .n_dim = q->n_dim, .dim = {q->dim[0], q->dim[1]}, .value = cd_params_value(p, i)};
+        t[i] = (cd_tensor){.name = q->name,
+                           .n_dim = q->n_dim,
+                           .dim = {q->dim[0], q->dim[1]},
+                           .value = cd_params_value(p, i)};
     }
 }
 

@@ -36,14 +36,16 @@ void cd_safetensors_write(cd_buf *out, const cd_tensor *t, size_t n, const char 
     cd_buf_free(&h);
 }
 
-cdmpp_status cd_safetensors_open(cd_arena *a, const void *bytes, size_t n, cd_safetensors *f, cdmpp_err *err) {
+cdmpp_status cd_safetensors_open(cd_arena *a, const void *bytes, size_t n, cd_safetensors *f,
+                                 cdmpp_err *err) {
     uint64_t size;
     if (n < 8) return CD_FAIL(err, EPARSE, "expected a safetensors file, found %zu bytes", n);
     memcpy(&size, bytes, 8);
     if (size > n - 8) return CD_FAIL(err, EPARSE, "safetensors header longer than the file");
     const char *text = (const char *)bytes + 8;
     CD_TRY(cd_json_parse(a, text, (size_t)size, &f->header, err));
-    if (f->header->kind != CD_JSON_OBJ) return CD_FAIL(err, EPARSE, "expected an object as safetensors header");
+    if (f->header->kind != CD_JSON_OBJ)
+        return CD_FAIL(err, EPARSE, "expected an object as safetensors header");
     f->data = text + size;
     f->n_data = n - 8 - (size_t)size;
     return CDMPP_OK;
@@ -62,18 +64,20 @@ static bool same_shape(const cd_json *t, size_t n_dim, const size_t *dim) {
 /* No training writes others, and a network that holds one answers with none, which nobody may notice where it only ranks. */
 static cdmpp_status check_finite(const char *name, const float *value, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++)
-        if (!isfinite(value[i])) return CD_FAIL(err, EMODEL, "tensor \"%s\": number %zu is %g: expected finite ones", name, i, (double)value[i]);
+        if (!isfinite(value[i]))
+            return CD_FAIL(err, EMODEL, "tensor \"%s\": number %zu is %g: expected finite ones",
+                           name, i, (double)value[i]);
     return CDMPP_OK;
 }
 
 /* The offsets come from the file, so they are compared with its length before anything is read. */
-cdmpp_status cd_safetensors_get(const cd_safetensors *f, const char *name, size_t n_dim, const size_t *dim, float *value,
-                                cdmpp_err *err) {
+cdmpp_status cd_safetensors_get(const cd_safetensors *f, const char *name, size_t n_dim,
+                                const size_t *dim, float *value, cdmpp_err *err) {
     const cd_json *t = cd_json_get(f->header, name);
     if (!t) return CD_FAIL(err, EMODEL, "no tensor \"%s\"", name);
     if (!same_shape(t, n_dim, dim))
-        return CD_FAIL(err, EMODEL, "tensor \"%s\": expected F32 [%zu%s%.0zu]", name, dim[0], n_dim > 1 ? "," : "",
-                       n_dim > 1 ? dim[1] : 0);
+        return CD_FAIL(err, EMODEL, "tensor \"%s\": expected F32 [%zu%s%.0zu]", name, dim[0],
+                       n_dim > 1 ? "," : "", n_dim > 1 ? dim[1] : 0);
     const size_t bytes = count(n_dim, dim) * sizeof(float);
     const cd_json *o;
     int64_t beg, end;

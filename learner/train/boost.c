@@ -10,7 +10,8 @@
 static void lay_offsets(cd_boost_side *s, const cd_booster *b, double slope, double bias) {
     for (size_t i = 0; i < s->set->n; i++) {
         if (i % 16 == 0) cd_spool_rest(b->v->spool);
-        s->level[i] = cd_member_offsets(b->out, b->v, s->set->program[i], slope, bias, s->offset + s->start[i]);
+        s->level[i] = cd_member_offsets(b->out, b->v, s->set->program[i], slope, bias,
+                                        s->offset + s->start[i]);
     }
 }
 
@@ -64,21 +65,33 @@ static void fit_offset(cd_boost_side *s, const cd_booster *b, cd_member *p) {
 static cdmpp_status weigh(cd_boost_side *s, const cd_booster *b, cdmpp_err *err) {
     const cd_boost_set *set = s->set;
     uint32_t n_group = 0;
-    if (b->c->train_fast <= 0 || !set->group || b->out->objective != CD_OBJECTIVE_LOG_LATENCY) return CDMPP_OK;
-    for (size_t i = 0; i < set->n; i++) n_group = set->group[i] >= n_group ? set->group[i] + 1 : n_group;
+    if (b->c->train_fast <= 0 || !set->group || b->out->objective != CD_OBJECTIVE_LOG_LATENCY)
+        return CDMPP_OK;
+    for (size_t i = 0; i < set->n; i++)
+        n_group = set->group[i] >= n_group ? set->group[i] + 1 : n_group;
     double *least = CD_NEWN(&s->arena, double, n_group);
     s->weight = CD_NEWN(&s->arena, double, set->n);
     if (s->arena.oom) return CD_FAIL(err, ENOMEM, "weights of %zu programs", set->n);
     for (uint32_t g = 0; g < n_group; g++) least[g] = INFINITY;
-    for (size_t i = 0; i < set->n; i++) least[set->group[i]] = fmin(least[set->group[i]], set->log_s[i]);
-    for (size_t i = 0; i < set->n; i++) s->weight[i] = exp(b->c->train_fast * (least[set->group[i]] - set->log_s[i]));
+    for (size_t i = 0; i < set->n; i++)
+        least[set->group[i]] = fmin(least[set->group[i]], set->log_s[i]);
+    for (size_t i = 0; i < set->n; i++)
+        s->weight[i] = exp(b->c->train_fast * (least[set->group[i]] - set->log_s[i]));
     return CDMPP_OK;
 }
 
-static cdmpp_status begin(cd_boost_side *s, const cd_booster *b, const cd_boost_side *seen, cdmpp_err *err) {
+static cdmpp_status begin(cd_boost_side *s, const cd_booster *b, const cd_boost_side *seen,
+                          cdmpp_err *err) {
     CD_TRY(weigh(s, b, err));
-    s->part = (cd_objective_part){.n = s->set->n, .start = s->start, .offset = s->offset, .log_s = s->set->log_s, .group = s->set->group, .weight = s->weight};
-    return cd_err_key(err, cd_objective_begin(&s->part, &b->objective, seen ? &seen->part : NULL, err), "train.objective");
+    s->part = (cd_objective_part){.n = s->set->n,
+                                  .start = s->start,
+                                  .offset = s->offset,
+                                  .log_s = s->set->log_s,
+                                  .group = s->set->group,
+                                  .weight = s->weight};
+    return cd_err_key(err,
+                      cd_objective_begin(&s->part, &b->objective, seen ? &seen->part : NULL, err),
+                      "train.objective");
 }
 
 /* ---- one round ---- */
@@ -106,7 +119,9 @@ static cdmpp_status next_tree(cd_booster *b, int i, cdmpp_err *err) {
 }
 
 /* The loss, which is also what the next gradient is of; returns what rounds are compared by. */
-static double figure(cd_boost_side *s, const cd_objective_spec *o) { return cd_objective_figure(&s->part, o, cd_objective_loss(&s->part, o, s->score)); }
+static double figure(cd_boost_side *s, const cd_objective_spec *o) {
+    return cd_objective_figure(&s->part, o, cd_objective_loss(&s->part, o, s->score));
+}
 
 /* With several ranks each computes the same losses, so all stop after the same round. */
 static cdmpp_status rounds(cd_booster *b, cdmpp_err *err) {
@@ -117,14 +132,22 @@ static cdmpp_status rounds(cd_booster *b, cdmpp_err *err) {
         CD_TRY(next_tree(b, i, err));
         train = figure(&b->train, o);
         const double valid = figure(&b->valid, o);
-        if (!isfinite(train) || !isfinite(valid)) return CD_FAIL(err, ENUMERIC, "round %d: the loss is not finite", i);
+        if (!isfinite(train) || !isfinite(valid))
+            return CD_FAIL(err, ENUMERIC, "round %d: the loss is not finite", i);
         if (valid < best) {
             best = valid;
             best_round = i;
         }
-        const bool end = i == b->c->train_rounds || (b->c->train_early_stop && i - best_round >= b->c->train_early_stop);
-        const cd_progress_event t = {.member = b->run->name, .unit = "round", .step = (uint64_t)i, .n_step = (uint64_t)b->c->train_rounds,
-                           .n_sample = b->train.set->n, .train = train, .valid = valid, .end = end};
+        const bool end = i == b->c->train_rounds ||
+                         (b->c->train_early_stop && i - best_round >= b->c->train_early_stop);
+        const cd_progress_event t = {.member = b->run->name,
+                                     .unit = "round",
+                                     .step = (uint64_t)i,
+                                     .n_step = (uint64_t)b->c->train_rounds,
+                                     .n_sample = b->train.set->n,
+                                     .train = train,
+                                     .valid = valid,
+                                     .end = end};
         bool stop = b->run->tick && !b->run->tick(b->run->ctx, &t);
         CD_TRY(cd_distributed_trees_stop(&b->together, &stop, err));
         if (stop) return CD_FAIL(err, EINTERRUPTED, "round %d", i);
@@ -136,9 +159,13 @@ static cdmpp_status rounds(cd_booster *b, cdmpp_err *err) {
 static cdmpp_status new_gbt(cd_booster *b, cdmpp_err *err) {
     const cd_config *c = b->c;
     char v[9][32];
-    const char *name[9] = {"eta", "min_child_weight", "lambda", "subsample", "colsample_bytree", "max_depth", "max_bin", "seed", "nthread"};
-    const double real[5] = {c->train_eta, c->train_min_child_weight, c->train_lambda, c->train_together ? 1 : c->train_subsample, c->train_colsample};
-    const int64_t integer[4] = {c->train_max_depth, c->train_max_bin, c->train_seed, b->run->nthread};
+    const char *name[9] = {
+        "eta",       "min_child_weight", "lambda", "subsample", "colsample_bytree",
+        "max_depth", "max_bin",          "seed",   "nthread"};
+    const double real[5] = {c->train_eta, c->train_min_child_weight, c->train_lambda,
+                            c->train_together ? 1 : c->train_subsample, c->train_colsample};
+    const int64_t integer[4] = {c->train_max_depth, c->train_max_bin, c->train_seed,
+                                b->run->nthread};
     cd_xgb_param p[10] = {{"tree_method", "hist"}};
     for (int i = 0; i < 9; i++) {
         if (i < 5) snprintf(v[i], sizeof v[i], "%.9g", real[i]);
@@ -177,12 +204,14 @@ static cdmpp_status grow(cd_booster *b, cdmpp_err *err) {
 }
 
 /* The offset (slope of ln trips) is fitted before the first tree, so trees learn what trips do not explain. */
-cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
-                      const cd_boost_run *run, cd_member *m, cdmpp_err *err) {
+cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train,
+                      const cd_boost_set *valid, const cd_config *c, const cd_boost_run *run,
+                      cd_member *m, cdmpp_err *err) {
     cd_booster b = {.v = v, .c = c, .form = cd_member_form(m->kind), .run = run, .out = m};
     m->objective = (cd_objective_kind)c->train_objective;
     m->facts = cd_member_reads_facts(m->kind) ? (cd_facts_use)c->train_facts : CD_FACTS_USE_NONE;
-    b.objective = (cd_objective_spec){m->objective, (cd_tree_loss)c->train_loss, c->train_eta, (cd_rank_loss)c->train_rank_loss};
+    b.objective = (cd_objective_spec){m->objective, (cd_tree_loss)c->train_loss, c->train_eta,
+                                      (cd_rank_loss)c->train_rank_loss};
     cdmpp_status st = cd_boost_side_new(&b.train, train, &b, err);
     if (!st) st = cd_boost_side_new(&b.valid, valid, &b, err);
     if (!st && run->rows) *run->rows += cd_xgb_data_rows(b.train.data);

@@ -5,7 +5,11 @@
 
 /* Of a view on disk: bytes of a page of the matrix, and rows that its bins are cut at: XGBoost needs 0.3 MB a column to cut 16,384 rows
  * into 256 bins, ten times as much for a million, and an error of a bin's border is then below 0.4 % of the rows. */
-enum { PAGE = 16 << 20, CUT_ROWS = 16384, CUT_COLUMNS = 8 }; /* CUT_COLUMNS: of all rows that are cut together */
+enum {
+    PAGE = 16 << 20,
+    CUT_ROWS = 16384,
+    CUT_COLUMNS = 8
+}; /* CUT_COLUMNS: of all rows that are cut together */
 
 void cd_boost_side_free(cd_boost_side *s) {
     cd_xgb_data_free(s->data);
@@ -14,13 +18,18 @@ void cd_boost_side_free(cd_boost_side *s) {
 }
 
 static size_t width_of(const cd_booster *b) { return cd_member_width(b->out->kind, b->out->facts); }
-static size_t n_row_of(const cd_program_view *v, size_t i) { return (size_t)(v->row_ptr[i + 1] - v->row_ptr[i]); }
-static bool by_pages(const cd_boost_side *s) { return cd_spool_on_disk(s->b->v->spool) && s == &s->b->train; }
+static size_t n_row_of(const cd_program_view *v, size_t i) {
+    return (size_t)(v->row_ptr[i + 1] - v->row_ptr[i]);
+}
+static bool by_pages(const cd_boost_side *s) {
+    return cd_spool_on_disk(s->b->v->spool) && s == &s->b->train;
+}
 
 static cdmpp_status side_memory(cd_boost_side *s, cdmpp_err *err) {
     const cd_booster *b = s->b;
     const size_t n = s->set->n;
-    for (size_t i = 0; i < n; i++) s->height += cd_tree_input_height(b->form, n_row_of(b->v, s->set->program[i]));
+    for (size_t i = 0; i < n; i++)
+        s->height += cd_tree_input_height(b->form, n_row_of(b->v, s->set->program[i]));
     const size_t h = s->height;
     s->start = CD_NEWN(&s->arena, size_t, n + 1);
     s->offset = CD_NEWN(&s->arena, double, h);
@@ -37,7 +46,9 @@ static void fill_rows(const cd_boost_side *s, size_t beg, size_t end, float *x) 
     const size_t width = width_of(s->b);
     for (size_t i = beg; i < end; i++) {
         const size_t p = s->set->program[i];
-        if ((i - beg) % 16 == 0) cd_spool_rest(s->b->v->spool); /* around a program of a draw the kernel maps up to some MB */
+        if ((i - beg) % 16 == 0)
+            cd_spool_rest(
+                s->b->v->spool); /* around a program of a draw the kernel maps up to some MB */
         cd_member_fill(s->b->out, s->b->v, p, x + (s->start[i] - s->start[beg]) * width);
     }
 }
@@ -76,12 +87,15 @@ static cdmpp_status cut_some_rows(const cd_boost_side *s, cd_xgb_data **bins, cd
         fill_rows(s, i, i + 1, to);
         to += (s->start[i + 1] - s->start[i]) * width;
     }
-    const cdmpp_status st = cd_xgb_data_binned(x, n, width, b->run->nthread, b->c->train_max_bin, NULL, bins, err);
+    const cdmpp_status st =
+        cd_xgb_data_binned(x, n, width, b->run->nthread, b->c->train_max_bin, NULL, bins, err);
     cd_mem_free(x);
     return st;
 }
 
-static size_t piece_end(size_t beg, size_t end) { return end - beg < CUT_COLUMNS ? end : beg + CUT_COLUMNS; }
+static size_t piece_end(size_t beg, size_t end) {
+    return end - beg < CUT_COLUMNS ? end : beg + CUT_COLUMNS;
+}
 
 /* Columns beg .. end of all rows, as one matrix for each CUT_COLUMNS of them. */
 static void fill_columns(const cd_boost_side *s, size_t beg, size_t end, float *row, float *x) {
@@ -98,14 +112,19 @@ static void fill_columns(const cd_boost_side *s, size_t beg, size_t end, float *
 }
 
 /* This rank's run of columns, cut at all rows. XGBoost needs MBs a column for that, so few at a time. */
-static cdmpp_status cut_own_columns(const cd_boost_side *s, size_t beg, size_t end, float *cuts, cdmpp_err *err) {
+static cdmpp_status cut_own_columns(const cd_boost_side *s, size_t beg, size_t end, float *cuts,
+                                    cdmpp_err *err) {
     const cd_booster *b = s->b;
-    float *x = cd_mem_zalloc(s->height, (end - beg) * sizeof *x), *row = cd_mem_zalloc(most_rows(s), width_of(b) * sizeof *row);
-    cdmpp_status st = x && row ? CDMPP_OK : CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", s->height, end - beg);
+    float *x = cd_mem_zalloc(s->height, (end - beg) * sizeof *x),
+          *row = cd_mem_zalloc(most_rows(s), width_of(b) * sizeof *row);
+    cdmpp_status st =
+        x && row ? CDMPP_OK
+                 : CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", s->height, end - beg);
     if (!st) fill_columns(s, beg, end, row, x);
     cd_mem_free(row);
     for (size_t j = beg; !st && j < end; j = piece_end(j, end))
-        st = cd_xgb_cuts(x + s->height * (j - beg), s->height, piece_end(j, end) - j, b->run->nthread, b->c->train_max_bin,
+        st = cd_xgb_cuts(x + s->height * (j - beg), s->height, piece_end(j, end) - j,
+                         b->run->nthread, b->c->train_max_bin,
                          cuts + (j - beg) * ((size_t)b->c->train_max_bin + 1), err);
     cd_mem_free(x);
     return st;
@@ -120,7 +139,9 @@ static cdmpp_status cut_columns(const cd_boost_side *s, cd_xgb_data **bins, cdmp
     float *cuts = cd_mem_zalloc(width, rows * sizeof *cuts);
     cdmpp_status st = cuts ? CDMPP_OK : CD_FAIL(err, ENOMEM, "cuts of %zu columns", width);
     if (!st && beg < end) st = cut_own_columns(s, beg, end, cuts + beg * rows, err);
-    if (!st) st = cd_distributed_trees_share_bits(b->run->ranks, cuts, width * rows, beg * rows, end * rows, err);
+    if (!st)
+        st = cd_distributed_trees_share_bits(b->run->ranks, cuts, width * rows, beg * rows,
+                                             end * rows, err);
     if (!st) st = cd_xgb_data_of_cuts(cuts, width, b->run->nthread, b->c->train_max_bin, bins, err);
     cd_mem_free(cuts);
     return st;
@@ -133,7 +154,7 @@ static cdmpp_status page_by_page(cd_boost_side *s, const cd_xgb_data *bins, cdmp
     const size_t width = width_of(b), most = most_rows(s);
     s->page_rows = PAGE / (width * sizeof *s->page);
     if (most > s->page_rows) s->page_rows = most;
-    s->page = CD_NEWN(&s->arena, float, s->page_rows * width);
+    s->page = CD_NEWN(&s->arena, float, s->page_rows *width);
     if (!s->page) return CD_FAIL(err, ENOMEM, "page of %zu x %zu values", s->page_rows, width);
     const cd_xgb_pages pages = {next_page, s, s->end - s->beg, width};
     return cd_xgb_data_paged(&pages, b->run->nthread, b->c->train_max_bin, bins, &s->data, err);
@@ -147,20 +168,26 @@ static cdmpp_status at_once(cd_boost_side *s, const cd_xgb_data *bins, cdmpp_err
     float *x = cd_mem_zalloc(n, width * sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", n, width);
     fill_rows(s, s->first, s->last, x);
-    if (b->c->train_together && s == &b->train) st = cd_xgb_data_binned(x, n, width, b->run->nthread, b->c->train_max_bin, bins, &s->data, err);
+    if (b->c->train_together && s == &b->train)
+        st = cd_xgb_data_binned(x, n, width, b->run->nthread, b->c->train_max_bin, bins, &s->data,
+                                err);
     else st = cd_xgb_data_new(x, n, width, b->run->nthread, &s->data, err);
     cd_mem_free(x);
     return st;
 }
 
-cdmpp_status cd_boost_side_new(cd_boost_side *s, const cd_boost_set *set, const cd_booster *b, cdmpp_err *err) {
+cdmpp_status cd_boost_side_new(cd_boost_side *s, const cd_boost_set *set, const cd_booster *b,
+                               cdmpp_err *err) {
     const cd_process_group *ranks = b->run->ranks;
     cd_xgb_data *bins = NULL;
     s->set = set;
     s->b = b;
-    if (ranks && set->n < ranks->n_rank) return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", ranks->n_rank, set->n);
+    if (ranks && set->n < ranks->n_rank)
+        return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", ranks->n_rank, set->n);
     CD_TRY(side_memory(s, err));
-    for (size_t i = 0; i < set->n; i++) s->start[i + 1] = s->start[i] + cd_tree_input_height(b->form, n_row_of(b->v, set->program[i]));
+    for (size_t i = 0; i < set->n; i++)
+        s->start[i + 1] =
+            s->start[i] + cd_tree_input_height(b->form, n_row_of(b->v, set->program[i]));
     cd_distributed_trees_own(ranks, set->n, &s->first, &s->last);
     s->beg = s->start[s->first];
     s->end = s->start[s->last];

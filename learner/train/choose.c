@@ -15,9 +15,9 @@ typedef struct {
     const cd_choice_options *how;
     cd_choice *out;
     cd_split *split;
-    candidate *of;      /* (n) */
+    candidate *of; /* (n) */
     size_t n;
-    size_t *program;    /* (n) */
+    size_t *program; /* (n) */
 } choosing;
 
 double cd_choose_seconds(double latency_s) { return 0.1 + 3 * latency_s; }
@@ -44,8 +44,13 @@ static cdmpp_status list(choosing *q, cdmpp_err *err) {
         const uint64_t key = cd_stable_id_program(d, i);
         q->of[q->n++] = (candidate){key, cd_rng_at(seed, key), i};
         if (d->is_gpu[i] != d->is_gpu[q->of[0].i])
-            return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected programs of processors or of GPUs, found both ('%s', '%s'): choose those of one kind",
-                                           d->device_name[d->device[q->of[0].i]], d->device_name[d->device[i]]), "data.devices");
+            return cd_err_key(err,
+                              CD_FAIL(err, ESCHEMA,
+                                      "expected programs of processors or of GPUs, found both "
+                                      "('%s', '%s'): choose those of one kind",
+                                      d->device_name[d->device[q->of[0].i]],
+                                      d->device_name[d->device[i]]),
+                              "data.devices");
     }
     q->out->n_candidate = q->n;
     if (q->n) qsort(q->of, q->n, sizeof *q->of, by_rank);
@@ -61,7 +66,8 @@ static cdmpp_status by_budget(choosing *q, const float *x, size_t dim, cdmpp_err
     double *price = CD_NEWN(&q->out->arena, double, q->n);
     if (!price) return CD_FAIL(err, ENOMEM, "%zu programs", q->n);
     for (size_t k = 0; k < q->n; k++) price[k] = cd_choose_seconds(q->d->latency_s[q->program[k]]);
-    return cd_select_medoids(x, q->n, dim, price, q->how->budget_s, q->how->k, q->how->pool, q->out->index, &q->out->n, err);
+    return cd_select_medoids(x, q->n, dim, price, q->how->budget_s, q->how->k, q->how->pool,
+                             q->out->index, &q->out->n, err);
 }
 
 /* Tasks, or programs: each is a task of its own then. */
@@ -73,9 +79,11 @@ static cdmpp_status by_kmeans(choosing *q, const float *x, size_t dim, cdmpp_err
     uint64_t *key = CD_NEWN(&q->out->arena, uint64_t, n_unit);
     if (q->out->arena.oom) return CD_FAIL(err, ENOMEM, "%zu tasks", n_unit);
     for (size_t k = 0; k < q->n; k++) unit[k] = tasks ? d->task[q->program[k]] : (uint32_t)k;
-    for (size_t u = 0; u < n_unit; u++) key[u] = tasks ? cd_stable_id_name(d->task_name[u]) : q->of[u].key;
+    for (size_t u = 0; u < n_unit; u++)
+        key[u] = tasks ? cd_stable_id_name(d->task_name[u]) : q->of[u].key;
     const cd_select_input in = {q->n, dim, x, unit, n_unit, key};
-    return cd_select_tasks(&in, CD_SELECT_KMEANS, q->how->k, (uint64_t)q->c->data_seed, q->how->pool, q->out->index, &q->out->n, err);
+    return cd_select_tasks(&in, CD_SELECT_KMEANS, q->how->k, (uint64_t)q->c->data_seed,
+                           q->how->pool, q->out->index, &q->out->n, err);
 }
 
 /* Numbers of candidates to programs of the data set. */
@@ -97,13 +105,15 @@ static cdmpp_status choose(choosing *q, cdmpp_err *err) {
     if (out->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", q->d->n);
     CD_TRY(list(q, err));
     CD_TRY(cd_task_embedding_rows(q->d, q->program, q->n, &x, &dim, err));
-    const cdmpp_status st = q->how->budget_s > 0 ? by_budget(q, x, dim, err) : by_kmeans(q, x, dim, err);
+    const cdmpp_status st =
+        q->how->budget_s > 0 ? by_budget(q, x, dim, err) : by_kmeans(q, x, dim, err);
     cd_mem_free(x);
     if (!st) finish(q);
     return st;
 }
 
-cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, const cd_choice_options *how, cd_choice *out, cdmpp_err *err) {
+cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, const cd_choice_options *how,
+                       cd_choice *out, cdmpp_err *err) {
     cd_filter_count count;
     choosing q = {.c = c, .d = d, .how = how, .out = out};
     uint8_t *keep = cd_mem_zalloc(d->n + 1, 1);

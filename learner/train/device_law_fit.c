@@ -7,7 +7,15 @@
 #include "learner/train/train_internal.h"
 #include "learner/train/unlike_range.h"
 
-enum { MOST_MACHINES = 16, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10, FEW = 20 };
+enum {
+    MOST_MACHINES = 16,
+    MOST_TRAIN = 4000,
+    MOST_TEST = 1000,
+    ROUNDS = 40,
+    DEPTH = 6,
+    VALID_EVERY = 10,
+    FEW = 20
+};
 static const double ninety = 0.9;
 
 typedef struct {
@@ -18,21 +26,25 @@ typedef struct {
     const cd_training_set *t;
     int nthread;
     cd_arena arena;
-    sheet *sheet;            /* (n_device) */
-    bool *described;         /* (n_device) */
-    uint32_t *machine;       /* (n_device) */
-    bool *left;              /* (n_device) left out now */
-    uint32_t as;             /* of those that are left out: who stands for them; n_device: the nearest on another machine */
-    uint32_t *stands;        /* (d->n) device of each program; of those left out: who stands for it */
-    uint32_t *program;       /* (d->n) */
-    double *log_s, *answer;  /* (d->n) */
-    cd_device_law_error *error;     /* (d->n) */
-    const double *kind_log_s; /* (n_kind, n_oof) */
+    sheet *sheet;      /* (n_device) */
+    bool *described;   /* (n_device) */
+    uint32_t *machine; /* (n_device) */
+    bool *left;        /* (n_device) left out now */
+    uint32_t
+        as; /* of those that are left out: who stands for them; n_device: the nearest on another machine */
+    uint32_t *stands;  /* (d->n) device of each program; of those left out: who stands for it */
+    uint32_t *program; /* (d->n) */
+    double *log_s, *answer;     /* (d->n) */
+    cd_device_law_error *error; /* (d->n) */
+    const double *kind_log_s;   /* (n_kind, n_oof) */
     const cd_model *m;
-    cd_config c;             /* of small trees */
+    cd_config c; /* of small trees */
 } work;
 
-static bool trains(const cd_training_set *t, size_t i) { return t->fold[i] != CD_FOLD_NEVER && (t->n_fold > 1 || t->split->part[i] == CD_SPLIT_PART_TRAIN); }
+static bool trains(const cd_training_set *t, size_t i) {
+    return t->fold[i] != CD_FOLD_NEVER &&
+           (t->n_fold > 1 || t->split->part[i] == CD_SPLIT_PART_TRAIN);
+}
 
 /* ---- machines ---- */
 static bool same_number(const float *a, const float *b, int column) {
@@ -43,8 +55,9 @@ static bool same_number(const float *a, const float *b, int column) {
 /* Programs for one machine may be compiled for several instruction sets, each of them a device: all but the width of vectors, and what follows
  * from it, is the same then. */
 bool cd_device_law_one_machine(const float *a, const float *b) {
-    static const int own[] = {CD_DEVICE_COL_clock, CD_DEVICE_COL_cores, CD_DEVICE_COL_bandwidth, CD_DEVICE_COL_l1, CD_DEVICE_COL_l2,
-                              CD_DEVICE_COL_last_cache, CD_DEVICE_COL_process};
+    static const int own[] = {CD_DEVICE_COL_clock,  CD_DEVICE_COL_cores, CD_DEVICE_COL_bandwidth,
+                              CD_DEVICE_COL_l1,     CD_DEVICE_COL_l2,    CD_DEVICE_COL_last_cache,
+                              CD_DEVICE_COL_process};
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)
         if (!same_number(a, b, own[k])) return false;
     return a[0] == b[0];
@@ -54,8 +67,10 @@ bool cd_device_law_one_machine(const float *a, const float *b) {
 static cdmpp_status describe(work *w, cdmpp_err *err) {
     cd_device_table *l = NULL;
     cd_diag diag = {0};
-    const cdmpp_status st = cd_device_table_open(&w->arena, w->t->c->device_file, w->t->c->path, &diag, NULL, &l, err);
-    for (size_t k = 0; !st && k < w->t->n_device; k++) w->described[k] = !cd_device_table_vector(l, w->t->device_name[k], w->sheet[k].v, NULL);
+    const cdmpp_status st =
+        cd_device_table_open(&w->arena, w->t->c->device_file, w->t->c->path, &diag, NULL, &l, err);
+    for (size_t k = 0; !st && k < w->t->n_device; k++)
+        w->described[k] = !cd_device_table_vector(l, w->t->device_name[k], w->sheet[k].v, NULL);
     cd_device_table_free(l);
     cd_diag_free(&diag);
     if (st != CDMPP_ENOMEM && err) *err = (cdmpp_err){0};
@@ -66,7 +81,9 @@ static void number_machines(work *w) {
     for (uint32_t k = 0; k < w->t->n_device; k++) {
         w->machine[k] = k;
         for (uint32_t j = 0; j < k && w->machine[k] == k; j++)
-            if (w->described[j] && w->described[k] && cd_device_law_one_machine(w->sheet[j].v, w->sheet[k].v)) w->machine[k] = w->machine[j];
+            if (w->described[j] && w->described[k] &&
+                cd_device_law_one_machine(w->sheet[j].v, w->sheet[k].v))
+                w->machine[k] = w->machine[j];
     }
 }
 
@@ -75,7 +92,9 @@ static uint32_t stand_in(const work *w, uint32_t device, double *far) {
     uint32_t best = (uint32_t)w->t->n_device;
     *far = (double)INFINITY;
     for (uint32_t k = 0; k < w->t->n_device; k++) {
-        if (!w->described[k] || w->machine[k] == w->machine[device] || w->t->device_is_gpu[k] != w->t->device_is_gpu[device]) continue;
+        if (!w->described[k] || w->machine[k] == w->machine[device] ||
+            w->t->device_is_gpu[k] != w->t->device_is_gpu[device])
+            continue;
         const double d = cd_device_distance(w->sheet[device].v, w->sheet[k].v);
         if (d < *far) *far = d, best = k;
     }
@@ -101,7 +120,9 @@ static size_t list(work *w, bool in, size_t most) {
  * is described is answered, too (predictor/score/program_facts.h): without a description it would have no stand-in. */
 static void put_stand_ins(work *w, size_t n) {
     double far;
-    for (size_t i = 0; i < n; i++) w->stands[w->program[i]] = w->as < w->t->n_device ? w->as : stand_in(w, w->t->device[w->program[i]], &far);
+    for (size_t i = 0; i < n; i++)
+        w->stands[w->program[i]] =
+            w->as < w->t->n_device ? w->as : stand_in(w, w->t->device[w->program[i]], &far);
 }
 
 static void take_back(work *w, size_t n) {
@@ -116,10 +137,14 @@ static cdmpp_status ask(work *w, const cd_member *e, size_t *n, cdmpp_err *err) 
     view.device = w->stands;
     put_stand_ins(w, *n);
     cdmpp_status st = cd_member_scratch_new(&s, err);
-    if (!st) st = cd_member_predict(e, s, &view, w->program, *n, w->t->device_vector, w->t->n_device, w->answer, err);
+    if (!st)
+        st = cd_member_predict(e, s, &view, w->program, *n, w->t->device_vector, w->t->n_device,
+                               w->answer, err);
     take_back(w, *n);
     cd_member_scratch_free(s);
-    for (size_t i = 0; !st && i < *n; i++) w->error[i] = (cd_device_law_error){w->log_s[i] - w->answer[i], w->t->d->task[w->program[i]], 0};
+    for (size_t i = 0; !st && i < *n; i++)
+        w->error[i] =
+            (cd_device_law_error){w->log_s[i] - w->answer[i], w->t->d->task[w->program[i]], 0};
     return st;
 }
 
@@ -130,7 +155,8 @@ static cdmpp_status leave_out(work *w, size_t *n, cdmpp_err *err) {
     const size_t m = list(w, false, MOST_TRAIN), n_valid = m / VALID_EVERY;
     *n = 0;
     if (n_valid < 2) return CDMPP_OK;
-    const cd_boost_set train = {m - n_valid, w->program, w->log_s, NULL}, valid = {n_valid, w->program + m - n_valid, w->log_s + m - n_valid, NULL};
+    const cd_boost_set train = {m - n_valid, w->program, w->log_s, NULL},
+                       valid = {n_valid, w->program + m - n_valid, w->log_s + m - n_valid, NULL};
     cdmpp_status st = cd_boost(&w->t->view, &train, &valid, &w->c, &run, &e, err);
     if (!st) st = ask(w, &e, n, err);
     cd_member_free(&e);
@@ -150,12 +176,16 @@ static cdmpp_status known(work *w, uint32_t machine, size_t *n, cdmpp_err *err) 
     cdmpp_status st = p && kind ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", most);
     for (size_t i = 0; !st && i < t->n_oof; i++) {
         if (w->machine[t->device[t->oof[i]]] != machine || seen++ % step) continue;
-        for (size_t k = 0; k < w->m->n_kind; k++) kind[k * most + *n] = w->kind_log_s[k * t->n_oof + i];
+        for (size_t k = 0; k < w->m->n_kind; k++)
+            kind[k * most + *n] = w->kind_log_s[k * t->n_oof + i];
         w->program[(*n)++] = t->oof[i];
     }
-    for (size_t k = 1; !st && k < w->m->n_kind; k++) memmove(kind + k * *n, kind + k * most, *n * sizeof *kind);
+    for (size_t k = 1; !st && k < w->m->n_kind; k++)
+        memmove(kind + k * *n, kind + k * most, *n * sizeof *kind);
     if (!st && *n) st = cd_evaluate_answers(t, w->m, NULL, w->program, *n, kind, p, err);
-    for (size_t i = 0; !st && i < *n; i++) w->error[i] = (cd_device_law_error){t->log_s[w->program[i]] - log(p[i].median_s), t->d->task[w->program[i]], 0};
+    for (size_t i = 0; !st && i < *n; i++)
+        w->error[i] = (cd_device_law_error){t->log_s[w->program[i]] - log(p[i].median_s),
+                                            t->d->task[w->program[i]], 0};
     cd_mem_free(p);
     cd_mem_free(kind);
     return st;
@@ -169,7 +199,8 @@ static int by_task(const void *a, const void *b) {
 }
 
 static int by_size(const void *a, const void *b) {
-    const double x = fabs(((const cd_device_law_error *)a)->r), y = fabs(((const cd_device_law_error *)b)->r);
+    const double x = fabs(((const cd_device_law_error *)a)->r),
+                 y = fabs(((const cd_device_law_error *)b)->r);
     return (x > y) - (x < y);
 }
 
@@ -246,7 +277,8 @@ static cdmpp_status instructions(work *w, cd_unlike_law *to, cdmpp_err *err) {
         if ((w->as = twin_of(w, d)) == n_device) continue;
         for (uint32_t k = 0; k < n_device; k++) w->left[k] = k == d;
         st = leave_out(w, &n, err);
-        for (size_t i = 0; !st && i < n && n >= FEW; i++) e[all++] = (cd_unlike_error){w->error[i].r, d, 0};
+        for (size_t i = 0; !st && i < n && n >= FEW; i++)
+            e[all++] = (cd_unlike_error){w->error[i].r, d, 0};
     }
     if (!st && all) cd_unlike_law_of(e, all, w->c.predict_level, to);
     cd_mem_free(e);
@@ -301,13 +333,20 @@ static void finish(cd_device_law *l) {
     l->distance /= l->n;
 }
 
-cdmpp_status cd_device_law_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, cdmpp_err *err) {
-    work w = {.t = t, .nthread = pool ? cd_threads_count(pool) : 1, .kind_log_s = kind_log_s, .m = m, .c = *t->c};
+cdmpp_status cd_device_law_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s,
+                               cd_model *m, cdmpp_err *err) {
+    work w = {.t = t,
+              .nthread = pool ? cd_threads_count(pool) : 1,
+              .kind_log_s = kind_log_s,
+              .m = m,
+              .c = *t->c};
     if (t->n_device < 2) return CDMPP_OK;
     small_trees(&w.c, t);
     cdmpp_status st = arrays(&w, err);
     for (uint32_t k = 0; !st && k < t->n_device; k++)
-        if (w.machine[k] == k) st = one_machine(&w, k, &m->law[t->device_is_gpu[k] ? CD_DEVICE_LAW_GPU : CD_DEVICE_LAW_CPU], err);
+        if (w.machine[k] == k)
+            st = one_machine(
+                &w, k, &m->law[t->device_is_gpu[k] ? CD_DEVICE_LAW_GPU : CD_DEVICE_LAW_CPU], err);
     for (int k = 0; k < CD_N_DEVICE_LAW; k++) finish(&m->law[k]);
     if (!st) st = put_instructions(&w, m, err);
     cd_arena_free(&w.arena);

@@ -15,13 +15,14 @@
 
 /* Sets m->law of a model that is calibrated; kind_log_s (n_kind, n_oof) as its members answered out of fold. Errors: EBACKEND, ENOMEM,
  * ENUMERIC. */
-cdmpp_status cd_device_law_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, cdmpp_err *err);
+cdmpp_status cd_device_law_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s,
+                               cd_model *m, cdmpp_err *err);
 
 /* ---- exposed to be tested ---- */
 typedef struct cd_device_law_error {
-    double r;           /* ln(measured / answer) */
+    double r; /* ln(measured / answer) */
     uint32_t task;
-    double weight;      /* set by the callee */
+    double weight; /* set by the callee */
 } cd_device_law_error;
 /* Mean of n errors, in which each task counts the same, and the spread of what is left: a normal law of this standard deviation has nine
  * of ten within. Reorders e; 0, 0: there is none. */

@@ -10,20 +10,23 @@
 typedef struct {
     const cd_config *c;
     const cd_dataset *d;
-    cd_dataset *own;         /* of several ranks: d */
+    cd_dataset *own; /* of several ranks: d */
     cd_learner_options how;
     cd_training_set set;
-    double *kind_log_s;      /* (n_kind, n_oof) out-of-fold answers */
-    double *tuner_log_s;     /* (n_oof) profile tuner's, likewise */
-    double *order_log_s;     /* (kinds of the order, n_oof) likewise; NULL: there are none */
+    double *kind_log_s;  /* (n_kind, n_oof) out-of-fold answers */
+    double *tuner_log_s; /* (n_oof) profile tuner's, likewise */
+    double *order_log_s; /* (kinds of the order, n_oof) likewise; NULL: there are none */
     cd_learner_result *out;
 } trainer;
 
-cdmpp_status cd_learner_load(const cd_config *c, const cd_member_plan *plan, cd_dataset **out, cdmpp_err *err) {
+cdmpp_status cd_learner_load(const cd_config *c, const cd_member_plan *plan, cd_dataset **out,
+                             cdmpp_err *err) {
     return cd_training_set_load(c, plan, NULL, out, err);
 }
 
-int cd_learner_at_once(const cd_config *c, const cd_member_plan *plan, const cd_dataset *d) { return cd_training_set_at_once(c, plan, d); }
+int cd_learner_at_once(const cd_config *c, const cd_member_plan *plan, const cd_dataset *d) {
+    return cd_training_set_at_once(c, plan, d);
+}
 
 /* ---- model ---- */
 static cdmpp_status new_model(trainer *t, cdmpp_err *err) {
@@ -33,12 +36,15 @@ static cdmpp_status new_model(trainer *t, cdmpp_err *err) {
     m->device = CD_NEWN(&m->arena, const char *, set->n_device);
     m->device_is_gpu = CD_NEWN(&m->arena, uint8_t, set->n_device);
     m->device_vector = CD_NEWN(&m->arena, float, set->n_device * set->w_device);
-    if (!m->device || !m->device_is_gpu || !m->device_vector) return CD_FAIL(err, ENOMEM, "%zu devices", set->n_device);
+    if (!m->device || !m->device_is_gpu || !m->device_vector)
+        return CD_FAIL(err, ENOMEM, "%zu devices", set->n_device);
     memcpy(m->device_is_gpu, set->device_is_gpu, set->n_device);
     m->w_device = set->w_device;
-    memcpy(m->device_vector, set->device_vector, set->n_device * set->w_device * sizeof *m->device_vector);
+    memcpy(m->device_vector, set->device_vector,
+           set->n_device * set->w_device * sizeof *m->device_vector);
     for (size_t k = 0; k < set->n_device; k++) {
-        m->device[k] = cd_str_dup(&m->arena, (cd_str){set->device_name[k], strlen(set->device_name[k])});
+        m->device[k] =
+            cd_str_dup(&m->arena, (cd_str){set->device_name[k], strlen(set->device_name[k])});
         if (!m->device[k]) return CD_FAIL(err, ENOMEM, "device name");
     }
     m->n_device = set->n_device;
@@ -87,18 +93,23 @@ enum { WIDE = 8 };
 typedef struct {
     cd_arena arena;
     size_t n;
-    const uint32_t *program; /* (n) validation: those out of fold, which with several folds are all of train and validation part */
-    double *v;               /* (WIDE, n) one block: measured, predicted, low, high, relative, weight, median, order */
+    const uint32_t *
+        program; /* (n) validation: those out of fold, which with several folds are all of train and validation part */
+    double *
+        v; /* (WIDE, n) one block: measured, predicted, low, high, relative, weight, median, order */
     uint32_t *group;
     uint8_t *out_of_range;
 } figures;
 
-static void spread_out(const trainer *t, const cd_model_prediction *pred, const double *task_weight, figures *f) {
+static void spread_out(const trainer *t, const cd_model_prediction *pred, const double *task_weight,
+                       figures *f) {
     const cd_dataset *d = t->set.d;
     for (size_t i = 0; i < f->n; i++) {
         const size_t q = f->program[i];
         const cd_model_prediction *p = &pred[i];
-        const double v[WIDE] = {d->latency_s[q], p->latency_s, p->low_s, p->high_s, p->rel_std, task_weight[d->task[q]], p->median_s, p->order_s};
+        const double v[WIDE] = {d->latency_s[q], p->latency_s, p->low_s,
+                                p->high_s,       p->rel_std,   task_weight[d->task[q]],
+                                p->median_s,     p->order_s};
         for (size_t k = 0; k < WIDE; k++) f->v[k * f->n + i] = v[k];
         f->group[i] = t->set.group[q];
         f->out_of_range[i] = (p->flags & CD_MODEL_OUT_OF_RANGE) != 0;
@@ -106,17 +117,19 @@ static void spread_out(const trainer *t, const cd_model_prediction *pred, const 
 }
 
 /* Out-of-fold programs as members judged them that never saw them (kind_log_s); others by the whole model. */
-static cdmpp_status judge(const trainer *t, const cd_model *m, const double *kind_log_s, cd_split_part part, figures *f, cdmpp_err *err) {
+static cdmpp_status judge(const trainer *t, const cd_model *m, const double *kind_log_s,
+                          cd_split_part part, figures *f, cdmpp_err *err) {
     const bool oof = part == CD_SPLIT_PART_VALID;
     const size_t n = f->n = oof ? t->set.n_oof : t->set.split->n_program[part];
     const double *task_weight = task_weights(&f->arena, t->set.d);
     cd_model_prediction *pred = CD_NEWN(&f->arena, cd_model_prediction, n);
     f->program = oof ? t->set.oof : t->set.program[part];
-    f->v = CD_NEWN(&f->arena, double, WIDE * n);
+    f->v = CD_NEWN(&f->arena, double, WIDE *n);
     f->group = CD_NEWN(&f->arena, uint32_t, n);
     f->out_of_range = CD_NEWN(&f->arena, uint8_t, n);
     if (f->arena.oom) return CD_FAIL(err, ENOMEM, "figures of %zu programs", n);
-    if (oof) CD_TRY(cd_evaluate_answers(&t->set, m, t->how.pool, f->program, n, kind_log_s, pred, err));
+    if (oof)
+        CD_TRY(cd_evaluate_answers(&t->set, m, t->how.pool, f->program, n, kind_log_s, pred, err));
     else CD_TRY(cd_evaluate(&t->set, m, t->how.pool, f->program, n, pred, err));
     if (oof && m->order) cd_model_mix_order(m, t->order_log_s, n, pred);
     spread_out(t, pred, task_weight, f);
@@ -127,7 +140,9 @@ static cdmpp_status judge(const trainer *t, const cd_model *m, const double *kin
 static cdmpp_status evaluate_tuner(trainer *t, cd_split_part part, cd_metric *m, cdmpp_err *err) {
     figures f = {0};
     cdmpp_status st = judge(t, cd_model_tuner(t->out->model), t->tuner_log_s, part, &f, err);
-    if (!st) st = cd_metric_compute_ranked(f.v, f.v + f.n, f.v + 7 * f.n, f.group, f.v + 5 * f.n, f.n, m, err);
+    if (!st)
+        st = cd_metric_compute_ranked(f.v, f.v + f.n, f.v + 7 * f.n, f.group, f.v + 5 * f.n, f.n, m,
+                                      err);
     cd_arena_free(&f.arena);
     return st;
 }
@@ -139,18 +154,22 @@ static cdmpp_status best_of(trainer *t, cd_split_part part, figures *f, cdmpp_er
     if (!device) return CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t i = 0; i < n; i++) device[i] = t->set.device[f->program[i]];
     CD_TRY(cd_selection_bias_of(f->v, f->v + 6 * n, f->group, n, &t->out->best[part], err));
-    return cd_selection_bias_by_device(f->v, f->v + 6 * n, f->group, device, n, t->set.device_name, t->set.n_device, &t->out->best_of[part], err);
+    return cd_selection_bias_by_device(f->v, f->v + 6 * n, f->group, device, n, t->set.device_name,
+                                       t->set.n_device, &t->out->best_of[part], err);
 }
 
 static cdmpp_status evaluate_with(trainer *t, cd_split_part part, figures *f, cdmpp_err *err) {
     CD_TRY(judge(t, t->out->model, t->kind_log_s, part, f, err));
     const size_t n = f->n;
     const double *v = f->v;
-    const cd_train_artifacts_score s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f->out_of_range, v + 7 * n};
-    CD_TRY(cd_metric_compute_ranked(v, v + n, v + 7 * n, f->group, v + 5 * n, n, &t->out->metrics[part], err));
+    const cd_train_artifacts_score s = {v + n,     v + 2 * n,       v + 3 * n,
+                                        v + 4 * n, f->out_of_range, v + 7 * n};
+    CD_TRY(cd_metric_compute_ranked(v, v + n, v + 7 * n, f->group, v + 5 * n, n,
+                                    &t->out->metrics[part], err));
     CD_TRY(cd_uncertainty_compute(v, &s, n, &t->out->unsure[part], err));
     if (part != CD_SPLIT_PART_TEST) CD_TRY(best_of(t, part, f, err));
-    return cd_train_artifacts_part(t->out->keep, part, t->set.d, f->program, n, &s, &t->out->metrics[part], err);
+    return cd_train_artifacts_part(t->out->keep, part, t->set.d, f->program, n, &s,
+                                   &t->out->metrics[part], err);
 }
 
 /* The figures of one part, for the model file and, where one is wanted, for the report. */
@@ -167,16 +186,21 @@ static void note_disk(const trainer *t) {
     const cd_model *m = t->out->model;
     cd_buf *b = &t->out->notes;
     if (!cd_spool_on_disk(set->d->spool)) return;
-    cd_buf_putf(b, "in train.memory = %lld MB: data of %zu MB were kept in %s\n", (long long)t->c->train_memory,
-                cd_spool_bytes(set->d->spool) >> 20, cd_spool_folder(set->d->spool));
+    cd_buf_putf(b, "in train.memory = %lld MB: data of %zu MB were kept in %s\n",
+                (long long)t->c->train_memory, cd_spool_bytes(set->d->spool) >> 20,
+                cd_spool_folder(set->d->spool));
     for (size_t k = 0; k < m->n_kind; k++) {
-        const double train = cd_ensemble_share(set, m->kind[k], 0, true), valid = cd_ensemble_share(set, m->kind[k], 0, false);
+        const double train = cd_ensemble_share(set, m->kind[k], 0, true),
+                     valid = cd_ensemble_share(set, m->kind[k], 0, false);
         if (train < 1 || valid < 1)
-            cd_buf_putf(b, "    %s: trees of a draw of %.1f %% of the programs, stopped by %.1f %% of those for validation\n", cd_member_name(m->kind[k]),
-                        100 * train, 100 * valid);
+            cd_buf_putf(b,
+                        "    %s: trees of a draw of %.1f %% of the programs, stopped by %.1f %% of "
+                        "those for validation\n",
+                        cd_member_name(m->kind[k]), 100 * train, 100 * valid);
     }
     if (set->n_oof > CD_CALIBRATION_MAX_PROGRAM)
-        cd_buf_putf(b, "    uncertainty: of a draw of %d of %zu programs\n", CD_CALIBRATION_MAX_PROGRAM, set->n_oof);
+        cd_buf_putf(b, "    uncertainty: of a draw of %d of %zu programs\n",
+                    CD_CALIBRATION_MAX_PROGRAM, set->n_oof);
 }
 
 /* What few programs do not tell is said, since a model comes of any number. */
@@ -184,28 +208,40 @@ static void note_few(const trainer *t) {
     enum { FEW = 30 };
     const cd_calibration_info i = cd_calibration_info_of(t->out->model->calib);
     const size_t n = t->set.n_fold > 1 ? t->set.n_oof : t->out->n_program[CD_SPLIT_PART_TRAIN];
-    if (n < FEW) cd_buf_putf(&t->out->notes, "only %zu programs to train on: do not rely on this model (expected at least %d, better hundreds)\n", n, FEW);
+    if (n < FEW)
+        cd_buf_putf(&t->out->notes,
+                    "only %zu programs to train on: do not rely on this model (expected at least "
+                    "%d, better hundreds)\n",
+                    n, FEW);
     if (cd_calibration_few(i.n_independent, t->c->predict_level))
-        cd_buf_putf(&t->out->notes, "the intervals are calibrated on %zu programs of %zu tasks only. That is few, so they are wider than with more\n", i.n, i.n_group);
+        cd_buf_putf(&t->out->notes,
+                    "the intervals are calibrated on %zu programs of %zu tasks only. That is few, "
+                    "so they are wider than with more\n",
+                    i.n, i.n_group);
 }
 
 /* Validation chooses how much members for the order count, and may choose nothing. */
 static void note_order(const trainer *t) {
     const cd_model *m = t->out->model;
     if (!m->order) return;
-    cd_buf_putf(&t->out->notes, "order: members of model.order count %.1f, the seconds %.1f, as validation chose%s\n", m->order_share, 1 - m->order_share,
-                m->order_share > 0 ? "" : ": they change nothing here, and only make the file larger");
+    cd_buf_putf(
+        &t->out->notes,
+        "order: members of model.order count %.1f, the seconds %.1f, as validation chose%s\n",
+        m->order_share, 1 - m->order_share,
+        m->order_share > 0 ? "" : ": they change nothing here, and only make the file larger");
 }
 
 /* Said before minutes are spent. Where nobody hears warnings it is among the lines of the result. */
 static void say(const trainer *t, const char *text, int n) {
     if (!n || (t->how.ranks && t->how.ranks->rank)) return;
-    if (t->how.log && t->how.log->level >= CD_LOG_WARNING) cd_log_put(t->how.log, CD_LOG_WARNING, "%.*s", n, text);
+    if (t->how.log && t->how.log->level >= CD_LOG_WARNING)
+        cd_log_put(t->how.log, CD_LOG_WARNING, "%.*s", n, text);
     else cd_buf_putf(&t->out->notes, "%.*s\n", n, text);
 }
 
 static void say_lines(const trainer *t, const cd_buf *lines) {
-    for (const char *p = lines->n ? lines->p : ""; *p; p += strcspn(p, "\n"), p += *p == '\n') say(t, p, (int)strcspn(p, "\n"));
+    for (const char *p = lines->n ? lines->p : ""; *p; p += strcspn(p, "\n"), p += *p == '\n')
+        say(t, p, (int)strcspn(p, "\n"));
 }
 
 /* Several ranks have the data once on each machine. */
@@ -239,17 +275,24 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_split_notes(&out->notes, set->split);
     CD_TRY(new_model(t, err));
     log_range(t, out->model);
-    const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t, .start = t->how.start,
-                                 .folder = t->how.folder, .ranks = ranks, .log = t->how.log};
+    const cd_ensemble_run run = {.pool = t->how.pool,
+                                 .tick = on_step,
+                                 .ctx = t,
+                                 .start = t->how.start,
+                                 .folder = t->how.folder,
+                                 .ranks = ranks,
+                                 .log = t->how.log};
     CD_TRY(cd_ensemble_train(set, &run, out->model, &t->kind_log_s, err));
-    if (out->model->order && t->kind_log_s) CD_TRY(cd_order_weigh(set, t->how.pool, t->kind_log_s, out->model, &t->order_log_s, err));
+    if (out->model->order && t->kind_log_s)
+        CD_TRY(cd_order_weigh(set, t->how.pool, t->kind_log_s, out->model, &t->order_log_s, err));
     note_disk(t);
     return CDMPP_OK;
 }
 
 static cdmpp_status train_tuner(trainer *t, cdmpp_err *err) {
     const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t};
-    CD_TRY(cd_ranking_profile_train(&t->set, t->kind_log_s, &run, t->out->model, &t->tuner_log_s, err));
+    CD_TRY(cd_ranking_profile_train(&t->set, t->kind_log_s, &run, t->out->model, &t->tuner_log_s,
+                                    err));
     CD_TRY(evaluate_tuner(t, CD_SPLIT_PART_VALID, &t->out->tuner[0], err));
     return evaluate_tuner(t, CD_SPLIT_PART_TEST, &t->out->tuner[1], err);
 }
@@ -275,7 +318,8 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_options *how, cd_learner_result *out, cdmpp_err *err) {
+cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_options *how,
+                            cd_learner_result *out, cdmpp_err *err) {
     trainer t = {.c = c, .d = d, .how = *how, .out = out};
     *out = (cd_learner_result){0};
     cdmpp_status st = c->output_report[0] ? cd_train_artifacts_new(&out->keep, err) : CDMPP_OK;
@@ -289,8 +333,9 @@ cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_le
     return st;
 }
 
-cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
-                            cd_buf *notes, cd_metric *valid, cdmpp_err *err) {
+cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool,
+                            cd_progress_event_fn *tick, void *ctx, cd_buf *notes, cd_metric *valid,
+                            cdmpp_err *err) {
     cd_learner_result l = {0};
     trainer t = {.c = c, .d = d, .how = {.pool = pool, .tick = tick, .ctx = ctx}, .out = &l};
     cdmpp_status st = fit(&t, err);

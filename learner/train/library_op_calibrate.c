@@ -14,7 +14,8 @@ static uint8_t fold_of(const cd_config *c, const cd_library_op_record *r, int oc
     const double size[] = {r->b, r->m, r->n, r->k, r->cin, r->ksize, r->size};
     uint64_t h = (uint64_t)cd_library_op_family_of(r->kind);
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
-        h = cd_rng_at(h, (uint64_t)(octaves ? lround(log2(size[i] + 1) / octaves) : lround(1e3 * log2(size[i] + 1))));
+        h = cd_rng_at(h, (uint64_t)(octaves ? lround(log2(size[i] + 1) / octaves)
+                                            : lround(1e3 * log2(size[i] + 1))));
     return (uint8_t)(cd_rng_at((uint64_t)c->operators_seed, h) % FOLDS);
 }
 
@@ -37,10 +38,11 @@ static void fill_folds(const cd_library_op_fitting *a, const uint8_t *use, uint8
 /* ---- one training ---- */
 typedef struct {
     const cd_library_op_fitting *a;
-    const uint8_t *use;              /* (d->n) rows that may be trained on */
-    uint32_t *stack;                 /* (d->n_known) number of the device's stack: devices of one lockstep width */
-    uint8_t *train, *ask, *fold, *large, *wide; /* (d->n) large: the tenth with the most work; wide: beyond a part of the sizes */
-    cd_library_op_residual *r;       /* (n) */
+    const uint8_t *use; /* (d->n) rows that may be trained on */
+    uint32_t *stack; /* (d->n_known) number of the device's stack: devices of one lockstep width */
+    uint8_t *train, *ask, *fold, *large,
+        *wide; /* (d->n) large: the tenth with the most work; wide: beyond a part of the sizes */
+    cd_library_op_residual *r; /* (n) */
     size_t n, room;
 } calibrating;
 
@@ -56,16 +58,20 @@ static cdmpp_status put(calibrating *k, const cd_library_op_residual *r, cdmpp_e
     return CDMPP_OK;
 }
 
-static bool is_new(cd_library_op_held h) { return h == CD_LIBRARY_OP_HELD_DEVICE || h == CD_LIBRARY_OP_HELD_STACK; }
+static bool is_new(cd_library_op_held h) {
+    return h == CD_LIBRARY_OP_HELD_DEVICE || h == CD_LIBRARY_OP_HELD_STACK;
+}
 
 /* Rows that the trained trees answer: a device of which no row is trained on is asked as a new one, and only then. */
-static size_t answered(const calibrating *k, const cd_library_op_model *m, cd_library_op_held held, size_t *row) {
+static size_t answered(const calibrating *k, const cd_library_op_model *m, cd_library_op_held held,
+                       size_t *row) {
     const cd_library_op_data *d = k->a->d;
     size_t n = 0;
     for (size_t i = 0; i < d->n; i++) {
         const cd_library_op_kind kind = d->r[i].kind;
         const bool seen = k->ask[i] && cd_library_op_model_seen(m, kind, d->known[d->device[i]]);
-        if (k->ask[i] && seen != is_new(held) && m->part[cd_library_op_family_of(kind)][seen].gbt) row[n++] = i;
+        if (k->ask[i] && seen != is_new(held) && m->part[cd_library_op_family_of(kind)][seen].gbt)
+            row[n++] = i;
     }
     return n;
 }
@@ -78,10 +84,12 @@ typedef struct {
 } asked;
 
 /* What a device's larger rows have in common is one draw, so they are held out together. */
-static uint32_t large_part(const calibrating *k, size_t i) { return k->a->d->n_known > 1 ? k->a->d->device[i] : k->fold[i]; }
+static uint32_t large_part(const calibrating *k, size_t i) {
+    return k->a->d->n_known > 1 ? k->a->d->device[i] : k->fold[i];
+}
 
-static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_library_op_held held, uint32_t part, asked *q,
-                              cdmpp_err *err) {
+static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_library_op_held held,
+                              uint32_t part, asked *q, cdmpp_err *err) {
     const cd_library_op_data *d = k->a->d;
     const size_t n = answered(k, m, held, q->row);
     for (size_t j = 0; j < n; j++) {
@@ -92,19 +100,26 @@ static cdmpp_status residuals(calibrating *k, const cd_library_op_model *m, cd_l
     for (size_t j = 0; j < n; j++) {
         const size_t i = q->row[j];
         const cd_library_op_apart apart = cd_library_op_model_apart(m, &q->r[j], q->device[j]);
-        const cd_library_op_residual one = {.held = held, .class = cd_library_op_kind_class(d->r[i].kind), .device = d->device[i],
-                                            .part = held == CD_LIBRARY_OP_HELD_LARGE ? large_part(k, i) : part,
-                                            .stack = k->stack[d->device[i]], .predicted_s = q->s[j], .reach = apart.reach,
-                                            .distance = fmax(apart.distance, 0), .log_ratio = log(d->r[i].latency_s / q->s[j])};
+        const cd_library_op_residual one = {
+            .held = held,
+            .class = cd_library_op_kind_class(d->r[i].kind),
+            .device = d->device[i],
+            .part = held == CD_LIBRARY_OP_HELD_LARGE ? large_part(k, i) : part,
+            .stack = k->stack[d->device[i]],
+            .predicted_s = q->s[j],
+            .reach = apart.reach,
+            .distance = fmax(apart.distance, 0),
+            .log_ratio = log(d->r[i].latency_s / q->s[j])};
         CD_TRY(put(k, &one, err));
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status ask_all(calibrating *k, const cd_library_op_model *m, cd_library_op_held held, uint32_t part, cdmpp_err *err) {
+static cdmpp_status ask_all(calibrating *k, const cd_library_op_model *m, cd_library_op_held held,
+                            uint32_t part, cdmpp_err *err) {
     const size_t n = k->a->d->n + 1;
-    asked q = {cd_mem_zalloc(n, sizeof *q.row), cd_mem_zalloc(n, sizeof *q.r), cd_mem_zalloc(n, sizeof *q.device),
-               cd_mem_zalloc(n, sizeof *q.s)};
+    asked q = {cd_mem_zalloc(n, sizeof *q.row), cd_mem_zalloc(n, sizeof *q.r),
+               cd_mem_zalloc(n, sizeof *q.device), cd_mem_zalloc(n, sizeof *q.s)};
     cdmpp_status st = CDMPP_OK;
     if (!q.row || !q.r || !q.device || !q.s) st = CD_FAIL(err, ENOMEM, "%zu rows", n);
     if (!st) st = residuals(k, m, held, part, &q, err);
@@ -159,7 +174,8 @@ static cdmpp_status without_large(calibrating *k, cdmpp_err *err) {
 
 /* Rows beyond an eighth of the most work of their class, or beyond half of its range of another size. */
 static void find_wide(const cd_library_op_data *d, const uint8_t *use, uint8_t *wide) {
-    double size[CD_LIBRARY_OP_N_SIZE], low[CD_N_LIBRARY_OP_CLASS][CD_LIBRARY_OP_N_SIZE], high[CD_N_LIBRARY_OP_CLASS][CD_LIBRARY_OP_N_SIZE] = {{0}};
+    double size[CD_LIBRARY_OP_N_SIZE], low[CD_N_LIBRARY_OP_CLASS][CD_LIBRARY_OP_N_SIZE],
+        high[CD_N_LIBRARY_OP_CLASS][CD_LIBRARY_OP_N_SIZE] = {{0}};
     for (size_t i = 0; i < d->n; i++) {
         const cd_library_op_class c = cd_library_op_kind_class(d->r[i].kind);
         cd_library_op_record_sizes(&d->r[i], size);
@@ -173,7 +189,8 @@ static void find_wide(const cd_library_op_data *d, const uint8_t *use, uint8_t *
         cd_library_op_record_sizes(&d->r[i], size);
         for (size_t k = 0; k < CD_LIBRARY_OP_N_SIZE; k++) {
             const double cut = high[c][k] / (k ? 2 : 8);
-            wide[i] |= use[i] && size[k] > cut && low[c][k] <= cut; /* a size that hardly varies divides nothing */
+            wide[i] |= use[i] && size[k] > cut &&
+                       low[c][k] <= cut; /* a size that hardly varies divides nothing */
         }
     }
 }
@@ -234,15 +251,18 @@ static cdmpp_status run(calibrating *k, uint8_t *some, cdmpp_err *err) {
 /* The model numbers devices that it was trained on, the residuals those of the data. */
 static void name_devices(const cd_library_op_data *d, cd_library_op_model *m) {
     for (size_t i = 0; i < m->n_spread; i++)
-        for (uint32_t k = 0; m->spread[i].device != CD_LIBRARY_OP_ANY_DEVICE && k < m->n_device; k++)
+        for (uint32_t k = 0; m->spread[i].device != CD_LIBRARY_OP_ANY_DEVICE && k < m->n_device;
+             k++)
             if (!strcmp(m->device[k].is.name, d->known[m->spread[i].device]->name)) {
                 m->spread[i].device = k;
                 break;
             }
 }
 
-cdmpp_status cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
-                                     cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1], cdmpp_err *err) {
+cdmpp_status
+cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
+                        cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1],
+                        cdmpp_err *err) {
     const size_t n = a->d->n;
     if (!a->c->operators_calibration_rows) return CDMPP_OK;
     uint8_t *flags = cd_mem_zalloc(6 * n + 1, 1);

@@ -6,10 +6,11 @@
 #include "learner/train/train_internal.h"
 
 enum { MIN_ROWS = 20, STEPS = 20, KERNEL_BITS = 24 /* of the key */ };
-#define WIDEST 0.6 /* the largest floor tried is this quantile of the times */
-#define GAIN 0.75  /* of the error without a floor: with more there is none */
-#define VARIANCE 0.6 /* of ln floors of kernels of one library and type: 0.5, 0.7 and 1 were compared on train rows of A100, H100 and L40S; the variance of the floors themselves is near 0.5 */
-#define OVER 1.3   /* rows of that many times the floor tell what the GPU takes for its estimate */
+#define WIDEST 0.6  /* the largest floor tried is this quantile of the times */
+#define GAIN   0.75 /* of the error without a floor: with more there is none */
+#define VARIANCE                                                                                   \
+    0.6 /* of ln floors of kernels of one library and type: 0.5, 0.7 and 1 were compared on train rows of A100, H100 and L40S; the variance of the floors themselves is near 0.5 */
+#define OVER 1.3 /* rows of that many times the floor tell what the GPU takes for its estimate */
 
 /* A row of a group. The key tells kind, type, library and kernel; then the device. */
 typedef struct {
@@ -35,7 +36,8 @@ static double factor_of(const row *r, size_t from, size_t n, double *some) {
 
 static double error_of(const row *r, size_t n, double floor, double factor) {
     double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += fmin(1, fabs(r[i].time - fmax(floor, r[i].base + factor)));
+    for (size_t i = 0; i < n; i++)
+        sum += fmin(1, fabs(r[i].time - fmax(floor, r[i].base + factor)));
     return sum / (double)n;
 }
 
@@ -47,7 +49,8 @@ static double floor_of(const row *r, size_t n, double *some) {
         const size_t at = (size_t)((double)(n - 1) * WIDEST * (double)k / STEPS);
         size_t from = at;
         while (from < n && r[from].time < r[at].time + log(OVER)) from++;
-        const double factor = n - from >= MIN_ROWS / 4 ? factor_of(r, from, n, some) : 0, error = error_of(r, n, r[at].time, factor);
+        const double factor = n - from >= MIN_ROWS / 4 ? factor_of(r, from, n, some) : 0,
+                     error = error_of(r, n, r[at].time, factor);
         if (!(error < least)) continue;
         least = error;
         best = r[at].time;
@@ -56,7 +59,8 @@ static double floor_of(const row *r, size_t n, double *some) {
 }
 
 static uint64_t key_of(const cd_llm_op_record *r, const cd_llm_op_codes *c) {
-    return (uint64_t)r->kind << 56 | (uint64_t)r->type << 48 | (uint64_t)c->maker << KERNEL_BITS | (uint64_t)c->kernel;
+    return (uint64_t)r->kind << 56 | (uint64_t)r->type << 48 | (uint64_t)c->maker << KERNEL_BITS |
+           (uint64_t)c->kernel;
 }
 
 /* The smallest floor of the devices that have the kernel; 0: one has none. r: rows of one kernel, device after device. */
@@ -103,7 +107,9 @@ static void calls(cd_llm_op_model *m, const row *r, size_t n, double *some) {
         const uint64_t key = r[i].key;
         for (j = i; j < n && r[j].key == key;) j++;
         kernels += j - i >= MIN_ROWS;
-        const cd_llm_op_call c = {(uint8_t)(key >> 56), (uint8_t)(key >> 48), (float)(key >> 24 & 0xffffff), (float)(key & 0xffffff), host_of(r + i, j - i, some), is_alone(r + i, j - i)};
+        const cd_llm_op_call c = {(uint8_t)(key >> 56),          (uint8_t)(key >> 48),
+                                  (float)(key >> 24 & 0xffffff), (float)(key & 0xffffff),
+                                  host_of(r + i, j - i, some),   is_alone(r + i, j - i)};
         if (c.host_s > 0 || c.alone) m->call[m->n_call++] = c;
         if (j < n && r[j].key >> KERNEL_BITS == key >> KERNEL_BITS) continue;
         unknown(m, first, kernels);
@@ -111,16 +117,19 @@ static void calls(cd_llm_op_model *m, const row *r, size_t n, double *some) {
     }
 }
 
-cdmpp_status cd_llm_op_calls(const cd_llm_op_table *t, const uint8_t *use, const double *log_base, cd_llm_op_model *m, cdmpp_err *err) {
+cdmpp_status cd_llm_op_calls(const cd_llm_op_table *t, const uint8_t *use, const double *log_base,
+                             cd_llm_op_model *m, cdmpp_err *err) {
     row *r = cd_mem_zalloc(t->n + 1, sizeof *r);
     double *some = cd_mem_zalloc(t->n + 1, sizeof *some);
     size_t n = 0, kinds = 0;
     for (size_t i = 0; r && some && i < t->n; i++) {
-        const cd_llm_op_codes c = cd_llm_op_model_codes(m, t->names.text[t->r[i].stack], t->names.text[t->r[i].kernel]);
+        const cd_llm_op_codes c =
+            cd_llm_op_model_codes(m, t->names.text[t->r[i].stack], t->names.text[t->r[i].kernel]);
         cd_llm_op_estimate e;
         if (!use[i] || isnan(log_base[i]) || isnan(c.maker) || isnan(c.kernel)) continue;
         if (cd_llm_op_estimate_of(&t->r[i], t->known[t->device[i]], &e, NULL)) continue;
-        r[n++] = (row){key_of(&t->r[i], &c), t->device[i], log(t->r[i].latency_s), log_base[i], log(e.alone_s)};
+        r[n++] = (row){key_of(&t->r[i], &c), t->device[i], log(t->r[i].latency_s), log_base[i],
+                       log(e.alone_s)};
     }
     if (r && some) qsort(r, n, sizeof *r, by_key);
     for (size_t i = 0; i < n; i++) kinds += !i || r[i].key != r[i - 1].key;

@@ -6,7 +6,11 @@
 
 #include "learner/train/train_internal.h"
 
-enum { MIN_ROWS = 20, MOST_VALUES = 12, GROUPS = 6 /* of types, libraries and kernels on a GPU that share operators.calibration_rows */ };
+enum {
+    MIN_ROWS = 20,
+    MOST_VALUES = 12,
+    GROUPS = 6 /* of types, libraries and kernels on a GPU that share operators.calibration_rows */
+};
 
 typedef cd_llm_op_novel_rows rows;
 
@@ -16,25 +20,28 @@ typedef struct {
     const rows *of;
     cd_llm_op_family f;
     size_t n, width;
-    uint32_t *row;                  /* (n) of the table */
-    float *x, *some;                /* (n, width) as a training sees them; scratch */
-    float *score, *grad, *hess;     /* (n) */
-    double *target, *some_target;   /* (n) */
-    uint64_t *value;                /* (n) of what is held out */
-    cd_novelty_residual *r;         /* (n_r) */
+    uint32_t *row;                /* (n) of the table */
+    float *x, *some;              /* (n, width) as a training sees them; scratch */
+    float *score, *grad, *hess;   /* (n) */
+    double *target, *some_target; /* (n) */
+    uint64_t *value;              /* (n) of what is held out */
+    cd_novelty_residual *r;       /* (n_r) */
     size_t n_r;
 } family;
 
 /* ---- rows ---- */
 /* As many of each type, library and kernel of a GPU, so that what is rare has rows, too. */
 static cdmpp_status draw(const rows *a, uint8_t *some, cdmpp_err *err) {
-    const size_t n = a->t->n, most = ((size_t)a->c->operators_calibration_rows + GROUPS - 1) / GROUPS;
+    const size_t n = a->t->n,
+                 most = ((size_t)a->c->operators_calibration_rows + GROUPS - 1) / GROUPS;
     cd_op_place *p = cd_mem_zalloc(n + 1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu rows", n);
     for (size_t i = 0; i < n; i++) {
         const cd_llm_op_record *r = &a->t->r[i];
-        const uint64_t names = (uint64_t)r->stack << 16 | r->kernel, what = (uint64_t)r->kind << 16 | (uint64_t)r->type << 8 | r->kv;
-        p[i] = (cd_op_place){cd_rng_at(cd_rng_at(a->t->device[i], what), names), cd_op_forest_number(a->c, a->t, i), 0, i};
+        const uint64_t names = (uint64_t)r->stack << 16 | r->kernel,
+                       what = (uint64_t)r->kind << 16 | (uint64_t)r->type << 8 | r->kv;
+        p[i] = (cd_op_place){cd_rng_at(cd_rng_at(a->t->device[i], what), names),
+                             cd_op_forest_number(a->c, a->t, i), 0, i};
     }
     qsort(p, n, sizeof *p, cd_op_place_by_number);
     cd_op_draw(p, n, most, some);
@@ -54,17 +61,21 @@ static bool has_library(const family *v, const char *stack, uint64_t but) {
 }
 
 /* What is known of a row's names; hidden below CD_LLM_OP_N_NOVEL: where its value of that was never seen. */
-static cd_llm_op_codes codes_of(const family *v, const cd_llm_op_record *r, cd_llm_op_novel hidden, bool library) {
+static cd_llm_op_codes codes_of(const family *v, const cd_llm_op_record *r, cd_llm_op_novel hidden,
+                                bool library) {
     const rows *a = v->of;
-    cd_llm_op_codes c = cd_llm_op_model_codes(a->m, a->t->names.text[r->stack], a->t->names.text[r->kernel]);
+    cd_llm_op_codes c =
+        cd_llm_op_model_codes(a->m, a->t->names.text[r->stack], a->t->names.text[r->kernel]);
     if (hidden == CD_LLM_OP_NOVEL_STACK) c.stack = NAN;
     if (hidden == CD_LLM_OP_NOVEL_STACK && !library) c.maker = NAN;
     if (hidden == CD_LLM_OP_NOVEL_STACK || hidden == CD_LLM_OP_NOVEL_KERNEL) c.kernel = NAN;
-    if (hidden != CD_LLM_OP_NOVEL_TYPE && hidden != CD_LLM_OP_NOVEL_KIND) cd_llm_op_model_call(a->m, r, &c); /* what a call waits for is known by type and kind */
+    if (hidden != CD_LLM_OP_NOVEL_TYPE && hidden != CD_LLM_OP_NOVEL_KIND)
+        cd_llm_op_model_call(a->m, r, &c); /* what a call waits for is known by type and kind */
     return c;
 }
 
-static cdmpp_status features(const family *v, const cd_llm_op_record *r, const cd_device *d, const cd_llm_op_codes *c, float *out, double *target, cdmpp_err *err) {
+static cdmpp_status features(const family *v, const cd_llm_op_record *r, const cd_device *d,
+                             const cd_llm_op_codes *c, float *out, double *target, cdmpp_err *err) {
     float x[CD_LLM_OP_N_FEATURE];
     cd_llm_op_estimate e;
     CD_TRY(cd_llm_op_feature(r, d, c, NULL, x, &e, err));
@@ -77,12 +88,16 @@ static cdmpp_status features(const family *v, const cd_llm_op_record *r, const c
 static cdmpp_status fill(family *v, const uint8_t *some, cdmpp_err *err) {
     const rows *a = v->of;
     v->width = cd_llm_op_feature_width(CD_LLM_OP_SET_SEEN);
-    for (size_t i = 0; i < a->t->n; i++) v->n += some[i] && cd_llm_op_family_of((cd_llm_op_kind)a->t->r[i].kind) == v->f;
+    for (size_t i = 0; i < a->t->n; i++)
+        v->n += some[i] && cd_llm_op_family_of((cd_llm_op_kind)a->t->r[i].kind) == v->f;
     const size_t n = v->n;
     v->row = CD_NEWN(&v->arena, uint32_t, n + 1), v->value = CD_NEWN(&v->arena, uint64_t, n + 1);
-    v->x = CD_NEWN(&v->arena, float, n * v->width + 1), v->some = CD_NEWN(&v->arena, float, n * v->width + 1);
-    v->score = CD_NEWN(&v->arena, float, n + 1), v->grad = CD_NEWN(&v->arena, float, n + 1), v->hess = CD_NEWN(&v->arena, float, n + 1);
-    v->target = CD_NEWN(&v->arena, double, n + 1), v->some_target = CD_NEWN(&v->arena, double, n + 1);
+    v->x = CD_NEWN(&v->arena, float, n * v->width + 1),
+    v->some = CD_NEWN(&v->arena, float, n * v->width + 1);
+    v->score = CD_NEWN(&v->arena, float, n + 1), v->grad = CD_NEWN(&v->arena, float, n + 1),
+    v->hess = CD_NEWN(&v->arena, float, n + 1);
+    v->target = CD_NEWN(&v->arena, double, n + 1),
+    v->some_target = CD_NEWN(&v->arena, double, n + 1);
     v->r = CD_NEWN(&v->arena, cd_novelty_residual, n + 1);
     if (v->arena.oom) return CD_FAIL(err, ENOMEM, "experiments with %zu rows", n);
     for (size_t i = 0, k = 0; i < a->t->n; i++) {
@@ -92,7 +107,8 @@ static cdmpp_status fill(family *v, const uint8_t *some, cdmpp_err *err) {
         cd_llm_op_codes c = codes_of(v, r, CD_LLM_OP_N_NOVEL, true);
         if (cd_rng_unit(number, 4) < 0.2) c.kernel = NAN;
         if (cd_rng_unit(number, 5) < 0.1) c.stack = NAN;
-        CD_TRY(features(v, r, a->t->known[a->t->device[i]], &c, v->x + k * v->width, &v->target[k], err));
+        CD_TRY(features(v, r, a->t->known[a->t->device[i]], &c, v->x + k * v->width, &v->target[k],
+                        err));
         v->row[k++] = (uint32_t)i;
     }
     return CDMPP_OK;
@@ -107,8 +123,20 @@ static cdmpp_status grow(family *v, uint64_t held, double *bias, cd_xgb **out, c
         memcpy(v->some + n * v->width, v->x + i * v->width, v->width * sizeof *v->x);
         v->some_target[n++] = v->target[i];
     }
-    const cd_op_forest j = {.c = c, .name = "new", .x = v->some, .target = v->some_target, .n = n, .width = v->width, .rounds = (uint64_t)(c->operators_rounds + 1) / 2, .n_member = 1,
-                            .depth = (int)c->operators_max_depth, .child = c->operators_min_child_weight, .columns = c->operators_colsample, .score = v->score, .grad = v->grad, .hess = v->hess};
+    const cd_op_forest j = {.c = c,
+                            .name = "new",
+                            .x = v->some,
+                            .target = v->some_target,
+                            .n = n,
+                            .width = v->width,
+                            .rounds = (uint64_t)(c->operators_rounds + 1) / 2,
+                            .n_member = 1,
+                            .depth = (int)c->operators_max_depth,
+                            .child = c->operators_min_child_weight,
+                            .columns = c->operators_colsample,
+                            .score = v->score,
+                            .grad = v->grad,
+                            .hess = v->hess};
     return cd_op_forest_grow(&j, bias, out, err);
 }
 
@@ -121,7 +149,8 @@ static void forget_type(const family *v, uint64_t held, cd_llm_op_range range[CD
     }
 }
 
-static cdmpp_status ask(family *v, cd_llm_op_novel what, uint64_t held, const cd_xgb *trees, double bias, cdmpp_err *err) {
+static cdmpp_status ask(family *v, cd_llm_op_novel what, uint64_t held, const cd_xgb *trees,
+                        double bias, cdmpp_err *err) {
     cd_llm_op_range range[CD_LLM_OP_N_KIND];
     const cd_llm_op_table *t = v->of->t;
     size_t n = 0;
@@ -130,7 +159,8 @@ static cdmpp_status ask(family *v, cd_llm_op_novel what, uint64_t held, const cd
     for (size_t i = 0; i < v->n; i++) {
         const cd_llm_op_record *r = &t->r[v->row[i]];
         if (v->value[i] != held) continue;
-        if (what == CD_LLM_OP_NOVEL_STACK && !n) library = has_library(v, t->names.text[r->stack], held);
+        if (what == CD_LLM_OP_NOVEL_STACK && !n)
+            library = has_library(v, t->names.text[r->stack], held);
         const cd_llm_op_codes c = codes_of(v, r, what, library);
         float x[CD_LLM_OP_N_FEATURE] = {0};
         CD_TRY(features(v, r, t->known[t->device[v->row[i]]], &c, x, &v->some_target[n], err));
@@ -138,7 +168,9 @@ static cdmpp_status ask(family *v, cd_llm_op_novel what, uint64_t held, const cd
         memcpy(v->some + n++ * v->width, x, v->width * sizeof *x);
     }
     CD_TRY(cd_xgb_predict(trees, v->some, n, v->width, v->score, err));
-    for (size_t i = 0; i < n; i++) v->r[v->n_r++] = (cd_novelty_residual){held, v->some_target[i] - bias - (double)v->score[i]};
+    for (size_t i = 0; i < n; i++)
+        v->r[v->n_r++] =
+            (cd_novelty_residual){held, v->some_target[i] - bias - (double)v->score[i]};
     return CDMPP_OK;
 }
 
@@ -161,7 +193,9 @@ static uint64_t value_of(const cd_llm_op_record *r, cd_llm_op_novel what) {
 /* A stack or kernel without a name is no value; a kernel that is all of its library's would be a library held out. */
 static bool is_value(const family *v, cd_llm_op_novel what, uint64_t value) {
     uint16_t stack = 0;
-    if ((what == CD_LLM_OP_NOVEL_STACK || what == CD_LLM_OP_NOVEL_KERNEL) && !v->of->t->names.text[value][0]) return false;
+    if ((what == CD_LLM_OP_NOVEL_STACK || what == CD_LLM_OP_NOVEL_KERNEL) &&
+        !v->of->t->names.text[value][0])
+        return false;
     if (what != CD_LLM_OP_NOVEL_KERNEL) return true;
     for (size_t i = 0; i < v->n; i++)
         if (v->value[i] == value) stack = v->of->t->r[v->row[i]].stack;
@@ -193,18 +227,22 @@ static size_t values_of(family *v, cd_llm_op_novel what, counted *c) {
     }
     qsort(c, n, sizeof *c, by_count);
     for (size_t k = 0; k < n && kept < MOST_VALUES; k++)
-        if (c[k].n >= MIN_ROWS && v->n - c[k].n >= MIN_ROWS && is_value(v, what, c[k].value)) c[kept++] = c[k];
+        if (c[k].n >= MIN_ROWS && v->n - c[k].n >= MIN_ROWS && is_value(v, what, c[k].value))
+            c[kept++] = c[k];
     return kept;
 }
 
-static cdmpp_status one_kind(family *v, cd_llm_op_novel what, counted *c, cd_novelty *out, cdmpp_err *err) {
+static cdmpp_status one_kind(family *v, cd_llm_op_novel what, counted *c, cd_novelty *out,
+                             cdmpp_err *err) {
     const size_t n = values_of(v, what, c);
     v->n_r = 0;
-    for (size_t k = 0; n >= CD_NOVELTY_LEAST && k < n; k++) CD_TRY(hold_out(v, what, c[k].value, err));
+    for (size_t k = 0; n >= CD_NOVELTY_LEAST && k < n; k++)
+        CD_TRY(hold_out(v, what, c[k].value, err));
     return cd_novelty_fit(v->r, v->n_r, out, err);
 }
 
-cdmpp_status cd_llm_op_novelties(const rows *a, cd_llm_op_family f, cd_novelty out[CD_LLM_OP_N_NOVEL], cdmpp_err *err) {
+cdmpp_status cd_llm_op_novelties(const rows *a, cd_llm_op_family f,
+                                 cd_novelty out[CD_LLM_OP_N_NOVEL], cdmpp_err *err) {
     uint8_t *some = cd_mem_zalloc(a->t->n + 1, 1);
     family v = {.of = a, .f = f};
     cdmpp_status st = CDMPP_OK;
@@ -213,7 +251,8 @@ cdmpp_status cd_llm_op_novelties(const rows *a, cd_llm_op_family f, cd_novelty o
     if (!st) st = fill(&v, some, err);
     counted *c = st ? NULL : CD_NEWN(&v.arena, counted, v.n + 1);
     if (!st && !c) st = CD_FAIL(err, ENOMEM, "%zu values", v.n);
-    for (int k = 0; !st && v.n && k < CD_LLM_OP_N_NOVEL; k++) st = one_kind(&v, (cd_llm_op_novel)k, c, &out[k], err);
+    for (int k = 0; !st && v.n && k < CD_LLM_OP_N_NOVEL; k++)
+        st = one_kind(&v, (cd_llm_op_novel)k, c, &out[k], err);
     cd_arena_free(&v.arena);
     cd_mem_free(some);
     return st;

@@ -5,7 +5,7 @@
 #include "learner/train/train_internal.h"
 
 enum { STEPS = 80, SHARES = 16, MAX_FOLD = 256 };
-#define STEP 0.01
+#define STEP       0.01
 #define SHARE_STEP 0.05
 
 typedef struct {
@@ -18,7 +18,8 @@ typedef struct {
 static double relative_error(const held_out *h, cd_llm_op_care c) {
     double sum[MAX_FOLD] = {0}, count[MAX_FOLD] = {0}, all = 0, folds = 0;
     for (size_t i = 0; i < h->n; i++) {
-        sum[h->fold[i]] += fmin(10, fabs(expm1(c.share * (h->target[i] - h->residual[i]) + c.shift - h->target[i])));
+        sum[h->fold[i]] += fmin(
+            10, fabs(expm1(c.share * (h->target[i] - h->residual[i]) + c.shift - h->target[i])));
         count[h->fold[i]]++;
     }
     for (size_t k = 0; k < MAX_FOLD; k++)
@@ -39,7 +40,8 @@ static double least(const held_out *h, double share, double *shift) {
     return error;
 }
 
-cd_llm_op_care cd_llm_op_shift(const double *target, const double *residual, const uint8_t *fold, size_t n) {
+cd_llm_op_care cd_llm_op_shift(const double *target, const double *residual, const uint8_t *fold,
+                               size_t n) {
     const held_out h = {target, residual, fold, n};
     cd_llm_op_care best = {1, 0};
     double error = least(&h, 1, &best.shift);

@@ -14,9 +14,10 @@ typedef struct {
     const cd_llm_op_table *t;
     unsigned sets;
     cd_llm_op_model *m;
-    const uint8_t *use;      /* (t->n) */
-    const double *log_base;  /* (t->n) ln of the estimate; NaN: the device cannot have run it */
-    double *expect;          /* (t->n) ln of what set seen expects, of rows that it was trained on by trees without them; a family's when its set is trained */
+    const uint8_t *use;     /* (t->n) */
+    const double *log_base; /* (t->n) ln of the estimate; NaN: the device cannot have run it */
+    double *
+        expect; /* (t->n) ln of what set seen expects, of rows that it was trained on by trees without them; a family's when its set is trained */
     cd_progress_event_fn *tick;
     void *ctx;
     uint64_t n_member;
@@ -49,13 +50,17 @@ static void hide(uint64_t number, cd_llm_op_near *q) {
 
 static double expected(const void *ctx, size_t row) { return ((const double *)ctx)[row]; }
 
-static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float *x, double *target, bool *ok, cdmpp_err *err) {
+static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float *x, double *target,
+                             bool *ok, cdmpp_err *err) {
     const cd_llm_op_record *r = &t->t->r[i];
     const cd_device *d = t->t->known[t->t->device[i]];
     const uint64_t number = cd_op_forest_number(t->c, t->t, i);
-    cd_llm_op_codes c = cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
+    cd_llm_op_codes c =
+        cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
     cd_llm_op_estimate e;
-    cd_llm_op_model_call(t->m, r, &c); /* before the names go: what a call waits for is known, so trees need not tell it */
+    cd_llm_op_model_call(
+        t->m, r,
+        &c); /* before the names go: what a call waits for is known, so trees need not tell it */
     if (cd_rng_unit(number, 4) < 0.2) c.kernel = NAN; /* another device has other kernels */
     if (cd_rng_unit(number, 5) < 0.1) c.stack = NAN;
     CD_TRY(cd_llm_op_feature(r, d, &c, NULL, x, &e, err));
@@ -68,14 +73,16 @@ static cdmpp_status fill_row(const training *t, cd_llm_op_set s, size_t i, float
         cd_llm_op_table_curves(t->t, r, t->t->device[i], curve);
         hide(number, &q);
         cd_llm_op_feature_beside(&q, r, t->t->device[i], &near);
-        *ok = cd_llm_op_feature_near(&q, r, t->t->device[i], &near, t->expect[i], x, &said) != CD_LLM_OP_NO_SIDE;
+        *ok = cd_llm_op_feature_near(&q, r, t->t->device[i], &near, t->expect[i], x, &said) !=
+              CD_LLM_OP_NO_SIDE;
     }
     *target = log(r->latency_s) - said;
     return CDMPP_OK;
 }
 
 static bool in_part(const training *t, size_t i, cd_llm_op_family f) {
-    return t->use[i] && !isnan(t->log_base[i]) && cd_llm_op_family_of((cd_llm_op_kind)t->t->r[i].kind) == f;
+    return t->use[i] && !isnan(t->log_base[i]) &&
+           cd_llm_op_family_of((cd_llm_op_kind)t->t->r[i].kind) == f;
 }
 
 static cdmpp_status take(matrix *m, size_t n, cdmpp_err *err) {
@@ -107,7 +114,9 @@ static cdmpp_status fill(matrix *m, cd_llm_op_family f, cd_llm_op_set s, cdmpp_e
         if (!ok) continue;
         memcpy(m->x + m->n * m->width, x, m->width * sizeof *x);
         m->row[m->n] = (uint32_t)i;
-        m->fold[m->n] = (uint8_t)(s == CD_LLM_OP_SET_UNSEEN ? t->t->device[i] & 0xff : cd_op_forest_site(&t->t->r[i]) % FOLDS);
+        m->fold[m->n] =
+            (uint8_t)(s == CD_LLM_OP_SET_UNSEEN ? t->t->device[i] & 0xff
+                                                : cd_op_forest_site(&t->t->r[i]) % FOLDS);
         device[m->fold[m->n++]] = true;
     }
     for (size_t k = 0; k < 256; k++) m->n_fold += device[k];
@@ -116,8 +125,17 @@ static cdmpp_status fill(matrix *m, cd_llm_op_family f, cd_llm_op_set s, cdmpp_e
 
 /* ---- trees ---- */
 static cd_op_forest forest(matrix *m, const double *target) {
-    return (cd_op_forest){.c = m->t->c, .name = m->name, .x = m->x, .target = target, .n = m->n, .width = m->width, .n_member = m->t->n_member,
-                          .score = m->score, .grad = m->grad, .hess = m->hess, .ctx = m->t->ctx};
+    return (cd_op_forest){.c = m->t->c,
+                          .name = m->name,
+                          .x = m->x,
+                          .target = target,
+                          .n = m->n,
+                          .width = m->width,
+                          .n_member = m->t->n_member,
+                          .score = m->score,
+                          .grad = m->grad,
+                          .hess = m->hess,
+                          .ctx = m->t->ctx};
 }
 
 /* Trees for a device that they never saw are few and flat: what they learn in detail is of the devices that they saw. Chosen by three of the four devices
@@ -141,7 +159,8 @@ static cd_op_forest spread_forest(matrix *m) {
 
 /* ---- what a training did not see ---- */
 /* Residuals of the fold's rows, by trees of the others; they stand in `residual`. */
-static cdmpp_status one_fold(matrix *m, unsigned fold, cd_op_forest (*of)(matrix *), cdmpp_err *err) {
+static cdmpp_status one_fold(matrix *m, unsigned fold, cd_op_forest (*of)(matrix *),
+                             cdmpp_err *err) {
     cd_xgb *g = NULL;
     double bias;
     size_t n = 0, k = 0;
@@ -160,7 +179,8 @@ static cdmpp_status one_fold(matrix *m, unsigned fold, cd_op_forest (*of)(matrix
             m->some_row[k++] = (uint32_t)i;
         }
     const cdmpp_status st = cd_xgb_predict(g, m->some, k, m->width, m->score, err);
-    for (size_t i = 0; !st && i < k; i++) m->residual[m->some_row[i]] = m->target[m->some_row[i]] - bias - (double)m->score[i];
+    for (size_t i = 0; !st && i < k; i++)
+        m->residual[m->some_row[i]] = m->target[m->some_row[i]] - bias - (double)m->score[i];
     cd_xgb_free(g);
     return st;
 }
@@ -201,11 +221,13 @@ static cdmpp_status spread(matrix *m, cd_llm_op_set s, cd_llm_op_part *p, cdmpp_
     cd_op_forest j = spread_forest(m);
     CD_TRY(cd_op_forest_grow(&j, &p->spread_bias, &p->spread, err));
     CD_TRY(cd_xgb_predict(p->spread, m->x, m->n, m->width, m->score, err));
-    for (size_t i = 0; i < m->n; i++) m->residual[i] = m->target[i] - p->spread_bias - (double)m->score[i];
+    for (size_t i = 0; i < m->n; i++)
+        m->residual[i] = m->target[i] - p->spread_bias - (double)m->score[i];
     for (unsigned k = 0; unseen && k < 256; k++) CD_TRY(one_fold(m, k, spread_forest, err));
     for (size_t i = 0; i < m->n; i++) m->residual[i] = exp(m->residual[i]);
     quantiles(m, m->some_target, p->times);
-    for (size_t l = 0; unseen && l < CD_LLM_OP_LEVELS; l++) p->times[l] *= sqrt(1 + 1 / (double)m->n_fold);
+    for (size_t l = 0; unseen && l < CD_LLM_OP_LEVELS; l++)
+        p->times[l] *= sqrt(1 + 1 / (double)m->n_fold);
     return CDMPP_OK;
 }
 
@@ -215,7 +237,8 @@ static cdmpp_status expect_all(const matrix *m, cd_llm_op_family f, bool any, cd
     const cd_llm_op_part *p = &t->m->part[f][CD_LLM_OP_SET_SEEN];
     for (size_t i = 0; i < t->t->n; i++) {
         const cd_llm_op_record *r = &t->t->r[i];
-        cd_llm_op_codes c = cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
+        cd_llm_op_codes c =
+            cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
         cd_llm_op_model_call(t->m, r, &c);
         float x[CD_LLM_OP_N_FEATURE], y;
         cd_llm_op_estimate e;
@@ -224,7 +247,8 @@ static cdmpp_status expect_all(const matrix *m, cd_llm_op_family f, bool any, cd
         CD_TRY(cd_xgb_predict(p->gbt, x, 1, m->width, &y, err));
         t->expect[i] = t->log_base[i] + p->bias + (double)y;
     }
-    for (size_t i = 0; any && i < m->n; i++) t->expect[m->row[i]] = log(t->t->r[m->row[i]].latency_s) - m->residual[i];
+    for (size_t i = 0; any && i < m->n; i++)
+        t->expect[m->row[i]] = log(t->t->r[m->row[i]].latency_s) - m->residual[i];
     return CDMPP_OK;
 }
 
@@ -237,7 +261,8 @@ static cdmpp_status answers(matrix *m, cd_llm_op_part *p, double shift, cdmpp_er
     return CDMPP_OK;
 }
 
-static cdmpp_status train_set(const training *t, cd_llm_op_family f, cd_llm_op_set s, cdmpp_err *err) {
+static cdmpp_status train_set(const training *t, cd_llm_op_family f, cd_llm_op_set s,
+                              cdmpp_err *err) {
     cd_llm_op_part *p = &t->m->part[f][s];
     const cd_str set = cd_enum_names_at(CD_LLM_OP_SET_NAMES, (int)s);
     const bool intervals = t->c->operators_calibration_rows > 0, seen = s == CD_LLM_OP_SET_SEEN;
@@ -250,7 +275,8 @@ static cdmpp_status train_set(const training *t, cd_llm_op_family f, cd_llm_op_s
     const double shift = !st && any && s == CD_LLM_OP_SET_UNSEEN ? shrink(&m) : 0;
     if (!st && m.n) st = answers(&m, p, shift, err);
     if (!st && m.n && seen) st = expect_all(&m, f, any, err);
-    if (!st && any && intervals && (s != CD_LLM_OP_SET_UNSEEN || m.n_fold >= MIN_DEVICES)) st = spread(&m, s, p, err);
+    if (!st && any && intervals && (s != CD_LLM_OP_SET_UNSEEN || m.n_fold >= MIN_DEVICES))
+        st = spread(&m, s, p, err);
     cd_arena_free(&m.arena);
     return st;
 }
@@ -263,7 +289,10 @@ static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     const cd_llm_op_novel_rows rows = {t->c, t->t, t->m, t->use, t->log_base};
     (void)end, (void)w;
     if (beg % PARTS == 1) return train_set(t, f, CD_LLM_OP_SET_UNSEEN, err);
-    if (beg % PARTS == 2) return t->c->operators_calibration_rows > 0 ? cd_llm_op_novelties(&rows, f, t->m->novel[f], err) : CDMPP_OK;
+    if (beg % PARTS == 2)
+        return t->c->operators_calibration_rows > 0
+                   ? cd_llm_op_novelties(&rows, f, t->m->novel[f], err)
+                   : CDMPP_OK;
     CD_TRY(train_set(t, f, CD_LLM_OP_SET_SEEN, err));
     return train_set(t, f, CD_LLM_OP_SET_NEAR, err);
 }
@@ -281,21 +310,25 @@ static cdmpp_status mark_names(const training *t, const double *log_base, cdmpp_
     for (int f = 0; f < CD_LLM_OP_N_FAMILY; f++) {
         m->has_stack[f] = CD_NEWN(&m->arena, bool, m->stacks.n + 1);
         m->has_kernel[f] = CD_NEWN(&m->arena, bool, m->kernels.n + 1);
-        if (!m->has_stack[f] || !m->has_kernel[f]) return CD_FAIL(err, ENOMEM, "%zu names", m->stacks.n + m->kernels.n);
+        if (!m->has_stack[f] || !m->has_kernel[f])
+            return CD_FAIL(err, ENOMEM, "%zu names", m->stacks.n + m->kernels.n);
     }
     for (size_t i = 0; i < t->t->n; i++) {
         const cd_llm_op_record *r = &t->t->r[i];
         const char *stack = t->t->names.text[r->stack], *kernel = t->t->names.text[r->kernel];
         const cd_llm_op_family f = cd_llm_op_family_of((cd_llm_op_kind)r->kind);
         if (isnan(log_base[i])) continue;
-        if (stack[0] && cd_dict_find(&m->stacks, (cd_str){stack, strlen(stack)}, &k)) m->has_stack[f][k] = true;
-        if (kernel[0] && cd_dict_find(&m->kernels, (cd_str){kernel, strlen(kernel)}, &k)) m->has_kernel[f][k] = true;
+        if (stack[0] && cd_dict_find(&m->stacks, (cd_str){stack, strlen(stack)}, &k))
+            m->has_stack[f][k] = true;
+        if (kernel[0] && cd_dict_find(&m->kernels, (cd_str){kernel, strlen(kernel)}, &k))
+            m->has_kernel[f][k] = true;
     }
     return CDMPP_OK;
 }
 
 /* Names, devices and ranges of all rows, not only of those drawn: they say what the table knows. */
-static cdmpp_status describe(training *t, const uint8_t *use, const double *log_base, cd_llm_op_train_result *out, cdmpp_err *err) {
+static cdmpp_status describe(training *t, const uint8_t *use, const double *log_base,
+                             cd_llm_op_train_result *out, cdmpp_err *err) {
     cd_llm_op_model *m = t->m;
     m->device = CD_NEWN(&m->arena, cd_llm_op_model_device, t->t->n_known + 1);
     if (!m->device) return CD_FAIL(err, ENOMEM, "%zu devices", t->t->n_known);
@@ -304,7 +337,8 @@ static cdmpp_status describe(training *t, const uint8_t *use, const double *log_
         m->device[m->n_device].name = cd_str_dup(&m->arena, (cd_str){s, strlen(s)});
         m->device[m->n_device].warp = t->t->known[m->n_device]->warp;
         m->device[m->n_device].about = *t->t->known[m->n_device];
-        if (!(m->device[m->n_device].about.name = m->device[m->n_device].name)) return CD_FAIL(err, ENOMEM, "device name");
+        if (!(m->device[m->n_device].about.name = m->device[m->n_device].name))
+            return CD_FAIL(err, ENOMEM, "device name");
     }
     for (size_t i = 0; i < t->t->n; i++) {
         const cd_llm_op_record *r = &t->t->r[i];
@@ -325,15 +359,19 @@ static cdmpp_status describe(training *t, const uint8_t *use, const double *log_
         g->kv[r->type] |= 1u << r->kv;
     }
     CD_TRY(mark_names(t, log_base, err));
-    return out->n_row > out->n_refused ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
+    return out->n_row > out->n_refused
+               ? CDMPP_OK
+               : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
 }
 
 /* Estimates with what is known of the kernels. */
-static cdmpp_status raise_estimates(const training *t, const uint8_t *use, double *log_base, double *expect, cdmpp_err *err) {
+static cdmpp_status raise_estimates(const training *t, const uint8_t *use, double *log_base,
+                                    double *expect, cdmpp_err *err) {
     CD_TRY(cd_llm_op_calls(t->t, use, log_base, t->m, err));
     for (size_t i = 0; i < t->t->n; i++) {
         const cd_llm_op_record *r = &t->t->r[i];
-        cd_llm_op_codes c = cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
+        cd_llm_op_codes c =
+            cd_llm_op_model_codes(t->m, t->t->names.text[r->stack], t->t->names.text[r->kernel]);
         cd_llm_op_estimate e;
         cd_llm_op_model_call(t->m, r, &c);
         if (isnan(log_base[i]) || (!c.alone && !(c.host_s > 0))) continue;
@@ -344,16 +382,26 @@ static cdmpp_status raise_estimates(const training *t, const uint8_t *use, doubl
     return CDMPP_OK;
 }
 
-cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *table, unsigned sets, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
+cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *table, unsigned sets,
+                             cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
                              cd_llm_op_train_result *out, cdmpp_err *err) {
-    training t = {.c = c, .t = table, .sets = sets, .m = cd_mem_zalloc(1, sizeof *t.m), .tick = tick, .ctx = ctx};
+    training t = {.c = c,
+                  .t = table,
+                  .sets = sets,
+                  .m = cd_mem_zalloc(1, sizeof *t.m),
+                  .tick = tick,
+                  .ctx = ctx};
     uint8_t *use = cd_mem_zalloc(table->n + 1, 1);
-    double *base = cd_mem_zalloc(table->n + 1, sizeof *base), *expect = cd_mem_zalloc(table->n + 1, sizeof *expect);
+    double *base = cd_mem_zalloc(table->n + 1, sizeof *base),
+           *expect = cd_mem_zalloc(table->n + 1, sizeof *expect);
     cd_buf source = {0};
-    cdmpp_status st = t.m && use && base && expect ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu rows", table->n);
+    cdmpp_status st =
+        t.m && use && base && expect ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu rows", table->n);
     for (size_t i = 0; !st && i < table->n; i++) {
         cd_llm_op_estimate e;
-        base[i] = cd_llm_op_estimate_of(&table->r[i], table->known[table->device[i]], &e, NULL) ? (double)NAN : log(e.base_s);
+        base[i] = cd_llm_op_estimate_of(&table->r[i], table->known[table->device[i]], &e, NULL)
+                      ? (double)NAN
+                      : log(e.base_s);
         expect[i] = base[i];
     }
     if (!st) st = cd_op_forest_draw(c, table, use, err);

@@ -17,12 +17,13 @@ typedef struct cd_llm_op_train_result {
     cd_llm_op_model *model; /* owned */
     cd_buf file;            /* the model file */
     size_t n_row;           /* drawn */
-    size_t n_refused;       /* of these, rows that the device cannot have run: no units for the type */
+    size_t n_refused; /* of these, rows that the device cannot have run: no units for the type */
 } cd_llm_op_train_result;
 
 /* `t` is indexed. `sets`: bits of cd_llm_op_set that are trained. `pool` NULL: one thread. Errors: ERANGE (no rows), EBACKEND, ENOMEM, EINTERRUPTED,
  * ENUMERIC. */
-cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *t, unsigned sets, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
+cdmpp_status cd_llm_op_train(const cd_config *c, const cd_llm_op_table *t, unsigned sets,
+                             cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
                              cd_llm_op_train_result *out, cdmpp_err *err);
 void cd_llm_op_train_result_free(cd_llm_op_train_result *l);
 #endif

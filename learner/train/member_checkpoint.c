@@ -37,7 +37,9 @@ static cdmpp_status add_config(cd_sha256 *h, const cd_config *c, bool on_disk, c
 static void add_facts(cd_sha256 *h, const cd_training_set *t) {
     enum { PIECE = 16384 };
     for (size_t i = 0; i < t->d->n; i += PIECE) {
-        cd_sha256_add(h, t->view.facts + i * CD_N_FACTS, (t->d->n - i < PIECE ? t->d->n - i : PIECE) * CD_N_FACTS * sizeof *t->view.facts);
+        cd_sha256_add(h, t->view.facts + i * CD_N_FACTS,
+                      (t->d->n - i < PIECE ? t->d->n - i : PIECE) * CD_N_FACTS *
+                          sizeof *t->view.facts);
         cd_spool_rest(t->d->spool);
     }
 }
@@ -63,7 +65,8 @@ static cdmpp_status add_start(cd_sha256 *h, const cd_model *start, cdmpp_err *er
     cdmpp_status st = CDMPP_OK;
     for (size_t i = 0; start && !st && i < start->n_member; i++) {
         cd_buf json = {0}, blob = {0};
-        if (cd_member_is_net(start->member[i].kind)) st = cd_member_save(&start->member[i], &json, &blob, err);
+        if (cd_member_is_net(start->member[i].kind))
+            st = cd_member_save(&start->member[i], &json, &blob, err);
         if (!st) cd_sha256_add(h, json.p, json.n);
         if (!st) cd_sha256_add(h, blob.p, blob.n);
         cd_buf_free(&json);
@@ -74,11 +77,14 @@ static cdmpp_status add_start(cd_sha256 *h, const cd_model *start, cdmpp_err *er
 
 static cdmpp_status make_folder(const char *dir, cdmpp_err *err) {
     struct stat s;
-    if (mkdir(dir, 0777) == 0 || (errno == EEXIST && stat(dir, &s) == 0 && S_ISDIR(s.st_mode))) return CDMPP_OK;
+    if (mkdir(dir, 0777) == 0 || (errno == EEXIST && stat(dir, &s) == 0 && S_ISDIR(s.st_mode)))
+        return CDMPP_OK;
     return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), dir, 0);
 }
 
-cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir, const cd_training_set *t, const cd_model *start, cdmpp_err *err) {
+cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir,
+                                       const cd_training_set *t, const cd_model *start,
+                                       cdmpp_err *err) {
     *k = (cd_member_checkpoint){0};
     cd_sha256_init(&k->base);
     CD_TRY(add_config(&k->base, t->c, cd_spool_on_disk(t->d->spool), err));
@@ -103,7 +109,8 @@ static void digest_of(const cd_member_checkpoint *k, const cd_member *e, char he
     cd_sha256_hex(&h, hex);
 }
 
-static cdmpp_status path_of(const cd_member_checkpoint *k, const cd_member *e, const char *end, char **path, cdmpp_err *err) {
+static cdmpp_status path_of(const cd_member_checkpoint *k, const cd_member *e, const char *end,
+                            char **path, cdmpp_err *err) {
     const size_t n = strlen(k->dir) + 64;
     *path = cd_mem_zalloc(n, 1);
     if (!*path) return CD_FAIL(err, ENOMEM, "name of a file");
@@ -111,7 +118,8 @@ static cdmpp_status path_of(const cd_member_checkpoint *k, const cd_member *e, c
     return CDMPP_OK;
 }
 
-cdmpp_status cd_member_checkpoint_fit_path(const cd_member_checkpoint *k, const cd_member *e, char **path, cdmpp_err *err) {
+cdmpp_status cd_member_checkpoint_fit_path(const cd_member_checkpoint *k, const cd_member *e,
+                                           char **path, cdmpp_err *err) {
     return path_of(k, e, ".fit", path, err);
 }
 
@@ -132,7 +140,8 @@ bool cd_member_checkpoint_tick(void *told, const cd_progress_event *t) {
 }
 
 /* Curve and progress of a member that was trained before are reported again, as if it were trained now. */
-static cdmpp_status replay_curve(const cd_json *v, const char *name, cd_member_checkpoint_log *told, cdmpp_err *err) {
+static cdmpp_status replay_curve(const cd_json *v, const char *name, cd_member_checkpoint_log *told,
+                                 cdmpp_err *err) {
     const cd_json *list, *x, *e;
     cd_str text;
     char word[16];
@@ -158,13 +167,17 @@ static cdmpp_status replay_curve(const cd_json *v, const char *name, cd_member_c
 }
 
 /* ---- bytes ---- */
-cdmpp_status cd_member_checkpoint_encode(const cd_member_checkpoint *k, const cd_member *e, const cd_member_checkpoint_log *told, cd_buf *out,
-                                  cdmpp_err *err) {
+cdmpp_status cd_member_checkpoint_encode(const cd_member_checkpoint *k, const cd_member *e,
+                                         const cd_member_checkpoint_log *told, cd_buf *out,
+                                         cdmpp_err *err) {
     cd_buf json = {0}, blob = {0};
     char digest[65];
     digest_of(k, e, digest);
-    cd_buf_putf(&json, "{\"schema\":\"cdmpp.member\",\"digest\":\"%s\",\"unit\":\"%s\",\"n_step\":%" PRIu64 ",\"n_sample\":%" PRIu64 ",\"curve\":[%s],\"member\":", digest,
-                told->unit, told->n_step, told->n_sample, told->curve.p ? told->curve.p : "");
+    cd_buf_putf(&json,
+                "{\"schema\":\"cdmpp.member\",\"digest\":\"%s\",\"unit\":\"%s\",\"n_step\":%" PRIu64
+                ",\"n_sample\":%" PRIu64 ",\"curve\":[%s],\"member\":",
+                digest, told->unit, told->n_step, told->n_sample,
+                told->curve.p ? told->curve.p : "");
     cdmpp_status st = cd_member_save(e, &json, &blob, err);
     cd_buf_puts(&json, "}");
     if (!st && told->curve.oom) st = CD_FAIL(err, ENOMEM, "curve of a member");
@@ -174,30 +187,37 @@ cdmpp_status cd_member_checkpoint_encode(const cd_member_checkpoint *k, const cd
     return st;
 }
 
-static cdmpp_status check_digest(const cd_member_checkpoint *k, const cd_json *v, const cd_member *e, cdmpp_err *err) {
+static cdmpp_status check_digest(const cd_member_checkpoint *k, const cd_json *v,
+                                 const cd_member *e, cdmpp_err *err) {
     cd_str found;
     char digest[65];
     digest_of(k, e, digest);
     CD_TRY(cd_json_need_str(v, "digest", &found, err));
     if (cd_str_is(found, digest)) return CDMPP_OK;
-    return CD_FAIL(err, EMODEL, "of another training (configuration, data or version): expected digest %.16s..., found %.*s...; "
-                                "name another folder or remove this one", digest, cd_str_shown(found, 16), found.p);
+    return CD_FAIL(err, EMODEL,
+                   "of another training (configuration, data or version): expected digest "
+                   "%.16s..., found %.*s...; "
+                   "name another folder or remove this one",
+                   digest, cd_str_shown(found, 16), found.p);
 }
 
-static cdmpp_status decode(const cd_member_checkpoint *k, cd_arena *a, const cd_container *f, const char *name, cd_member_checkpoint_log *told,
-                           cd_member *e, cdmpp_err *err) {
+static cdmpp_status decode(const cd_member_checkpoint *k, cd_arena *a, const cd_container *f,
+                           const char *name, cd_member_checkpoint_log *told, cd_member *e,
+                           cdmpp_err *err) {
     const cd_json *v, *m;
     const cd_member want = *e;
     CD_TRY(cd_json_parse(a, f->header.p, f->header.n, &v, err));
     CD_TRY(check_digest(k, v, e, err));
     CD_TRY(cd_json_need(v, "member", &m, err));
     CD_TRY(cd_err_key(err, cd_member_load(e, m, f->weights.p, f->weights.n, err), "member"));
-    if (e->kind != want.kind || e->fold != want.fold) return CD_FAIL(err, EPARSE, "expected member %s, found another", name);
+    if (e->kind != want.kind || e->fold != want.fold)
+        return CD_FAIL(err, EPARSE, "expected member %s, found another", name);
     return replay_curve(v, name, told, err);
 }
 
-cdmpp_status cd_member_checkpoint_decode(const cd_member_checkpoint *k, const void *p, size_t n, const char *name, cd_member_checkpoint_log *told,
-                                  cd_member *e, cdmpp_err *err) {
+cdmpp_status cd_member_checkpoint_decode(const cd_member_checkpoint *k, const void *p, size_t n,
+                                         const char *name, cd_member_checkpoint_log *told,
+                                         cd_member *e, cdmpp_err *err) {
     cd_container f;
     cd_arena a = {0};
     CD_TRY(cd_container_get(CD_CONTAINER_MODEL, p, n, &f, err));
@@ -207,8 +227,9 @@ cdmpp_status cd_member_checkpoint_decode(const cd_member_checkpoint *k, const vo
 }
 
 /* ---- the folder ---- */
-cdmpp_status cd_member_checkpoint_read(const cd_member_checkpoint *k, const char *name, cd_member_checkpoint_log *told, cd_member *e, bool *found,
-                                cdmpp_err *err) {
+cdmpp_status cd_member_checkpoint_read(const cd_member_checkpoint *k, const char *name,
+                                       cd_member_checkpoint_log *told, cd_member *e, bool *found,
+                                       cdmpp_err *err) {
     struct stat info;
     char *path, *bytes = NULL;
     size_t n;
@@ -233,12 +254,14 @@ static void sweep(const cd_member_checkpoint *k, const cd_member *e) {
     const int n = snprintf(begin, sizeof begin, "%s-%d.", cd_member_name(e->kind), e->fold);
     for (const struct dirent *f; d && (f = readdir(d)) != NULL;) {
         if (strncmp(f->d_name, begin, (size_t)n) != 0) continue;
-        if (strcmp(f->d_name + n, "fit") == 0 || strstr(f->d_name + n, ".tmp")) (void)unlinkat(dirfd(d), f->d_name, 0);
+        if (strcmp(f->d_name + n, "fit") == 0 || strstr(f->d_name + n, ".tmp"))
+            (void)unlinkat(dirfd(d), f->d_name, 0);
     }
     if (d) closedir(d);
 }
 
-cdmpp_status cd_member_checkpoint_write(const cd_member_checkpoint *k, const cd_member *e, const cd_member_checkpoint_log *told, cdmpp_err *err) {
+cdmpp_status cd_member_checkpoint_write(const cd_member_checkpoint *k, const cd_member *e,
+                                        const cd_member_checkpoint_log *told, cdmpp_err *err) {
     cd_buf b = {0};
     char *path;
     CD_TRY(path_of(k, e, ".member", &path, err));

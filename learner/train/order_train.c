@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* A folder of their own, for kinds and folds may be the same; what was trained before goes on from members for the order. */
-cdmpp_status cd_order_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
+cdmpp_status cd_order_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
+                            cdmpp_err *err) {
     const cd_config c = cd_config_of_order(t->c);
     cd_training_set set = *t;
     cd_ensemble_run with = *run;
@@ -36,7 +37,8 @@ typedef struct {
     cd_arena arena;
 } weighing;
 
-static cdmpp_status begin(weighing *w, const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cdmpp_err *err) {
+static cdmpp_status begin(weighing *w, const cd_training_set *t, cd_threads *pool,
+                          const double *kind_log_s, cdmpp_err *err) {
     const size_t n = t->n_oof;
     w->median = CD_NEWN(&w->arena, cd_model_prediction, n);
     w->mixed = CD_NEWN(&w->arena, cd_model_prediction, n);
@@ -61,7 +63,8 @@ static cdmpp_status judge(weighing *w, double *spearman, cdmpp_err *err) {
     if (n) memcpy(w->mixed, w->median, n * sizeof *w->mixed);
     cd_model_mix_order(w->m, w->order_log_s, n, w->mixed);
     for (size_t i = 0; i < n; i++) w->order[i] = w->mixed[i].order_s;
-    CD_TRY(cd_metric_compute_ranked(w->measured, w->point, w->order, w->group, NULL, n, &figure, err));
+    CD_TRY(
+        cd_metric_compute_ranked(w->measured, w->point, w->order, w->group, NULL, n, &figure, err));
     *spearman = figure.spearman;
     return CDMPP_OK;
 }
@@ -82,7 +85,8 @@ static cdmpp_status search(weighing *w, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_order_weigh(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, double **order_log_s, cdmpp_err *err) {
+cdmpp_status cd_order_weigh(const cd_training_set *t, cd_threads *pool, const double *kind_log_s,
+                            cd_model *m, double **order_log_s, cdmpp_err *err) {
     weighing w = {.t = t, .m = m};
     *order_log_s = cd_mem_zalloc(m->order->n_kind * t->n_oof + 1, sizeof **order_log_s);
     if (!*order_log_s) return CD_FAIL(err, ENOMEM, "order of %zu programs", t->n_oof);

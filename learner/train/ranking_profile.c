@@ -11,10 +11,10 @@ enum { WIDTH = 64, SIDE = 16, LAYERS = 1, BATCH = 64 };
 typedef struct {
     const cd_training_set *t;
     const cd_ensemble_run *run;
-    const cd_model *m;       /* the whole model */
-    const double *kind_log_s;/* its answers out of fold */
-    cd_model *checks;        /* a network for each fold, which never saw it */
-    cd_member *last;         /* the tuner's, of all folds */
+    const cd_model *m;        /* the whole model */
+    const double *kind_log_s; /* its answers out of fold */
+    cd_model *checks;         /* a network for each fold, which never saw it */
+    cd_member *last;          /* the tuner's, of all folds */
 } job;
 
 /* Halfway, in the logarithm, from the measurement to what the model says: members that never saw the program. What they
@@ -25,16 +25,19 @@ static cdmpp_status soften(const job *j, int fold, double *label, cdmpp_err *err
     cd_model_prediction *pred = cd_mem_zalloc(t->n_oof + 1, sizeof *pred);
     if (!pred) return CD_FAIL(err, ENOMEM, "%zu answers", t->n_oof);
     memcpy(label, t->d->latency_s, t->d->n * sizeof *label);
-    const cdmpp_status st = fold < 0 ? cd_evaluate_answers(t, j->m, NULL, t->oof, t->n_oof, j->kind_log_s, pred, err)
-                                     : cd_evaluate_unseen(t, j->m, NULL, fold, t->oof, t->n_oof, pred, err);
-    for (size_t i = 0; !st && i < t->n_oof; i++) label[t->oof[i]] = sqrt(label[t->oof[i]] * pred[i].median_s);
+    const cdmpp_status st =
+        fold < 0 ? cd_evaluate_answers(t, j->m, NULL, t->oof, t->n_oof, j->kind_log_s, pred, err)
+                 : cd_evaluate_unseen(t, j->m, NULL, fold, t->oof, t->n_oof, pred, err);
+    for (size_t i = 0; !st && i < t->n_oof; i++)
+        label[t->oof[i]] = sqrt(label[t->oof[i]] * pred[i].median_s);
     cd_mem_free(pred);
     return st;
 }
 
 /* As the configuration trains its networks, but for what makes one small and quick. */
 static cd_fit_spec small(const cd_config *c) {
-    cd_fit_spec s = cd_net_options_fit(c, CD_MEMBER_TSF, cd_device_features_width((cd_device_features)c->device_features));
+    cd_fit_spec s = cd_net_options_fit(
+        c, CD_MEMBER_TSF, cd_device_features_width((cd_device_features)c->device_features));
     cd_net_config *n = &s.net;
     n->tokens = CD_TOKENS_ROWS;
     n->position = CD_POS_NONE;
@@ -56,18 +59,27 @@ static cd_fit_spec small(const cd_config *c) {
 }
 
 /* To the last step: a fold of a few tasks is no judge of when to stop. */
-static cdmpp_status fit(const job *j, cd_member *e, const double *label, uint32_t *program, cdmpp_err *err) {
+static cdmpp_status fit(const job *j, cd_member *e, const double *label, uint32_t *program,
+                        cdmpp_err *err) {
     const cd_training_set *t = j->t;
     const cd_fit_spec spec = small(t->c);
     char name[48] = "tuner";
-    cd_fit_data data = {.view = &t->view, .latency_s = label, .train = program, .device = t->device_vector, .n_device = t->n_device,
-                        .w_dev = t->w_device, .group = t->group, .weight = t->weight};
+    cd_fit_data data = {.view = &t->view,
+                        .latency_s = label,
+                        .train = program,
+                        .device = t->device_vector,
+                        .n_device = t->n_device,
+                        .w_dev = t->w_device,
+                        .group = t->group,
+                        .weight = t->weight};
     for (size_t i = 0; i < t->d->n; i++)
-        if (t->fold[i] != CD_FOLD_NEVER && t->fold[i] != e->fold) program[data.n_train++] = (uint32_t)i;
+        if (t->fold[i] != CD_FOLD_NEVER && t->fold[i] != e->fold)
+            program[data.n_train++] = (uint32_t)i;
     if (e->fold >= 0) snprintf(name, sizeof name, "tuner %d/%d", e->fold + 1, t->n_fold);
     cd_train_net_tick tick = {j->run->tick, j->run->ctx, name, (size_t)spec.batch};
     cd_fit_result f;
-    CD_TRY(cd_fit(&spec, &data, NULL, &(cd_fit_run){.tick = cd_train_net_step, .ctx = &tick}, &f, err));
+    CD_TRY(cd_fit(&spec, &data, NULL, &(cd_fit_run){.tick = cd_train_net_step, .ctx = &tick}, &f,
+                  err));
     return cd_train_net_store(&f, e, err);
 }
 
@@ -86,7 +98,8 @@ static cdmpp_status train(const job *j, cd_member *e, cdmpp_err *err) {
 static cdmpp_status train_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const job *j = ctx;
     (void)w;
-    for (size_t k = beg; k < end; k++) CD_TRY(train(j, k < j->checks->n_member ? &j->checks->member[k] : j->last, err));
+    for (size_t k = beg; k < end; k++)
+        CD_TRY(train(j, k < j->checks->n_member ? &j->checks->member[k] : j->last, err));
     return CDMPP_OK;
 }
 
@@ -94,7 +107,8 @@ static cdmpp_status members(cd_model *m, size_t n, cdmpp_err *err) {
     m->kind[m->n_kind++] = CD_MEMBER_TSF;
     m->member = cd_mem_zalloc(n, sizeof *m->member);
     if (!m->member) return CD_FAIL(err, ENOMEM, "networks of the tuner");
-    for (; m->n_member < n; m->n_member++) m->member[m->n_member] = (cd_member){.kind = CD_MEMBER_TSF, .fold = (int)m->n_member};
+    for (; m->n_member < n; m->n_member++)
+        m->member[m->n_member] = (cd_member){.kind = CD_MEMBER_TSF, .fold = (int)m->n_member};
     return CDMPP_OK;
 }
 
@@ -104,7 +118,10 @@ static cdmpp_status make(job *j, cd_model *m, double *log_s, cdmpp_err *err) {
     cd_threads *pool = j->run->pool;
     cd_model *k = cd_model_new_tuner(m);
     if (!k) return CD_FAIL(err, ENOMEM, "tuner");
-    *j->checks = (cd_model){.log_min = k->log_min, .log_max = k->log_max, .n_device = k->n_device, .w_device = k->w_device,
+    *j->checks = (cd_model){.log_min = k->log_min,
+                            .log_max = k->log_max,
+                            .n_device = k->n_device,
+                            .w_device = k->w_device,
                             .device_vector = k->device_vector};
     CD_TRY(members(j->checks, (size_t)t->n_fold, err));
     CD_TRY(members(k, 1, err));
@@ -115,11 +132,17 @@ static cdmpp_status make(job *j, cd_model *m, double *log_s, cdmpp_err *err) {
     return cd_calibrate_model(t, t->oof, t->n_oof, -1, true, log_s, pool, k, err);
 }
 
-cdmpp_status cd_ranking_profile_train(const cd_training_set *t, const double *kind_log_s, const cd_ensemble_run *run, cd_model *m, double **log_s,
-                            cdmpp_err *err) {
-    job j = {.t = t, .run = run, .m = m, .kind_log_s = kind_log_s, .checks = cd_mem_zalloc(1, sizeof *j.checks)};
+cdmpp_status cd_ranking_profile_train(const cd_training_set *t, const double *kind_log_s,
+                                      const cd_ensemble_run *run, cd_model *m, double **log_s,
+                                      cdmpp_err *err) {
+    job j = {.t = t,
+             .run = run,
+             .m = m,
+             .kind_log_s = kind_log_s,
+             .checks = cd_mem_zalloc(1, sizeof *j.checks)};
     *log_s = cd_mem_zalloc(t->n_oof + 1, sizeof **log_s);
-    cdmpp_status st = j.checks && *log_s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
+    cdmpp_status st =
+        j.checks && *log_s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
     if (!st) st = make(&j, m, *log_s, err);
     cd_model_free(j.checks);
     if (st) cd_mem_free(*log_s);

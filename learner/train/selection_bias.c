@@ -10,9 +10,9 @@
 /* The programs of all tasks, task by task: those of g at [start[g], start[g + 1]). */
 typedef struct {
     size_t n_task;
-    size_t *start;              /* (n_task + 1) */
-    double *measured, *median;  /* (n) logarithms */
-    double *work;               /* (n) */
+    size_t *start;             /* (n_task + 1) */
+    double *measured, *median; /* (n) logarithms */
+    double *work;              /* (n) */
 } by_task;
 
 static void by_task_free(by_task *t) {
@@ -20,9 +20,11 @@ static void by_task_free(by_task *t) {
     cd_mem_free(t->measured);
 }
 
-static cdmpp_status sort_out(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, by_task *t, cdmpp_err *err) {
+static cdmpp_status sort_out(const double *measured_s, const double *median_s,
+                             const uint32_t *group, size_t n, by_task *t, cdmpp_err *err) {
     *t = (by_task){0};
-    for (size_t i = 0; i < n; i++) t->n_task = group[i] >= t->n_task ? (size_t)group[i] + 1 : t->n_task;
+    for (size_t i = 0; i < n; i++)
+        t->n_task = group[i] >= t->n_task ? (size_t)group[i] + 1 : t->n_task;
     t->start = cd_mem_zalloc(t->n_task + 2, sizeof *t->start);
     t->measured = cd_mem_zalloc(3 * n + 1, sizeof *t->measured);
     if (!t->start || !t->measured) {
@@ -58,9 +60,11 @@ static double within_of(by_task *t) {
         const size_t beg = t->start[g], end = t->start[g + 1];
         double mean = 0;
         if (!counts(t, g)) continue;
-        for (size_t i = beg; i < end; i++) mean += (t->measured[i] - t->median[i]) / (double)(end - beg);
+        for (size_t i = beg; i < end; i++)
+            mean += (t->measured[i] - t->median[i]) / (double)(end - beg);
         const double lost = sqrt((double)(end - beg) / (double)(end - beg - 1)); /* to the mean */
-        for (size_t i = beg; i < end; i++) t->work[n++] = lost * fabs(t->measured[i] - t->median[i] - mean);
+        for (size_t i = beg; i < end; i++)
+            t->work[n++] = lost * fabs(t->measured[i] - t->median[i] - mean);
     }
     if (!n) return 0;
     cd_sort_doubles(t->work, n);
@@ -77,7 +81,8 @@ static void ratio_of(const by_task *t, double within, size_t *n, double *ratio, 
         if (!counts(t, g)) continue;
         for (size_t i = beg; i < end; i++)
             if (t->measured[i] < t->measured[best]) best = i;
-        const double e = t->measured[best] - cd_order_stat_mean(t->median + beg, NULL, end - beg, best - beg, within);
+        const double e = t->measured[best] -
+                         cd_order_stat_mean(t->median + beg, NULL, end - beg, best - beg, within);
         sum += e;
         square += e * e;
         ++*n;
@@ -87,7 +92,9 @@ static void ratio_of(const by_task *t, double within, size_t *n, double *ratio, 
     *spread = *n > 1 ? sqrt(fmax(0, (square - mean * sum) / (double)(*n - 1))) : 0;
 }
 
-cdmpp_status cd_selection_bias_of(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, cd_selection_bias *out, cdmpp_err *err) {
+cdmpp_status cd_selection_bias_of(const double *measured_s, const double *median_s,
+                                  const uint32_t *group, size_t n, cd_selection_bias *out,
+                                  cdmpp_err *err) {
     by_task t;
     *out = (cd_selection_bias){.ratio = 1, .among = 1};
     CD_TRY(sort_out(measured_s, median_s, group, n, &t, err));
@@ -98,9 +105,11 @@ cdmpp_status cd_selection_bias_of(const double *measured_s, const double *median
     return CDMPP_OK;
 }
 
-static cdmpp_status name_of(const cd_training_set *t, size_t program, cd_buf *work, uint64_t *out, cdmpp_err *err) {
+static cdmpp_status name_of(const cd_training_set *t, size_t program, cd_buf *work, uint64_t *out,
+                            cdmpp_err *err) {
     cd_buf_clear(work);
-    cd_buf_putf(work, "%s\n%s", t->d->task_name[t->d->task[program]], t->device_name[t->device[program]]);
+    cd_buf_putf(work, "%s\n%s", t->d->task_name[t->d->task[program]],
+                t->device_name[t->device[program]]);
     if (work->oom) return CD_FAIL(err, ENOMEM, "name of a task");
     *out = cd_stable_id_name(work->p);
     return CDMPP_OK;
@@ -122,7 +131,8 @@ cdmpp_status cd_selection_bias_tasks(const cd_training_set *t, cd_buf *json, cdm
     if (!st) qsort(name, n, sizeof *name, cd_sort_by_u64);
     cd_buf_puts(json, "[");
     for (size_t i = 0; !st && i < n; i++)
-        if (!i || name[i] != name[i - 1]) cd_buf_putf(json, "%s\"%016" PRIx64 "\"", i ? "," : "", name[i]);
+        if (!i || name[i] != name[i - 1])
+            cd_buf_putf(json, "%s\"%016" PRIx64 "\"", i ? "," : "", name[i]);
     cd_buf_puts(json, "]");
     cd_buf_free(&work);
     cd_mem_free(name);
@@ -132,13 +142,17 @@ cdmpp_status cd_selection_bias_tasks(const cd_training_set *t, cd_buf *json, cdm
 
 static void put_one(cd_buf *b, const char *name, const cd_selection_bias *x) {
     cd_buf_put_json_str(b, name, strlen(name));
-    cd_buf_putf(b, ":{\"n\":%zu,\"ratio\":%.9g,\"spread\":%.9g,\"within\":%.9g,\"among\":%.9g,\"among_spread\":%.9g}", x->n, x->ratio, x->spread,
-                x->within, x->among, x->among_spread);
+    cd_buf_putf(b,
+                ":{\"n\":%zu,\"ratio\":%.9g,\"spread\":%.9g,\"within\":%.9g,\"among\":%.9g,\"among_"
+                "spread\":%.9g}",
+                x->n, x->ratio, x->spread, x->within, x->among, x->among_spread);
 }
 
 /* Devices with too few tasks are left out. */
-cdmpp_status cd_selection_bias_by_device(const double *measured_s, const double *median_s, const uint32_t *group, const uint32_t *device, size_t n,
-                               const char *const *name, size_t n_device, cd_buf *json, cdmpp_err *err) {
+cdmpp_status cd_selection_bias_by_device(const double *measured_s, const double *median_s,
+                                         const uint32_t *group, const uint32_t *device, size_t n,
+                                         const char *const *name, size_t n_device, cd_buf *json,
+                                         cdmpp_err *err) {
     double *v = cd_mem_zalloc(2 * n + 1, sizeof *v);
     uint32_t *g = cd_mem_zalloc(n + 1, sizeof *g);
     cdmpp_status st = v && g ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
@@ -164,7 +178,9 @@ static void put_text(cd_buf *b, const char *name, const cd_buf *text, const char
     cd_buf_putf(b, "%c", around[1]);
 }
 
-void cd_selection_bias_json(cd_buf *b, const cd_selection_bias *train, const cd_selection_bias *valid, const cd_buf *train_of, const cd_buf *valid_of, const cd_buf *tasks) {
+void cd_selection_bias_json(cd_buf *b, const cd_selection_bias *train,
+                            const cd_selection_bias *valid, const cd_buf *train_of,
+                            const cd_buf *valid_of, const cd_buf *tasks) {
     cd_buf_puts(b, "\"best\":{");
     put_one(b, "train", train);
     cd_buf_puts(b, ",");

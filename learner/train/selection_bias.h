@@ -19,26 +19,34 @@
 
 #include "learner/train/training_set.h"
 
-enum { CD_SELECTION_BIAS_MIN = 4 };     /* programs that a task must have */
+enum { CD_SELECTION_BIAS_MIN = 4 }; /* programs that a task must have */
 
 typedef struct cd_selection_bias {
-    size_t n;                   /* tasks */
-    double ratio;               /* measured over predicted median, geometric mean; 1 when n is 0 */
-    double spread;              /* standard deviation of its logarithm; 0 when n is below 2 */
-    double within;              /* standard deviation of ln(measured/predicted) inside a task, by the median of its absolute values */
-    double among, among_spread; /* ratio and spread over the mean of the least of the task's programs */
+    size_t n;      /* tasks */
+    double ratio;  /* measured over predicted median, geometric mean; 1 when n is 0 */
+    double spread; /* standard deviation of its logarithm; 0 when n is below 2 */
+    double
+        within; /* standard deviation of ln(measured/predicted) inside a task, by the median of its absolute values */
+    double among,
+        among_spread; /* ratio and spread over the mean of the least of the task's programs */
 } cd_selection_bias;
 
 /* All (n). Errors: ENOMEM. */
-cdmpp_status cd_selection_bias_of(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, cd_selection_bias *out, cdmpp_err *err);
+cdmpp_status cd_selection_bias_of(const double *measured_s, const double *median_s,
+                                  const uint32_t *group, size_t n, cd_selection_bias *out,
+                                  cdmpp_err *err);
 /* The same of each device apart, since one was measured on the best of searches and another on drawn programs: "NAME":{..},"NAME":{..}
  * of those of at least CD_SELECTION_BIAS_FEW tasks. device (n): below n_device, numbers of name. Errors: ENOMEM. */
 enum { CD_SELECTION_BIAS_FEW = 8 };
-cdmpp_status cd_selection_bias_by_device(const double *measured_s, const double *median_s, const uint32_t *group, const uint32_t *device, size_t n,
-                               const char *const *name, size_t n_device, cd_buf *json, cdmpp_err *err);
+cdmpp_status cd_selection_bias_by_device(const double *measured_s, const double *median_s,
+                                         const uint32_t *group, const uint32_t *device, size_t n,
+                                         const char *const *name, size_t n_device, cd_buf *json,
+                                         cdmpp_err *err);
 /* Names of what was trained on: the first 64 bits of SHA-256 of "task\ndevice", 16 hex digits each, sorted, as a JSON list. Errors: ENOMEM. */
 cdmpp_status cd_selection_bias_tasks(const cd_training_set *t, cd_buf *json, cdmpp_err *err);
 /* "best":{"train":{"n","ratio","spread","within","among","among_spread"},"validation":{..},"train_of":{"DEVICE":{..}},
  * "validation_of":{..},"tasks":[..]}. of: what cd_selection_bias_by_device wrote for both parts. */
-void cd_selection_bias_json(cd_buf *b, const cd_selection_bias *train, const cd_selection_bias *valid, const cd_buf *train_of, const cd_buf *valid_of, const cd_buf *tasks);
+void cd_selection_bias_json(cd_buf *b, const cd_selection_bias *train,
+                            const cd_selection_bias *valid, const cd_buf *train_of,
+                            const cd_buf *valid_of, const cd_buf *tasks);
 #endif

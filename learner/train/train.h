@@ -21,46 +21,54 @@
  * configuration and data give the same file for any number of threads. */
 
 typedef struct cd_learner_result {
-    cd_model *model;             /* owned */
-    cd_buf file;                 /* the model file */
+    cd_model *model; /* owned */
+    cd_buf file;     /* the model file */
     cd_filter_count filter;
     size_t n_program[CD_SPLIT_N_PART], n_task[CD_SPLIT_N_PART];
     cd_split_kind kind;
     char split_digest[65];
     cd_metric metrics[CD_SPLIT_N_PART]; /* validation: of out-of-fold answers (training_set.h) */
     cd_uncertainty unsure[CD_SPLIT_N_PART];
-    cd_selection_bias best[CD_SPLIT_N_PART];     /* of each task's fastest program */
-    cd_buf best_of[CD_SPLIT_N_PART];   /* cd_selection_bias_by_device */
-    cd_buf tasks;                /* trained on, cd_selection_bias_tasks */
-    cd_metric tuner[2];         /* profile tuner's (model.tuner, else zeros): out of fold, of the test part */
-    cd_buf notes;                /* lines on the split, and on what a bounded memory changed, for people; may be empty */
-    cd_train_artifacts *keep;          /* owned; NULL unless output.report names a page */
+    cd_selection_bias best[CD_SPLIT_N_PART]; /* of each task's fastest program */
+    cd_buf best_of[CD_SPLIT_N_PART];         /* cd_selection_bias_by_device */
+    cd_buf tasks;                            /* trained on, cd_selection_bias_tasks */
+    cd_metric
+        tuner[2]; /* profile tuner's (model.tuner, else zeros): out of fold, of the test part */
+    cd_buf
+        notes; /* lines on the split, and on what a bounded memory changed, for people; may be empty */
+    cd_train_artifacts *keep; /* owned; NULL unless output.report names a page */
 } cd_learner_result;
 
 /* What data.files hold, all that the members of `plan` need: its `leaves` and `trees`, those of one training or of several.
  * Errors: those of loading. */
-cdmpp_status cd_learner_load(const cd_config *c, const cd_member_plan *plan, CD_GIVE cd_dataset **out, cdmpp_err *err);
+cdmpp_status cd_learner_load(const cd_config *c, const cd_member_plan *plan,
+                             CD_GIVE cd_dataset **out, cdmpp_err *err);
 /* How many trainings of these data have room in train.memory at the same time; at least 1, INT_MAX without a limit. */
 int cd_learner_at_once(const cd_config *c, const cd_member_plan *plan, const cd_dataset *d);
 /* How to train; all may be zero. */
 typedef struct cd_learner_options {
-    cd_threads *pool;            /* NULL: one thread */
-    cd_progress_event_fn *tick;          /* NULL: none */
+    cd_threads *pool;           /* NULL: one thread */
+    cd_progress_event_fn *tick; /* NULL: none */
     void *ctx;
-    const cd_model *start;       /* fine-tuning: networks go on from its members (EMODEL: it has none of their
+    const cd_model
+        *start; /* fine-tuning: networks go on from its members (EMODEL: it has none of their
                                   * kind); trees are trained anew. NULL: from scratch */
-    const char *folder;          /* trained members and checkpoints are kept there, and taken from there
+    const char *folder; /* trained members and checkpoints are kept there, and taken from there
                                   * (learner/train/train_internal.h); NULL: none */
-    struct cd_log *log;          /* hears why train.facts auto took none; NULL, or one that drops warnings: that is a line of the notes */
-    const struct cd_process_group *ranks;  /* learner/distributed/distributed.h; NULL: this process alone. *out stays empty on ranks but 0 */
+    struct cd_log *
+        log; /* hears why train.facts auto took none; NULL, or one that drops warnings: that is a line of the notes */
+    const struct cd_process_group *
+        ranks; /* learner/distributed/distributed.h; NULL: this process alone. *out stays empty on ranks but 0 */
 } cd_learner_options;
 
 /* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. Errors: those of loading, splitting and boosting. */
-cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_options *how, cd_learner_result *out, cdmpp_err *err);
+cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_options *how,
+                            cd_learner_result *out, cdmpp_err *err);
 /* One trial of a search: the same training, then only the figures of the validation
  * part. Nothing reads the latencies of the test part, no file is made. `notes` gets the lines of cd_learner_result's. */
-cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
-                            cd_buf *notes, cd_metric *valid, cdmpp_err *err);
+cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool,
+                            cd_progress_event_fn *tick, void *ctx, cd_buf *notes, cd_metric *valid,
+                            cdmpp_err *err);
 void cd_learner_result_free(cd_learner_result *l);
 
 /* library_op_train -- the training door of operator models: tables -> model, file, figures.
@@ -81,16 +89,19 @@ void cd_learner_result_free(cd_learner_result *l);
 
 typedef struct cd_library_op_train_result {
     cd_library_op_model *model; /* owned */
-    cd_buf file;       /* the model file */
+    cd_buf file;                /* the model file */
     cd_library_op_score check;  /* of operators.check; rows point into the list of devices */
-    cd_library_op_coverage coverage[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1]; /* of the level 0.9; the last: all classes */
-    size_t n_row;      /* trained on */
+    cd_library_op_coverage
+        coverage[CD_LIBRARY_OP_N_HELD]
+                [CD_N_LIBRARY_OP_CLASS + 1]; /* of the level 0.9; the last: all classes */
+    size_t n_row;                            /* trained on */
 } cd_library_op_train_result;
 
 /* `pool` NULL: one thread. Errors: ERANGE (no rows), EMODEL (a device that lacks a
  * number), EBACKEND, ENOMEM, EINTERRUPTED. */
-cdmpp_status cd_library_op_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool, cd_progress_event_fn *tick, void *ctx,
-                                cd_library_op_train_result *out, cdmpp_err *err);
+cdmpp_status cd_library_op_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool,
+                                 cd_progress_event_fn *tick, void *ctx,
+                                 cd_library_op_train_result *out, cdmpp_err *err);
 void cd_library_op_train_result_free(cd_library_op_train_result *l);
 
 /* choose -- what to measure on a new device: programs or tasks of the training part, by their inputs.
@@ -106,18 +117,18 @@ enum { CD_CHOICE_MOST = 4096 };
 
 typedef struct cd_choice_options {
     size_t k;
-    bool tasks;            /* K tasks, not K programs */
-    double budget_s;       /* of programs: seconds of measuring, cheap ones are preferred; 0: no limit */
-    cd_threads *pool;      /* NULL: one thread */
+    bool tasks;       /* K tasks, not K programs */
+    double budget_s;  /* of programs: seconds of measuring, cheap ones are preferred; 0: no limit */
+    cd_threads *pool; /* NULL: one thread */
 } cd_choice_options;
 
 typedef struct cd_choice {
     cd_arena arena;
     bool tasks;
-    uint32_t *index;       /* (n) programs or tasks of the data set, in the order of choice */
-    size_t n;              /* fewer than k where there are not so many, or the budget is spent */
+    uint32_t *index; /* (n) programs or tasks of the data set, in the order of choice */
+    size_t n;        /* fewer than k where there are not so many, or the budget is spent */
     size_t n_candidate, n_drawn; /* programs of the train part, and those that took part */
-    double seconds;        /* programs: of measuring them all */
+    double seconds;              /* programs: of measuring them all */
 } cd_choice;
 
 /* Estimated seconds of measuring a program that takes so long: short ones run for the budget of repeats, long ones three times
@@ -125,11 +136,13 @@ typedef struct cd_choice {
 double cd_choose_seconds(double latency_s);
 /* d: what cd_learner_load gives. Free *out after an error too. Errors: those of choosing and splitting; ESCHEMA (programs of processors
  * and of GPUs, key data.devices), ENUMERIC, ENOMEM. */
-cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, const cd_choice_options *how, cd_choice *out, cdmpp_err *err);
+cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, const cd_choice_options *how,
+                       cd_choice *out, cdmpp_err *err);
 void cd_choose_free(cd_choice *out);
 /* A line each: the records, or the workload keys. Logs are looked up from the working directory, then from the folder of the
  * configuration. Errors: ENODATA (no such log), ESCHEMA (the log has changed), those of reading, ENOMEM. */
-cdmpp_status cd_choose_put(const cd_config *c, const cd_dataset *d, const cd_choice *ch, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_choose_put(const cd_config *c, const cd_dataset *d, const cd_choice *ch,
+                           cd_buf *out, cdmpp_err *err);
 /* In one line, and as a JSON object without schema. */
 void cd_choose_text(cd_buf *b, const cd_dataset *d, const cd_choice *ch);
 void cd_choose_json(cd_buf *b, const cd_dataset *d, const cd_choice *ch);
@@ -138,20 +151,27 @@ void cd_choose_json(cd_buf *b, const cd_dataset *d, const cd_choice *ch);
 
 /* What was left out, the split, the figures of each part, the files. path: of the model; report: "" where there is none;
  * level: of the prediction intervals. brief: the notes, the figures of the test part and the model file alone. */
-void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path, const char *report, double level, bool brief);
+void cd_train_print_text(cd_buf *b, const cd_learner_result *l, const char *path,
+                         const char *report, double level, bool brief);
 /* Lines as a JSON list of texts. NULL: []. */
 void cd_train_print_notes(cd_buf *b, const char *lines);
 /* One object with '\n', schema "cdmpp.train". */
 void cd_train_print_json(cd_buf *b, const cd_learner_result *l, const char *path);
 /* Why rows of the tables did not train, a line for each reason; n_row: rows that did. d->n 0 and nothing left out: no line. */
-void cd_train_print_left_out(cd_buf *b, const cd_config *c, const cd_library_op_data *d, size_t n_row);
+void cd_train_print_left_out(cd_buf *b, const cd_config *c, const cd_library_op_data *d,
+                             size_t n_row);
 /* The same of a model of library operators. Errors: ENOMEM. */
-cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c, const cd_library_op_data *d, cd_library_op_train_result *l,
-                                           const char *path, cdmpp_err *err);
-void cd_train_print_operators_json(cd_buf *b, const cd_config *c, const cd_library_op_data *d, const cd_library_op_train_result *l, const char *path);
+cdmpp_status cd_train_print_operators_text(cd_buf *b, const cd_config *c,
+                                           const cd_library_op_data *d,
+                                           cd_library_op_train_result *l, const char *path,
+                                           cdmpp_err *err);
+void cd_train_print_operators_json(cd_buf *b, const cd_config *c, const cd_library_op_data *d,
+                                   const cd_library_op_train_result *l, const char *path);
 /* The same of operators of language models. */
-void cd_train_print_llm_text(cd_buf *b, const cd_config *c, const cd_llm_op_table *t, const cd_llm_op_train_result *l, const char *path);
-void cd_train_print_llm_json(cd_buf *b, const cd_llm_op_table *t, const cd_llm_op_train_result *l, const char *path);
+void cd_train_print_llm_text(cd_buf *b, const cd_config *c, const cd_llm_op_table *t,
+                             const cd_llm_op_train_result *l, const char *path);
+void cd_train_print_llm_json(cd_buf *b, const cd_llm_op_table *t, const cd_llm_op_train_result *l,
+                             const char *path);
 
 /* train_progress -- how far a training is: one line on a terminal, a log where one is asked for.
  *
@@ -172,14 +192,14 @@ enum { CD_TRAIN_PROGRESS_MEMBERS = 64 };
 
 typedef struct cd_train_progress_member {
     char name[24];
-    cd_progress_event last;            /* its names are not used */
+    cd_progress_event last; /* its names are not used */
 } cd_train_progress_member;
 
 typedef struct cd_train_progress {
-    cd_log *log;             /* borrowed */
+    cd_log *log; /* borrowed */
     bool tty;
-    int width;               /* of the terminal, columns */
-    double every_s;          /* between two lines; infinite: none */
+    int width;      /* of the terminal, columns */
+    double every_s; /* between two lines; infinite: none */
     bool begun;
     double begin_s, shown_s; /* monotonic clock */
     double begin_sample;     /* what the first call had done: not timed */
@@ -197,6 +217,7 @@ void cd_train_progress_end(cd_train_progress *p);
 
 /* ---- exposed to be tested ---- */
 void cd_train_progress_step_at(cd_train_progress *p, const cd_progress_event *t, double now_s);
-double cd_train_progress_rate(const cd_train_progress *p, double now_s); /* samples/s; 0: not known */
-double cd_train_progress_eta(const cd_train_progress *p, double now_s);  /* s; NaN: not known */
+double cd_train_progress_rate(const cd_train_progress *p,
+                              double now_s); /* samples/s; 0: not known */
+double cd_train_progress_eta(const cd_train_progress *p, double now_s); /* s; NaN: not known */
 #endif

@@ -25,19 +25,22 @@ typedef struct cd_boost_set {
 } cd_boost_set;
 
 typedef struct cd_boost_run {
-    const char *name;        /* member name in a tick */
-    int nthread;             /* of XGBoost */
-    cd_progress_event_fn *tick;      /* NULL: none; called from this thread after each round */
+    const char *name;           /* member name in a tick */
+    int nthread;                /* of XGBoost */
+    cd_progress_event_fn *tick; /* NULL: none; called from this thread after each round */
     void *ctx;
-    const cd_process_group *ranks;     /* all its ranks make this call, and grow the trees together; NULL: this process alone */
-    _Atomic size_t *rows;    /* matrix rows to train on that this process has are added; NULL: nobody counts */
+    const cd_process_group *
+        ranks; /* all its ranks make this call, and grow the trees together; NULL: this process alone */
+    _Atomic size_t
+        *rows; /* matrix rows to train on that this process has are added; NULL: nobody counts */
 } cd_boost_run;
 
 /* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the
  * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED, ERANGE (a part
  * without two programs of one task, where the objective compares such). */
-cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
-                      const cd_boost_run *run, cd_member *m, cdmpp_err *err);
+cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train,
+                      const cd_boost_set *valid, const cd_config *c, const cd_boost_run *run,
+                      cd_member *m, cdmpp_err *err);
 
 /* ---- boost_matrix.c ---- */
 struct cd_booster;
@@ -45,16 +48,16 @@ struct cd_booster;
 typedef struct cd_boost_side {
     cd_arena arena;
     const struct cd_booster *b;
-    float *page;                  /* (page_rows, width) of a view on disk */
-    size_t page_rows, page_at;    /* page_at: the first program of the next */
+    float *page;               /* (page_rows, width) of a view on disk */
+    size_t page_rows, page_at; /* page_at: the first program of the next */
     const cd_boost_set *set;
-    cd_xgb_data *data;            /* of the rows of this rank */
-    size_t first, last;           /* its programs of the set; without ranks all */
-    size_t height, beg, end;      /* matrix rows of all; those of this rank */
-    size_t *start;                /* (n+1) matrix rows of program i */
-    double *offset, *level;       /* (height); (n) of the whole program */
-    double *weight;               /* (n) train.fast; NULL: all 1 */
-    float *score, *grad, *hess;   /* (height) */
+    cd_xgb_data *data;          /* of the rows of this rank */
+    size_t first, last;         /* its programs of the set; without ranks all */
+    size_t height, beg, end;    /* matrix rows of all; those of this rank */
+    size_t *start;              /* (n+1) matrix rows of program i */
+    double *offset, *level;     /* (height); (n) of the whole program */
+    double *weight;             /* (n) train.fast; NULL: all 1 */
+    float *score, *grad, *hess; /* (height) */
     cd_objective_part part;
 } cd_boost_side;
 
@@ -71,7 +74,8 @@ typedef struct cd_booster {
 
 /* s, one of b's: all but what the objective adds. By all ranks. Free s after an error too. Errors: EBACKEND, ENOMEM, ERANGE (fewer programs
  * than ranks). */
-cdmpp_status cd_boost_side_new(cd_boost_side *s, const cd_boost_set *set, const cd_booster *b, cdmpp_err *err);
+cdmpp_status cd_boost_side_new(cd_boost_side *s, const cd_boost_set *set, const cd_booster *b,
+                               cdmpp_err *err);
 void cd_boost_side_free(cd_boost_side *s);
 
 /* calibrate_model -- the uncertainty of a trained model, from programs that its members never saw. */
@@ -79,8 +83,9 @@ void cd_boost_side_free(cd_boost_side *s);
 /* m->calib from kind_log_s (m->n_kind, n), the answers for programs program[0 .. n). The range of training is of
  * the programs in all folds but `without` (-1: in all). plain: a width without trees, which costs no time to
  * predict. Errors: those of cd_calibration_fit. */
-cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *program, size_t n, int without, bool plain, const double *kind_log_s,
-                          cd_threads *pool, cd_model *m, cdmpp_err *err);
+cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *program, size_t n,
+                                int without, bool plain, const double *kind_log_s, cd_threads *pool,
+                                cd_model *m, cdmpp_err *err);
 
 /* member_checkpoint -- trained members as files in a folder, so that a stopped training goes on.
  *
@@ -103,15 +108,15 @@ cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *progra
  * Calls for different members may come from several threads. */
 
 typedef struct cd_member_checkpoint {
-    char *dir;               /* owned; NULL: no folder, for encoding only */
-    cd_sha256 base;          /* of all that members share */
+    char *dir;      /* owned; NULL: no folder, for encoding only */
+    cd_sha256 base; /* of all that members share */
 } cd_member_checkpoint;
 
 /* What a member told while it was trained. */
 typedef struct cd_member_checkpoint_log {
-    cd_progress_event_fn *tick;      /* passed on to; NULL: nobody */
+    cd_progress_event_fn *tick; /* passed on to; NULL: nobody */
     void *ctx;
-    cd_buf curve;            /* "[step,train,valid],.." */
+    cd_buf curve; /* "[step,train,valid],.." */
     char unit[16];
     uint64_t n_step, n_sample;
 } cd_member_checkpoint_log;
@@ -120,21 +125,28 @@ bool cd_member_checkpoint_tick(void *told, const cd_progress_event *t);
 
 /* `dir` NULL: none; else it is made when missing, its parent is not. `start` NULL: from
  * scratch. Free k after an error too. Errors: EIO, ENOMEM. */
-cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir, const cd_training_set *t, const cd_model *start, cdmpp_err *err);
+cdmpp_status cd_member_checkpoint_open(cd_member_checkpoint *k, const char *dir,
+                                       const cd_training_set *t, const cd_model *start,
+                                       cdmpp_err *err);
 void cd_member_checkpoint_free(cd_member_checkpoint *k);
 /* Path of e's network under way. ENOMEM. */
-cdmpp_status cd_member_checkpoint_fit_path(const cd_member_checkpoint *k, const cd_member *e, CD_GIVE char **path, cdmpp_err *err);
+cdmpp_status cd_member_checkpoint_fit_path(const cd_member_checkpoint *k, const cd_member *e,
+                                           CD_GIVE char **path, cdmpp_err *err);
 
 /* The file's bytes, appended, and back. `e` has kind and fold; `name` is told to `tick`.
  * Errors of decoding: EPARSE, EUNSUPPORTED, EMODEL, EINTERRUPTED (tick), those of loading. */
-cdmpp_status cd_member_checkpoint_encode(const cd_member_checkpoint *k, const cd_member *e, const cd_member_checkpoint_log *told, cd_buf *out,
-                                  cdmpp_err *err);
-cdmpp_status cd_member_checkpoint_decode(const cd_member_checkpoint *k, const void *p, size_t n, const char *name, cd_member_checkpoint_log *told,
-                                  cd_member *e, cdmpp_err *err);
+cdmpp_status cd_member_checkpoint_encode(const cd_member_checkpoint *k, const cd_member *e,
+                                         const cd_member_checkpoint_log *told, cd_buf *out,
+                                         cdmpp_err *err);
+cdmpp_status cd_member_checkpoint_decode(const cd_member_checkpoint *k, const void *p, size_t n,
+                                         const char *name, cd_member_checkpoint_log *told,
+                                         cd_member *e, cdmpp_err *err);
 /* The same from and to the folder; *found false: no such file. */
-cdmpp_status cd_member_checkpoint_read(const cd_member_checkpoint *k, const char *name, cd_member_checkpoint_log *told, cd_member *e, bool *found,
-                                cdmpp_err *err);
-cdmpp_status cd_member_checkpoint_write(const cd_member_checkpoint *k, const cd_member *e, const cd_member_checkpoint_log *told, cdmpp_err *err);
+cdmpp_status cd_member_checkpoint_read(const cd_member_checkpoint *k, const char *name,
+                                       cd_member_checkpoint_log *told, cd_member *e, bool *found,
+                                       cdmpp_err *err);
+cdmpp_status cd_member_checkpoint_write(const cd_member_checkpoint *k, const cd_member *e,
+                                        const cd_member_checkpoint_log *told, cdmpp_err *err);
 
 /* ensemble -- the members of a model, trained, and what they say out of fold.
  *
@@ -143,28 +155,29 @@ cdmpp_status cd_member_checkpoint_write(const cd_member_checkpoint *k, const cd_
  */
 
 typedef struct cd_ensemble_run {
-    cd_threads *pool;        /* NULL: one thread */
-    cd_progress_event_fn *tick;      /* NULL: none; by any thread */
+    cd_threads *pool;           /* NULL: one thread */
+    cd_progress_event_fn *tick; /* NULL: none; by any thread */
     void *ctx;
-    bool alone;              /* set by the callee: one member has the pool to itself */
-    const cd_model *start;   /* fine-tuning: networks go on from its members; NULL: from scratch */
-    const char *folder;      /* members are kept there (learner/train/train_internal.h); NULL: nowhere */
-    const cd_member_checkpoint *keep;     /* set by the callee */
-    const cd_process_group *ranks;     /* NULL: this process alone */
-    bool together;           /* set by the callee: all ranks train this member */
-    const char *before;      /* names of members in events begin with that; NULL: nothing */
-    cd_log *log;             /* rank 0 says there what each rank has of the data; NULL: nowhere */
+    bool alone;            /* set by the callee: one member has the pool to itself */
+    const cd_model *start; /* fine-tuning: networks go on from its members; NULL: from scratch */
+    const char *folder; /* members are kept there (learner/train/train_internal.h); NULL: nowhere */
+    const cd_member_checkpoint *keep; /* set by the callee */
+    const cd_process_group *ranks;    /* NULL: this process alone */
+    bool together;                    /* set by the callee: all ranks train this member */
+    const char *before; /* names of members in events begin with that; NULL: nothing */
+    cd_log *log;        /* rank 0 says there what each rank has of the data; NULL: nowhere */
 } cd_ensemble_run;
 
 /* Share of the programs that trees of a kind are grown from (train), or are stopped by: 1 where the data are in memory; of data on disk
  * as many as their matrix has room for in train.memory, drawn by train.seed and program. Networks see all. */
 double cd_ensemble_share(const cd_training_set *t, cd_member_kind kind, int fold, bool train);
 /* Kinds and members of m alone, by the configuration of t. Errors: those of training a member, EINTERRUPTED. */
-cdmpp_status cd_ensemble_members(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err);
+cdmpp_status cd_ensemble_members(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
+                                 cdmpp_err *err);
 /* Fills kinds, members and calib of m, whose devices are set, and the members of m->order where model.order has any. *kind_log_s (n_kind, n_oof)
  * is the caller's to free; ranks but 0 of a process group get NULL and members of their own only. Errors: those of training a member, EINTERRUPTED. */
-cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, CD_GIVE double **kind_log_s,
-                               cdmpp_err *err);
+cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
+                               CD_GIVE double **kind_log_s, cdmpp_err *err);
 
 /* order_train -- the members of a model for the order, and how much they count.
  *
@@ -173,46 +186,52 @@ cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *
  */
 
 /* m->order, which all ranks train as they train the members of seconds; in `order` of the run's folder. Errors: those of cd_ensemble_members. */
-cdmpp_status cd_order_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err);
+cdmpp_status cd_order_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m,
+                            cdmpp_err *err);
 /* m->order_share of a trained and calibrated model with an order. kind_log_s (n_kind, n_oof): answers of seconds out of fold; *order_log_s
  * (m->order->n_kind, n_oof): those of the order, the caller's to free. Errors: those of evaluating, ENOMEM. */
-cdmpp_status cd_order_weigh(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, CD_GIVE double **order_log_s, cdmpp_err *err);
+cdmpp_status cd_order_weigh(const cd_training_set *t, cd_threads *pool, const double *kind_log_s,
+                            cd_model *m, CD_GIVE double **order_log_s, cdmpp_err *err);
 
 /* evaluate -- a model's answers on the programs of a training, in parallel.
  *
  * Chunks do not depend on the number of threads, and an answer only on its program. */
 
 /* kind_log_s (n_kind, n) of programs program[0 .. n), which lie by fold, each by the members of its fold. */
-cdmpp_status cd_evaluate_oof(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
-                          double *kind_log_s, cdmpp_err *err);
+cdmpp_status cd_evaluate_oof(const cd_training_set *t, const cd_model *m, cd_threads *pool,
+                             const uint32_t *program, size_t n, double *kind_log_s, cdmpp_err *err);
 /* out (n) of programs program[0 .. n) by the whole model. */
-cdmpp_status cd_evaluate(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n, cd_model_prediction *out,
-                      cdmpp_err *err);
+cdmpp_status cd_evaluate(const cd_training_set *t, const cd_model *m, cd_threads *pool,
+                         const uint32_t *program, size_t n, cd_model_prediction *out,
+                         cdmpp_err *err);
 /* out (n) of programs program[0 .. n) from kind_log_s (n_kind, n), as cd_evaluate_oof gives them. */
-cdmpp_status cd_evaluate_answers(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
-                              const double *kind_log_s, cd_model_prediction *out, cdmpp_err *err);
+cdmpp_status cd_evaluate_answers(const cd_training_set *t, const cd_model *m, cd_threads *pool,
+                                 const uint32_t *program, size_t n, const double *kind_log_s,
+                                 cd_model_prediction *out, cdmpp_err *err);
 /* out (n) of programs program[0 .. n) by the members that never saw `fold`. */
-cdmpp_status cd_evaluate_unseen(const cd_training_set *t, const cd_model *m, cd_threads *pool, int fold, const uint32_t *program, size_t n,
-                             cd_model_prediction *out, cdmpp_err *err);
+cdmpp_status cd_evaluate_unseen(const cd_training_set *t, const cd_model *m, cd_threads *pool,
+                                int fold, const uint32_t *program, size_t n,
+                                cd_model_prediction *out, cdmpp_err *err);
 
 /* What the files of operator training share. */
 
 /* ---- op_forest.c ---- */
 typedef struct cd_op_forest {
     const cd_config *c;
-    const char *name;               /* of its progress */
-    const float *x;                 /* (n, width) */
-    const double *target;           /* (n) */
+    const char *name;     /* of its progress */
+    const float *x;       /* (n, width) */
+    const double *target; /* (n) */
     size_t n, width;
     uint64_t rounds, n_member;
     int depth;
-    double child, columns;          /* least weight of a child; part of the columns of a tree */
-    float *score, *grad, *hess;     /* (n) room for its use */
-    cd_progress_event_fn *tick;     /* NULL: it is not told of */
+    double child, columns;      /* least weight of a child; part of the columns of a tree */
+    float *score, *grad, *hess; /* (n) room for its use */
+    cd_progress_event_fn *tick; /* NULL: it is not told of */
     void *ctx;
 } cd_op_forest;
 /* prediction = *bias + score of the trees. Errors: EBACKEND, ENUMERIC, EINTERRUPTED, ENOMEM. */
-cdmpp_status cd_op_forest_grow(const cd_op_forest *f, double *bias, CD_GIVE cd_xgb **out, cdmpp_err *err);
+cdmpp_status cd_op_forest_grow(const cd_op_forest *f, double *bias, CD_GIVE cd_xgb **out,
+                               cdmpp_err *err);
 /* Members of a model's header: program, rows of the tables and of these trained on, configuration. b->oom on ENOMEM. */
 void cd_op_provenance(cd_buf *b, const cd_config *c, size_t n_row, size_t n_trained);
 
@@ -227,7 +246,11 @@ int cd_op_place_by_number(const void *a, const void *b);
 /* use[row] = 1 for at most `most` rows of each group, 0 for the others. */
 void cd_op_draw(const cd_op_place *p, size_t n, size_t most, uint8_t *use);
 
-enum { CD_LIBRARY_OP_SET_UNSEEN = 1, CD_LIBRARY_OP_SET_SEEN = 2, CD_LIBRARY_OP_SET_BOTH = 3 }; /* trees of a family */
+enum {
+    CD_LIBRARY_OP_SET_UNSEEN = 1,
+    CD_LIBRARY_OP_SET_SEEN = 2,
+    CD_LIBRARY_OP_SET_BOTH = 3
+}; /* trees of a family */
 
 typedef struct cd_library_op_fitting {
     const cd_config *c;
@@ -238,25 +261,27 @@ typedef struct cd_library_op_fitting {
 } cd_library_op_fitting;
 
 /* All rows, group by group, in the order of their numbers, or with the most work first. Free with cd_mem_free. Errors: ENOMEM. */
-cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d, bool most_work_first, CD_GIVE cd_op_place **out,
-                                  cdmpp_err *err);
+cdmpp_status cd_library_op_places(const cd_config *c, const cd_library_op_data *d,
+                                  bool most_work_first, CD_GIVE cd_op_place **out, cdmpp_err *err);
 /* held[row] = 1 for the tenth of each group that stands first. */
 void cd_library_op_first_tenth(const cd_op_place *p, size_t n, uint8_t *held);
 
 /* A model of the rows in `use` with these sets of trees. Errors: those of cd_library_op_train. */
-cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets, CD_GIVE cd_library_op_model **out,
-                               cdmpp_err *err);
+cdmpp_status cd_library_op_fit(const cd_library_op_fitting *a, const uint8_t *use, unsigned sets,
+                               CD_GIVE cd_library_op_model **out, cdmpp_err *err);
 
 /* ---- op_forest.c: rows of operators of language models ---- */
 /* A hash of all sizes but the axis's; a random number of a row of the table. */
 uint64_t cd_op_forest_site(const cd_llm_op_record *r);
 uint64_t cd_op_forest_number(const cd_config *c, const cd_llm_op_table *t, size_t i);
 /* use[i] = 1 for at most operators.max_rows rows of each kind and device. Errors: ENOMEM. */
-cdmpp_status cd_op_forest_draw(const cd_config *c, const cd_llm_op_table *t, uint8_t *use, cdmpp_err *err);
+cdmpp_status cd_op_forest_draw(const cd_config *c, const cd_llm_op_table *t, uint8_t *use,
+                               cdmpp_err *err);
 
 /* ---- llm_op_calls.c ---- */
 /* What is known of the kernels in the rows that are used, into m->call. log_base (n): ln of the estimate without them, NaN: none. Names must be in m. Errors: ENOMEM. */
-cdmpp_status cd_llm_op_calls(const cd_llm_op_table *t, const uint8_t *use, const double *log_base, cd_llm_op_model *m, cdmpp_err *err);
+cdmpp_status cd_llm_op_calls(const cd_llm_op_table *t, const uint8_t *use, const double *log_base,
+                             cd_llm_op_model *m, cdmpp_err *err);
 
 /* ---- llm_op_novel.c ---- */
 /* Rows that are trained on, and a model with their names, devices, ranges and calls. */
@@ -268,7 +293,8 @@ typedef struct cd_llm_op_novel_rows {
     const double *log_base; /* (t->n) NaN: the device cannot have run it */
 } cd_llm_op_novel_rows;
 /* Of a family: how far off answers of what is new are (learner/operators/novelty.h). out: zeroed. Errors: ENOMEM, EBACKEND, ENUMERIC. */
-cdmpp_status cd_llm_op_novelties(const cd_llm_op_novel_rows *a, cd_llm_op_family f, cd_novelty out[CD_LLM_OP_N_NOVEL], cdmpp_err *err);
+cdmpp_status cd_llm_op_novelties(const cd_llm_op_novel_rows *a, cd_llm_op_family f,
+                                 cd_novelty out[CD_LLM_OP_N_NOVEL], cdmpp_err *err);
 
 /* ---- llm_op_shift.c ---- */
 /* Answers for a device that no training saw: of ln(time / estimate) that trees give this share counts, and then the shift is added. Chosen together so that the mean relative error
@@ -277,21 +303,25 @@ cdmpp_status cd_llm_op_novelties(const cd_llm_op_novel_rows *a, cd_llm_op_family
 typedef struct {
     double share, shift;
 } cd_llm_op_care;
-cd_llm_op_care cd_llm_op_shift(const double *target, const double *residual, const uint8_t *fold, size_t n);
+cd_llm_op_care cd_llm_op_shift(const double *target, const double *residual, const uint8_t *fold,
+                               size_t n);
 
 /* ---- library_op_calibrate.c ---- */
 /* Intervals of `m` from rows, sizes and devices that were held out of models of their own; `use`: the rows that m is trained on. Nothing
  * where operators.calibration_rows is 0. out: coverage of the level 0.9, each part by intervals fitted without it. Errors: those of
  * cd_library_op_train. */
-cdmpp_status cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
-                                     cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1], cdmpp_err *err);
+cdmpp_status
+cd_library_op_calibrate(const cd_library_op_fitting *a, const uint8_t *use, cd_library_op_model *m,
+                        cd_library_op_coverage out[CD_LIBRARY_OP_N_HELD][CD_N_LIBRARY_OP_CLASS + 1],
+                        cdmpp_err *err);
 
 /* provenance -- where a model comes from, as members of its JSON header: tool,
  * configuration, data, filter, split and figures. No time and no host: the same
  * training must give the same bytes. */
 
 /* Appends the members of a header, without braces. */
-void cd_provenance(cd_buf *out, const cd_config *c, const cd_dataset *d, const cd_split *s, const cd_learner_result *l);
+void cd_provenance(cd_buf *out, const cd_config *c, const cd_dataset *d, const cd_split *s,
+                   const cd_learner_result *l);
 
 /* ranking_profile -- profile tuner of a model: one small network for schedule search.
  *
@@ -305,14 +335,16 @@ void cd_provenance(cd_buf *out, const cd_config *c, const cd_dataset *d, const c
 
 /* m->tuner of a trained and calibrated model; kind_log_s (n_kind, n_oof) as the members answered out of fold.
  * *log_s (n_oof): ln seconds of t->oof by networks that never saw them. Errors: those of cd_fit, ENOMEM, EINTERRUPTED. */
-cdmpp_status cd_ranking_profile_train(const cd_training_set *t, const double *kind_log_s, const cd_ensemble_run *run, cd_model *m,
-                            CD_GIVE double **log_s, cdmpp_err *err);
+cdmpp_status cd_ranking_profile_train(const cd_training_set *t, const double *kind_log_s,
+                                      const cd_ensemble_run *run, cd_model *m,
+                                      CD_GIVE double **log_s, cdmpp_err *err);
 
 /* train_net -- one network as a member: cd_fit on some programs of a training set. */
 
 /* Network, scalers and label of e. Errors: those of cd_fit, EMODEL (nothing in `start` to go on from). */
-cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
-                         const cd_boost_run *run, cd_member *e, cdmpp_err *err);
+cdmpp_status cd_train_net(const cd_training_set *t, const cd_boost_set *train,
+                          const cd_boost_set *valid, const cd_ensemble_run *er,
+                          const cd_boost_run *run, cd_member *e, cdmpp_err *err);
 /* For cd_fit_run.tick, of a network called `name` with batches of n_sample programs: passes its steps on as events. */
 typedef struct cd_train_net_tick {
     cd_progress_event_fn *tick; /* NULL: nobody */
@@ -338,5 +370,6 @@ cdmpp_status cd_train_net_store(CD_TAKE cd_fit_result *f, cd_member *e, cdmpp_er
 
 /* Sets m->trained_on, in the arena of m; kind_log_s as in cd_unlike_range. Where the data set does not know the kinds of all programs: NULL, and a line in `notes`.
  * Errors: EBACKEND, ENOMEM, ENUMERIC. */
-cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, cd_buf *notes, cdmpp_err *err);
+cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s,
+                           cd_model *m, cd_buf *notes, cdmpp_err *err);
 #endif

@@ -7,7 +7,8 @@
 
 void cd_train_progress_begin(cd_train_progress *p, cd_log *log) {
     struct winsize w = {0};
-    *p = (cd_train_progress){.log = log, .tty = !log->json && cd_log_redraws(log->out), .width = 80};
+    *p =
+        (cd_train_progress){.log = log, .tty = !log->json && cd_log_redraws(log->out), .width = 80};
     if (p->tty && ioctl(fileno(log->out), TIOCGWINSZ, &w) == 0 && w.ws_col) p->width = w.ws_col;
     p->every_s = p->tty ? 0.2 : cd_log_every_s(log);
     pthread_mutex_init(&p->lock, NULL);
@@ -16,7 +17,8 @@ void cd_train_progress_begin(cd_train_progress *p, cd_log *log) {
 /* ---- figures ---- */
 static double done(const cd_train_progress *p) {
     double n = 0;
-    for (size_t i = 0; i < p->n_member; i++) n += (double)p->member[i].last.step * (double)p->member[i].last.n_sample;
+    for (size_t i = 0; i < p->n_member; i++)
+        n += (double)p->member[i].last.step * (double)p->member[i].last.n_sample;
     return n;
 }
 
@@ -30,11 +32,13 @@ double cd_train_progress_eta(const cd_train_progress *p, double now) {
     double left = 0;
     for (size_t i = 0; i < p->n_member; i++) {
         const cd_progress_event *t = &p->member[i].last;
-        if (!t->end && t->n_step > t->step) left += (double)(t->n_step - t->step) * (double)t->n_sample;
+        if (!t->end && t->n_step > t->step)
+            left += (double)(t->n_step - t->step) * (double)t->n_sample;
     }
     if (p->n_member) {
         const cd_progress_event *t = &p->member[p->n_member - 1].last;
-        if (t->n_member > p->n_member) left += (double)(t->n_member - p->n_member) * (double)t->n_step * (double)t->n_sample;
+        if (t->n_member > p->n_member)
+            left += (double)(t->n_member - p->n_member) * (double)t->n_step * (double)t->n_sample;
     }
     return rate > 0 ? left / rate : (double)NAN;
 }
@@ -59,7 +63,8 @@ static void put_bar(cd_buf *b, const cd_train_progress *p, double now) {
     for (size_t i = 0; i < n; i++) {
         const cd_progress_event *t = &p->member[i].last;
         if (t->end && !(over == n && i == n - 1)) continue;
-        cd_buf_putf(b, "%s %llu/%llu", p->member[i].name, (unsigned long long)t->step, (unsigned long long)t->n_step);
+        cd_buf_putf(b, "%s %llu/%llu", p->member[i].name, (unsigned long long)t->step,
+                    (unsigned long long)t->n_step);
         put_loss(b, " ", t->valid, "");
         cd_buf_puts(b, " | ");
     }
@@ -69,9 +74,11 @@ static void put_bar(cd_buf *b, const cd_train_progress *p, double now) {
     cd_progress_put_time(b, cd_train_progress_eta(p, now));
 }
 
-static void put_line(cd_buf *b, const cd_train_progress *p, const cd_progress_event *t, double now) {
+static void put_line(cd_buf *b, const cd_train_progress *p, const cd_progress_event *t,
+                     double now) {
     cd_progress_put_time(b, now - p->begin_s);
-    cd_buf_putf(b, " %s: %s %llu/%llu", t->member, t->unit, (unsigned long long)t->step, (unsigned long long)t->n_step);
+    cd_buf_putf(b, " %s: %s %llu/%llu", t->member, t->unit, (unsigned long long)t->step,
+                (unsigned long long)t->n_step);
     if (!isnan(t->train) || !isnan(t->valid)) cd_buf_puts(b, ", loss");
     put_loss(b, " ", t->train, " train");
     put_loss(b, isnan(t->train) ? " " : ", ", t->valid, " validation");
@@ -84,7 +91,9 @@ static void put_line(cd_buf *b, const cd_train_progress *p, const cd_progress_ev
 /* ---- steps ---- */
 static void note(cd_train_progress *p, const cd_progress_event *t) {
     size_t i = 0;
-    while (i < p->n_member && strncmp(p->member[i].name, t->member, sizeof p->member[i].name - 1) != 0) i++;
+    while (i < p->n_member &&
+           strncmp(p->member[i].name, t->member, sizeof p->member[i].name - 1) != 0)
+        i++;
     if (i == p->n_member) {
         if (i == CD_TRAIN_PROGRESS_MEMBERS) return;
         p->n_member++;
@@ -110,13 +119,17 @@ void cd_train_progress_step_at(cd_train_progress *p, const cd_progress_event *t,
     }
     if (due && p->tty) {
         put_bar(&b, p, now);
-        if (b.p) cd_log_redraw(p->log, b.p, p->width > 8 ? p->width - 1 : 7); /* a full line would wrap */
+        if (b.p)
+            cd_log_redraw(p->log, b.p,
+                          p->width > 8 ? p->width - 1 : 7); /* a full line would wrap */
     }
     pthread_mutex_unlock(&p->lock);
     cd_buf_free(&b);
 }
 
-void cd_train_progress_step(cd_train_progress *p, const cd_progress_event *t) { cd_train_progress_step_at(p, t, cd_clock_wall()); }
+void cd_train_progress_step(cd_train_progress *p, const cd_progress_event *t) {
+    cd_train_progress_step_at(p, t, cd_clock_wall());
+}
 
 void cd_train_progress_end(cd_train_progress *p) {
     cd_buf b = {0};

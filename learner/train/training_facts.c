@@ -8,7 +8,8 @@
 #include "learner/inputs/inputs.h"
 
 /* ---- what is asked for ---- */
-static cdmpp_status number_one(cd_training_set *t, const cd_device_table *l, size_t k, cdmpp_err *err) {
+static cdmpp_status number_one(cd_training_set *t, const cd_device_table *l, size_t k,
+                               cdmpp_err *err) {
     const cd_device *d;
     CD_TRY(cd_err_key(err, cd_device_table_find(l, t->device_name[k], &d, err), "device.file"));
     t->numbers[k] = *d;
@@ -32,15 +33,25 @@ static size_t count_without(const cd_training_set *t, size_t *first, size_t *all
 static cdmpp_status no_facts(const cd_training_set *t, cdmpp_err *err) {
     size_t first = 0, all;
     const size_t n = count_without(t, &first, &all);
-    return cd_err_key(err, CD_FAIL(err, ENODATA, "%zu of %zu programs have no facts of their loop nests (line %llu of %.80s: %s); --set filter.facts=true leaves them out", n,
-                                   all, (unsigned long long)t->d->source_line[first], t->d->source_name[t->d->source_file[first]],
-                                   cd_layout_facts_text(t->d->facts_state[first])), "train.facts");
+    return cd_err_key(err,
+                      CD_FAIL(err, ENODATA,
+                              "%zu of %zu programs have no facts of their loop nests (line %llu of "
+                              "%.80s: %s); --set filter.facts=true leaves them out",
+                              n, all, (unsigned long long)t->d->source_line[first],
+                              t->d->source_name[t->d->source_file[first]],
+                              cd_layout_facts_text(t->d->facts_state[first])),
+                      "train.facts");
 }
 
 /* Facts of CPU and of GPU programs have different columns. */
 static cdmpp_status two_sets(const cd_training_set *t, size_t at, cdmpp_err *err) {
-    return cd_err_key(err, CD_FAIL(err, ENODATA, "programs of CPUs and of GPUs (line %llu of %.80s) have different facts: train a model for each, or train.facts: none",
-                                   (unsigned long long)t->d->source_line[at], t->d->source_name[t->d->source_file[at]]), "train.facts");
+    return cd_err_key(err,
+                      CD_FAIL(err, ENODATA,
+                              "programs of CPUs and of GPUs (line %llu of %.80s) have different "
+                              "facts: train a model for each, or train.facts: none",
+                              (unsigned long long)t->d->source_line[at],
+                              t->d->source_name[t->d->source_file[at]]),
+                      "train.facts");
 }
 
 static cdmpp_status fill_analytic(cd_training_set *t, cdmpp_err *err) {
@@ -54,19 +65,26 @@ static cdmpp_status fill_analytic(cd_training_set *t, cdmpp_err *err) {
         if (first) t->facts_set = cd_facts_set_of(d->facts_state[i]);
         else if (t->facts_set != cd_facts_set_of(d->facts_state[i])) return two_sets(t, i, err);
         first = false;
-        CD_TRY(cd_err_key(err, cd_facts_input_times(t->facts_set, d->facts + i * CD_N_FACTS, &t->numbers[t->device[i]], t->analytic + i * CD_N_ANALYTIC, err), "train.facts"));
+        CD_TRY(cd_err_key(err,
+                          cd_facts_input_times(t->facts_set, d->facts + i * CD_N_FACTS,
+                                               &t->numbers[t->device[i]],
+                                               t->analytic + i * CD_N_ANALYTIC, err),
+                          "train.facts"));
     }
     return CDMPP_OK;
 }
 
 static cdmpp_status arrays(cd_training_set *t, cdmpp_err *err) {
     t->numbers = CD_NEWN(&t->arena, cd_device_numbers, t->n_device + 1);
-    t->analytic = CD_NEWN(&t->arena, float, t->d->n * CD_N_ANALYTIC + 1);
-    return t->arena.oom ? CD_FAIL(err, ENOMEM, "analytic times of %zu programs", t->d->n) : CDMPP_OK;
+    t->analytic = CD_NEWN(&t->arena, float, t->d->n *CD_N_ANALYTIC + 1);
+    return t->arena.oom ? CD_FAIL(err, ENOMEM, "analytic times of %zu programs", t->d->n)
+                        : CDMPP_OK;
 }
 
 /* ---- auto ---- */
-static const char HERE[] = "\"cdmpp-profile --describe-device --measure\" prints the description of the machine that it runs on. Write the descriptions of all devices into one file: --set device.file=FILE";
+static const char HERE[] =
+    "\"cdmpp-profile --describe-device --measure\" prints the description of the machine that it "
+    "runs on. Write the descriptions of all devices into one file: --set device.file=FILE";
 
 /* Devices that the table does not have, or (l NULL) all. */
 static bool undescribed(cd_training_set *t, const cd_device_table *l, const char *path) {
@@ -78,8 +96,10 @@ static bool undescribed(cd_training_set *t, const cd_device_table *l, const char
         if (l && !cd_device_table_find(l, t->device_name[k], &d, NULL)) continue;
         if (n++ < SHOWN) cd_buf_putf(&names, "%s%.60s", n > 1 ? ", " : "", t->device_name[k]);
     }
-    if (n) cd_buf_putf(&t->no_facts, "%s %s%s%s not described in %s. %s", n > 1 ? "devices" : "device", names.p ? names.p : "", n > SHOWN ? ", ..." : "", n > 1 ? " are" : " is",
-                       l ? path : "any file", HERE);
+    if (n)
+        cd_buf_putf(&t->no_facts, "%s %s%s%s not described in %s. %s", n > 1 ? "devices" : "device",
+                    names.p ? names.p : "", n > SHOWN ? ", ..." : "", n > 1 ? " are" : " is",
+                    l ? path : "any file", HERE);
     t->no_facts.oom |= names.oom;
     cd_buf_free(&names);
     return n > 0;
@@ -93,9 +113,11 @@ static bool says_too_little(cd_training_set *t, const cd_device_table *l, const 
         cdmpp_err why = {0};
         const cd_device *d;
         if (cd_device_table_find(l, t->device_name[k], &d, NULL)) continue;
-        const cdmpp_status st = cd_analytic_seconds_of(t->device_is_gpu[k] ? CD_FACTS_OF_GPU : CD_FACTS_OF_CPU, none, d, &time, &why);
+        const cdmpp_status st = cd_analytic_seconds_of(
+            t->device_is_gpu[k] ? CD_FACTS_OF_GPU : CD_FACTS_OF_CPU, none, d, &time, &why);
         if (st != CDMPP_ESCHEMA && st != CDMPP_EUNSUPPORTED) continue;
-        cd_buf_putf(&t->no_facts, "device %.60s, as %s describes it: %s. %s", t->device_name[k], path, why.msg, HERE);
+        cd_buf_putf(&t->no_facts, "device %.60s, as %s describes it: %s. %s", t->device_name[k],
+                    path, why.msg, HERE);
         return true;
     }
     return false;
@@ -105,14 +127,21 @@ static bool of_programs(cd_training_set *t) {
     size_t first = 0, all, last = t->d->n;
     const size_t n = count_without(t, &first, &all);
     if (n) {
-        cd_buf_putf(&t->no_facts, "%zu of %zu programs have no facts of their loop nests (line %llu of %.80s: %s). filter.facts: true leaves them out", n, all,
-                    (unsigned long long)t->d->source_line[first], t->d->source_name[t->d->source_file[first]], cd_layout_facts_text(t->d->facts_state[first]));
+        cd_buf_putf(&t->no_facts,
+                    "%zu of %zu programs have no facts of their loop nests (line %llu of %.80s: "
+                    "%s). filter.facts: true leaves them out",
+                    n, all, (unsigned long long)t->d->source_line[first],
+                    t->d->source_name[t->d->source_file[first]],
+                    cd_layout_facts_text(t->d->facts_state[first]));
         return true;
     }
     for (size_t i = 0; i < t->d->n; i++) {
         if (!cd_training_set_chosen(t, i)) continue;
-        if (last < t->d->n && cd_facts_set_of(t->d->facts_state[i]) != cd_facts_set_of(t->d->facts_state[last])) {
-            cd_buf_puts(&t->no_facts, "programs of CPUs and of GPUs have different facts. Train a model for each");
+        if (last < t->d->n &&
+            cd_facts_set_of(t->d->facts_state[i]) != cd_facts_set_of(t->d->facts_state[last])) {
+            cd_buf_puts(
+                &t->no_facts,
+                "programs of CPUs and of GPUs have different facts. Train a model for each");
             return true;
         }
         last = i;
@@ -127,7 +156,8 @@ static bool refused(cd_training_set *t, const cd_device_table *l, const char *pa
         return true;
     }
     if (!t->d->facts) {
-        cd_buf_puts(&t->no_facts, "a file of the data set has no facts of loop nests, or those of another version. Extract the logs again with cdmpp-extract");
+        cd_buf_puts(&t->no_facts, "a file of the data set has no facts of loop nests, or those of "
+                                  "another version. Extract the logs again with cdmpp-extract");
         return true;
     }
     return of_programs(t) || undescribed(t, l, path) || (l && says_too_little(t, l, path));
@@ -143,8 +173,10 @@ static cdmpp_status settle(cd_training_set *t, cd_facts_use use, cdmpp_err *err)
     return CDMPP_OK;
 }
 
-static cdmpp_status choose(cd_training_set *t, const cd_device_table *l, const char *path, bool *none, cdmpp_err *err) {
-    cd_buf_puts(&t->no_facts, "train.facts: auto takes none, so the model does not read facts of loop nests: ");
+static cdmpp_status choose(cd_training_set *t, const cd_device_table *l, const char *path,
+                           bool *none, cdmpp_err *err) {
+    cd_buf_puts(&t->no_facts,
+                "train.facts: auto takes none, so the model does not read facts of loop nests: ");
     *none = refused(t, l, path);
     if (t->no_facts.oom) return CD_FAIL(err, ENOMEM, "message");
     if (!*none) cd_buf_free(&t->no_facts);
@@ -156,16 +188,23 @@ static cdmpp_status leave_out(cd_training_set *t, cdmpp_err *err) {
     const cd_texts *name = &t->c->train_facts_without;
     for (size_t i = 0; i < name->n; i++) {
         const cd_facts_group g = cd_facts_input_group(name->v[i]);
-        if (g == CD_N_FACTS_GROUP) return cd_err_index(err, CD_FAIL(err, ESCHEMA, "expected one of " CD_FACTS_GROUPS ", found '%.60s'", name->v[i]), i);
+        if (g == CD_N_FACTS_GROUP)
+            return cd_err_index(err,
+                                CD_FAIL(err, ESCHEMA,
+                                        "expected one of " CD_FACTS_GROUPS ", found '%.60s'",
+                                        name->v[i]),
+                                i);
         t->facts_without |= 1U << g;
     }
-    if (name->n && t->facts_set != CD_FACTS_OF_CPU) return CD_FAIL(err, EUNSUPPORTED, "the groups are of CPU programs, these are GPU programs");
+    if (name->n && t->facts_set != CD_FACTS_OF_CPU)
+        return CD_FAIL(err, EUNSUPPORTED, "the groups are of CPU programs, these are GPU programs");
     return CDMPP_OK;
 }
 
 /* ---- all ---- */
 /* The devices of all parts must be described: analytic times are computed with their numbers. */
-static cdmpp_status find(cd_training_set *t, const cd_device_table *l, const char *path, cdmpp_err *err) {
+static cdmpp_status find(cd_training_set *t, const cd_device_table *l, const char *path,
+                         cdmpp_err *err) {
     bool none = false;
     if (t->c->train_facts == CD_CONFIG_FACTS_AUTO) CD_TRY(choose(t, l, path, &none, err));
     if (none) return CDMPP_OK;
@@ -176,12 +215,17 @@ static cdmpp_status find(cd_training_set *t, const cd_device_table *l, const cha
 }
 
 cdmpp_status cd_training_facts_find(cd_training_set *t, bool read, cdmpp_err *err) {
-    if (!read) return t->c->train_facts == CD_CONFIG_FACTS_AUTO ? settle(t, CD_FACTS_USE_NONE, err) : CDMPP_OK;
+    if (!read)
+        return t->c->train_facts == CD_CONFIG_FACTS_AUTO ? settle(t, CD_FACTS_USE_NONE, err)
+                                                         : CDMPP_OK;
     cd_device_table *l = NULL;
     cd_diag diag = {0};
     const char *path = NULL;
-    cdmpp_status st = cd_err_key(err, cd_device_table_open(&t->arena, t->c->device_file, t->c->path, &diag, &path, &l, err), "device.file");
-    if (st == CDMPP_EIO && t->c->train_facts == CD_CONFIG_FACTS_AUTO && !t->c->device_file[0]) { /* nobody asked for one */
+    cdmpp_status st = cd_err_key(
+        err, cd_device_table_open(&t->arena, t->c->device_file, t->c->path, &diag, &path, &l, err),
+        "device.file");
+    if (st == CDMPP_EIO && t->c->train_facts == CD_CONFIG_FACTS_AUTO &&
+        !t->c->device_file[0]) { /* nobody asked for one */
         if (err) *err = (cdmpp_err){0};
         cd_diag_free(&diag);
         if (t->arena.oom) return CD_FAIL(err, ENOMEM, "descriptions of devices");

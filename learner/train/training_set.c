@@ -48,23 +48,31 @@ static bool by_program(const cd_training_set *t) {
 }
 
 /* Networks that share most tasks leave none to a fold. */
-static cdmpp_status folds_used(const cd_training_set *t, const uint8_t *used, const uint8_t *fold, size_t n_name, cdmpp_err *err) {
+static cdmpp_status folds_used(const cd_training_set *t, const uint8_t *used, const uint8_t *fold,
+                               size_t n_name, cdmpp_err *err) {
     bool has[CD_FOLD_ALWAYS + 1] = {false};
     for (size_t k = 0; k < t->d->n_task; k++) has[fold[k]] |= used[k] != 0;
     for (int f = 0; f < t->n_fold; f++)
-        if (!has[f]) return cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu networks: one has no task of its own", t->n_fold, n_name), "model.folds");
+        if (!has[f])
+            return cd_err_key(err,
+                              CD_FAIL(err, ERANGE,
+                                      "%d folds of %zu networks: one has no task of its own",
+                                      t->n_fold, n_name),
+                              "model.folds");
     return CDMPP_OK;
 }
 
 static uint64_t name_number(const char *network) {
     const cd_str base = cd_network_alias_base(network);
     char name[256];
-    snprintf(name, sizeof name, "%.*s", (int)(base.n < sizeof name ? base.n : sizeof name - 1), base.p);
+    snprintf(name, sizeof name, "%.*s", (int)(base.n < sizeof name ? base.n : sizeof name - 1),
+             base.p);
     return cd_stable_id_name(name);
 }
 
 /* Whole networks take folds in turn. A task of networks in different folds has none; one of no network keeps its own. */
-static cdmpp_status fold_networks(const cd_training_set *t, cd_arena *work, uint64_t seed, const uint8_t *used, uint8_t *fold, cdmpp_err *err) {
+static cdmpp_status fold_networks(const cd_training_set *t, cd_arena *work, uint64_t seed,
+                                  const uint8_t *used, uint8_t *fold, cdmpp_err *err) {
     const cd_dataset *d = t->d;
     drawn *u = CD_NEWN(work, drawn, d->n_network);
     uint8_t *own = CD_NEWN(work, uint8_t, d->n_network), *seen = CD_NEWN(work, uint8_t, d->n_task);
@@ -101,12 +109,24 @@ static cdmpp_status draw_folds(cd_training_set *t, cd_arena *work, cdmpp_err *er
     for (size_t i = 0; i < t->d->n; i++)
         if (pooled(t, i)) used[prog ? i : t->d->task[i]] = 1;
     for (size_t k = 0; k < n_unit; k++)
-        if (used[k]) u[n++] = (drawn){cd_rng_at(seed, prog ? cd_stable_id_program(t->d, k) : cd_stable_id_name(t->d->task_name[k])), (uint32_t)k};
+        if (used[k])
+            u[n++] = (drawn){cd_rng_at(seed, prog ? cd_stable_id_program(t->d, k)
+                                                  : cd_stable_id_name(t->d->task_name[k])),
+                             (uint32_t)k};
     qsort(u, n, sizeof *u, by_rank);
     for (size_t k = 0; k < n; k++) fold[u[k].id] = (uint8_t)(k % (size_t)t->n_fold);
-    if (!prog && t->c->model_fold_by == CD_FOLD_BY_NETWORK) CD_TRY(fold_networks(t, work, seed, used, fold, err));
-    for (size_t i = 0; i < t->d->n; i++) t->fold[i] = pooled(t, i) ? fold[prog ? i : t->d->task[i]] : CD_FOLD_NEVER;
-    return n < (size_t)t->n_fold ? cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu %s: expected at least as many; --set model.folds=%zu, or more programs", t->n_fold, n, prog ? "programs" : "tasks", n), "model.folds") : CDMPP_OK;
+    if (!prog && t->c->model_fold_by == CD_FOLD_BY_NETWORK)
+        CD_TRY(fold_networks(t, work, seed, used, fold, err));
+    for (size_t i = 0; i < t->d->n; i++)
+        t->fold[i] = pooled(t, i) ? fold[prog ? i : t->d->task[i]] : CD_FOLD_NEVER;
+    return n < (size_t)t->n_fold
+               ? cd_err_key(err,
+                            CD_FAIL(err, ERANGE,
+                                    "%d folds of %zu %s: expected at least as many; --set "
+                                    "model.folds=%zu, or more programs",
+                                    t->n_fold, n, prog ? "programs" : "tasks", n),
+                            "model.folds")
+               : CDMPP_OK;
 }
 
 /* The lists of units are freed before members are trained. */
@@ -119,7 +139,9 @@ static cdmpp_status make_folds(cd_training_set *t, cdmpp_err *err) {
 
 static void one_fold(cd_training_set *t) {
     for (size_t i = 0; i < t->d->n; i++)
-        t->fold[i] = t->split->part[i] == CD_SPLIT_PART_VALID ? 0 : t->split->part[i] == CD_SPLIT_PART_TRAIN ? CD_FOLD_ALWAYS : CD_FOLD_NEVER;
+        t->fold[i] = t->split->part[i] == CD_SPLIT_PART_VALID   ? 0
+                     : t->split->part[i] == CD_SPLIT_PART_TRAIN ? CD_FOLD_ALWAYS
+                                                                : CD_FOLD_NEVER;
 }
 
 static cdmpp_status list_oof(cd_training_set *t, cdmpp_err *err) {
@@ -136,7 +158,8 @@ static cdmpp_status weigh(cd_training_set *t, cdmpp_err *err) {
     if (!t->split->target || t->c->fit_target_weight == 1) return CDMPP_OK;
     t->weight = CD_NEWN(&t->arena, float, t->d->n);
     if (!t->weight) return CD_FAIL(err, ENOMEM, "%zu weights", t->d->n);
-    for (size_t i = 0; i < t->d->n; i++) t->weight[i] = t->split->target[i] ? (float)t->c->fit_target_weight : 1;
+    for (size_t i = 0; i < t->d->n; i++)
+        t->weight[i] = t->split->target[i] ? (float)t->c->fit_target_weight : 1;
     return CDMPP_OK;
 }
 
@@ -147,7 +170,8 @@ static cdmpp_status number_devices(cd_training_set *t, cdmpp_err *err) {
     uint32_t *number = cd_arena_alloc(&t->arena, d->n_device + 1, sizeof *number);
     t->device_name = CD_NEWN(&t->arena, const char *, d->n_device + 1);
     t->device_is_gpu = CD_NEWN(&t->arena, uint8_t, d->n_device + 1);
-    if (!number || !t->device_name || !t->device_is_gpu) return CD_FAIL(err, ENOMEM, "%zu devices", d->n_device);
+    if (!number || !t->device_name || !t->device_is_gpu)
+        return CD_FAIL(err, ENOMEM, "%zu devices", d->n_device);
     for (uint32_t v = 0; v < d->n_device; v++) {
         size_t i = 0;
         while (i < d->n && !(cd_training_set_chosen(t, i) && d->device[i] == v)) i++;
@@ -166,20 +190,29 @@ static cdmpp_status number_devices(cd_training_set *t, cdmpp_err *err) {
 }
 
 /* A descriptor in which nothing is known tells a network nothing: that is no description. */
-static cdmpp_status describe_one(cd_training_set *t, const cd_device_table *l, size_t k, const char *path, cdmpp_err *err) {
+static cdmpp_status describe_one(cd_training_set *t, const cd_device_table *l, size_t k,
+                                 const char *path, cdmpp_err *err) {
     const cd_device_features f = (cd_device_features)t->c->device_features;
     const cd_device *d;
     CD_TRY(cd_err_key(err, cd_device_table_find(l, t->device_name[k], &d, err), "device.file"));
     if (f != CD_DEVICE_SHEET && !cd_device_probe_count(d))
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "%.60s has no descriptor in %s: no key probe_*, count_* or rank_*", d->name, path), "device.features");
+        return cd_err_key(
+            err,
+            CD_FAIL(err, ESCHEMA,
+                    "%.60s has no descriptor in %s: no key probe_*, count_* or rank_*", d->name,
+                    path),
+            "device.features");
     cd_device_features_fill(f, d, t->device_vector + k * t->w_device);
     return CDMPP_OK;
 }
 
 /* A network with a device branch needs to know what it runs on; trees go by number. */
 /* The file may be read twice, for vectors and for facts. */
-cdmpp_status cd_training_set_note_unusual(cd_training_set *t, const cd_device_table *l, cdmpp_err *err) {
-    if (!t->unusual.n) cd_buf_puts(&t->unusual, cd_device_table_unusual(l)), cd_buf_puts(&t->unusual, cd_device_table_replaced(l));
+cdmpp_status cd_training_set_note_unusual(cd_training_set *t, const cd_device_table *l,
+                                          cdmpp_err *err) {
+    if (!t->unusual.n)
+        cd_buf_puts(&t->unusual, cd_device_table_unusual(l)),
+            cd_buf_puts(&t->unusual, cd_device_table_replaced(l));
     return t->unusual.oom ? CD_FAIL(err, ENOMEM, "message") : CDMPP_OK;
 }
 
@@ -192,7 +225,9 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
     if (!t->device_vector) return CD_FAIL(err, ENOMEM, "devices");
     memset(t->device_vector, 0, t->n_device * t->w_device * sizeof *t->device_vector);
     if (!needed) return CDMPP_OK;
-    cdmpp_status st = cd_err_key(err, cd_device_table_open(&t->arena, t->c->device_file, t->c->path, &diag, &path, &l, err), "device.file");
+    cdmpp_status st = cd_err_key(
+        err, cd_device_table_open(&t->arena, t->c->device_file, t->c->path, &diag, &path, &l, err),
+        "device.file");
     for (size_t k = 0; !st && k < t->n_device; k++) st = describe_one(t, l, k, path, err);
     if (!st) st = cd_training_set_note_unusual(t, l, err);
     cd_device_table_free(l);
@@ -205,17 +240,28 @@ static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err 
  * program of data without leaves, 14.1 in all, as XGBoost has 8 bytes for each value of a matrix; networks have batches beside the data. */
 enum { OF_TREES = 7, OF_NETWORKS = 2 };
 
-static uint64_t times_data(const cd_member_plan *plan) { return plan->trees ? OF_TREES : OF_NETWORKS; }
+static uint64_t times_data(const cd_member_plan *plan) {
+    return plan->trees ? OF_TREES : OF_NETWORKS;
+}
 
-cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan, const cd_dataset_share *share, cd_dataset **out, cdmpp_err *err) {
-    const cd_dataset_options how = {.ast = plan->leaves, .steps = plan->steps, .facts = plan->facts, .memory = ((uint64_t)c->train_memory << 20) / times_data(plan),
-                                    .folder = c->train_folder, .folder_key = "train.folder", .share = share};
+cdmpp_status cd_training_set_load(const cd_config *c, const cd_member_plan *plan,
+                                  const cd_dataset_share *share, cd_dataset **out, cdmpp_err *err) {
+    const cd_dataset_options how = {.ast = plan->leaves,
+                                    .steps = plan->steps,
+                                    .facts = plan->facts,
+                                    .memory = ((uint64_t)c->train_memory << 20) / times_data(plan),
+                                    .folder = c->train_folder,
+                                    .folder_key = "train.folder",
+                                    .share = share};
     cd_dataset_options without = how;
     cdmpp_err why = {0};
-    const cdmpp_status st = cd_dataset_load_within(c->data_files.v, c->data_files.n, &how, out, plan->wish ? &why : err);
+    const cdmpp_status st = cd_dataset_load_within(c->data_files.v, c->data_files.n, &how, out,
+                                                   plan->wish ? &why : err);
     without.facts = false;
     if (!plan->wish || !st) return st;
-    if (st == CDMPP_ENODATA || st == CDMPP_ESCHEMA) return cd_dataset_load_within(c->data_files.v, c->data_files.n, &without, out, err); /* files of an earlier version */
+    if (st == CDMPP_ENODATA || st == CDMPP_ESCHEMA)
+        return cd_dataset_load_within(c->data_files.v, c->data_files.n, &without, out,
+                                      err); /* files of an earlier version */
     if (err) *err = why;
     return st;
 }
@@ -235,21 +281,26 @@ static cdmpp_status load(cd_training_set *t, const cd_member_plan *plan, cdmpp_e
         t->d = t->own;
     }
     if (t->d->n > UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu programs", t->d->n);
-    if (plan->steps && !t->d->step_ptr) return CD_FAIL(err, EMODEL, "the data set was loaded without steps");
-    if (plan->facts && !plan->wish && !t->d->facts) return CD_FAIL(err, EMODEL, "the data set was loaded without facts");
-    if (plan->leaves && !t->d->leaf_row) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
+    if (plan->steps && !t->d->step_ptr)
+        return CD_FAIL(err, EMODEL, "the data set was loaded without steps");
+    if (plan->facts && !plan->wish && !t->d->facts)
+        return CD_FAIL(err, EMODEL, "the data set was loaded without facts");
+    if (plan->leaves && !t->d->leaf_row)
+        return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
     t->keep = CD_NEWN(&t->arena, uint8_t, t->d->n);
     t->fold = CD_NEWN(&t->arena, uint8_t, t->d->n);
     t->log_s = CD_NEWN(&t->arena, double, t->d->n);
     t->device = CD_NEWN(&t->arena, uint32_t, t->d->n);
     t->group = CD_NEWN(&t->arena, uint32_t, t->d->n);
     if (t->arena.oom) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
-    for (size_t i = 0; i < t->d->n; i++) t->group[i] = t->d->task[i] * (uint32_t)t->d->n_device + t->d->device[i];
+    for (size_t i = 0; i < t->d->n; i++)
+        t->group[i] = t->d->task[i] * (uint32_t)t->d->n_device + t->d->device[i];
     return CDMPP_OK;
 }
 
 /* Folds need the split, weights and lists need the folds. */
-cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const cd_dataset *d, cd_threads *pool, cdmpp_err *err) {
+cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const cd_dataset *d,
+                                  cd_threads *pool, cdmpp_err *err) {
     cd_member_plan plan;
     *t = (cd_training_set){.c = c, .d = d, .n_fold = (int)c->model_folds};
     CD_TRY(cd_member_plan_of(c, &plan, err));
@@ -257,7 +308,11 @@ cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const 
     CD_TRY(cd_select_programs(c, t->d, pool, t->keep, &t->filter, &t->split, err));
     CD_TRY(list_parts(t, err));
     if (c->model_fold_by == CD_FOLD_BY_NETWORK && (t->n_fold < 2 || by_program(t)))
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "folds of networks need model.folds of 2 and more, and a split that is not by program"), "model.fold_by");
+        return cd_err_key(err,
+                          CD_FAIL(err, ERANGE,
+                                  "folds of networks need model.folds of 2 and more, and a split "
+                                  "that is not by program"),
+                          "model.fold_by");
     if (t->n_fold > 1) CD_TRY(make_folds(t, err));
     else one_fold(t);
     CD_TRY(list_oof(t, err));

@@ -7,29 +7,42 @@
 
 #include "learner/train/unlike_range.h"
 
-enum { FOLDS = 4, MOST_TRAIN = 4000, MOST_TEST = 1000, ROUNDS = 40, DEPTH = 6, VALID_EVERY = 10, MOST_MARKS = 6, FEW = 20 };
+enum {
+    FOLDS = 4,
+    MOST_TRAIN = 4000,
+    MOST_TEST = 1000,
+    ROUNDS = 40,
+    DEPTH = 6,
+    VALID_EVERY = 10,
+    MOST_MARKS = 6,
+    FEW = 20
+};
 
 typedef struct {
     const cd_training_set *t;
     cd_arena arena;
-    uint32_t *group;      /* (t->d->n_kind) operator kind of a signature */
+    uint32_t *group; /* (t->d->n_kind) operator kind of a signature */
     size_t n_group;
-    uint8_t *fold;        /* (n_group) */
-    size_t *size;         /* (n_group) programs */
-    cd_config c;          /* of small trees */
+    uint8_t *fold; /* (n_group) */
+    size_t *size;  /* (n_group) programs */
+    cd_config c;   /* of small trees */
     int nthread;
-    uint8_t *left;        /* (t->d->n) 1: left out and asked about; 2: left out alone */
-    uint32_t *program;    /* (t->d->n) */
-    double *log_s;        /* (t->d->n) */
+    uint8_t *left;          /* (t->d->n) 1: left out and asked about; 2: left out alone */
+    uint32_t *program;      /* (t->d->n) */
+    double *log_s;          /* (t->d->n) */
     cd_unlike_error *error; /* (MOST_TEST for each kind that is left out) */
     size_t n_error;
 } work;
 
-static bool trains(const cd_training_set *t, size_t i) { return t->fold[i] != CD_FOLD_NEVER && (t->n_fold > 1 || t->split->part[i] == CD_SPLIT_PART_TRAIN); }
+static bool trains(const cd_training_set *t, size_t i) {
+    return t->fold[i] != CD_FOLD_NEVER &&
+           (t->n_fold > 1 || t->split->part[i] == CD_SPLIT_PART_TRAIN);
+}
 
 /* ---- marks ---- */
 /* Each pair of kind and device once. */
-static cdmpp_status marks(const cd_training_set *t, cd_arena *work_in, cd_model *m, cd_trained_on **out, cdmpp_err *err) {
+static cdmpp_status marks(const cd_training_set *t, cd_arena *work_in, cd_model *m,
+                          cd_trained_on **out, cdmpp_err *err) {
     const cd_dataset *d = t->d;
     const size_t n_pair = d->n_kind * t->n_device;
     uint8_t *seen = CD_NEWN(work_in, uint8_t, n_pair + 1);
@@ -55,8 +68,10 @@ static cdmpp_status reductions(cd_buf *b, const char *kind, cdmpp_err *err) {
     static const char operator[] = "operator ", access[] = "operator access ";
     cd_buf_clear(b);
     for (cd_str mark; cd_signature_next(&kind, &mark);) {
-        const bool is_operator = mark.n > sizeof operator && !memcmp(mark.p, operator, sizeof operator - 1);
-        if (!is_operator || (mark.n > sizeof access && !memcmp(mark.p, access, sizeof access - 1))) continue;
+        const bool is_operator =
+            mark.n > sizeof operator&& !memcmp(mark.p, operator, sizeof operator- 1);
+        if (!is_operator || (mark.n > sizeof access && !memcmp(mark.p, access, sizeof access - 1)))
+            continue;
         cd_buf_put(b, mark.p, mark.n);
         cd_buf_puts(b, ";");
     }
@@ -84,7 +99,9 @@ static void deal(work *w, size_t *n) {
     for (*n = 0; *n < w->n_group; ++*n) {
         size_t best = w->n_group;
         for (size_t g = 0; g < w->n_group; g++)
-            if (w->fold[g] == FOLDS && w->size[g] && (best == w->n_group || w->size[g] > w->size[best])) best = g;
+            if (w->fold[g] == FOLDS && w->size[g] &&
+                (best == w->n_group || w->size[g] > w->size[best]))
+                best = g;
         if (best == w->n_group) return;
         int f = 0;
         for (int k = 1; k < FOLDS; k++)
@@ -131,15 +148,19 @@ static cdmpp_status judge(work *w, bool operators, uint32_t group, cdmpp_err *er
     const cd_boost_run run = {.name = "unlike", .nthread = w->nthread};
     const size_t n = list(w, false, MOST_TRAIN), n_valid = n / VALID_EVERY;
     if (n_valid < 2) return CDMPP_OK;
-    const cd_boost_set train = {n - n_valid, w->program, w->log_s, NULL}, valid = {n_valid, w->program + n - n_valid, w->log_s + n - n_valid, NULL};
+    const cd_boost_set train = {n - n_valid, w->program, w->log_s, NULL},
+                       valid = {n_valid, w->program + n - n_valid, w->log_s + n - n_valid, NULL};
     double *answer = cd_mem_zalloc(MOST_TEST, sizeof *answer);
     if (!answer) return CD_FAIL(err, ENOMEM, "%d answers", MOST_TEST);
     cdmpp_status st = cd_boost(&t->view, &train, &valid, &w->c, &run, &e, err);
     if (!st) st = cd_member_scratch_new(&s, err);
     const size_t m = st ? 0 : list(w, true, MOST_TEST);
-    if (m) st = cd_member_predict(&e, s, &t->view, w->program, m, t->device_vector, t->n_device, answer, err);
+    if (m)
+        st = cd_member_predict(&e, s, &t->view, w->program, m, t->device_vector, t->n_device,
+                               answer, err);
     for (size_t i = 0; !st && i < m; i++)
-        w->error[w->n_error++] = (cd_unlike_error){w->log_s[i] - answer[i], operators ? w->group[t->d->kind[w->program[i]]] : group, 0};
+        w->error[w->n_error++] = (cd_unlike_error){
+            w->log_s[i] - answer[i], operators ? w->group[t->d->kind[w->program[i]]] : group, 0};
     cd_mem_free(answer);
     cd_member_scratch_free(s);
     cd_member_free(&e);
@@ -162,11 +183,13 @@ static cdmpp_status operators(work *w, cd_unlike_law *to, cdmpp_err *err) {
 /* ---- marks of one reason, each left out once ---- */
 typedef struct {
     uint32_t bit;
-    bool own;             /* of a device itself: left out of its programs alone */
-    const char *begins[2];/* marks of this reason; the second may be NULL */
+    bool own;              /* of a device itself: left out of its programs alone */
+    const char *begins[2]; /* marks of this reason; the second may be NULL */
 } reason;
-static const reason by_mark[] = {{CD_UNLIKE_BIT_DTYPE, true, {"dtype ", NULL}}, {CD_UNLIKE_BIT_INTRINSIC, false, {"intrinsic ", NULL}},
-                                 {CD_UNLIKE_BIT_THREADS, true, {"threads ", NULL}}, {CD_UNLIKE_BIT_FEATURE, true, {"vector ", "feature "}}};
+static const reason by_mark[] = {{CD_UNLIKE_BIT_DTYPE, true, {"dtype ", NULL}},
+                                 {CD_UNLIKE_BIT_INTRINSIC, false, {"intrinsic ", NULL}},
+                                 {CD_UNLIKE_BIT_THREADS, true, {"threads ", NULL}},
+                                 {CD_UNLIKE_BIT_FEATURE, true, {"vector ", "feature "}}};
 
 static bool is_of(const reason *r, const char *mark) {
     for (int k = 0; k < 2; k++)
@@ -182,7 +205,8 @@ static bool has_mark(const char *kind, const char *mark) {
 
 /* What a training without the programs with this mark would be asked about. device: whose they are, where the reason is of a device itself; what it has without the mark must be
  * enough to answer for the others. *digest: of which programs, for marks that come together are one experiment. */
-static bool leave_out(work *w, const reason *r, const char *mark, uint32_t device, uint64_t *digest) {
+static bool leave_out(work *w, const reason *r, const char *mark, uint32_t device,
+                      uint64_t *digest) {
     const cd_training_set *t = w->t;
     size_t out = 0, stay = 0;
     *digest = 0;
@@ -203,7 +227,8 @@ static cdmpp_status marks_of(work *w, const reason *r, cd_trained_on *to, cdmpp_
     uint32_t n = 0;
     w->n_error = 0;
     for (size_t k = 0; k < to->n; k++)
-        for (uint32_t d = 0; is_of(r, to->mark[k]) && d < (r->own ? to->n_device : 1) && n < MOST_MARKS; d++) {
+        for (uint32_t d = 0;
+             is_of(r, to->mark[k]) && d < (r->own ? to->n_device : 1) && n < MOST_MARKS; d++) {
             bool again = false;
             if (!leave_out(w, r, to->mark[k], d, &digest)) continue;
             for (uint32_t j = 0; j < n; j++) again |= done[j] == digest;
@@ -233,21 +258,26 @@ static cdmpp_status begin(work *w, cdmpp_err *err) {
     return w->arena.oom ? CD_FAIL(err, ENOMEM, "%zu programs", d->n) : CDMPP_OK;
 }
 
-static cdmpp_status laws(work *w, const double *kind_log_s, const cd_model *m, cd_trained_on *to, cdmpp_err *err) {
+static cdmpp_status laws(work *w, const double *kind_log_s, const cd_model *m, cd_trained_on *to,
+                         cdmpp_err *err) {
     CD_TRY(begin(w, err));
     CD_TRY(operators(w, &to->law[CD_UNLIKE_BIT_OPERATOR], err));
     w->size = CD_NEWN(&w->arena, size_t, w->t->d->n_kind + 1);
     if (!w->size) return CD_FAIL(err, ENOMEM, "%zu kinds", w->t->d->n_kind);
-    for (size_t k = 0; k < sizeof by_mark / sizeof *by_mark; k++) CD_TRY(marks_of(w, &by_mark[k], to, err));
+    for (size_t k = 0; k < sizeof by_mark / sizeof *by_mark; k++)
+        CD_TRY(marks_of(w, &by_mark[k], to, err));
     return cd_unlike_range(w->t, kind_log_s, m, to, err);
 }
 
-cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s, cd_model *m, cd_buf *notes, cdmpp_err *err) {
+cdmpp_status cd_unlike_fit(const cd_training_set *t, cd_threads *pool, const double *kind_log_s,
+                           cd_model *m, cd_buf *notes, cdmpp_err *err) {
     work w = {.t = t, .nthread = pool ? cd_threads_count(pool) : 1};
     cd_trained_on *to = NULL;
     cdmpp_status st = marks(t, &w.arena, m, &to, err);
     if (!st && to) st = laws(&w, kind_log_s, m, to, err);
-    if (!st && !to) cd_buf_puts(notes, "the data set does not say which kinds of programs it has: a program unlike them is told by its features alone; extract it again\n");
+    if (!st && !to)
+        cd_buf_puts(notes, "the data set does not say which kinds of programs it has: a program "
+                           "unlike them is told by its features alone; extract it again\n");
     if (!st) m->trained_on = to;
     cd_arena_free(&w.arena);
     return st;

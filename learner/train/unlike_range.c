@@ -13,21 +13,25 @@ typedef cd_unlike_range_program judged;
 typedef struct {
     const cd_training_set *t;
     cd_arena arena;
-    float *range, *x;       /* (2, width), (width) */
+    float *range, *x; /* (2, width), (width) */
     size_t width;
-    uint8_t *is_new;        /* (n_kind, n_device) */
-    judged *v;              /* (n_oof) */
+    uint8_t *is_new; /* (n_kind, n_device) */
+    judged *v;       /* (n_oof) */
 } work;
 
 static void vector_of(const work *w, size_t p) {
     const cd_program_view *v = &w->t->view;
-    cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, v->row + v->row_ptr[p] * (int64_t)w->t->d->n_col, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), v->device[p], w->x);
+    cd_tree_input_fill(CD_TREE_INPUT_PROGRAM, v->row + v->row_ptr[p] * (int64_t)w->t->d->n_col,
+                       (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), v->device[p], w->x);
 }
 
-static bool is_other(const cd_training_set *t, size_t i, int fold) { return t->fold[i] != CD_FOLD_NEVER && t->fold[i] != fold; }
+static bool is_other(const cd_training_set *t, size_t i, int fold) {
+    return t->fold[i] != CD_FOLD_NEVER && t->fold[i] != fold;
+}
 
 /* ---- what the other folds have ---- */
-static cdmpp_status marks_of_others(work *w, int fold, cd_arena *a, cd_trained_on **out, cdmpp_err *err) {
+static cdmpp_status marks_of_others(work *w, int fold, cd_arena *a, cd_trained_on **out,
+                                    cdmpp_err *err) {
     const cd_training_set *t = w->t;
     const size_t n_pair = t->d->n_kind * t->n_device;
     uint8_t *seen = CD_NEWN(a, uint8_t, n_pair + 1);
@@ -50,7 +54,8 @@ static cdmpp_status signature_of(cd_arena *a, const char *text, cd_signature *s,
     *s = (cd_signature){0};
     for (cd_str mark; cd_signature_next(&text, &mark);) {
         char *copy = cd_str_dup(a, mark);
-        if (!copy || CD_GROW_IN(a, s->mark, s->n, cap)) return CD_FAIL(err, ENOMEM, "marks of a kind");
+        if (!copy || CD_GROW_IN(a, s->mark, s->n, cap))
+            return CD_FAIL(err, ENOMEM, "marks of a kind");
         s->mark[s->n++] = copy;
     }
     return CDMPP_OK;
@@ -102,7 +107,9 @@ static cdmpp_status judge(work *w, cdmpp_err *err) {
         vector_of(w, p);
         size_t columns;
         const bool is_new = w->is_new[t->d->kind[p] * t->n_device + t->device[p]];
-        w->v[i] = (judged){is_new ? HUGE_VAL : cd_calibration_outside_of(w->range, w->x, w->width, &columns), t->group[p], (uint32_t)i, 0};
+        w->v[i] = (judged){is_new ? HUGE_VAL
+                                  : cd_calibration_outside_of(w->range, w->x, w->width, &columns),
+                           t->group[p], (uint32_t)i, 0};
     }
     return CDMPP_OK;
 }
@@ -194,7 +201,8 @@ void cd_unlike_law_of(cd_unlike_error *e, size_t n, double level, cd_unlike_law 
     out->n = (uint32_t)kinds;
     out->shift = fmin(sqrt(square), most_log);
     qsort(e, n, sizeof *e, by_r);
-    const double shift = few ? cd_normal_student(half, m) * out->shift * sqrt(1 + 1 / m) : 0, at = few ? 1 - half : tail;
+    const double shift = few ? cd_normal_student(half, m) * out->shift * sqrt(1 + 1 / m) : 0,
+                 at = few ? 1 - half : tail;
     out->low = fmax(-most_log, fmin(0, -hypot(shift, fmin(0, quantile(e, n, at)))));
     out->high = fmin(most_log, fmax(0, hypot(shift, fmax(0, quantile(e, n, 1 - at)))));
 }
@@ -218,12 +226,14 @@ static size_t farthest(const judged *v, size_t n, double limit) {
 
 static size_t count_groups(const cd_training_set *t) {
     size_t n = 0;
-    for (size_t i = 0; i < t->n_oof; i++) n = t->group[t->oof[i]] >= n ? t->group[t->oof[i]] + 1u : n;
+    for (size_t i = 0; i < t->n_oof; i++)
+        n = t->group[t->oof[i]] >= n ? t->group[t->oof[i]] + 1u : n;
     return n;
 }
 
 /* By the model itself out of fold: no trees stand for it here. */
-static cdmpp_status how_far_off(const work *w, const cd_model *m, const double *kind_log_s, double limit, cd_unlike_law *to, cdmpp_err *err) {
+static cdmpp_status how_far_off(const work *w, const cd_model *m, const double *kind_log_s,
+                                double limit, cd_unlike_law *to, cdmpp_err *err) {
     const cd_training_set *t = w->t;
     const size_t n = count_groups(t) < BESIDE * LEAST_TASKS ? 0 : farthest(w->v, t->n_oof, limit);
     cd_model_prediction *p = n ? cd_mem_zalloc(t->n_oof, sizeof *p) : NULL;
@@ -232,14 +242,17 @@ static cdmpp_status how_far_off(const work *w, const cd_model *m, const double *
     cdmpp_status st = !n || (p && e) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
     if (!st && n) st = cd_evaluate_answers(t, m, NULL, t->oof, t->n_oof, kind_log_s, p, err);
     for (size_t i = 0; !st && i < n; i++)
-        if (!isinf(w->v[i].outside)) e[k++] = (cd_unlike_error){t->log_s[t->oof[w->v[i].at]] - log(p[w->v[i].at].latency_s), w->v[i].group, 0};
+        if (!isinf(w->v[i].outside))
+            e[k++] = (cd_unlike_error){t->log_s[t->oof[w->v[i].at]] - log(p[w->v[i].at].latency_s),
+                                       w->v[i].group, 0};
     if (!st && n) cd_unlike_law_of(e, k, t->c->predict_level, to);
     cd_mem_free(p);
     cd_mem_free(e);
     return st;
 }
 
-cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s, const cd_model *m, cd_trained_on *to, cdmpp_err *err) {
+cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s, const cd_model *m,
+                             cd_trained_on *to, cdmpp_err *err) {
     work w = {.t = t, .width = cd_tree_input_width(CD_TREE_INPUT_PROGRAM)};
     w.range = CD_NEWN(&w.arena, float, 2 * w.width);
     w.x = CD_NEWN(&w.arena, float, w.width);
@@ -249,7 +262,8 @@ cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s,
     if (w.arena.oom) st = CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
     else st = judge(&w, err);
     if (!st) to->range = cd_unlike_range_limit(w.v, t->n_oof);
-    if (!st && kind_log_s) st = how_far_off(&w, m, kind_log_s, to->range, &to->law[CD_UNLIKE_BIT_RANGE], err);
+    if (!st && kind_log_s)
+        st = how_far_off(&w, m, kind_log_s, to->range, &to->law[CD_UNLIKE_BIT_RANGE], err);
     cd_arena_free(&w.arena);
     return st;
 }

@@ -12,17 +12,18 @@
 #include "learner/train/training_set.h"
 
 typedef struct cd_unlike_range_program {
-    double outside;             /* distance; infinite: its marks are new */
-    uint32_t group;             /* its task on its device */
-    uint32_t at;                /* of t->oof */
-    double weight;              /* set by cd_unlike_range_limit: each group counts 1 */
+    double outside; /* distance; infinite: its marks are new */
+    uint32_t group; /* its task on its device */
+    uint32_t at;    /* of t->oof */
+    double weight;  /* set by cd_unlike_range_limit: each group counts 1 */
 } cd_unlike_range_program;
 /* The limit for these programs, which are put in another order. */
 double cd_unlike_range_limit(cd_unlike_range_program *v, size_t n);
 
 /* to->range, a distance as cd_model_prediction.outside; where marks alone flag 5 %, the largest distance of a program out of fold. And the law of programs that are out of range, by how
  * far off the model is out of fold for the farthest tasks; kind_log_s (n_kind, n_oof) as its members answered, NULL: no law. Errors: ENOMEM, those of cd_evaluate_answers. */
-cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s, const cd_model *m, cd_trained_on *to, cdmpp_err *err);
+cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s, const cd_model *m,
+                             cd_trained_on *to, cdmpp_err *err);
 
 /* unlike_law -- from errors of programs that were left out to the interval of the next kind (cd_unlike_law, learner/model/model.h).
  *
@@ -36,9 +37,9 @@ cdmpp_status cd_unlike_range(const cd_training_set *t, const double *kind_log_s,
  *       quadrature. */
 enum { CD_UNLIKE_LAW_LEAST = 2 }; /* kinds; fewer say nothing of a further one */
 typedef struct cd_unlike_error {
-    double r;                /* ln(measured / answer) */
-    uint32_t group;          /* the kind */
-    double weight;           /* set by the callee */
+    double r;       /* ln(measured / answer) */
+    uint32_t group; /* the kind */
+    double weight;  /* set by the callee */
 } cd_unlike_error;
 /* Reorders e (n). Fewer than CD_UNLIKE_LAW_LEAST kinds: out->n is 0. */
 void cd_unlike_law_of(cd_unlike_error *e, size_t n, double level, cd_unlike_law *out);

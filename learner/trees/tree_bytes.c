@@ -16,7 +16,17 @@
 
 #include "learner/trees/tree_inference_internal.h"
 
-enum { LANES = 64, BLOCKS = CD_TREE_BYTES_ROWS / LANES, CUTS = 256, LINE = 16, PART = 32, MOST_SLOT = 255, MOST_DEPTH = 8, TABLE = 32, EACH = 0x01010101 };
+enum {
+    LANES = 64,
+    BLOCKS = CD_TREE_BYTES_ROWS / LANES,
+    CUTS = 256,
+    LINE = 16,
+    PART = 32,
+    MOST_SLOT = 255,
+    MOST_DEPTH = 8,
+    TABLE = 32,
+    EACH = 0x01010101
+};
 
 typedef struct {
     uint32_t column;
@@ -31,12 +41,13 @@ typedef struct {
 
 struct cd_tree_bytes {
     size_t n_column, n_slot, n_table, n_list, n_leaf;
-    column *column;       /* (n_column) */
-    float *cut;           /* (n_column, CUTS) ascending, then infinity */
-    tree *tree;           /* (n_tree) */
-    uint8_t *table;       /* (n_table) of each level the cut of each place, then its slot */
-    uint32_t *list;       /* (n_list) of each level how many slots it has, then each, in EACH of its four bytes */
-    float *leaf;          /* (n_leaf) */
+    column *column; /* (n_column) */
+    float *cut;     /* (n_column, CUTS) ascending, then infinity */
+    tree *tree;     /* (n_tree) */
+    uint8_t *table; /* (n_table) of each level the cut of each place, then its slot */
+    uint32_t *
+        list; /* (n_list) of each level how many slots it has, then each, in EACH of its four bytes */
+    float *leaf; /* (n_leaf) */
 };
 
 void cd_tree_bytes_free(cd_tree_bytes *b) {
@@ -94,7 +105,8 @@ static bool columns(making *m) {
         if (is_leaf(m->f, i)) continue;
         const size_t c = m->at[plain(n->column)] - 1;
         int16_t *slot = &b->column[c].slot[n->column >> 31];
-        if (!isfinite(n->cut) || !add_cut(m, c, n->cut) || (*slot < 0 && b->n_slot == MOST_SLOT)) return false;
+        if (!isfinite(n->cut) || !add_cut(m, c, n->cut) || (*slot < 0 && b->n_slot == MOST_SLOT))
+            return false;
         if (*slot < 0) *slot = (int16_t)b->n_slot++;
     }
     for (size_t c = 0; c < b->n_column; c++) b->column[c].parts = m->cuts[c] / PART + 1u;
@@ -147,7 +159,8 @@ static void lay_all(const making *m) {
         tree *t = &b->tree[k];
         t->slot = b->n_list;
         lay(m, t, m->f->root[k], 0, 0);
-        for (size_t d = 0; d < t->depth; d++) list(b, b->table + t->table + table_at(d) + table_size(d), table_size(d));
+        for (size_t d = 0; d < t->depth; d++)
+            list(b, b->table + t->table + table_at(d) + table_size(d), table_size(d));
     }
 }
 
@@ -157,7 +170,8 @@ static bool trees(const cd_tree_inference *f, cd_tree_bytes *b) {
     for (size_t t = 0; t < f->n_tree; t++) {
         b->tree[t] = (tree){.table = b->n_table, .leaf = b->n_leaf, .depth = f->depth[t]};
         b->n_table += table_at(f->depth[t]);
-        b->n_leaf += f->depth[t] > 5 ? (size_t)1 << f->depth[t] : TABLE; /* tables of leaves are read whole */
+        b->n_leaf += f->depth[t] > 5 ? (size_t)1 << f->depth[t]
+                                     : TABLE; /* tables of leaves are read whole */
     }
     b->table = cd_mem_zalloc(b->n_table + 1, sizeof *b->table);
     b->leaf = cd_mem_zalloc(b->n_leaf + 1, sizeof *b->leaf);
@@ -169,16 +183,20 @@ static bool room(making *m, size_t width) {
     const cd_tree_inference *f = m->f;
     cd_tree_bytes *b = m->b;
     size_t inner = 0;
-    if (!(m->at = cd_mem_zalloc(width + 1, sizeof *m->at)) || !(b->column = cd_mem_zalloc(width + 1, sizeof *b->column))) return false;
+    if (!(m->at = cd_mem_zalloc(width + 1, sizeof *m->at)) ||
+        !(b->column = cd_mem_zalloc(width + 1, sizeof *b->column)))
+        return false;
     for (uint32_t i = 0; i < f->n_node; i++) {
         const uint32_t c = plain(f->node[i].column);
         if (is_leaf(f, i)) continue;
-        if (!m->at[c]) b->column[b->n_column++] = (column){c, 0, {-1, -1}}, m->at[c] = (uint32_t)b->n_column;
+        if (!m->at[c])
+            b->column[b->n_column++] = (column){c, 0, {-1, -1}}, m->at[c] = (uint32_t)b->n_column;
         inner++;
     }
     m->cuts = cd_mem_zalloc(b->n_column + 1, sizeof *m->cuts);
     b->cut = cd_mem_zalloc(b->n_column * CUTS + 1, sizeof *b->cut);
-    b->list = cd_mem_zalloc(inner + MOST_DEPTH * f->n_tree + 1, sizeof *b->list); /* a level has no more slots than nodes */
+    b->list = cd_mem_zalloc(inner + MOST_DEPTH * f->n_tree + 1,
+                            sizeof *b->list); /* a level has no more slots than nodes */
     return m->cuts && b->cut && b->list && trees(f, b);
 }
 
@@ -188,9 +206,12 @@ static bool flat(const cd_tree_inference *f) {
     return true;
 }
 
-bool cd_tree_bytes_here(void) { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"); }
+bool cd_tree_bytes_here(void) {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+}
 
-cdmpp_status cd_tree_bytes_new(const cd_tree_inference *f, size_t width, cd_tree_bytes **out, cdmpp_err *err) {
+cdmpp_status cd_tree_bytes_new(const cd_tree_inference *f, size_t width, cd_tree_bytes **out,
+                               cdmpp_err *err) {
     *out = NULL;
     if (!cd_tree_bytes_here() || !flat(f)) return CDMPP_OK;
     making m = {f, cd_mem_zalloc(1, sizeof *m.b), NULL, NULL};
@@ -204,7 +225,7 @@ cdmpp_status cd_tree_bytes_new(const cd_tree_inference *f, size_t width, cd_tree
 }
 
 /* ---- many rows ---- */
-#define WIDE __attribute__((target("avx512f,avx512bw")))
+#define WIDE      __attribute__((target("avx512f,avx512bw")))
 #define BLOCKWISE _Pragma("GCC unroll 4") for (size_t k = 0; k < blocks; k++)
 
 /* How many of PART ascending cuts are no more than each of 16 values. */
@@ -212,24 +233,34 @@ WIDE static inline __m512i rank_of(const float *cut, __m512 v) {
     const __m512 low = _mm512_loadu_ps(cut), high = _mm512_loadu_ps(cut + LINE);
     __m512i n = _mm512_setzero_si512();
     _Pragma("GCC unroll 5") for (int half = PART / 2; half; half /= 2) {
-        const __m512 at = _mm512_permutex2var_ps(low, _mm512_add_epi32(n, _mm512_set1_epi32(half - 1)), high);
-        n = _mm512_mask_add_epi32(n, _mm512_cmp_ps_mask(at, v, _CMP_LE_OQ), n, _mm512_set1_epi32(half));
+        const __m512 at =
+            _mm512_permutex2var_ps(low, _mm512_add_epi32(n, _mm512_set1_epi32(half - 1)), high);
+        n = _mm512_mask_add_epi32(n, _mm512_cmp_ps_mask(at, v, _CMP_LE_OQ), n,
+                                  _mm512_set1_epi32(half));
     }
-    return _mm512_mask_add_epi32(n, _mm512_cmp_ps_mask(_mm512_set1_ps(cut[PART - 1]), v, _CMP_LE_OQ), n, _mm512_set1_epi32(1));
+    return _mm512_mask_add_epi32(n,
+                                 _mm512_cmp_ps_mask(_mm512_set1_ps(cut[PART - 1]), v, _CMP_LE_OQ),
+                                 n, _mm512_set1_epi32(1));
 }
 
 /* The bytes of 16 rows of a column. The last cut of all is infinite, so it counts as more than every value, infinite ones too. */
-WIDE static void bytes_16(const column *k, const float *cut, const float *value, uint8_t *left, uint8_t *right) {
+WIDE static void bytes_16(const column *k, const float *cut, const float *value, uint8_t *left,
+                          uint8_t *right) {
     const __m512 x = _mm512_load_ps(value), v = _mm512_min_ps(x, _mm512_set1_ps(FLT_MAX));
     const __mmask16 missing = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
     __m512i n = rank_of(cut, v);
     for (size_t p = 1; p < k->parts; p++) n = _mm512_add_epi32(n, rank_of(cut + PART * p, v));
-    if (left) _mm_storeu_si128((__m128i *)(void *)left, _mm512_cvtepi32_epi8(_mm512_mask_mov_epi32(n, missing, _mm512_setzero_si512())));
-    if (right) _mm_storeu_si128((__m128i *)(void *)right, _mm512_cvtepi32_epi8(_mm512_mask_mov_epi32(n, missing, _mm512_set1_epi32(CUTS - 1))));
+    if (left)
+        _mm_storeu_si128((__m128i *)(void *)left, _mm512_cvtepi32_epi8(_mm512_mask_mov_epi32(
+                                                      n, missing, _mm512_setzero_si512())));
+    if (right)
+        _mm_storeu_si128((__m128i *)(void *)right, _mm512_cvtepi32_epi8(_mm512_mask_mov_epi32(
+                                                       n, missing, _mm512_set1_epi32(CUTS - 1))));
 }
 
 /* Behind the last row it comes again, to a whole number of LANES. */
-WIDE static void bytes_of(const cd_tree_bytes *b, const float *x, size_t n, size_t width, uint8_t (*v)[CD_TREE_BYTES_ROWS]) {
+WIDE static void bytes_of(const cd_tree_bytes *b, const float *x, size_t n, size_t width,
+                          uint8_t (*v)[CD_TREE_BYTES_ROWS]) {
     _Alignas(64) float value[MOST_SLOT][LINE];
     const size_t end = (n + LANES - 1) / LANES * LANES;
     for (size_t i = 0; i < end; i += LINE) {
@@ -239,31 +270,41 @@ WIDE static void bytes_of(const cd_tree_bytes *b, const float *x, size_t n, size
         }
         for (size_t c = 0; c < b->n_column; c++) {
             const column *k = &b->column[c];
-            bytes_16(k, b->cut + c * CUTS, value[c], k->slot[0] < 0 ? NULL : v[k->slot[0]] + i, k->slot[1] < 0 ? NULL : v[k->slot[1]] + i);
+            bytes_16(k, b->cut + c * CUTS, value[c], k->slot[0] < 0 ? NULL : v[k->slot[0]] + i,
+                     k->slot[1] < 0 ? NULL : v[k->slot[1]] + i);
         }
     }
 }
 
 /* All rows, by `table` of the level from their places to the next ones; returns the end of the level's slots. */
-WIDE static inline __attribute__((always_inline)) const uint32_t *step(const uint8_t *table, size_t size, const uint32_t *slot, uint8_t (*v)[CD_TREE_BYTES_ROWS],
-                                                                     size_t blocks, __m512i *at) {
+WIDE static inline __attribute__((always_inline)) const uint32_t *
+step(const uint8_t *table, size_t size, const uint32_t *slot, uint8_t (*v)[CD_TREE_BYTES_ROWS],
+     size_t blocks, __m512i *at) {
     __m512i cut[BLOCKS], of[BLOCKS], value[BLOCKS];
     for (size_t part = 0; part < size; part += 16) {
-        const __m512i c = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)(table + part)));
-        const __m512i s = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)(table + size + part))), from = _mm512_set1_epi8((char)part);
+        const __m512i c =
+            _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)(table + part)));
+        const __m512i s = _mm512_broadcast_i32x4(
+                          _mm_loadu_si128((const __m128i *)(const void *)(table + size + part))),
+                      from = _mm512_set1_epi8((char)part);
         BLOCKWISE {
             const __mmask64 here = part ? _mm512_cmpge_epu8_mask(at[k], from) : 0;
-            cut[k] = part ? _mm512_mask_shuffle_epi8(cut[k], here, c, at[k]) : _mm512_shuffle_epi8(c, at[k]);
-            of[k] = part ? _mm512_mask_shuffle_epi8(of[k], here, s, at[k]) : _mm512_shuffle_epi8(s, at[k]);
+            cut[k] = part ? _mm512_mask_shuffle_epi8(cut[k], here, c, at[k])
+                          : _mm512_shuffle_epi8(c, at[k]);
+            of[k] = part ? _mm512_mask_shuffle_epi8(of[k], here, s, at[k])
+                         : _mm512_shuffle_epi8(s, at[k]);
         }
     }
     const uint32_t *const end = slot + 1 + *slot;
     BLOCKWISE value[k] = _mm512_load_si512(v[slot[1] & 0xff] + LANES * k);
     for (slot += 2; slot < end; slot++) {
         const __m512i this = _mm512_set1_epi32((int)*slot);
-        BLOCKWISE value[k] = _mm512_mask_mov_epi8(value[k], _mm512_cmpeq_epi8_mask(of[k], this), _mm512_load_si512(v[*slot & 0xff] + LANES * k));
+        BLOCKWISE value[k] = _mm512_mask_mov_epi8(value[k], _mm512_cmpeq_epi8_mask(of[k], this),
+                                                  _mm512_load_si512(v[*slot & 0xff] + LANES * k));
     }
-    BLOCKWISE at[k] = _mm512_mask_sub_epi8(_mm512_add_epi8(at[k], at[k]), _mm512_cmpgt_epu8_mask(value[k], cut[k]), _mm512_add_epi8(at[k], at[k]), _mm512_set1_epi8(-1));
+    BLOCKWISE at[k] = _mm512_mask_sub_epi8(_mm512_add_epi8(at[k], at[k]),
+                                           _mm512_cmpgt_epu8_mask(value[k], cut[k]),
+                                           _mm512_add_epi8(at[k], at[k]), _mm512_set1_epi8(-1));
     return end;
 }
 
@@ -272,13 +313,17 @@ WIDE static __m512 values(const float *leaf, size_t n, __m128i number) {
     const __m512i at = _mm512_cvtepu8_epi32(number), table = _mm512_srli_epi32(at, 5);
     __m512 v = _mm512_permutex2var_ps(_mm512_loadu_ps(leaf), at, _mm512_loadu_ps(leaf + 16));
     for (size_t k = 1; k < n; k++) {
-        const __m512 other = _mm512_permutex2var_ps(_mm512_loadu_ps(leaf + TABLE * k), at, _mm512_loadu_ps(leaf + TABLE * k + 16));
+        const __m512 other = _mm512_permutex2var_ps(_mm512_loadu_ps(leaf + TABLE * k), at,
+                                                    _mm512_loadu_ps(leaf + TABLE * k + 16));
         v = _mm512_mask_mov_ps(v, _mm512_cmpeq_epi32_mask(table, _mm512_set1_epi32((int)k)), other);
     }
     return v;
 }
 
-WIDE static inline __attribute__((always_inline)) void score(const cd_tree_inference *f, uint8_t (*v)[CD_TREE_BYTES_ROWS], size_t blocks, size_t n_tree, float *sum) {
+WIDE static inline __attribute__((always_inline)) void score(const cd_tree_inference *f,
+                                                             uint8_t (*v)[CD_TREE_BYTES_ROWS],
+                                                             size_t blocks, size_t n_tree,
+                                                             float *sum) {
     const cd_tree_bytes *b = f->bytes;
     for (const tree *t = b->tree; t < b->tree + n_tree; t++) {
         const uint8_t *table = b->table + t->table;
@@ -287,18 +332,28 @@ WIDE static inline __attribute__((always_inline)) void score(const cd_tree_infer
         const size_t n_table = t->depth > 5 ? (size_t)1 << (t->depth - 5) : 1;
         __m512i at[BLOCKS];
         BLOCKWISE at[k] = _mm512_setzero_si512();
-        for (size_t d = 0; d < t->depth; table += 2 * table_size(d++)) slot = step(table, table_size(d), slot, v, blocks, at);
+        for (size_t d = 0; d < t->depth; table += 2 * table_size(d++))
+            slot = step(table, table_size(d), slot, v, blocks, at);
         BLOCKWISE {
             float *to = sum + LANES * k;
-            _mm512_store_ps(to, _mm512_add_ps(_mm512_load_ps(to), values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 0))));
-            _mm512_store_ps(to + 16, _mm512_add_ps(_mm512_load_ps(to + 16), values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 1))));
-            _mm512_store_ps(to + 32, _mm512_add_ps(_mm512_load_ps(to + 32), values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 2))));
-            _mm512_store_ps(to + 48, _mm512_add_ps(_mm512_load_ps(to + 48), values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 3))));
+            _mm512_store_ps(
+                to, _mm512_add_ps(_mm512_load_ps(to),
+                                  values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 0))));
+            _mm512_store_ps(
+                to + 16, _mm512_add_ps(_mm512_load_ps(to + 16),
+                                       values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 1))));
+            _mm512_store_ps(
+                to + 32, _mm512_add_ps(_mm512_load_ps(to + 32),
+                                       values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 2))));
+            _mm512_store_ps(
+                to + 48, _mm512_add_ps(_mm512_load_ps(to + 48),
+                                       values(leaf, n_table, _mm512_extracti32x4_epi32(at[k], 3))));
         }
     }
 }
 
-WIDE void cd_tree_bytes_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t n_tree, float *out) {
+WIDE void cd_tree_bytes_score(const cd_tree_inference *f, const float *x, size_t n, size_t width,
+                              size_t n_tree, float *out) {
     _Alignas(64) uint8_t v[MOST_SLOT][CD_TREE_BYTES_ROWS];
     _Alignas(64) float sum[CD_TREE_BYTES_ROWS];
     bytes_of(f->bytes, x, n, width, v);

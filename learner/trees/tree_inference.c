@@ -18,7 +18,8 @@ void cd_tree_inference_free(cd_tree_inference *f) {
 size_t cd_tree_inference_count(const cd_tree_inference *f) { return f->n_tree; }
 
 /* `depth` steps of WIDE walks; a leaf steps on the spot. */
-static void walk(const cd_tree_inference_node *node, const uint32_t root[WIDE], const float *const x[WIDE], uint32_t depth, float leaf[WIDE]) {
+static void walk(const cd_tree_inference_node *node, const uint32_t root[WIDE],
+                 const float *const x[WIDE], uint32_t depth, float leaf[WIDE]) {
     uint32_t at[WIDE];
     for (int k = 0; k < WIDE; k++) at[k] = root[k];
     for (uint32_t d = 0; d < depth; d++)
@@ -49,7 +50,8 @@ static float score_one(const cd_tree_inference *f, size_t n_tree, const float *x
 }
 
 /* WIDE rows at once through one tree after the other. */
-static void score_block(const cd_tree_inference *f, size_t n_tree, const float *x, size_t n, size_t width, float *out) {
+static void score_block(const cd_tree_inference *f, size_t n_tree, const float *x, size_t n,
+                        size_t width, float *out) {
     for (size_t i = 0; i < n; i++) out[i] = f->base;
     for (size_t t = 0; t < n_tree; t++)
         for (size_t i = 0; i < n; i += WIDE) {
@@ -65,15 +67,18 @@ static void score_block(const cd_tree_inference *f, size_t n_tree, const float *
         }
 }
 
-void cd_tree_inference_score_plain(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t n_tree, float *out) {
+void cd_tree_inference_score_plain(const cd_tree_inference *f, const float *x, size_t n,
+                                   size_t width, size_t n_tree, float *out) {
     if (n < WIDE / 2) {
         for (size_t i = 0; i < n; i++) out[i] = score_one(f, n_tree, x + i * width);
         return;
     }
-    for (size_t i = 0; i < n; i += BLOCK) score_block(f, n_tree, x + i * width, n - i < BLOCK ? n - i : BLOCK, width, out + i);
+    for (size_t i = 0; i < n; i += BLOCK)
+        score_block(f, n_tree, x + i * width, n - i < BLOCK ? n - i : BLOCK, width, out + i);
 }
 
-void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t most, float *out) {
+void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, size_t n,
+                                  size_t width, size_t most, float *out) {
     const size_t n_tree = most < f->n_tree ? most : f->n_tree;
     size_t done = 0;
     for (size_t m = CD_TREE_BYTES_ROWS; f->bytes && n - done >= FEW; done += m) {
@@ -85,7 +90,8 @@ void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, si
     else cd_tree_inference_score_plain(f, x + done * width, n - done, width, n_tree, out + done);
 }
 
-void cd_tree_inference_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, float *out) {
+void cd_tree_inference_score(const cd_tree_inference *f, const float *x, size_t n, size_t width,
+                             float *out) {
     cd_tree_inference_score_some(f, x, n, width, f->n_tree, out);
 }
 

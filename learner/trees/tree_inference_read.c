@@ -15,7 +15,10 @@
 #include "learner/trees/tree_inference_internal.h"
 #include "learner/trees/ubj_internal.h"
 
-enum { NO_NODE = INT32_MAX, DELETED = INT32_MAX }; /* the parent of the root; the column of a node that was pruned away */
+enum {
+    NO_NODE = INT32_MAX,
+    DELETED = INT32_MAX
+}; /* the parent of the root; the column of a node that was pruned away */
 #define N_OF(table) (sizeof(table) / sizeof *(table))
 
 /* Calls of an object's keys: every one of them is named in errors. */
@@ -28,7 +31,25 @@ static cdmpp_status says_number(cd_ubj at, size_t want, cdmpp_err *err) {
 }
 
 /* ---- one tree ---- */
-enum { LEFT, RIGHT, COLUMN, CUT, MISSING_LEFT, SPLIT_TYPE, PARENT, LOSS, HESSIAN, WEIGHT, CATEGORIES, CAT_NODES, CAT_SEGMENTS, CAT_SIZES, ID, PARAM, N_MEMBER };
+enum {
+    LEFT,
+    RIGHT,
+    COLUMN,
+    CUT,
+    MISSING_LEFT,
+    SPLIT_TYPE,
+    PARENT,
+    LOSS,
+    HESSIAN,
+    WEIGHT,
+    CATEGORIES,
+    CAT_NODES,
+    CAT_SEGMENTS,
+    CAT_SIZES,
+    ID,
+    PARAM,
+    N_MEMBER
+};
 static const struct {
     const char *key;
     char kind, type; /* of an array: of its numbers */
@@ -60,17 +81,24 @@ typedef struct {
 
 static cdmpp_status open_tree(cd_ubj at, tree *t, cdmpp_err *err) {
     cd_ubj_member m[N_MEMBER];
-    for (int k = 0; k < N_MEMBER; k++) m[k] = (cd_ubj_member){.key = member[k].key, .kind = member[k].kind};
+    for (int k = 0; k < N_MEMBER; k++)
+        m[k] = (cd_ubj_member){.key = member[k].key, .kind = member[k].kind};
     CD_TRY(cd_ubj_object(at, m, N_MEMBER, err));
     AT(err, member[LEFT].key, cd_ubj_count(m[LEFT].at, 'l', &t->n, err));
-    if (!t->n) return cd_err_key(err, CD_FAIL(err, EMODEL, "expected a node or more, found none"), member[LEFT].key);
-    for (int k = 0; k < ID; k++) AT(err, member[k].key, cd_ubj_numbers(m[k].at, member[k].type, member[k].empty ? 0 : t->n, &t->data[k], err));
+    if (!t->n)
+        return cd_err_key(err, CD_FAIL(err, EMODEL, "expected a node or more, found none"),
+                          member[LEFT].key);
+    for (int k = 0; k < ID; k++)
+        AT(err, member[k].key,
+           cd_ubj_numbers(m[k].at, member[k].type, member[k].empty ? 0 : t->n, &t->data[k], err));
     t->id = m[ID].at;
     t->param = m[PARAM].at;
     return CDMPP_OK;
 }
 
-static cdmpp_status at_node(cdmpp_err *err, cdmpp_status st, int k, size_t i) { return cd_err_key(err, cd_err_index(err, st, i), member[k].key); }
+static cdmpp_status at_node(cdmpp_err *err, cdmpp_status st, int k, size_t i) {
+    return cd_err_key(err, cd_err_index(err, st, i), member[k].key);
+}
 
 /* Nodes that were pruned away stay in the arrays, as leaves of a column that no file has. XGBoost looks at their parents, too. */
 static cdmpp_status check_nodes(tree *t, cdmpp_err *err) {
@@ -78,12 +106,29 @@ static cdmpp_status check_nodes(tree *t, cdmpp_err *err) {
     for (size_t i = 0; i < t->n; i++) {
         const uint32_t column = cd_ubj_l(t->data[COLUMN], i), parent = cd_ubj_l(t->data[PARENT], i);
         const bool deleted = column == DELETED && t->data[MISSING_LEFT][i] == 1;
-        if (t->data[MISSING_LEFT][i] > 1) return at_node(err, CD_FAIL(err, EMODEL, "expected 0 or 1, found %u", t->data[MISSING_LEFT][i]), MISSING_LEFT, i);
-        if (t->data[SPLIT_TYPE][i]) return at_node(err, CD_FAIL(err, EMODEL, "expected 0 (a number), found %u", t->data[SPLIT_TYPE][i]), SPLIT_TYPE, i);
-        if (!deleted && column >= t->width) return at_node(err, CD_FAIL(err, EMODEL, "expected a column below %zu, found %d", t->width, (int32_t)column), COLUMN, i);
-        if (i ? parent >= t->n : parent != NO_NODE) return at_node(err, CD_FAIL(err, EMODEL, "expected a node of %zu, found %d", t->n, (int32_t)parent), PARENT, i);
-        if (deleted && (cd_ubj_l(t->data[LEFT], i) != UINT32_MAX || cd_ubj_l(t->data[RIGHT], i) != UINT32_MAX))
-            return at_node(err, CD_FAIL(err, EMODEL, "a node that was pruned has children"), LEFT, i);
+        if (t->data[MISSING_LEFT][i] > 1)
+            return at_node(
+                err, CD_FAIL(err, EMODEL, "expected 0 or 1, found %u", t->data[MISSING_LEFT][i]),
+                MISSING_LEFT, i);
+        if (t->data[SPLIT_TYPE][i])
+            return at_node(
+                err,
+                CD_FAIL(err, EMODEL, "expected 0 (a number), found %u", t->data[SPLIT_TYPE][i]),
+                SPLIT_TYPE, i);
+        if (!deleted && column >= t->width)
+            return at_node(err,
+                           CD_FAIL(err, EMODEL, "expected a column below %zu, found %d", t->width,
+                                   (int32_t)column),
+                           COLUMN, i);
+        if (i ? parent >= t->n : parent != NO_NODE)
+            return at_node(
+                err,
+                CD_FAIL(err, EMODEL, "expected a node of %zu, found %d", t->n, (int32_t)parent),
+                PARENT, i);
+        if (deleted &&
+            (cd_ubj_l(t->data[LEFT], i) != UINT32_MAX || cd_ubj_l(t->data[RIGHT], i) != UINT32_MAX))
+            return at_node(err, CD_FAIL(err, EMODEL, "a node that was pruned has children"), LEFT,
+                           i);
         t->n_deleted += deleted;
     }
     return CDMPP_OK;
@@ -92,9 +137,18 @@ static cdmpp_status check_nodes(tree *t, cdmpp_err *err) {
 /* A node has one parent, so that no node is below two others, and nothing goes in circles. */
 static cdmpp_status check_child(const tree *t, size_t i, int side, cdmpp_err *err) {
     const uint32_t child = cd_ubj_l(t->data[side], i);
-    if (child >= t->n) return at_node(err, CD_FAIL(err, EMODEL, "expected -1 or a node of %zu, found %d", t->n, (int32_t)child), side, i);
+    if (child >= t->n)
+        return at_node(
+            err,
+            CD_FAIL(err, EMODEL, "expected -1 or a node of %zu, found %d", t->n, (int32_t)child),
+            side, i);
     const uint32_t parent = cd_ubj_l(t->data[PARENT], child);
-    if (parent != i) return at_node(err, CD_FAIL(err, EMODEL, "expected a node whose parent is %zu, found %u, whose parent is %u", i, child, parent), side, i);
+    if (parent != i)
+        return at_node(err,
+                       CD_FAIL(err, EMODEL,
+                               "expected a node whose parent is %zu, found %u, whose parent is %u",
+                               i, child, parent),
+                       side, i);
     return CDMPP_OK;
 }
 
@@ -109,18 +163,31 @@ typedef struct {
 static cdmpp_status copy(const copier *c, size_t i, size_t to, uint32_t depth, cdmpp_err *err) {
     const tree *t = c->t;
     cd_tree_inference_node *n = &c->f->node[to];
-    const uint32_t left = cd_ubj_l(t->data[LEFT], i), right = cd_ubj_l(t->data[RIGHT], i), column = cd_ubj_l(t->data[COLUMN], i);
+    const uint32_t left = cd_ubj_l(t->data[LEFT], i), right = cd_ubj_l(t->data[RIGHT], i),
+                   column = cd_ubj_l(t->data[COLUMN], i);
     if (depth > *c->deepest) *c->deepest = depth;
     *n = (cd_tree_inference_node){cd_ubj_d(t->data[CUT], i), 0, {(uint32_t)to, (uint32_t)to}};
-    if (column == DELETED) return at_node(err, CD_FAIL(err, EMODEL, "a node that was pruned is in use"), COLUMN, i);
+    if (column == DELETED)
+        return at_node(err, CD_FAIL(err, EMODEL, "a node that was pruned is in use"), COLUMN, i);
     if (left == UINT32_MAX && right == UINT32_MAX) *c->largest = fmaxf(*c->largest, fabsf(n->cut));
     if (left == UINT32_MAX && right == UINT32_MAX)
-        return isfinite(n->cut) ? CDMPP_OK : at_node(err, CD_FAIL(err, EMODEL, "expected a finite number for a leaf, found %g", (double)n->cut), CUT, i);
-    if (isnan(n->cut)) return at_node(err, CD_FAIL(err, EMODEL, "expected a number to split at, found NaN"), CUT, i);
-    if (depth >= CD_TREE_INFERENCE_MAX_DEPTH) return CD_FAIL(err, EMODEL, "expected at most %d levels, found more", CD_TREE_INFERENCE_MAX_DEPTH);
+        return isfinite(n->cut)
+                   ? CDMPP_OK
+                   : at_node(err,
+                             CD_FAIL(err, EMODEL, "expected a finite number for a leaf, found %g",
+                                     (double)n->cut),
+                             CUT, i);
+    if (isnan(n->cut))
+        return at_node(err, CD_FAIL(err, EMODEL, "expected a number to split at, found NaN"), CUT,
+                       i);
+    if (depth >= CD_TREE_INFERENCE_MAX_DEPTH)
+        return CD_FAIL(err, EMODEL, "expected at most %d levels, found more",
+                       CD_TREE_INFERENCE_MAX_DEPTH);
     CD_TRY(check_child(t, i, LEFT, err));
     CD_TRY(check_child(t, i, RIGHT, err));
-    if (left == right) return at_node(err, CD_FAIL(err, EMODEL, "expected two children, found %u twice", left), RIGHT, i);
+    if (left == right)
+        return at_node(err, CD_FAIL(err, EMODEL, "expected two children, found %u twice", left),
+                       RIGHT, i);
     const size_t kid = c->f->n_node;
     c->f->n_node += 2;
     n->column = column | (t->data[MISSING_LEFT][i] ? 0 : CD_TREE_INFERENCE_MISSING_RIGHT);
@@ -134,11 +201,16 @@ static cdmpp_status copy(const copier *c, size_t i, size_t to, uint32_t depth, c
 static cdmpp_status says_scalar_leaf(cd_ubj at, cdmpp_err *err) {
     char text[24];
     CD_TRY(cd_ubj_text(at, text, sizeof text, err));
-    return strcmp(text, "0") && strcmp(text, "1") ? CD_FAIL(err, EMODEL, "expected \"0\" or \"1\", found \"%s\"", text) : CDMPP_OK;
+    return strcmp(text, "0") && strcmp(text, "1")
+               ? CD_FAIL(err, EMODEL, "expected \"0\" or \"1\", found \"%s\"", text)
+               : CDMPP_OK;
 }
 
 static cdmpp_status check_tree_param(const tree *t, cdmpp_err *err) {
-    cd_ubj_member m[] = {{.key = "num_deleted", .kind = 'S'}, {.key = "num_feature", .kind = 'S'}, {.key = "num_nodes", .kind = 'S'}, {.key = "size_leaf_vector", .kind = 'S'}};
+    cd_ubj_member m[] = {{.key = "num_deleted", .kind = 'S'},
+                         {.key = "num_feature", .kind = 'S'},
+                         {.key = "num_nodes", .kind = 'S'},
+                         {.key = "size_leaf_vector", .kind = 'S'}};
     CD_TRY(cd_ubj_object(t->param, m, N_OF(m), err));
     AT(err, m[0].key, says_number(m[0].at, t->n_deleted, err));
     AT(err, m[1].key, says_number(m[1].at, t->width, err));
@@ -147,7 +219,8 @@ static cdmpp_status check_tree_param(const tree *t, cdmpp_err *err) {
 }
 
 /* Tree k of f, whose nodes come behind those of the trees before. *sum: of the largest leaves so far: no row has a score beyond it. */
-static cdmpp_status read_tree(cd_tree_inference *f, size_t k, tree *t, double *sum, cdmpp_err *err) {
+static cdmpp_status read_tree(cd_tree_inference *f, size_t k, tree *t, double *sum,
+                              cdmpp_err *err) {
     int64_t id;
     float largest = 0;
     const size_t root = f->n_node;
@@ -159,9 +232,13 @@ static cdmpp_status read_tree(cd_tree_inference *f, size_t k, tree *t, double *s
     f->n_node++;
     CD_TRY(copy(&c, 0, root, 0, err));
     *sum += (double)largest;
-    if (*sum > (double)FLT_MAX) return CD_FAIL(err, EMODEL, "expected leaves that add up to a finite score, found %g", *sum);
+    if (*sum > (double)FLT_MAX)
+        return CD_FAIL(err, EMODEL, "expected leaves that add up to a finite score, found %g",
+                       *sum);
     if (f->n_node - root + t->n_deleted == t->n) return CDMPP_OK;
-    return CD_FAIL(err, EMODEL, "expected %zu nodes below the root and %zu that were pruned, found %zu", t->n - t->n_deleted, t->n_deleted, f->n_node - root);
+    return CD_FAIL(err, EMODEL,
+                   "expected %zu nodes below the root and %zu that were pruned, found %zu",
+                   t->n - t->n_deleted, t->n_deleted, f->n_node - root);
 }
 
 /* ---- all trees ---- */
@@ -174,7 +251,9 @@ static cdmpp_status count_nodes(cd_ubj at, size_t n, size_t *n_node, cdmpp_err *
         if (st) return cd_err_index(err, st, k);
         *n_node += t.n;
     }
-    return *n_node < UINT32_MAX / 2 ? CDMPP_OK : CD_FAIL(err, EMODEL, "expected fewer than 2^31 nodes, found %zu", *n_node);
+    return *n_node < UINT32_MAX / 2
+               ? CDMPP_OK
+               : CD_FAIL(err, EMODEL, "expected fewer than 2^31 nodes, found %zu", *n_node);
 }
 
 /* The trees are gone through twice: once to count nodes, once to copy them. */
@@ -212,7 +291,9 @@ static cdmpp_status check_rising(cd_ubj at, size_t n, int64_t min, int64_t max, 
 
 /* Trees of one round, by which XGBoost divides. */
 static cdmpp_status check_booster_param(cd_ubj at, size_t n_tree, size_t *each, cdmpp_err *err) {
-    cd_ubj_member m[] = {{.key = "num_parallel_tree", .kind = 'S'}, {.key = "num_trees", .kind = 'S'}, {.key = "size_leaf_vector", .kind = 'S', .optional = true}};
+    cd_ubj_member m[] = {{.key = "num_parallel_tree", .kind = 'S'},
+                         {.key = "num_trees", .kind = 'S'},
+                         {.key = "size_leaf_vector", .kind = 'S', .optional = true}};
     char text[24], *end;
     CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
     AT(err, m[1].key, says_number(m[1].at, n_tree, err));
@@ -220,18 +301,27 @@ static cdmpp_status check_booster_param(cd_ubj at, size_t n_tree, size_t *each, 
     AT(err, m[0].key, cd_ubj_text(m[0].at, text, sizeof text, err));
     *each = strtoul(text, &end, 10);
     if (text[0] >= '1' && text[0] <= '9' && !*end && n_tree % *each == 0) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, EMODEL, "expected a number that divides %zu trees, found \"%s\"", n_tree, text), m[0].key);
+    return cd_err_key(err,
+                      CD_FAIL(err, EMODEL, "expected a number that divides %zu trees, found \"%s\"",
+                              n_tree, text),
+                      m[0].key);
 }
 
 static cdmpp_status read_model(cd_ubj at, size_t width, cd_tree_inference *f, cdmpp_err *err) {
-    cd_ubj_member m[] = {{.key = "gbtree_model_param", .kind = '{'}, {.key = "tree_info", .kind = '['}, {.key = "trees", .kind = '['},
+    cd_ubj_member m[] = {{.key = "gbtree_model_param", .kind = '{'},
+                         {.key = "tree_info", .kind = '['},
+                         {.key = "trees", .kind = '['},
                          {.key = "iteration_indptr", .kind = '[', .optional = true}};
     size_t each;
     CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
     AT(err, m[2].key, read_trees(m[2].at, width, f, err));
     AT(err, m[0].key, check_booster_param(m[0].at, f->n_tree, &each, err));
     AT(err, m[1].key, check_rising(m[1].at, f->n_tree, 0, 0, err));
-    return m[3].at.p ? cd_err_key(err, check_rising(m[3].at, f->n_tree / each + 1, 0, (int64_t)f->n_tree, err), m[3].key) : CDMPP_OK;
+    return m[3].at.p
+               ? cd_err_key(err,
+                            check_rising(m[3].at, f->n_tree / each + 1, 0, (int64_t)f->n_tree, err),
+                            m[3].key)
+               : CDMPP_OK;
 }
 
 static cdmpp_status read_booster(cd_ubj at, size_t width, cd_tree_inference *f, cdmpp_err *err) {
@@ -244,8 +334,11 @@ static cdmpp_status read_booster(cd_ubj at, size_t width, cd_tree_inference *f, 
 /* ---- what is around the trees ---- */
 /* One squared error over `width` columns: what a leaf says is added up and not bent afterwards. */
 static cdmpp_status read_param(cd_ubj at, size_t width, float *base, cdmpp_err *err) {
-    cd_ubj_member m[] = {{.key = "base_score", .kind = 'S'}, {.key = "num_class", .kind = 'S'}, {.key = "num_feature", .kind = 'S'},
-                         {.key = "num_target", .kind = 'S', .optional = true}, {.key = "boost_from_average", .kind = 'S', .optional = true}};
+    cd_ubj_member m[] = {{.key = "base_score", .kind = 'S'},
+                         {.key = "num_class", .kind = 'S'},
+                         {.key = "num_feature", .kind = 'S'},
+                         {.key = "num_target", .kind = 'S', .optional = true},
+                         {.key = "boost_from_average", .kind = 'S', .optional = true}};
     char text[32], *end;
     CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
     AT(err, m[1].key, cd_ubj_says(m[1].at, "0", err));
@@ -255,15 +348,18 @@ static cdmpp_status read_param(cd_ubj at, size_t width, float *base, cdmpp_err *
     AT(err, m[0].key, cd_ubj_text(m[0].at, text, sizeof text, err));
     *base = strtof(text, &end);
     if (end != text && !*end && isfinite(*base)) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, EMODEL, "expected a finite number, found \"%s\"", text), m[0].key);
+    return cd_err_key(err, CD_FAIL(err, EMODEL, "expected a finite number, found \"%s\"", text),
+                      m[0].key);
 }
 
 static cdmpp_status check_objective(cd_ubj at, cdmpp_err *err) {
-    cd_ubj_member m[] = {{.key = "name", .kind = 'S'}, {.key = "reg_loss_param", .kind = '{'}}, weight[] = {{.key = "scale_pos_weight", .kind = 'S'}};
+    cd_ubj_member m[] = {{.key = "name", .kind = 'S'}, {.key = "reg_loss_param", .kind = '{'}},
+                  weight[] = {{.key = "scale_pos_weight", .kind = 'S'}};
     CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
     AT(err, m[0].key, cd_ubj_says(m[0].at, "reg:squarederror", err));
     AT(err, m[1].key, cd_ubj_object(m[1].at, weight, 1, err));
-    return cd_err_key(err, cd_err_key(err, cd_ubj_says(weight[0].at, "1", err), weight[0].key), m[1].key);
+    return cd_err_key(err, cd_err_key(err, cd_ubj_says(weight[0].at, "1", err), weight[0].key),
+                      m[1].key);
 }
 
 static cdmpp_status check_empty(cd_ubj at, cdmpp_err *err) {
@@ -273,8 +369,10 @@ static cdmpp_status check_empty(cd_ubj at, cdmpp_err *err) {
 }
 
 static cdmpp_status read_learner(cd_ubj at, size_t width, cd_tree_inference *f, cdmpp_err *err) {
-    cd_ubj_member m[] = {{.key = "attributes", .kind = '{'}, {.key = "feature_names", .kind = '['}, {.key = "feature_types", .kind = '['},
-                         {.key = "learner_model_param", .kind = '{'}, {.key = "objective", .kind = '{'}, {.key = "gradient_booster", .kind = '{'}};
+    cd_ubj_member m[] = {
+        {.key = "attributes", .kind = '{'},    {.key = "feature_names", .kind = '['},
+        {.key = "feature_types", .kind = '['}, {.key = "learner_model_param", .kind = '{'},
+        {.key = "objective", .kind = '{'},     {.key = "gradient_booster", .kind = '{'}};
     CD_TRY(cd_ubj_object(at, m, N_OF(m), err));
     AT(err, m[0].key, cd_ubj_object(m[0].at, NULL, 0, err));
     AT(err, m[1].key, check_empty(m[1].at, err));
@@ -301,7 +399,8 @@ static cdmpp_status read_file(cd_ubj file, size_t width, cd_tree_inference *f, c
     return cd_err_key(err, read_learner(m[0].at, width, f, err), m[0].key);
 }
 
-cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width, cd_tree_inference **out, cdmpp_err *err) {
+cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width,
+                                    cd_tree_inference **out, cdmpp_err *err) {
     cd_tree_inference *f = cd_mem_zalloc(1, sizeof *f);
     *out = NULL;
     if (!f) return CD_FAIL(err, ENOMEM, "trees");

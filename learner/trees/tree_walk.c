@@ -44,7 +44,8 @@ static bool slots(const cd_tree_inference *f, cd_tree_walk *w, uint16_t *of) {
     for (size_t i = 0; i < f->n_node; i++) {
         const cd_tree_inference_node *n = &f->node[i];
         if (is_leaf(f, (uint32_t)i)) continue;
-        const size_t at = 2 * (size_t)(n->column & ~CD_TREE_INFERENCE_MISSING_RIGHT) + (n->column >> 31);
+        const size_t at =
+            2 * (size_t)(n->column & ~CD_TREE_INFERENCE_MISSING_RIGHT) + (n->column >> 31);
         if (!isfinite(n->cut)) return false;
         if (of[at]) continue;
         if (w->n_slot == MOST_SLOT) return false;
@@ -57,8 +58,8 @@ static bool slots(const cd_tree_inference *f, cd_tree_walk *w, uint16_t *of) {
 typedef struct {
     const cd_tree_inference *f;
     const uint16_t *of;
-    node *to;     /* of this tree; NULL: places are only counted */
-    size_t next;  /* free place */
+    node *to;    /* of this tree; NULL: places are only counted */
+    size_t next; /* free place */
 } layout;
 
 /* The node at its place, whose kids begin at `kid`. */
@@ -66,11 +67,17 @@ static void put(const layout *l, uint32_t from, size_t at, size_t kid) {
     const cd_tree_inference_node *n = &l->f->node[from];
     if (!l->to) return;
     if (is_leaf(l->f, from)) l->to[at] = (node){n->cut, 0, (uint16_t)at};
-    else l->to[at] = (node){n->cut, l->of[2 * (size_t)(n->column & ~CD_TREE_INFERENCE_MISSING_RIGHT) + (n->column >> 31)], (uint16_t)kid};
+    else
+        l->to[at] = (node){
+            n->cut,
+            l->of[2 * (size_t)(n->column & ~CD_TREE_INFERENCE_MISSING_RIGHT) + (n->column >> 31)],
+            (uint16_t)kid};
 }
 
 /* Places of a pair, and of the kids of both. */
-static size_t line_of(const cd_tree_inference *f, const uint32_t kid[2]) { return 2 + (is_leaf(f, kid[0]) ? 0 : (size_t)2) + (is_leaf(f, kid[1]) ? 0 : (size_t)2); }
+static size_t line_of(const cd_tree_inference *f, const uint32_t kid[2]) {
+    return 2 + (is_leaf(f, kid[0]) ? 0 : (size_t)2) + (is_leaf(f, kid[1]) ? 0 : (size_t)2);
+}
 
 /* The two kids at `at` and their kids behind them; then what is below these, each pair with its kids in a line. */
 static void pair(layout *l, const uint32_t kid[2], size_t at) {
@@ -106,7 +113,8 @@ static size_t lay(layout *l, uint32_t root) {
     return (l->next + LINE - 1) / LINE * LINE;
 }
 
-static cdmpp_status lay_all(const cd_tree_inference *f, cd_tree_walk *w, const uint16_t *of, bool *fits, cdmpp_err *err) {
+static cdmpp_status lay_all(const cd_tree_inference *f, cd_tree_walk *w, const uint16_t *of,
+                            bool *fits, cdmpp_err *err) {
     for (size_t t = 0; t < f->n_tree; t++) {
         layout l = {f, of, NULL, 0};
         const size_t n = lay(&l, f->root[t]);
@@ -114,7 +122,8 @@ static cdmpp_status lay_all(const cd_tree_inference *f, cd_tree_walk *w, const u
         w->root[t] = (uint32_t)w->n_node;
         w->n_node += n;
     }
-    if (!(w->block = cd_mem_zalloc(w->n_node + LINE, sizeof *w->node))) return CD_FAIL(err, ENOMEM, "%zu nodes", w->n_node);
+    if (!(w->block = cd_mem_zalloc(w->n_node + LINE, sizeof *w->node)))
+        return CD_FAIL(err, ENOMEM, "%zu nodes", w->n_node);
     w->node = (node *)(((uintptr_t)w->block + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
     for (size_t t = 0; t < f->n_tree; t++) {
         layout l = {f, of, w->node + w->root[t], 0};
@@ -124,13 +133,16 @@ static cdmpp_status lay_all(const cd_tree_inference *f, cd_tree_walk *w, const u
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tree_walk_new(const cd_tree_inference *f, size_t width, cd_tree_walk **out, cdmpp_err *err) {
+cdmpp_status cd_tree_walk_new(const cd_tree_inference *f, size_t width, cd_tree_walk **out,
+                              cdmpp_err *err) {
     cd_tree_walk *w = cd_mem_zalloc(1, sizeof *w);
     uint16_t *of = cd_mem_zalloc(2 * width + 1, sizeof *of);
     bool fits = false;
     cdmpp_status st = CDMPP_OK;
     *out = NULL;
-    if (w) w->slot = cd_mem_zalloc(MOST_SLOT, sizeof *w->slot), w->root = cd_mem_zalloc(f->n_tree + 1, sizeof *w->root);
+    if (w)
+        w->slot = cd_mem_zalloc(MOST_SLOT, sizeof *w->slot),
+        w->root = cd_mem_zalloc(f->n_tree + 1, sizeof *w->root);
     if (!w || !of || !w->slot || !w->root) st = CD_FAIL(err, ENOMEM, "trees");
     else if (slots(f, w, of)) st = lay_all(f, w, of, &fits, err);
     cd_mem_free(of);
@@ -146,7 +158,7 @@ static inline float sided(uint32_t slot, const float *x) {
     return v == v ? v : slot & CD_TREE_INFERENCE_MISSING_RIGHT ? INFINITY : -INFINITY;
 }
 
-static inline uint32_t step(const node *n, float v) { return n->kid + (uint32_t)!(v < n->cut); }
+static inline uint32_t step(const node *n, float v) { return n->kid + (uint32_t) !(v < n->cut); }
 
 static float one(const cd_tree_inference *f, size_t n_tree, const float *x) {
     const cd_tree_walk *w = f->fast;
@@ -162,12 +174,14 @@ static float one(const cd_tree_inference *f, size_t n_tree, const float *x) {
             if (k < n && f->depth[t + k] > depth) depth = f->depth[t + k];
         }
         for (uint32_t d = 0; d < depth; d++)
-            for (size_t k = 0; k < TREES; k++) at[k] = step(&tree[k][at[k]], v[tree[k][at[k]].slot]);
+            for (size_t k = 0; k < TREES; k++)
+                at[k] = step(&tree[k][at[k]], v[tree[k][at[k]].slot]);
         for (size_t k = 0; k < n; k++) sum += tree[k][at[k]].cut;
     }
     return sum;
 }
 
-void cd_tree_walk_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t n_tree, float *out) {
+void cd_tree_walk_score(const cd_tree_inference *f, const float *x, size_t n, size_t width,
+                        size_t n_tree, float *out) {
     for (size_t i = 0; i < n; i++) out[i] = one(f, n_tree, x + i * width);
 }

@@ -18,10 +18,13 @@ static bool peek(const cd_ubj *r, char c) { return r->n && *r->p == (unsigned ch
 
 static size_t size_of(unsigned char type) {
     switch (type) {
-    case 'i': case 'U': return 1;
+    case 'i':
+    case 'U': return 1;
     case 'I': return 2;
-    case 'l': case 'd': return 4;
-    case 'L': case 'D': return 8;
+    case 'l':
+    case 'd': return 4;
+    case 'L':
+    case 'D': return 8;
     default: return 0;
     }
 }
@@ -34,7 +37,9 @@ static uint64_t big_endian(const unsigned char *p, size_t n) {
     return v;
 }
 
-uint32_t cd_ubj_l(const unsigned char *data, size_t i) { return (uint32_t)big_endian(data + 4 * i, 4); }
+uint32_t cd_ubj_l(const unsigned char *data, size_t i) {
+    return (uint32_t)big_endian(data + 4 * i, 4);
+}
 
 float cd_ubj_d(const unsigned char *data, size_t i) {
     const uint32_t w = cd_ubj_l(data, i);
@@ -64,7 +69,9 @@ static bool length(cd_ubj *r, size_t *out) {
     return true;
 }
 
-static bool bytes(cd_ubj *r, const unsigned char **p, size_t *n) { return length(r, n) && take(r, *n, p); }
+static bool bytes(cd_ubj *r, const unsigned char **p, size_t *n) {
+    return length(r, n) && take(r, *n, p);
+}
 
 /* Behind '[': optional type and count. A count must come with a type, and types are numbers. */
 static bool array_head(cd_ubj *r, unsigned char *type, size_t *count, bool *counted) {
@@ -75,7 +82,9 @@ static bool array_head(cd_ubj *r, unsigned char *type, size_t *count, bool *coun
         *type = p[1];
     }
     *counted = peek(r, '#');
-    return *counted ? take(r, 1, &p) && length(r, count) && *count <= r->n / (*type ? size_of(*type) : 1) : !*type;
+    return *counted
+               ? take(r, 1, &p) && length(r, count) && *count <= r->n / (*type ? size_of(*type) : 1)
+               : !*type;
 }
 
 static bool skip(cd_ubj *r, int depth);
@@ -108,25 +117,41 @@ static bool skip(cd_ubj *r, int depth) {
     return take(r, 1, &p);
 }
 
-static cdmpp_status broken(cdmpp_err *err) { return CD_FAIL(err, EMODEL, "expected a value in UBJ of at most %d levels, found other bytes", MAX_DEPTH); }
+static cdmpp_status broken(cdmpp_err *err) {
+    return CD_FAIL(err, EMODEL, "expected a value in UBJ of at most %d levels, found other bytes",
+                   MAX_DEPTH);
+}
 
-cdmpp_status cd_ubj_pass(cd_ubj *at, cdmpp_err *err) { return skip(at, 0) ? CDMPP_OK : broken(err); }
+cdmpp_status cd_ubj_pass(cd_ubj *at, cdmpp_err *err) {
+    return skip(at, 0) ? CDMPP_OK : broken(err);
+}
 
 cdmpp_status cd_ubj_whole(cd_ubj at, cdmpp_err *err) {
     CD_TRY(cd_ubj_pass(&at, err));
-    return at.n ? CD_FAIL(err, EMODEL, "expected nothing behind the trees, found %zu bytes", at.n) : CDMPP_OK;
+    return at.n ? CD_FAIL(err, EMODEL, "expected nothing behind the trees, found %zu bytes", at.n)
+                : CDMPP_OK;
 }
 
-static const char *kind_name(char kind) { return kind == '{' ? "an object" : kind == '[' ? "a list" : kind == 'S' ? "a text" : "a number"; }
+static const char *kind_name(char kind) {
+    return kind == '{' ? "an object" : kind == '[' ? "a list" : kind == 'S' ? "a text" : "a number";
+}
 
-static bool is_kind(cd_ubj at, char kind) { return at.n && (kind == 'n' ? size_of(*at.p) != 0 : *at.p == (unsigned char)kind); }
+static bool is_kind(cd_ubj at, char kind) {
+    return at.n && (kind == 'n' ? size_of(*at.p) != 0 : *at.p == (unsigned char)kind);
+}
 
 /* A key that nobody knows may change what the trees mean. */
-static cdmpp_status found(cd_ubj_member *m, size_t n, const unsigned char *key, size_t len, cd_ubj at, cdmpp_err *err) {
+static cdmpp_status found(cd_ubj_member *m, size_t n, const unsigned char *key, size_t len,
+                          cd_ubj at, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         if (strlen(m[i].key) != len || memcmp(m[i].key, key, len) != 0) continue;
-        if (m[i].at.p) return cd_err_key(err, CD_FAIL(err, EMODEL, "the key is there twice"), m[i].key);
-        if (!is_kind(at, m[i].kind)) return cd_err_key(err, CD_FAIL(err, EMODEL, "expected %s, found a value of another kind", kind_name(m[i].kind)), m[i].key);
+        if (m[i].at.p)
+            return cd_err_key(err, CD_FAIL(err, EMODEL, "the key is there twice"), m[i].key);
+        if (!is_kind(at, m[i].kind))
+            return cd_err_key(err,
+                              CD_FAIL(err, EMODEL, "expected %s, found a value of another kind",
+                                      kind_name(m[i].kind)),
+                              m[i].key);
         m[i].at = at;
         return CDMPP_OK;
     }
@@ -137,14 +162,16 @@ cdmpp_status cd_ubj_object(cd_ubj at, cd_ubj_member *m, size_t n, cdmpp_err *err
     const unsigned char *p;
     size_t len;
     for (size_t i = 0; i < n; i++) m[i].at = (cd_ubj){0};
-    if (!peek(&at, '{') || !take(&at, 1, &p)) return CD_FAIL(err, EMODEL, "expected an object, found a value of another kind");
+    if (!peek(&at, '{') || !take(&at, 1, &p))
+        return CD_FAIL(err, EMODEL, "expected an object, found a value of another kind");
     while (!peek(&at, '}')) {
         if (!bytes(&at, &p, &len)) return broken(err);
         CD_TRY(found(m, n, p, len, at, err));
         CD_TRY(cd_ubj_pass(&at, err));
     }
     for (size_t i = 0; i < n; i++)
-        if (!m[i].at.p && !m[i].optional) return cd_err_key(err, CD_FAIL(err, EMODEL, "the key is missing"), m[i].key);
+        if (!m[i].at.p && !m[i].optional)
+            return cd_err_key(err, CD_FAIL(err, EMODEL, "the key is missing"), m[i].key);
     return CDMPP_OK;
 }
 
@@ -152,7 +179,9 @@ cdmpp_status cd_ubj_text(cd_ubj at, char *buf, size_t cap, cdmpp_err *err) {
     const unsigned char *p;
     size_t n;
     if (!peek(&at, 'S') || !take(&at, 1, &p) || !bytes(&at, &p, &n)) return broken(err);
-    if (n >= cap || memchr(p, 0, n)) return CD_FAIL(err, EMODEL, "expected a text of less than %zu bytes, found %zu bytes", cap, n);
+    if (n >= cap || memchr(p, 0, n))
+        return CD_FAIL(err, EMODEL, "expected a text of less than %zu bytes, found %zu bytes", cap,
+                       n);
     memcpy(buf, p, n);
     buf[n] = '\0';
     return CDMPP_OK;
@@ -161,34 +190,49 @@ cdmpp_status cd_ubj_text(cd_ubj at, char *buf, size_t cap, cdmpp_err *err) {
 cdmpp_status cd_ubj_says(cd_ubj at, const char *want, cdmpp_err *err) {
     char have[64];
     CD_TRY(cd_ubj_text(at, have, sizeof have, err));
-    return strcmp(have, want) ? CD_FAIL(err, EMODEL, "expected \"%s\", found \"%s\"", want, have) : CDMPP_OK;
+    return strcmp(have, want) ? CD_FAIL(err, EMODEL, "expected \"%s\", found \"%s\"", want, have)
+                              : CDMPP_OK;
 }
 
 cdmpp_status cd_ubj_integer(cd_ubj *at, int64_t min, int64_t max, int64_t *out, cdmpp_err *err) {
-    if (!integer(at, out)) return CD_FAIL(err, EMODEL, "expected a whole number, found another value");
+    if (!integer(at, out))
+        return CD_FAIL(err, EMODEL, "expected a whole number, found another value");
     if (*out >= min && *out <= max) return CDMPP_OK;
-    return CD_FAIL(err, EMODEL, "expected %" PRId64 " to %" PRId64 ", found %" PRId64, min, max, *out);
+    return CD_FAIL(err, EMODEL, "expected %" PRId64 " to %" PRId64 ", found %" PRId64, min, max,
+                   *out);
 }
 
 cdmpp_status cd_ubj_list(cd_ubj *at, size_t *n, cdmpp_err *err) {
     const unsigned char *p;
     unsigned char type;
     bool counted;
-    if (!peek(at, '[') || !take(at, 1, &p) || !array_head(at, &type, n, &counted)) return broken(err);
-    return counted && !type ? CDMPP_OK : CD_FAIL(err, EMODEL, "expected a list of values with its length, found a list of another form");
+    if (!peek(at, '[') || !take(at, 1, &p) || !array_head(at, &type, n, &counted))
+        return broken(err);
+    return counted && !type
+               ? CDMPP_OK
+               : CD_FAIL(err, EMODEL,
+                         "expected a list of values with its length, found a list of another form");
 }
 
 static cdmpp_status typed(cd_ubj *at, char type, size_t *n, cdmpp_err *err) {
     const unsigned char *p;
     unsigned char have;
     bool counted;
-    if (!peek(at, '[') || !take(at, 1, &p) || !array_head(at, &have, n, &counted)) return broken(err);
-    return counted && have == (unsigned char)type ? CDMPP_OK : CD_FAIL(err, EMODEL, "expected a list of numbers of type %c, found a list of another form", type);
+    if (!peek(at, '[') || !take(at, 1, &p) || !array_head(at, &have, n, &counted))
+        return broken(err);
+    return counted && have == (unsigned char)type
+               ? CDMPP_OK
+               : CD_FAIL(err, EMODEL,
+                         "expected a list of numbers of type %c, found a list of another form",
+                         type);
 }
 
-cdmpp_status cd_ubj_count(cd_ubj at, char type, size_t *n, cdmpp_err *err) { return typed(&at, type, n, err); }
+cdmpp_status cd_ubj_count(cd_ubj at, char type, size_t *n, cdmpp_err *err) {
+    return typed(&at, type, n, err);
+}
 
-cdmpp_status cd_ubj_numbers(cd_ubj at, char type, size_t n, const unsigned char **data, cdmpp_err *err) {
+cdmpp_status cd_ubj_numbers(cd_ubj at, char type, size_t n, const unsigned char **data,
+                            cdmpp_err *err) {
     size_t have;
     CD_TRY(typed(&at, type, &have, err));
     if (have != n) return CD_FAIL(err, EMODEL, "expected %zu numbers, found %zu", n, have);

@@ -23,9 +23,9 @@ typedef struct cd_ubj {
 
 typedef struct cd_ubj_member {
     const char *key;
-    char kind;     /* '{', '[', 'S' (text) or 'n' (number) */
+    char kind; /* '{', '[', 'S' (text) or 'n' (number) */
     bool optional;
-    cd_ubj at;     /* out: at the value; p NULL: it is not there */
+    cd_ubj at; /* out: at the value; p NULL: it is not there */
 } cd_ubj_member;
 
 /* Reads the object at `at` into the table m (n). */
@@ -43,7 +43,8 @@ cdmpp_status cd_ubj_list(cd_ubj *at, size_t *n, cdmpp_err *err);
 /* Moves *at behind one value. */
 cdmpp_status cd_ubj_pass(cd_ubj *at, cdmpp_err *err);
 /* The n numbers of the array at `at`, all of this type: *data is at the first, borrowed. */
-cdmpp_status cd_ubj_numbers(cd_ubj at, char type, size_t n, const unsigned char **data, cdmpp_err *err);
+cdmpp_status cd_ubj_numbers(cd_ubj at, char type, size_t n, const unsigned char **data,
+                            cdmpp_err *err);
 /* How many numbers the typed array at `at` has. */
 cdmpp_status cd_ubj_count(cd_ubj at, char type, size_t *n, cdmpp_err *err);
 /* Number i of an array of type l, and of type d. */

@@ -9,10 +9,11 @@
 #include <xgboost/c_api.h>
 
 struct cd_xgb {
-    BoosterHandle h;   /* NULL: read by tree_inference */
-    cd_tree_inference *forest; /* of a loaded booster over `width` columns; NULL: it is being trained */
+    BoosterHandle h; /* NULL: read by tree_inference */
+    cd_tree_inference
+        *forest; /* of a loaded booster over `width` columns; NULL: it is being trained */
     size_t width, n_file;
-    char *file;        /* (n_file) the bytes that `forest` was read from */
+    char *file; /* (n_file) the bytes that `forest` was read from */
 };
 struct cd_xgb_data {
     DMatrixHandle h;
@@ -25,22 +26,25 @@ static void silent(const char *msg) { (void)msg; }
 static cdmpp_status failed(cdmpp_err *err) {
     const char *s = XGBGetLastError();
     const size_t n = strcspn(s, "\n");
-    const char *file = s[0] == '[' ? strstr(s, "] ") : NULL, *what = file ? strstr(file, ": ") : NULL;
+    const char *file = s[0] == '[' ? strstr(s, "] ") : NULL,
+               *what = file ? strstr(file, ": ") : NULL;
     what = what && what < s + n ? what + 2 : s;
     return CD_FAIL(err, EBACKEND, "XGBoost: %.*s", (int)(s + n - what), what);
 }
 
-#define XG(call)                               \
-    do {                                       \
-        if ((call) != 0) return failed(err);   \
+#define XG(call)                                                                                   \
+    do {                                                                                           \
+        if ((call) != 0) return failed(err);                                                       \
     } while (0)
 
 static void array_interface(char *buf, size_t cap, const float *x, size_t n, size_t width) {
-    snprintf(buf, cap, "{\"data\":[%zu,true],\"shape\":[%zu,%zu],\"typestr\":\"<f4\",\"version\":3}", (size_t)(uintptr_t)x, n,
-             width);
+    snprintf(buf, cap,
+             "{\"data\":[%zu,true],\"shape\":[%zu,%zu],\"typestr\":\"<f4\",\"version\":3}",
+             (size_t)(uintptr_t)x, n, width);
 }
 
-cdmpp_status cd_xgb_data_new(const float *x, size_t n, size_t width, int nthread, cd_xgb_data **out, cdmpp_err *err) {
+cdmpp_status cd_xgb_data_new(const float *x, size_t n, size_t width, int nthread, cd_xgb_data **out,
+                             cdmpp_err *err) {
     char array[160], config[64];
     XGBRegisterLogCallback(silent);
     array_interface(array, sizeof array, x, n, width);
@@ -78,23 +82,30 @@ static int page_next(DataIterHandle h) {
 }
 
 /* A page that XGBoost could not take ends the pages early, so the rows are counted. */
-static cdmpp_status bin_pages(const iterator *it, const char *config, const cd_xgb_data *bins, cd_xgb_data *d, cdmpp_err *err) {
+static cdmpp_status bin_pages(const iterator *it, const char *config, const cd_xgb_data *bins,
+                              cd_xgb_data *d, cdmpp_err *err) {
     bst_ulong have = 0;
-    XG(XGQuantileDMatrixCreateFromCallback((void *)(uintptr_t)it, it->proxy, bins ? bins->h : NULL, page_reset, page_next, config, &d->h));
+    XG(XGQuantileDMatrixCreateFromCallback((void *)(uintptr_t)it, it->proxy, bins ? bins->h : NULL,
+                                           page_reset, page_next, config, &d->h));
     XG(XGDMatrixNumRow(d->h, &have));
-    return have == d->n ? CDMPP_OK : CD_FAIL(err, EBACKEND, "XGBoost took %zu of %zu rows", (size_t)have, d->n);
+    return have == d->n
+               ? CDMPP_OK
+               : CD_FAIL(err, EBACKEND, "XGBoost took %zu of %zu rows", (size_t)have, d->n);
 }
 
 /* XGBoost builds its bins from an iterator over pages and a proxy that points to one. */
-cdmpp_status cd_xgb_data_paged(const cd_xgb_pages *p, int nthread, int64_t max_bin, const cd_xgb_data *bins, cd_xgb_data **out, cdmpp_err *err) {
+cdmpp_status cd_xgb_data_paged(const cd_xgb_pages *p, int nthread, int64_t max_bin,
+                               const cd_xgb_data *bins, cd_xgb_data **out, cdmpp_err *err) {
     char config[96];
     iterator it = {p, NULL};
     XGBRegisterLogCallback(silent);
-    snprintf(config, sizeof config, "{\"missing\":NaN,\"nthread\":%d,\"max_bin\":%lld}", nthread, (long long)max_bin);
+    snprintf(config, sizeof config, "{\"missing\":NaN,\"nthread\":%d,\"max_bin\":%lld}", nthread,
+             (long long)max_bin);
     cd_xgb_data *d = cd_mem_zalloc(1, sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "matrix handle");
     d->n = p->n;
-    cdmpp_status st = XGProxyDMatrixCreate(&it.proxy) ? failed(err) : bin_pages(&it, config, bins, d, err);
+    cdmpp_status st =
+        XGProxyDMatrixCreate(&it.proxy) ? failed(err) : bin_pages(&it, config, bins, d, err);
     if (it.proxy) XGDMatrixFree(it.proxy);
     if (st) cd_xgb_data_free(d);
     else *out = d;
@@ -116,8 +127,9 @@ static size_t next_whole(void *ctx, const float **x) {
     return w->n;
 }
 
-cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_xgb_data *bins,
-                                cd_xgb_data **out, cdmpp_err *err) {
+cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthread,
+                                int64_t max_bin, const cd_xgb_data *bins, cd_xgb_data **out,
+                                cdmpp_err *err) {
     whole w = {x, n, false};
     const cd_xgb_pages p = {next_whole, &w, n, width};
     return cd_xgb_data_paged(&p, nthread, max_bin, bins, out, err);
@@ -141,8 +153,12 @@ static cdmpp_status get_sparse(const cd_xgb_data *d, size_t width, sparse *s, cd
 
 /* XGBoost shows values of a matrix that has bins alone by the lower ends of these. */
 cdmpp_status cd_xgb_data_lower(const cd_xgb_data *d, size_t width, float *out, cdmpp_err *err) {
-    sparse s = {cd_mem_zalloc(d->n + 1, sizeof *s.start), cd_mem_zalloc(d->n * width + 1, sizeof *s.column), cd_mem_zalloc(d->n * width + 1, sizeof *s.value)};
-    cdmpp_status st = s.start && s.column && s.value ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu x %zu values", d->n, width);
+    sparse s = {cd_mem_zalloc(d->n + 1, sizeof *s.start),
+                cd_mem_zalloc(d->n * width + 1, sizeof *s.column),
+                cd_mem_zalloc(d->n * width + 1, sizeof *s.value)};
+    cdmpp_status st = s.start && s.column && s.value
+                          ? CDMPP_OK
+                          : CD_FAIL(err, ENOMEM, "%zu x %zu values", d->n, width);
     if (!st) st = get_sparse(d, width, &s, err);
     for (size_t i = 0; !st && i < d->n * width; i++) out[i] = NAN;
     for (size_t i = 0; !st && i < d->n; i++)
@@ -179,12 +195,14 @@ static cdmpp_status set_params(cd_xgb *g, const cd_xgb_param *p, size_t n, cdmpp
 
 /* What every booster of ours has. base_score 0: the mean is kept by the model, and
  * XGBoost's default of 0.5 would be added to each row. */
-static const cd_xgb_param common[] = {{"verbosity", "0"}, {"base_score", "0"}, {"objective", "reg:squarederror"},
+static const cd_xgb_param common[] = {{"verbosity", "0"},
+                                      {"base_score", "0"},
+                                      {"objective", "reg:squarederror"},
                                       {"disable_default_eval_metric", "1"}};
 static const cd_xgb_param one_thread[] = {{"nthread", "1"}};
 
-cdmpp_status cd_xgb_new(const cd_xgb_data *train, const cd_xgb_data *valid, const cd_xgb_param *param, size_t n_param,
-                        cd_xgb **out, cdmpp_err *err) {
+cdmpp_status cd_xgb_new(const cd_xgb_data *train, const cd_xgb_data *valid,
+                        const cd_xgb_param *param, size_t n_param, cd_xgb **out, cdmpp_err *err) {
     const DMatrixHandle m[] = {train->h, valid ? valid->h : NULL};
     cd_xgb *g = NULL;
     CD_TRY(create(m, valid ? 2 : 1, &g, err));
@@ -195,21 +213,26 @@ cdmpp_status cd_xgb_new(const cd_xgb_data *train, const cd_xgb_data *valid, cons
     return st;
 }
 
-cdmpp_status cd_xgb_boost(cd_xgb *g, const cd_xgb_data *train, float *grad, float *hess, cdmpp_err *err) {
+cdmpp_status cd_xgb_boost(cd_xgb *g, const cd_xgb_data *train, float *grad, float *hess,
+                          cdmpp_err *err) {
     XG(XGBoosterBoostOneIter(g->h, train->h, grad, hess, train->n));
     return CDMPP_OK;
 }
 
-static cdmpp_status copy_scores(const bst_ulong *shape, bst_ulong dim, const float *res, size_t n, float *out, cdmpp_err *err) {
+static cdmpp_status copy_scores(const bst_ulong *shape, bst_ulong dim, const float *res, size_t n,
+                                float *out, cdmpp_err *err) {
     bst_ulong have = 1;
     for (bst_ulong i = 0; i < dim; i++) have *= shape[i];
-    if (have != n) return CD_FAIL(err, EMODEL, "expected one score for each of %zu rows, found %zu", n, (size_t)have);
+    if (have != n)
+        return CD_FAIL(err, EMODEL, "expected one score for each of %zu rows, found %zu", n,
+                       (size_t)have);
     memcpy(out, res, n * sizeof *out);
     return CDMPP_OK;
 }
 
 cdmpp_status cd_xgb_scores(cd_xgb *g, const cd_xgb_data *d, float *out, cdmpp_err *err) {
-    static const char config[] = "{\"type\":1,\"training\":true,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":true}";
+    static const char config[] = "{\"type\":1,\"training\":true,\"iteration_begin\":0,\"iteration_"
+                                 "end\":0,\"strict_shape\":true}";
     const bst_ulong *shape;
     bst_ulong dim;
     const float *res;
@@ -230,13 +253,16 @@ cdmpp_status cd_xgb_join(const cd_xgb_rendezvous *m, cdmpp_err *err) {
     char config[320];
     XGBRegisterLogCallback(silent);
     snprintf(config, sizeof config,
-             "{\"xgboost_communicator\":\"rabit\",\"DMLC_TRACKER_URI\":\"%.60s\",\"DMLC_TRACKER_PORT\":\"%d\",\"DMLC_TASK_ID\":\"%zu\","
-             "\"DMLC_ROLE\":\"worker\",\"DMLC_WORKER_CONNECT_RETRY\":\"3\",\"rabit_enable_tcp_no_delay\":\"true\",\"rabit_world_size\":\"%zu\",\"rabit_timeout_sec\":\"%d\"}",
+             "{\"xgboost_communicator\":\"rabit\",\"DMLC_TRACKER_URI\":\"%.60s\",\"DMLC_TRACKER_"
+             "PORT\":\"%d\",\"DMLC_TASK_ID\":\"%zu\","
+             "\"DMLC_ROLE\":\"worker\",\"DMLC_WORKER_CONNECT_RETRY\":\"3\",\"rabit_enable_tcp_no_"
+             "delay\":\"true\",\"rabit_world_size\":\"%zu\",\"rabit_timeout_sec\":\"%d\"}",
              m->address, m->port, m->rank, m->n_rank, m->limit_s);
     XG(XGCommunicatorInit(config));
     const int rank = XGCommunicatorGetRank(), n = XGCommunicatorGetWorldSize();
     if (rank == (int)m->rank && n == (int)m->n_rank) return CDMPP_OK;
-    return CD_FAIL(err, EBACKEND, "XGBoost's collective calls rank %zu of %zu %d of %d", m->rank, m->n_rank, rank, n);
+    return CD_FAIL(err, EBACKEND, "XGBoost's collective calls rank %zu of %zu %d of %d", m->rank,
+                   m->n_rank, rank, n);
 }
 
 cdmpp_status cd_xgb_leave(cdmpp_err *err) {
@@ -245,9 +271,11 @@ cdmpp_status cd_xgb_leave(cdmpp_err *err) {
 }
 
 /* strict_shape makes the shape of the answer independent of the number of trees. */
-static cdmpp_status xgboost_predict(const cd_xgb *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
+static cdmpp_status xgboost_predict(const cd_xgb *g, const float *x, size_t n, size_t width,
+                                    float *out, cdmpp_err *err) {
     static const char config[] = /* all keys: 1.7 reads those that have defaults, too */
-        "{\"type\":1,\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":true,\"missing\":NaN,\"cache_id\":0}";
+        "{\"type\":1,\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":"
+        "true,\"missing\":NaN,\"cache_id\":0}";
     const bst_ulong *shape;
     bst_ulong dim;
     const float *res;
@@ -258,14 +286,17 @@ static cdmpp_status xgboost_predict(const cd_xgb *g, const float *x, size_t n, s
     return copy_scores(shape, dim, res, n, out, err);
 }
 
-cdmpp_status cd_xgb_predict_some(const cd_xgb *g, const float *x, size_t n, size_t width, size_t most, float *out, cdmpp_err *err) {
-    if (g->forest && width != g->width) return CD_FAIL(err, EMODEL, "expected %zu inputs of trees, found %zu", g->width, width);
+cdmpp_status cd_xgb_predict_some(const cd_xgb *g, const float *x, size_t n, size_t width,
+                                 size_t most, float *out, cdmpp_err *err) {
+    if (g->forest && width != g->width)
+        return CD_FAIL(err, EMODEL, "expected %zu inputs of trees, found %zu", g->width, width);
     if (!g->forest) return xgboost_predict(g, x, n, width, out, err);
     cd_tree_inference_score_some(g->forest, x, n, width, most, out);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_xgb_predict(const cd_xgb *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
+cdmpp_status cd_xgb_predict(const cd_xgb *g, const float *x, size_t n, size_t width, float *out,
+                            cdmpp_err *err) {
     return cd_xgb_predict_some(g, x, n, width, SIZE_MAX, out, err);
 }
 

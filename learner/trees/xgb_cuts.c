@@ -10,9 +10,9 @@ enum { PIECE = 4096 }; /* rows whose bins are looked at together */
 
 /* One column on its way. */
 typedef struct {
-    float *v;                /* (n) lower ends, rising */
+    float *v; /* (n) lower ends, rising */
     size_t n;
-    float least, most, low;  /* low: of the first bin, as XGBoost has it */
+    float least, most, low; /* low: of the first bin, as XGBoost has it */
 } column;
 
 /* False: more ends than bins. */
@@ -32,7 +32,9 @@ static bool add_end(column *c, float end, size_t max_bin) {
 }
 
 /* Ends of the bins of some rows. */
-static cdmpp_status add_piece(column *c, const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_xgb_data *bins, float *low, cdmpp_err *err) {
+static cdmpp_status add_piece(column *c, const float *x, size_t n, size_t width, int nthread,
+                              int64_t max_bin, const cd_xgb_data *bins, float *low,
+                              cdmpp_err *err) {
     cd_xgb_data *d = NULL;
     CD_TRY(cd_xgb_data_binned(x, n, width, nthread, max_bin, bins, &d, err));
     const cdmpp_status st = cd_xgb_data_lower(d, width, low, err);
@@ -43,7 +45,9 @@ static cdmpp_status add_piece(column *c, const float *x, size_t n, size_t width,
         if (isnan(x[i])) continue;
         k->least = fminf(k->least, x[i]);
         k->most = fmaxf(k->most, x[i]);
-        if (!add_end(k, low[i], (size_t)max_bin)) return CD_FAIL(err, EBACKEND, "XGBoost has more than %lld bins of a column", (long long)max_bin);
+        if (!add_end(k, low[i], (size_t)max_bin))
+            return CD_FAIL(err, EBACKEND, "XGBoost has more than %lld bins of a column",
+                           (long long)max_bin);
     }
     return CDMPP_OK;
 }
@@ -62,7 +66,8 @@ static bool finish(column *c, size_t max_bin) {
 }
 
 /* Each value of the short columns has to be the lower end of its own bin, but the first and a last one that only ends the last bin. */
-static cdmpp_status check(const column *c, size_t n, size_t width, const float *cuts, int nthread, int64_t max_bin, float *low, cdmpp_err *err) {
+static cdmpp_status check(const column *c, size_t n, size_t width, const float *cuts, int nthread,
+                          int64_t max_bin, float *low, cdmpp_err *err) {
     cd_xgb_data *d = NULL;
     bool same = true;
     CD_TRY(cd_xgb_data_of_cuts(cuts, width, nthread, max_bin, &d, err));
@@ -72,26 +77,38 @@ static cdmpp_status check(const column *c, size_t n, size_t width, const float *
     for (size_t i = 0; i < n * width; i++) {
         const column *k = &c[i % width];
         const size_t r = i / width;
-        const float want = r == 0 ? k->low : r == (size_t)max_bin && k->n == n ? k->v[r - 1] : k->v[r];
-        same = same && (low[i] == want || (isnan(low[i]) && isnan(want)) || (k->n == 1 && low[i] == k->low));
+        const float want = r == 0                              ? k->low
+                           : r == (size_t)max_bin && k->n == n ? k->v[r - 1]
+                                                               : k->v[r];
+        same = same && (low[i] == want || (isnan(low[i]) && isnan(want)) ||
+                        (k->n == 1 && low[i] == k->low));
     }
-    return same ? CDMPP_OK : CD_FAIL(err, EBACKEND, "XGBoost cuts a part of a column elsewhere than all of it");
+    return same
+               ? CDMPP_OK
+               : CD_FAIL(err, EBACKEND, "XGBoost cuts a part of a column elsewhere than all of it");
 }
 
-static cdmpp_status find(column *c, const float *x, size_t n, size_t width, int nthread, int64_t max_bin, float *cuts, float *low, cdmpp_err *err) {
+static cdmpp_status find(column *c, const float *x, size_t n, size_t width, int nthread,
+                         int64_t max_bin, float *cuts, float *low, cdmpp_err *err) {
     const size_t rows = (size_t)max_bin + 1;
     cd_xgb_data *bins = NULL;
-    for (size_t j = 0; j < width; j++) c[j] = (column){.v = cuts + j * rows, .least = INFINITY, .most = -INFINITY};
+    for (size_t j = 0; j < width; j++)
+        c[j] = (column){.v = cuts + j * rows, .least = INFINITY, .most = -INFINITY};
     CD_TRY(cd_xgb_data_binned(x, n, width, nthread, max_bin, NULL, &bins, err));
     cdmpp_status st = CDMPP_OK;
-    for (size_t i = 0; !st && i < n; i += PIECE) st = add_piece(c, x + i * width, n - i < PIECE ? n - i : PIECE, width, nthread, max_bin, bins, low, err);
+    for (size_t i = 0; !st && i < n; i += PIECE)
+        st = add_piece(c, x + i * width, n - i < PIECE ? n - i : PIECE, width, nthread, max_bin,
+                       bins, low, err);
     cd_xgb_data_free(bins);
     for (size_t j = 0; !st && j < width; j++)
-        if (!finish(&c[j], (size_t)max_bin)) st = CD_FAIL(err, EBACKEND, "XGBoost has no bin that begins with the greatest value of a column");
+        if (!finish(&c[j], (size_t)max_bin))
+            st = CD_FAIL(err, EBACKEND,
+                         "XGBoost has no bin that begins with the greatest value of a column");
     return st ? st : check(c, rows, width, cuts, nthread, max_bin, low, err);
 }
 
-cdmpp_status cd_xgb_cuts(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, float *cuts, cdmpp_err *err) {
+cdmpp_status cd_xgb_cuts(const float *x, size_t n, size_t width, int nthread, int64_t max_bin,
+                         float *cuts, cdmpp_err *err) {
     const size_t rows = (size_t)max_bin + 1 > PIECE ? (size_t)max_bin + 1 : PIECE;
     column *c = cd_mem_zalloc(width + 1, sizeof *c);
     float *low = cd_mem_zalloc(rows * width + 1, sizeof *low);
@@ -102,7 +119,8 @@ cdmpp_status cd_xgb_cuts(const float *x, size_t n, size_t width, int nthread, in
     return st;
 }
 
-cdmpp_status cd_xgb_data_of_cuts(const float *cuts, size_t width, int nthread, int64_t max_bin, cd_xgb_data **out, cdmpp_err *err) {
+cdmpp_status cd_xgb_data_of_cuts(const float *cuts, size_t width, int nthread, int64_t max_bin,
+                                 cd_xgb_data **out, cdmpp_err *err) {
     const size_t rows = (size_t)max_bin + 1;
     float *x = cd_mem_zalloc(rows * width + 1, sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "cuts of %zu columns", width);

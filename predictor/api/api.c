@@ -5,14 +5,18 @@
 
 int cdmpp_abi_version(void) { return CDMPP_ABI; }
 
-cdmpp_status cd_api_copy_struct(void *to, size_t to_size, const void *from, size_t least, const char *name, cdmpp_err *err) {
+cdmpp_status cd_api_copy_struct(void *to, size_t to_size, const void *from, size_t least,
+                                const char *name, cdmpp_err *err) {
     size_t size;
     memcpy(&size, from, sizeof size);
-    if (size < least || size > 4096) return CD_FAIL(err, EUSAGE, "%s.size: expected %zu, found %zu", name, to_size, size);
+    if (size < least || size > 4096)
+        return CD_FAIL(err, EUSAGE, "%s.size: expected %zu, found %zu", name, to_size, size);
     memset(to, 0, to_size);
     memcpy(to, from, size < to_size ? size : to_size);
     for (size_t k = to_size; k < size; k++)
-        if (((const char *)from)[k]) return CD_FAIL(err, EUSAGE, "%s sets a field that this version of the library does not know", name);
+        if (((const char *)from)[k])
+            return CD_FAIL(err, EUSAGE,
+                           "%s sets a field that this version of the library does not know", name);
     return CDMPP_OK;
 }
 
@@ -26,16 +30,23 @@ cdmpp_status cdmpp_tasks_new(cdmpp_tasks **out, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cdmpp_tasks_load(cdmpp_tasks *t, const char *path, cdmpp_err *err) { return cd_task_registry_load(t->impl, path, err); }
+cdmpp_status cdmpp_tasks_load(cdmpp_tasks *t, const char *path, cdmpp_err *err) {
+    return cd_task_registry_load(t->impl, path, err);
+}
 
-cdmpp_status cdmpp_tasks_add(cdmpp_tasks *t, const char *name, const void *bytes, size_t len, cdmpp_err *err) {
+cdmpp_status cdmpp_tasks_add(cdmpp_tasks *t, const char *name, const void *bytes, size_t len,
+                             cdmpp_err *err) {
     return cd_task_registry_load_text(t->impl, name, bytes, len, err);
 }
 
 size_t cdmpp_tasks_count(const cdmpp_tasks *t) { return cd_task_registry_count(t->impl); }
-const char *cdmpp_tasks_key(const cdmpp_tasks *t, size_t i) { return cd_task_registry_at(t->impl, i)->workload_key; }
+const char *cdmpp_tasks_key(const cdmpp_tasks *t, size_t i) {
+    return cd_task_registry_at(t->impl, i)->workload_key;
+}
 
-const cdmpp_err *cdmpp_tasks_warning(const cdmpp_tasks *t, size_t i) { return cd_task_registry_unused(t->impl, i); }
+const cdmpp_err *cdmpp_tasks_warning(const cdmpp_tasks *t, size_t i) {
+    return cd_task_registry_unused(t->impl, i);
+}
 
 void cdmpp_tasks_free(cdmpp_tasks *t) {
     if (!t) return;
@@ -44,11 +55,14 @@ void cdmpp_tasks_free(cdmpp_tasks *t) {
 }
 
 /* ---- one task ---- */
-static cd_hardware hardware_of(const int64_t *v) { return (cd_hardware){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
+static cd_hardware hardware_of(const int64_t *v) {
+    return (cd_hardware){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]};
+}
 
 /* One allocation holds key and target, and the aim points into it. flop: the caller's, else counted from the definition, else -1
  * (unknown). */
-static cdmpp_status fill_task(cdmpp_task *t, const cdmpp_tasks *tasks, const cdmpp_task_info *i, cdmpp_err *err) {
+static cdmpp_status fill_task(cdmpp_task *t, const cdmpp_tasks *tasks, const cdmpp_task_info *i,
+                              cdmpp_err *err) {
     const size_t n_key = strlen(i->workload_key);
     cd_aim *a = &t->aim;
     if (tasks && !(a->task = cd_task_registry_find(tasks->impl, (cd_str){i->workload_key, n_key})))
@@ -66,7 +80,8 @@ static cdmpp_status fill_task(cdmpp_task *t, const cdmpp_tasks *tasks, const cdm
     return CDMPP_OK;
 }
 
-cdmpp_status cdmpp_task_new(const cdmpp_tasks *tasks, const cdmpp_task_info *info, cdmpp_task **out, cdmpp_err *err) {
+cdmpp_status cdmpp_task_new(const cdmpp_tasks *tasks, const cdmpp_task_info *info, cdmpp_task **out,
+                            cdmpp_err *err) {
     cdmpp_task_info i;
     CD_TRY(cd_api_copy_struct(&i, sizeof i, info, sizeof i, "cdmpp_task_info", err));
     if (!i.workload_key) return CD_FAIL(err, EUSAGE, "cdmpp_task_info.workload_key is missing");
@@ -123,7 +138,9 @@ size_t cdmpp_model_n_profile(const cdmpp_model *m) {
     return cd_model_tuner(m->impl) ? sizeof profile / sizeof *profile : 1;
 }
 
-const char *cdmpp_model_profile(const cdmpp_model *m, size_t i) { return i < cdmpp_model_n_profile(m) ? profile[i] : NULL; }
+const char *cdmpp_model_profile(const cdmpp_model *m, size_t i) {
+    return i < cdmpp_model_n_profile(m) ? profile[i] : NULL;
+}
 
 const cd_model *cd_api_profile(const cdmpp_model *m, const char *name) {
     size_t i = 0;
@@ -138,7 +155,8 @@ size_t cdmpp_model_n_col(const cdmpp_model *m) {
 }
 
 int cdmpp_model_takes_rows(const cdmpp_model *m) {
-    return !cd_model_needs_leaves(m->impl) && !cd_model_needs_steps(m->impl) && !cd_model_needs_facts(m->impl);
+    return !cd_model_needs_leaves(m->impl) && !cd_model_needs_steps(m->impl) &&
+           !cd_model_needs_facts(m->impl);
 }
 
 void cdmpp_model_free(cdmpp_model *m) {
@@ -147,10 +165,12 @@ void cdmpp_model_free(cdmpp_model *m) {
     cd_mem_free(m);
 }
 
-cdmpp_status cd_api_give_text(cd_buf *b, const char *what, char *to, size_t cap, size_t *len, cdmpp_err *err) {
+cdmpp_status cd_api_give_text(cd_buf *b, const char *what, char *to, size_t cap, size_t *len,
+                              cdmpp_err *err) {
     cdmpp_status st = b->oom ? CD_FAIL(err, ENOMEM, "%s", what) : CDMPP_OK;
     if (!st) *len = b->n;
-    if (!st && to && cap <= b->n) st = CD_FAIL(err, ERANGE, "expected room for %zu bytes, found %zu", b->n + 1, cap);
+    if (!st && to && cap <= b->n)
+        st = CD_FAIL(err, ERANGE, "expected room for %zu bytes, found %zu", b->n + 1, cap);
     if (!st && to) memcpy(to, b->p, b->n + 1);
     cd_buf_free(b);
     return st;

@@ -31,48 +31,53 @@ struct cdmpp_observer {
 
 typedef struct cd_api_worker {
     cd_scorer *scorer;
-    cd_scored *scored; /* (CD_CHUNK) */
-    cd_hash *key;      /* (CD_CHUNK) with a cache: of each candidate */
+    cd_scored *scored;     /* (CD_CHUNK) */
+    cd_hash *key;          /* (CD_CHUNK) with a cache: of each candidate */
     bool missed[CD_CHUNK]; /* it was looked for and not found */
-    size_t n_ok;       /* of the call */
+    size_t n_ok;           /* of the call */
 } cd_api_worker;
 
 struct cdmpp_context {
     const cdmpp_model *m;
-    const cd_model *impl; /* whose answers: the whole model's, or its tuner's */
-    cdmpp_context *second;/* profile two-stage: of profile full, for the best; else NULL */
-    double *first_s;      /* (6 cap) two-stage: times of the tuner, and work space */
-    size_t *best;         /* (cap) */
+    const cd_model *impl;  /* whose answers: the whole model's, or its tuner's */
+    cdmpp_context *second; /* profile two-stage: of profile full, for the best; else NULL */
+    double *first_s;       /* (6 cap) two-stage: times of the tuner, and work space */
+    size_t *best;          /* (cap) */
     size_t cap;
     cdmpp_observer *observer; /* borrowed; NULL: none */
-    cd_answer_cache *cache;      /* NULL: none */
-    cd_device_table *devices;  /* NULL: none needed */
-    cd_threads *pool;     /* NULL: one thread */
-    pid_t owner;          /* whose threads the pool has */
+    cd_answer_cache *cache;   /* NULL: none */
+    cd_device_table *devices; /* NULL: none needed */
+    cd_threads *pool;         /* NULL: one thread */
+    pid_t owner;              /* whose threads the pool has */
     int n_worker;
-    cd_api_worker *worker;    /* (n_worker) */
-    size_t *at;           /* (cap_at) of a packed batch */
+    cd_api_worker *worker; /* (n_worker) */
+    size_t *at;            /* (cap_at) of a packed batch */
     size_t cap_at;
 };
 
 /* Struct of the caller into ours, zero behind its end. Errors: EUSAGE: too small, or it sets what
  * this version does not know. */
-cdmpp_status cd_api_copy_struct(void *to, size_t to_size, const void *from, size_t least, const char *name, cdmpp_err *err);
+cdmpp_status cd_api_copy_struct(void *to, size_t to_size, const void *from, size_t least,
+                                const char *name, cdmpp_err *err);
 
 /* The text into the caller's (to, cap), *len its length; to NULL: only the length. b is freed.
  * Errors: ENOMEM (what: of the text), ERANGE (no room). */
-cdmpp_status cd_api_give_text(CD_TAKE cd_buf *b, const char *what, char *to, size_t cap, size_t *len, cdmpp_err *err);
+cdmpp_status cd_api_give_text(CD_TAKE cd_buf *b, const char *what, char *to, size_t cap,
+                              size_t *len, cdmpp_err *err);
 
 /* Score a checked batch; `done` gets the chunk's results, candidates first .. first+n, from any
  * worker's thread. Errors: those of cdmpp_score. */
-typedef cdmpp_status cd_chunk_fn(void *arg, cd_api_worker *w, size_t first, size_t n, cdmpp_err *err);
-cdmpp_status cd_score_batch(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err);
+typedef cdmpp_status cd_chunk_fn(void *arg, cd_api_worker *w, size_t first, size_t n,
+                                 cdmpp_err *err);
+cdmpp_status cd_score_batch(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg,
+                            cdmpp_err *err);
 /* The same of n candidates pick[0 .. n) of the batch; `first` counts in pick. */
-cdmpp_status cd_score_batch_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
-                               cdmpp_err *err);
+cdmpp_status cd_score_batch_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick,
+                                 size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err);
 
 /* The same of n candidates in forms of their own. Forms of rows: of a model that takes them. */
-cdmpp_status cd_score_candidates(cdmpp_context *c, const cd_candidate *ask, size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err);
+cdmpp_status cd_score_candidates(cdmpp_context *c, const cd_candidate *ask, size_t n,
+                                 cd_chunk_fn *done, void *arg, cdmpp_err *err);
 
 /* ---- score.c ---- */
 /* EMODEL: the model reads loop nests, which rows do not hold. */
@@ -85,16 +90,19 @@ typedef struct cd_score_times {
     double *order, *median, *point, *least; /* point, least NULL: not wanted */
 } cd_score_times;
 /* Results of a whole batch; times NULL: not wanted. */
-cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, const cd_score_times *times, size_t *n_ok, cdmpp_err *err);
+cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
+                          const cd_score_times *times, size_t *n_ok, cdmpp_err *err);
 /* Results of candidates pick[0 .. n) alone, and their times (n). */
-cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r,
-                           const cd_score_times *times, cdmpp_err *err);
+cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n,
+                           const cdmpp_result *r, const cd_score_times *times, cdmpp_err *err);
 /* Multiplies the seconds of candidate `to` by `factor` and its place in the order by `order`; its times are t's number `to`. Seconds are not below least. */
-void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, double order, const cd_score_times *t);
+void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, double order,
+                      const cd_score_times *t);
 
 /* ---- two_stage.c ---- */
 /* Scores a batch with the tuner, then its best candidates with c->second. *n_ok: candidates without an error. Errors: those of cdmpp_score. */
-cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err);
+cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
+                          size_t *n_ok, cdmpp_err *err);
 
 /* ---- api.c ---- */
 /* The model behind a profile; NULL: there is no such profile. */

@@ -15,7 +15,8 @@ static cdmpp_status load_devices(const char *file, cd_device_table **out, cdmpp_
 
 /* Descriptions are optional unless a file is named: a model of one device needs none to find the nearest, and a device without one has no known peak. */
 static cdmpp_status find_devices(cdmpp_context *c, const cdmpp_options *o, cdmpp_err *err) {
-    const cdmpp_status st = load_devices(o->devices_file, &c->devices, o->devices_file ? err : NULL);
+    const cdmpp_status st =
+        load_devices(o->devices_file, &c->devices, o->devices_file ? err : NULL);
     return o->devices_file || st == CDMPP_ENOMEM ? st : CDMPP_OK;
 }
 
@@ -23,24 +24,32 @@ static cdmpp_status check(const cdmpp_model *m, const cdmpp_options *o, cdmpp_er
     char own[65];
     if (o->observer) cd_observe_digest(m, own);
     if (o->observer && strcmp(own, o->observer->model) != 0)
-        return CD_FAIL(err, EMODEL, "observer: of model %.16s, this one is %.16s", o->observer->model, own);
+        return CD_FAIL(err, EMODEL, "observer: of model %.16s, this one is %.16s",
+                       o->observer->model, own);
     if (o->nthreads < 0 || o->nthreads > CD_MAX_THREADS)
-        return CD_FAIL(err, EUSAGE, "cdmpp_options.nthreads: expected 0 to %d, found %d", CD_MAX_THREADS, o->nthreads);
+        return CD_FAIL(err, EUSAGE, "cdmpp_options.nthreads: expected 0 to %d, found %d",
+                       CD_MAX_THREADS, o->nthreads);
     if (!o->profile || cd_api_profile(m, o->profile)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "profile: expected %s, found '%.60s'",
-                   cdmpp_model_n_profile(m) > 1 ? "full, tuner or two-stage" : "full (trained without model.tuner)", o->profile);
+                   cdmpp_model_n_profile(m) > 1 ? "full, tuner or two-stage"
+                                                : "full (trained without model.tuner)",
+                   o->profile);
 }
 
-static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, const cdmpp_options *o, cdmpp_err *err) {
+static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, const cdmpp_options *o,
+                                cdmpp_err *err) {
     const int n = o->nthreads > 1 ? o->nthreads : 1;
     const cd_scorer_options so = {.which = {o->device, o->nearest_device != 0, c->devices},
-                                  .max_rows = o->max_rows ? o->max_rows : CD_MAX_ROWS, .traits = o->observer != NULL, .peaks = c->devices};
+                                  .max_rows = o->max_rows ? o->max_rows : CD_MAX_ROWS,
+                                  .traits = o->observer != NULL,
+                                  .peaks = c->devices};
     c->worker = cd_mem_zalloc((size_t)n, sizeof *c->worker);
     if (!c->worker) return CD_FAIL(err, ENOMEM, "%d threads", n);
     for (; c->n_worker < n; c->n_worker++) {
         cd_api_worker *w = &c->worker[c->n_worker];
         CD_TRY(cd_scorer_new(c->impl, tasks ? tasks->impl : NULL, &so, &w->scorer, err));
-        if (!(w->scored = cd_mem_zalloc(CD_CHUNK, sizeof *w->scored)) || !(w->key = cd_mem_zalloc(CD_CHUNK, sizeof *w->key))) {
+        if (!(w->scored = cd_mem_zalloc(CD_CHUNK, sizeof *w->scored)) ||
+            !(w->key = cd_mem_zalloc(CD_CHUNK, sizeof *w->key))) {
             c->n_worker++; /* so that its scorer is freed */
             return CD_FAIL(err, ENOMEM, "chunk of %d candidates", CD_CHUNK);
         }
@@ -50,10 +59,12 @@ static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, cons
 
 /* Two-stage is two contexts: this one with the tuner, `second` with the whole model. `owner` is this process: a forked child has none of
  * its threads. */
-cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks, const cdmpp_options *options, cdmpp_context **out,
-                               cdmpp_err *err) {
+cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks,
+                               const cdmpp_options *options, cdmpp_context **out, cdmpp_err *err) {
     cdmpp_options o = {0};
-    if (options) CD_TRY(cd_api_copy_struct(&o, sizeof o, options, offsetof(cdmpp_options, cache), "cdmpp_options", err));
+    if (options)
+        CD_TRY(cd_api_copy_struct(&o, sizeof o, options, offsetof(cdmpp_options, cache),
+                                  "cdmpp_options", err));
     CD_TRY(check(m, &o, err));
     cdmpp_context *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "context");
@@ -97,7 +108,8 @@ void cdmpp_context_free(cdmpp_context *c) {
         cd_mem_free(c->worker[w].key);
     }
     cd_mem_free(c->worker);
-    if (c->owner == getpid()) cd_threads_free(c->pool); /* a child has no such threads to wait for */
+    if (c->owner == getpid())
+        cd_threads_free(c->pool); /* a child has no such threads to wait for */
     cd_answer_cache_free(c->cache);
     cd_device_table_free(c->devices);
     cdmpp_context_free(c->second);

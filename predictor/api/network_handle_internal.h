@@ -12,15 +12,16 @@ struct cdmpp_network {
 };
 
 struct cdmpp_estimate {
-    cd_arena arena;                  /* the texts of ask */
+    cd_arena arena; /* the texts of ask */
     cd_network_estimate_options ask;
-    cd_log log;                      /* prints nothing, keeps warnings for the JSON form */
-    cd_network_estimate impl;        /* borrows ask, log */
-    bool **critical;                 /* (n_item) each (n_op) of a row that has a result, else NULL */
+    cd_log log;               /* prints nothing, keeps warnings for the JSON form */
+    cd_network_estimate impl; /* borrows ask, log */
+    bool **critical;          /* (n_item) each (n_op) of a row that has a result, else NULL */
 };
 
 /* The fields about networks from `from` to `to`, their texts copied into the arena. False: out of memory. */
-bool cd_network_handle_copy(cd_arena *a, const cd_network_estimate_options *from, cd_network_estimate_options *to);
+bool cd_network_handle_copy(cd_arena *a, const cd_network_estimate_options *from,
+                            cd_network_estimate_options *to);
 /* A copy of a list of texts, and of a text (NULL: NULL), in the arena; false: out of memory. */
 bool cd_network_handle_texts(cd_arena *a, const char *const *v, size_t n, cd_texts *out);
 bool cd_network_handle_text(cd_arena *a, const char *s, const char **out);

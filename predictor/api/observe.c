@@ -31,7 +31,8 @@ cdmpp_status cdmpp_observer_new(const cdmpp_model *m, cdmpp_observer **out, cdmp
     return st;
 }
 
-cdmpp_status cdmpp_observer_read(const cdmpp_model *m, const char *text, size_t len, cdmpp_observer **out, cdmpp_err *err) {
+cdmpp_status cdmpp_observer_read(const cdmpp_model *m, const char *text, size_t len,
+                                 cdmpp_observer **out, cdmpp_err *err) {
     cdmpp_observer *o = NULL;
     CD_TRY(new_observer(m, &o, err));
     const cdmpp_status st = cd_online_adapt_read(text, len, o->model, &o->impl, err);
@@ -40,7 +41,8 @@ cdmpp_status cdmpp_observer_read(const cdmpp_model *m, const char *text, size_t 
     return st;
 }
 
-cdmpp_status cdmpp_observer_write(const cdmpp_observer *o, char *text, size_t cap, size_t *len, cdmpp_err *err) {
+cdmpp_status cdmpp_observer_write(const cdmpp_observer *o, char *text, size_t cap, size_t *len,
+                                  cdmpp_err *err) {
     cd_buf b = {0};
     cd_online_adapt_write(o->impl, o->model, &b);
     return cd_api_give_text(&b, "observer as text", text, cap, len, err);
@@ -88,11 +90,14 @@ static cdmpp_status collect(void *arg, cd_api_worker *w, size_t first, size_t n,
 
 static cdmpp_status enter(cd_online_adapt *a, const found *f, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++)
-        if (!f[i].st) CD_TRY(cd_online_adapt_add(a, f[i].which.name, f[i].which.unknown, f[i].key, &f[i].item, err));
+        if (!f[i].st)
+            CD_TRY(cd_online_adapt_add(a, f[i].which.name, f[i].which.unknown, f[i].key, &f[i].item,
+                                       err));
     return cd_online_adapt_fit(a, err);
 }
 
-cdmpp_status cdmpp_observe(cdmpp_context *c, const cdmpp_batch *batch, const double *seconds, cdmpp_status *status, cdmpp_err *err) {
+cdmpp_status cdmpp_observe(cdmpp_context *c, const cdmpp_batch *batch, const double *seconds,
+                           cdmpp_status *status, cdmpp_err *err) {
     cdmpp_batch b;
     CD_TRY(cd_api_copy_struct(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
     if (!c->observer) return CD_FAIL(err, EUSAGE, "cdmpp_options.observer: the context has none");

@@ -10,17 +10,29 @@ struct cdmpp_operators {
     double level;
 };
 
-_Static_assert(sizeof(cdmpp_operator_value) == sizeof(cd_op_named) && offsetof(cdmpp_operator_value, text) == offsetof(cd_op_named, text) &&
-                   offsetof(cdmpp_operator_value, number) == offsetof(cd_op_named, number), "values go as they are");
-_Static_assert((int)CDMPP_OPERATOR_PREDICTED == (int)CD_LLM_OP_PREDICTED && CDMPP_OPERATOR_NEW_SIZE == CD_LLM_OP_NEW_SIZE && CDMPP_OPERATOR_ALIKE > CD_LLM_OP_NEW_VENDOR, "how and news go as they are");
+_Static_assert(sizeof(cdmpp_operator_value) == sizeof(cd_op_named) &&
+                   offsetof(cdmpp_operator_value, text) == offsetof(cd_op_named, text) &&
+                   offsetof(cdmpp_operator_value, number) == offsetof(cd_op_named, number),
+               "values go as they are");
+_Static_assert((int)CDMPP_OPERATOR_PREDICTED == (int)CD_LLM_OP_PREDICTED &&
+                   CDMPP_OPERATOR_NEW_SIZE == CD_LLM_OP_NEW_SIZE &&
+                   CDMPP_OPERATOR_ALIKE > CD_LLM_OP_NEW_VENDOR,
+               "how and news go as they are");
 
-cdmpp_status cdmpp_operators_open(const char *model, const cdmpp_operators_options *options, cdmpp_operators **out, cdmpp_err *err) {
+cdmpp_status cdmpp_operators_open(const char *model, const cdmpp_operators_options *options,
+                                  cdmpp_operators **out, cdmpp_err *err) {
     cdmpp_operators_options a = {0};
-    if (options) CD_TRY(cd_api_copy_struct(&a, sizeof a, options, sizeof a, "cdmpp_operators_options", err));
-    if (a.level != 0 && !(a.level >= 0.01 && a.level <= 0.999)) return CD_FAIL(err, EUSAGE, "level: expected 0.01 to 0.999, found %g", a.level);
+    if (options)
+        CD_TRY(cd_api_copy_struct(&a, sizeof a, options, sizeof a, "cdmpp_operators_options", err));
+    if (a.level != 0 && !(a.level >= 0.01 && a.level <= 0.999))
+        return CD_FAIL(err, EUSAGE, "level: expected 0.01 to 0.999, found %g", a.level);
     cdmpp_operators *o = cd_mem_zalloc(1, sizeof *o);
     if (!o) return CD_FAIL(err, ENOMEM, "operators handle");
-    const cd_llm_op_oracle_options how = {.model = model, .devices_file = a.devices_file, .device = a.device, .measured = a.measured, .n_measured = a.n_measured};
+    const cd_llm_op_oracle_options how = {.model = model,
+                                          .devices_file = a.devices_file,
+                                          .device = a.device,
+                                          .measured = a.measured,
+                                          .n_measured = a.n_measured};
     o->level = a.level > 0 ? a.level : 0.9;
     const cdmpp_status st = cd_llm_op_oracle_open(&o->of, &how, err);
     if (st) cdmpp_operators_free(o);
@@ -40,10 +52,12 @@ size_t cdmpp_operators_skipped(const cdmpp_operators *o) { return cd_llm_op_orac
 /* Bits above those that the first version had are others here. */
 static uint32_t news_of(const cd_llm_op_answer *a) {
     const uint32_t first = a->news & (2u * CD_LLM_OP_NEW_VENDOR - 1);
-    return first | (a->alike ? CDMPP_OPERATOR_ALIKE : 0) | (a->news & CD_LLM_OP_NEW_KIND ? CDMPP_OPERATOR_NEW_OPERATOR : 0);
+    return first | (a->alike ? CDMPP_OPERATOR_ALIKE : 0) |
+           (a->news & CD_LLM_OP_NEW_KIND ? CDMPP_OPERATOR_NEW_OPERATOR : 0);
 }
 
-static void put(const cdmpp_operator_result *r, size_t i, const cd_llm_op_answer *a, cdmpp_status st, const cdmpp_err *why) {
+static void put(const cdmpp_operator_result *r, size_t i, const cd_llm_op_answer *a,
+                cdmpp_status st, const cdmpp_err *why) {
     if (r->seconds) r->seconds[i] = st ? (double)INFINITY : a->latency_s;
     if (r->low) r->low[i] = st ? (double)NAN : a->low_s;
     if (r->high) r->high[i] = st ? (double)NAN : a->high_s;
@@ -55,7 +69,8 @@ static void put(const cdmpp_operator_result *r, size_t i, const cd_llm_op_answer
     if (r->error) r->error[i] = *why;
 }
 
-cdmpp_status cdmpp_operators_ask(const cdmpp_operators *o, const cdmpp_operator *v, size_t n, const cdmpp_operator_result *out, cdmpp_err *err) {
+cdmpp_status cdmpp_operators_ask(const cdmpp_operators *o, const cdmpp_operator *v, size_t n,
+                                 const cdmpp_operator_result *out, cdmpp_err *err) {
     cdmpp_operator_result r;
     CD_TRY(cd_api_copy_struct(&r, sizeof r, out, sizeof r, "cdmpp_operator_result", err));
     for (size_t done = 0, m; done < n; done += m) {
@@ -64,7 +79,9 @@ cdmpp_status cdmpp_operators_ask(const cdmpp_operators *o, const cdmpp_operator 
         m = n - done < CD_LLM_OP_TOLD ? n - done : CD_LLM_OP_TOLD;
         for (size_t i = 0; i < m; i++) {
             const cdmpp_operator *k = &v[done + i];
-            if (cd_llm_op_oracle_read(&o->of, (const cd_op_named *)k->value, k->n, &told[i], &why[i]) != CDMPP_ENOMEM) continue;
+            if (cd_llm_op_oracle_read(&o->of, (const cd_op_named *)k->value, k->n, &told[i],
+                                      &why[i]) != CDMPP_ENOMEM)
+                continue;
             if (err) *err = why[i];
             return CDMPP_ENOMEM;
         }

@@ -7,23 +7,28 @@
 /* ---- what was handed over ---- */
 static cdmpp_status check_text(const cdmpp_batch *b, cdmpp_err *err) {
     if (!b->text) return CD_FAIL(err, EUSAGE, "cdmpp_batch.text is missing");
-    if (b->form == CDMPP_STEPS && !b->task) return CD_FAIL(err, EUSAGE, "cdmpp_batch.task is missing: steps alone name no task");
+    if (b->form == CDMPP_STEPS && !b->task)
+        return CD_FAIL(err, EUSAGE, "cdmpp_batch.task is missing: steps alone name no task");
     return CDMPP_OK;
 }
 
 static cdmpp_status check_rows(const cdmpp_batch *b, cdmpp_err *err) {
-    if (b->n_col != CD_N_COL) return CD_FAIL(err, EMODEL, "expected rows of %d numbers, found %zu", CD_N_COL, b->n_col);
+    if (b->n_col != CD_N_COL)
+        return CD_FAIL(err, EMODEL, "expected rows of %d numbers, found %zu", CD_N_COL, b->n_col);
     if (!b->row_ptr) return CD_FAIL(err, EUSAGE, "cdmpp_batch.row_ptr is missing");
     if (b->row_ptr[0] < 0) return CD_FAIL(err, EPARSE, "row_ptr[0] is negative");
     for (size_t i = 0; i < b->n; i++)
-        if (b->row_ptr[i + 1] < b->row_ptr[i]) return CD_FAIL(err, EPARSE, "row_ptr[%zu] is below row_ptr[%zu]", i + 1, i);
-    if (!b->data && b->row_ptr[b->n] > b->row_ptr[0]) return CD_FAIL(err, EUSAGE, "cdmpp_batch.data is missing");
+        if (b->row_ptr[i + 1] < b->row_ptr[i])
+            return CD_FAIL(err, EPARSE, "row_ptr[%zu] is below row_ptr[%zu]", i + 1, i);
+    if (!b->data && b->row_ptr[b->n] > b->row_ptr[0])
+        return CD_FAIL(err, EUSAGE, "cdmpp_batch.data is missing");
     return CDMPP_OK;
 }
 
 static cdmpp_status check_packed(cdmpp_context *c, const cdmpp_batch *b, cdmpp_err *err) {
     if (!b->data) return CD_FAIL(err, EUSAGE, "cdmpp_batch.data is missing");
-    if (b->n > INT32_MAX) return CD_FAIL(err, EUSAGE, "cdmpp_batch.n: expected less than 2^31, found %zu", b->n);
+    if (b->n > INT32_MAX)
+        return CD_FAIL(err, EUSAGE, "cdmpp_batch.n: expected less than 2^31, found %zu", b->n);
     if (b->n + 1 > c->cap_at) {
         size_t *at = cd_mem_zalloc(2 * (b->n + 1), sizeof *at);
         if (!at) return CD_FAIL(err, ENOMEM, "%zu candidates", b->n);
@@ -37,20 +42,29 @@ static cdmpp_status check_packed(cdmpp_context *c, const cdmpp_batch *b, cdmpp_e
 cdmpp_status cd_score_check_rows(const cd_model *m, cdmpp_err *err) {
     const char *reader = cd_model_leaf_reader(m);
     if (cd_model_needs_steps(m))
-        return CD_FAIL(err, EMODEL, "the model's tlp reads the steps of schedules, rows do not hold them: score records or steps, "
+        return CD_FAIL(err, EMODEL,
+                       "the model's tlp reads the steps of schedules, rows do not hold them: score "
+                       "records or steps, "
                        "or use a model of rows, program, mlp");
     if (cd_model_needs_facts(m))
-        return CD_FAIL(err, EMODEL, "the model reads facts of loop nests (train.facts), rows do not hold them: score records or steps, "
+        return CD_FAIL(err, EMODEL,
+                       "the model reads facts of loop nests (train.facts), rows do not hold them: "
+                       "score records or steps, "
                        "or use a model of train.facts=none");
     if (!reader) return CDMPP_OK;
-    return CD_FAIL(err, EMODEL, "the model's %s reads the loop nests of programs, rows alone do not hold them: score records or steps, "
-                   "or use a model of rows, program, mlp", reader);
+    return CD_FAIL(err, EMODEL,
+                   "the model's %s reads the loop nests of programs, rows alone do not hold them: "
+                   "score records or steps, "
+                   "or use a model of rows, program, mlp",
+                   reader);
 }
 
 static cdmpp_status check_batch(cdmpp_context *c, const cdmpp_batch *b, cdmpp_err *err) {
-    if (b->form == CDMPP_RECORDS || b->form == CDMPP_STEPS) return b->n ? check_text(b, err) : CDMPP_OK;
+    if (b->form == CDMPP_RECORDS || b->form == CDMPP_STEPS)
+        return b->n ? check_text(b, err) : CDMPP_OK;
     if (b->form != CDMPP_ROWS_F32 && b->form != CDMPP_ROWS_F64 && b->form != CDMPP_PACKED)
-        return CD_FAIL(err, EUSAGE, "cdmpp_batch.form: expected %d to %d, found %d", CDMPP_RECORDS, CDMPP_PACKED, (int)b->form);
+        return CD_FAIL(err, EUSAGE, "cdmpp_batch.form: expected %d to %d, found %d", CDMPP_RECORDS,
+                       CDMPP_PACKED, (int)b->form);
     CD_TRY(cd_score_check_rows(c->impl, err));
     if (b->form == CDMPP_PACKED) return check_packed(c, b, err);
     return b->n ? check_rows(b, err) : CDMPP_OK;
@@ -60,15 +74,16 @@ static cdmpp_status check_batch(cdmpp_context *c, const cdmpp_batch *b, cdmpp_er
 typedef struct {
     cdmpp_context *c;
     const cdmpp_batch *b;
-    const cd_candidate *ask;  /* NULL: the batch */
-    const size_t *pick; /* NULL: all of them */
+    const cd_candidate *ask; /* NULL: the batch */
+    const size_t *pick;      /* NULL: all of them */
     cd_chunk_fn *done;
     void *arg;
 } job;
 
 /* Candidate i of the caller's batch as the scorer takes it. */
 static cd_candidate ask_of(const cdmpp_context *c, const cdmpp_batch *b, size_t i) {
-    static const cdmpp_err unlowered = {.code = CDMPP_EREJECTED, .msg = "not lowered: it has no features"};
+    static const cdmpp_err unlowered = {.code = CDMPP_EREJECTED,
+                                        .msg = "not lowered: it has no features"};
     cd_candidate a = {.aim = b->task ? &b->task->aim : NULL};
     if (b->form == CDMPP_RECORDS || b->form == CDMPP_STEPS) {
         a.form = b->form == CDMPP_STEPS ? CD_CANDIDATE_STEPS : CD_CANDIDATE_LINE;
@@ -82,7 +97,9 @@ static cd_candidate ask_of(const cdmpp_context *c, const cdmpp_batch *b, size_t 
         const size_t first = (size_t)b->row_ptr[i];
         a.form = wide ? CD_CANDIDATE_ROWS_F64 : CD_CANDIDATE_ROWS_F32;
         a.n_row = (size_t)b->row_ptr[i + 1] - first;
-        a.row = a.n_row ? (const char *)b->data + first * CD_N_COL * (wide ? sizeof(double) : sizeof(float)) : NULL;
+        a.row = a.n_row ? (const char *)b->data +
+                              first * CD_N_COL * (wide ? sizeof(double) : sizeof(float))
+                        : NULL;
     }
     return a;
 }
@@ -91,7 +108,8 @@ static cd_candidate ask_of(const cdmpp_context *c, const cdmpp_batch *b, size_t 
 static cdmpp_status add(const job *j, size_t i, cd_api_worker *w, size_t at, cdmpp_err *err) {
     const cd_candidate a = j->ask ? j->ask[i] : ask_of(j->c, j->b, i);
     w->missed[at] = false;
-    if (!j->c->cache || a.form == CD_CANDIDATE_REFUSED) return cd_scorer_add(w->scorer, &a, &w->scored[at], err);
+    if (!j->c->cache || a.form == CD_CANDIDATE_REFUSED)
+        return cd_scorer_add(w->scorer, &a, &w->scored[at], err);
     w->key[at] = cd_answer_cache_key(&a);
     if (cd_answer_cache_find(j->c->cache, &w->key[at], &a, &w->scored[at])) return CDMPP_OK;
     w->missed[at] = true;
@@ -105,7 +123,8 @@ static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int worker, cdm
     for (size_t i = beg; i < end; i++) CD_TRY(add(j, j->pick ? j->pick[i] : i, w, i - beg, err));
     CD_TRY(cd_scorer_finish(w->scorer, err));
     for (size_t i = 0; i < end - beg; i++)
-        if (w->missed[i] && !w->scored[i].st) cd_answer_cache_put(j->c->cache, &w->key[i], &w->scored[i]);
+        if (w->missed[i] && !w->scored[i].st)
+            cd_answer_cache_put(j->c->cache, &w->key[i], &w->scored[i]);
     return j->done(j->arg, w, beg, end - beg, err);
 }
 
@@ -116,24 +135,28 @@ static cdmpp_status run(job *j, size_t n, cdmpp_err *err) {
     return cd_threads_run(pool, n, CD_CHUNK, run_chunk, j, err);
 }
 
-cdmpp_status cd_score_batch_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
-                               cdmpp_err *err) {
+cdmpp_status cd_score_batch_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick,
+                                 size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
     CD_TRY(check_batch(c, b, err));
     return run(&(job){.c = c, .b = b, .pick = pick, .done = done, .arg = arg}, n, err);
 }
 
-cdmpp_status cd_score_candidates(cdmpp_context *c, const cd_candidate *ask, size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
+cdmpp_status cd_score_candidates(cdmpp_context *c, const cd_candidate *ask, size_t n,
+                                 cd_chunk_fn *done, void *arg, cdmpp_err *err) {
     return run(&(job){.c = c, .ask = ask, .done = done, .arg = arg}, n, err);
 }
 
-cdmpp_status cd_score_batch(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
+cdmpp_status cd_score_batch(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg,
+                            cdmpp_err *err) {
     return cd_score_batch_some(c, b, NULL, b->n, done, arg, err);
 }
 
 /* ---- results ---- */
 uint32_t cd_score_flags(const cd_scored *o, bool observed) {
-    if (o->st) return o->st == CDMPP_EREJECTED || o->st == CDMPP_EINVALID ? CDMPP_FLAG_LOWERING_FAILED : 0;
-    return (o->pred.flags & CD_MODEL_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0) | (o->which.unknown ? CDMPP_FLAG_UNKNOWN_DEVICE : 0) |
+    if (o->st)
+        return o->st == CDMPP_EREJECTED || o->st == CDMPP_EINVALID ? CDMPP_FLAG_LOWERING_FAILED : 0;
+    return (o->pred.flags & CD_MODEL_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0) |
+           (o->which.unknown ? CDMPP_FLAG_UNKNOWN_DEVICE : 0) |
            (o->truncated ? CDMPP_FLAG_TRUNCATED : 0) | (observed ? CDMPP_FLAG_OBSERVED : 0);
 }
 
@@ -142,7 +165,9 @@ static void put_score(const cdmpp_result *r, size_t i, double score) {
     if (r->score_f32) r->score_f32[i] = (float)score;
 }
 
-double cd_score_of(double seconds) { return fmin(fmax(1 / seconds, CDMPP_SCORE_NONE), 1 / CDMPP_SCORE_NONE); }
+double cd_score_of(double seconds) {
+    return fmin(fmax(1 / seconds, CDMPP_SCORE_NONE), 1 / CDMPP_SCORE_NONE);
+}
 
 static void put(const cdmpp_result *r, size_t i, const cd_scored *o, bool observed) {
     const bool ok = !o->st;
@@ -160,7 +185,7 @@ static void put(const cdmpp_result *r, size_t i, const cd_scored *o, bool observ
 typedef struct {
     const cdmpp_observer *observer;
     const cdmpp_result *r;
-    const size_t *pick; /* NULL: all */
+    const size_t *pick;   /* NULL: all */
     cd_score_times times; /* NULL: not wanted */
 } output;
 
@@ -176,7 +201,9 @@ static cdmpp_status put_chunk(void *arg, cd_api_worker *w, size_t first, size_t 
     (void)err;
     for (size_t i = 0; i < n; i++) {
         cd_scored *o = &w->scored[i];
-        const bool observed = to->observer && !o->st && cd_online_adapt_apply(to->observer->impl, o->which.name, o->key, o->trait, &o->pred);
+        const bool observed =
+            to->observer && !o->st &&
+            cd_online_adapt_apply(to->observer->impl, o->which.name, o->key, o->trait, &o->pred);
         if (to->observer && !o->st) cd_score_bound(o);
         put(to->r, to->pick ? to->pick[first + i] : first + i, o, observed);
         put_times(&to->times, first + i, o);
@@ -185,7 +212,8 @@ static cdmpp_status put_chunk(void *arg, cd_api_worker *w, size_t first, size_t 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, const cd_score_times *times, size_t *n_ok, cdmpp_err *err) {
+cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
+                          const cd_score_times *times, size_t *n_ok, cdmpp_err *err) {
     output to = {c->observer, r, NULL, times ? *times : (cd_score_times){0}};
     CD_TRY(cd_score_batch(c, b, put_chunk, &to, err));
     *n_ok = 0;
@@ -193,13 +221,14 @@ cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_re
     return CDMPP_OK;
 }
 
-cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r,
-                           const cd_score_times *times, cdmpp_err *err) {
+cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n,
+                           const cdmpp_result *r, const cd_score_times *times, cdmpp_err *err) {
     output to = {c->observer, r, pick, *times};
     return cd_score_batch_some(c, b, pick, n, put_chunk, &to, err);
 }
 
-void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, double order, const cd_score_times *t) {
+void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, double order,
+                      const cd_score_times *t) {
     const double least = t->least[to], seconds = fmax(factor * t->point[to], least);
     put_score(r, to, cd_score_of(order * t->order[to]));
     if (r->seconds) r->seconds[to] = seconds;
@@ -207,13 +236,16 @@ void cd_score_stretch(const cdmpp_result *r, size_t to, double factor, double or
     if (r->high && !isnan(r->high[to])) r->high[to] = fmax(factor * r->high[to], seconds);
 }
 
-cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp_result *out, cdmpp_err *err) {
+cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp_result *out,
+                         cdmpp_err *err) {
     cdmpp_batch b;
     cdmpp_result r;
     size_t n_ok = 0;
     CD_TRY(cd_api_copy_struct(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
-    CD_TRY(cd_api_copy_struct(&r, sizeof r, out, offsetof(cdmpp_result, reason), "cdmpp_result", err));
-    CD_TRY(c->second ? cd_two_stage(c, &b, &r, &n_ok, err) : cd_score_all(c, &b, &r, NULL, &n_ok, err));
+    CD_TRY(
+        cd_api_copy_struct(&r, sizeof r, out, offsetof(cdmpp_result, reason), "cdmpp_result", err));
+    CD_TRY(c->second ? cd_two_stage(c, &b, &r, &n_ok, err)
+                     : cd_score_all(c, &b, &r, NULL, &n_ok, err));
     for (size_t i = 0; !n_ok && i < b.n; i++) put_score(&r, i, CDMPP_SCORE_NONE);
     return CDMPP_OK;
 }

@@ -50,7 +50,8 @@ static double median(double *v, size_t n) {
 }
 
 /* Least time of the whole model among k candidates, and the median of it over the tuner's. work (k) may be second. */
-static double compare(const double *first, const size_t *best, const double *second, size_t k, double *ratio, double *work) {
+static double compare(const double *first, const size_t *best, const double *second, size_t k,
+                      double *ratio, double *work) {
     double top = INFINITY;
     size_t n = 0;
     for (size_t i = 0; i < k; i++) {
@@ -64,10 +65,12 @@ static double compare(const double *first, const size_t *best, const double *sec
 
 /* The best k have the whole model's answers already; the loop stretches all others by the ratio, to no less than `top`. c->best is in the
  * order of the batch, so one index follows it. */
-cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err) {
+cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r,
+                          size_t *n_ok, cdmpp_err *err) {
     CD_TRY(room(c, b->n, err));
     double *first = c->first_s, *work = first + 4 * c->cap, ratio, moved;
-    const cd_score_times times = {first, first + c->cap, first + 2 * c->cap, first + 3 * c->cap}, second = {work, work + c->cap, NULL, NULL};
+    const cd_score_times times = {first, first + c->cap, first + 2 * c->cap, first + 3 * c->cap},
+                         second = {work, work + c->cap, NULL, NULL};
     CD_TRY(cd_score_all(c, b, r, &times, n_ok, err));
     size_t k = b->n / SHARE > LEAST ? b->n / SHARE : LEAST;
     if (k > *n_ok) k = *n_ok;
@@ -78,7 +81,9 @@ cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_re
     const double least_s = compare(times.median, c->best, second.median, k, &moved, second.median);
     for (size_t i = 0, seen = 0; i < b->n; i++) {
         if (seen < k && c->best[seen] == i) seen++;
-        else if (isfinite(first[i])) cd_score_stretch(r, i, fmax(moved, least_s / times.median[i]), fmax(ratio, top / first[i]), &times);
+        else if (isfinite(first[i]))
+            cd_score_stretch(r, i, fmax(moved, least_s / times.median[i]),
+                             fmax(ratio, top / first[i]), &times);
     }
     return CDMPP_OK;
 }

@@ -21,20 +21,20 @@ typedef struct run {
     const cd_calibrate_options *o;
     cd_buf *text;
     double begin;
-    char *file;                 /* (n_file) of the model */
+    char *file; /* (n_file) of the model */
     size_t n_file;
     cd_model *model;
     cd_device_table *devices;
-    cd_arena arena;             /* the target */
+    cd_arena arena; /* the target */
     cd_calibrate_machine machine;
-    const char *target;         /* of the programs */
-    bool gpu;                   /* they are of a GPU */
+    const char *target; /* of the programs */
+    bool gpu;           /* they are of a GPU */
     cd_calibrate_pool pool;
     cd_calibrate_measured measured;
     cd_calibrate_result result;
-    cd_network_cost_fit costs;  /* of the machine; networks 0: not known */
+    cd_network_cost_fit costs; /* of the machine; networks 0: not known */
     cd_record_listener listener;
-    cdmpp_err bad;              /* the first line that says nothing; code 0: none */
+    cdmpp_err bad; /* the first line that says nothing; code 0: none */
     cd_progress progress;
 } run;
 
@@ -46,7 +46,10 @@ static cdmpp_status open_devices(run *r, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
     cdmpp_status st = cd_device_table_open(&a, r->o->devices, NULL, &diag, NULL, &r->devices, err);
-    if (st && a.oom) st = CD_FAIL(err, ENOMEM, "descriptions of devices"); /* it takes a path without memory for one that is not there */
+    if (st && a.oom)
+        st = CD_FAIL(
+            err, ENOMEM,
+            "descriptions of devices"); /* it takes a path without memory for one that is not there */
     if (!st) cd_device_table_say(r->devices, r->o->log);
     cd_diag_free(&diag);
     cd_arena_free(&a);
@@ -57,12 +60,19 @@ static cdmpp_status load(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     CD_TRY(cd_file_read(o->model, 0, &r->file, &r->n_file, err));
     CD_TRY(cd_err_at(err, cd_model_from_bytes(r->file, r->n_file, &r->model, err), o->model, 0));
-    if (cd_model_here(r->model)) return CD_FAIL(err, EUSAGE, "%s is corrected for a machine already: calibrate from the model that it was made of", o->model);
+    if (cd_model_here(r->model))
+        return CD_FAIL(
+            err, EUSAGE,
+            "%s is corrected for a machine already: calibrate from the model that it was made of",
+            o->model);
     CD_TRY(open_devices(r, err));
     const int k = o->device ? cd_device_match_find(r->model, r->devices, o->device) : -1;
     if (k >= 0) r->machine.stands = cd_model_device(r->model, (size_t)k);
     if (o->device && k < 0) /* before minutes are spent */
-        return cd_err_key(err, CD_FAIL(err, EMODEL, "%s has no device '%.60s'%s", o->model, o->device, r->gpu ? "; --gpu says which GPU is measured" : ""), "device");
+        return cd_err_key(err,
+                          CD_FAIL(err, EMODEL, "%s has no device '%.60s'%s", o->model, o->device,
+                                  r->gpu ? "; --gpu says which GPU is measured" : ""),
+                          "device");
     return CDMPP_OK;
 }
 
@@ -70,11 +80,18 @@ static cdmpp_status load(run *r, cdmpp_err *err) {
 static void warn_undescribed(const run *r) {
     const char *name = r->machine.name.name, *from = r->o->devices ? r->o->devices : "devices.yaml";
     const cd_device *d;
-    if (r->machine.own || !cd_model_needs_facts(r->model) || cd_model_find_device(r->model, name, strlen(name)) >= 0) return;
+    if (r->machine.own || !cd_model_needs_facts(r->model) ||
+        cd_model_find_device(r->model, name, strlen(name)) >= 0)
+        return;
     if (cd_device_table_find(r->devices, name, &d, NULL))
-        cd_log_put(r->o->log, CD_LOG_WARNING, "%s does not describe %s, the device of the logs (-model= of their targets, else their folder, names it): the numbers of %s stand in", from, name,
-                   r->machine.stands);
-    else cd_log_put(r->o->log, CD_LOG_WARNING, "%s says too little of %s for analytic times: the numbers of %s stand in", from, name, r->machine.stands);
+        cd_log_put(r->o->log, CD_LOG_WARNING,
+                   "%s does not describe %s, the device of the logs (-model= of their targets, "
+                   "else their folder, names it): the numbers of %s stand in",
+                   from, name, r->machine.stands);
+    else
+        cd_log_put(r->o->log, CD_LOG_WARNING,
+                   "%s says too little of %s for analytic times: the numbers of %s stand in", from,
+                   name, r->machine.stands);
 }
 
 /* The device of the logs has no processor that could be compared with that of this machine: it answers by its name alone. */
@@ -82,10 +99,14 @@ static cdmpp_status begin_given(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     CD_TRY(load(r, err));
     CD_TRY(cd_calibrate_name_of(o->given, o->n_given, r->machine.name.name, err));
-    if (cd_record_first_is_gpu(o->given, o->n_given)) CD_TRY(cd_calibrate_needs_gpus(o, r->model, r->machine.stands, err));
-    (void)snprintf(r->machine.name.says, sizeof r->machine.name.says, "logs of %s", r->machine.name.name);
+    if (cd_record_first_is_gpu(o->given, o->n_given))
+        CD_TRY(cd_calibrate_needs_gpus(o, r->model, r->machine.stands, err));
+    (void)snprintf(r->machine.name.says, sizeof r->machine.name.says, "logs of %s",
+                   r->machine.name.name);
     cd_calibrate_machine_own(r->model, r->devices, NULL, &r->machine);
-    if (!r->machine.stands) CD_TRY(cd_calibrate_stand_in(r->model, r->devices, r->machine.name.name, &r->machine.stands, err));
+    if (!r->machine.stands)
+        CD_TRY(cd_calibrate_stand_in(r->model, r->devices, r->machine.name.name, &r->machine.stands,
+                                     err));
     warn_undescribed(r);
     return CDMPP_OK;
 }
@@ -96,30 +117,62 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     cd_buf b = {0};
     CD_TRY(load(r, err));
     CD_TRY(cd_calibrate_machine_find(o, r->model, r->devices, &r->machine, err));
-    CD_TRY(cd_calibrate_log_check(o->records, o->target, r->gpu || o->board ? r->machine.name.name : NULL, err));
+    CD_TRY(cd_calibrate_log_check(o->records, o->target,
+                                  r->gpu || o->board ? r->machine.name.name : NULL, err));
     /* Features of programs with other vectors would be of other programs. The device that stands in has no say: its instructions need not be here. */
-    if (!(r->target = cd_isa_target_of(&r->arena, o->isa, o->target))) return CD_FAIL(err, ENOMEM, "target");
+    if (!(r->target = cd_isa_target_of(&r->arena, o->isa, o->target)))
+        return CD_FAIL(err, ENOMEM, "target");
     cd_host_info_read("", &h);
     cd_host_info_warnings(&b, &h, o->threads);
-    if (b.n && !r->gpu && !o->board) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", b.p);
+    if (b.n && !r->gpu && !o->board)
+        cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", b.p);
     cd_buf_free(&b);
-    cd_log_put(o->log, CD_LOG_INFO, "cost model: %s; %s stands for this %s (%s); at most %.0f s", o->model, r->machine.stands, r->gpu ? "GPU" : o->board ? "board" : "machine", r->machine.name.says, o->limit_s);
+    cd_log_put(o->log, CD_LOG_INFO, "cost model: %s; %s stands for this %s (%s); at most %.0f s",
+               o->model, r->machine.stands,
+               r->gpu     ? "GPU"
+               : o->board ? "board"
+                          : "machine",
+               r->machine.name.says, o->limit_s);
     return CDMPP_OK;
 }
 
 /* ---- measured ---- */
-static cd_hardware hardware(const run *r) { return cd_target_hardware(r->gpu, r->gpu ? 0 : r->o->threads, 64); }
+static cd_hardware hardware(const run *r) {
+    return cd_target_hardware(r->gpu, r->gpu ? 0 : r->o->threads, 64);
+}
 
 static cdmpp_status draw(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
-    const size_t tasks = cd_task_registry_count(o->tasks), paid = (size_t)(o->limit_s / cd_calibrate_price(0)), worth = 4 * (o->most && o->most < paid ? o->most : paid);
-    const size_t most = worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST, drawn = most > tasks ? most - tasks : 0; /* beside the best of each */
-    const size_t each = tasks ? drawn / tasks : 0; /* four times as many as can be measured to choose from; of every task */
-    const cd_calibrate_pool_options po = {.tasks = o->tasks, .target = r->target, .isa = o->isa, .hardware = hardware(r), .device = r->machine.numbers, .model = r->model, .stands = r->machine.stands, .numbers = r->machine.own,
-                                          .trials = each < 1 ? 1 : each > 64 ? 64 : (uint32_t)each, .jobs = o->jobs, .seed = o->seed,
-                                          .now = now_of, .ctx = r, .until_s = now(r) + draws * o->limit_s, .listener = &r->listener, .stop = o->stop};
+    const size_t tasks = cd_task_registry_count(o->tasks),
+                 paid = (size_t)(o->limit_s / cd_calibrate_price(0)),
+                 worth = 4 * (o->most && o->most < paid ? o->most : paid);
+    const size_t most = worth < CD_CALIBRATE_MOST ? worth : CD_CALIBRATE_MOST,
+                 drawn = most > tasks ? most - tasks : 0; /* beside the best of each */
+    const size_t each =
+        tasks ? drawn / tasks
+              : 0; /* four times as many as can be measured to choose from; of every task */
+    const cd_calibrate_pool_options po = {.tasks = o->tasks,
+                                          .target = r->target,
+                                          .isa = o->isa,
+                                          .hardware = hardware(r),
+                                          .device = r->machine.numbers,
+                                          .model = r->model,
+                                          .stands = r->machine.stands,
+                                          .numbers = r->machine.own,
+                                          .trials = each < 1    ? 1
+                                                    : each > 64 ? 64
+                                                                : (uint32_t)each,
+                                          .jobs = o->jobs,
+                                          .seed = o->seed,
+                                          .now = now_of,
+                                          .ctx = r,
+                                          .until_s = now(r) + draws * o->limit_s,
+                                          .listener = &r->listener,
+                                          .stop = o->stop};
     CD_TRY(cd_calibrate_pool_build(&po, &r->pool, err));
-    cd_log_put(o->log, CD_LOG_INFO, "%zu candidates of %zu tasks; %zu are left out, as too slow or without facts", r->pool.n, tasks, r->pool.left_out);
+    cd_log_put(o->log, CD_LOG_INFO,
+               "%zu candidates of %zu tasks; %zu are left out, as too slow or without facts",
+               r->pool.n, tasks, r->pool.left_out);
     return CDMPP_OK;
 }
 
@@ -138,15 +191,26 @@ static double time_of_networks(const run *r) {
     return r->o->n_network && r->o->clock->network && s >= least_runs_s ? s : 0;
 }
 
-static cdmpp_status measure_with(run *r, cd_record_maker *maker, cd_record_log *log, cdmpp_err *err) {
+static cdmpp_status measure_with(run *r, cd_record_maker *maker, cd_record_log *log,
+                                 cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
-    const cd_calibrate_measure_options mo = {.pool = &r->pool, .maker = maker, .log = log, .clock = o->clock, .until_s = end_of_measuring(r) - time_of_networks(r),
-                                             .end_s = r->begin + o->limit_s - time_of_networks(r), .after_s = fit_s,
-                                             .most = o->most, .told = told, .ctx = r, .stop = o->stop};
+    const cd_calibrate_measure_options mo = {.pool = &r->pool,
+                                             .maker = maker,
+                                             .log = log,
+                                             .clock = o->clock,
+                                             .until_s = end_of_measuring(r) - time_of_networks(r),
+                                             .end_s = r->begin + o->limit_s - time_of_networks(r),
+                                             .after_s = fit_s,
+                                             .most = o->most,
+                                             .told = told,
+                                             .ctx = r,
+                                             .stop = o->stop};
     cd_progress_begin(&r->progress, o->log, "measuring", "programs", 0);
     const cdmpp_status st = cd_calibrate_measure(&mo, &r->measured, err);
     cd_progress_end(&r->progress);
-    if (!st && r->measured.failed) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu programs failed; the last: %s", r->measured.failed, r->measured.fresh, r->measured.why.msg);
+    if (!st && r->measured.failed)
+        cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu programs failed; the last: %s",
+                   r->measured.failed, r->measured.fresh, r->measured.why.msg);
     return st;
 }
 
@@ -157,7 +221,13 @@ static const char *name_of(void *ctx, cd_str target) {
 }
 
 static cdmpp_status measure(run *r, cdmpp_err *err) {
-    cd_record_maker maker = {.tasks = r->o->tasks, .dialect = -1, .isa = r->o->isa, .device = name_of, .ctx = r, .threads = r->o->threads, .cpus = r->o->board ? r->o->board->cpus : cd_affinity_count()};
+    cd_record_maker maker = {.tasks = r->o->tasks,
+                             .dialect = -1,
+                             .isa = r->o->isa,
+                             .device = name_of,
+                             .ctx = r,
+                             .threads = r->o->threads,
+                             .cpus = r->o->board ? r->o->board->cpus : cd_affinity_count()};
     cd_record_log *log = NULL;
     CD_TRY(cd_record_log_open(r->o->records, false, &log, err));
     cdmpp_status st = cd_program_new(&maker.program, err);
@@ -172,19 +242,40 @@ static cdmpp_status run_networks(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
     const cd_device *about = NULL;
     if (o->n_network && o->clock->network && !(time_of_networks(r) > 0))
-        cd_log_put(o->log, CD_LOG_WARNING, "no network is run within %.0f s, %.0f are needed: what a network adds to its operators stays that of %s", o->limit_s, least_runs_s / runs, r->machine.stands);
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "no network is run within %.0f s, %.0f are needed: what a network adds to its "
+                   "operators stays that of %s",
+                   o->limit_s, least_runs_s / runs, r->machine.stands);
     if (!(time_of_networks(r) > 0)) return CDMPP_OK;
-    if (cd_device_table_find(r->devices, r->machine.name.name, &about, NULL)) (void)cd_device_table_find(r->devices, r->machine.stands, &about, NULL);
+    if (cd_device_table_find(r->devices, r->machine.name.name, &about, NULL))
+        (void)cd_device_table_find(r->devices, r->machine.stands, &about, NULL);
     cd_device known = about ? *about : (cd_device){0};
     const double *probe = r->machine.entry.device.probe;
     if (probe[CD_DEVICE_PROBE_probe_memory] > 0) memcpy(known.probe, probe, sizeof known.probe);
-    const cd_calibrate_networks_options no = {.network = o->network, .n_network = o->n_network, .model = r->model, .stands = r->machine.stands, .numbers = r->machine.own, .best = r->pool.best, .about = about ? &known : NULL, .target = r->target,
-                                              .hardware = hardware(r), .gpu = o->gpu, .threads = o->threads, .jobs = o->jobs, .seed = o->seed, .clock = o->clock, .until_s = end_of_measuring(r), .program_s = r->measured.each_s,
-                                              .log = o->log, .stop = o->stop};
+    const cd_calibrate_networks_options no = {.network = o->network,
+                                              .n_network = o->n_network,
+                                              .model = r->model,
+                                              .stands = r->machine.stands,
+                                              .numbers = r->machine.own,
+                                              .best = r->pool.best,
+                                              .about = about ? &known : NULL,
+                                              .target = r->target,
+                                              .hardware = hardware(r),
+                                              .gpu = o->gpu,
+                                              .threads = o->threads,
+                                              .jobs = o->jobs,
+                                              .seed = o->seed,
+                                              .clock = o->clock,
+                                              .until_s = end_of_measuring(r),
+                                              .program_s = r->measured.each_s,
+                                              .log = o->log,
+                                              .stop = o->stop};
     CD_TRY(cd_calibrate_networks(&no, &r->costs, err));
     if (!r->costs.networks)
-        cd_log_put(o->log, CD_LOG_WARNING, "fewer than %d networks could be measured: what a network adds to its operators stays that of %s; --seconds gives more time", CD_NETWORK_COST_FEWEST,
-                   r->machine.stands);
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "fewer than %d networks could be measured: what a network adds to its operators "
+                   "stays that of %s; --seconds gives more time",
+                   CD_NETWORK_COST_FEWEST, r->machine.stands);
     return CDMPP_OK;
 }
 
@@ -212,11 +303,16 @@ static cdmpp_status refuse(const run *r, cdmpp_err *err) {
     const cd_calibrate_result *c = &r->result;
     if (r->o->force) return CDMPP_OK;
     if (cd_calibrate_noisy(c))
-        return CD_FAIL(err, ERANGE, "the machine is too noisy: two times of a program differ by %.0f %% (at most %.0f %%); stop other work, then the same command goes on; or --force",
+        return CD_FAIL(err, ERANGE,
+                       "the machine is too noisy: two times of a program differ by %.0f %% (at "
+                       "most %.0f %%); stop other work, then the same command goes on; or --force",
                        100 * c->noise, 100 * CD_CALIBRATE_NOISE);
     if (worse(c))
-        return CD_FAIL(err, ERANGE, "the model alone is better on tasks that a correction has not seen (mean |ln| %.3f, corrected %.3f): nothing is written; the same command measures "
-                       "more, or --force", c->before.mean_log, c->after.mean_log);
+        return CD_FAIL(err, ERANGE,
+                       "the model alone is better on tasks that a correction has not seen (mean "
+                       "|ln| %.3f, corrected %.3f): nothing is written; the same command measures "
+                       "more, or --force",
+                       c->before.mean_log, c->after.mean_log);
     return CDMPP_OK;
 }
 
@@ -230,7 +326,15 @@ static void put_machine(const run *r, cd_buf *more) {
 
 static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_err *err) {
     const int device = cd_model_find_device(r->model, r->machine.stands, strlen(r->machine.stands));
-    const cd_here h = {.stands = (uint32_t)device, .name = r->machine.name.name, .cpu = r->machine.name.says, .programs = (uint32_t)r->result.programs, .widen = r->result.widen, .most = r->result.most, .picks = r->result.picks, .marks = r->result.marks.p, .numbers = r->machine.own,
+    const cd_here h = {.stands = (uint32_t)device,
+                       .name = r->machine.name.name,
+                       .cpu = r->machine.name.says,
+                       .programs = (uint32_t)r->result.programs,
+                       .widen = r->result.widen,
+                       .most = r->result.most,
+                       .picks = r->result.picks,
+                       .marks = r->result.marks.p,
+                       .numbers = r->machine.own,
                        .trees = r->result.trees};
     cd_buf more = {0}, out = {0}, yaml = {0};
     if (!r->o->n_given && !r->o->board) {
@@ -240,7 +344,9 @@ static cdmpp_status write_model(const run *r, const cd_calibrate_told *t, cdmpp_
         cd_buf_puts(&more, ",");
     }
     put_machine(r, &more);
-    if (r->gpu) cd_buf_putf(&more, "\"backend\":\"%s\",", cd_backend_for_target((cd_str){r->o->target, strlen(r->o->target)})->name);
+    if (r->gpu)
+        cd_buf_putf(&more, "\"backend\":\"%s\",",
+                    cd_backend_for_target((cd_str){r->o->target, strlen(r->o->target)})->name);
     put_costs(r, &more);
     cd_calibrate_members(&more, t, true);
     cdmpp_status st = more.oom || yaml.oom ? CD_FAIL(err, ENOMEM, "figures") : CDMPP_OK;
@@ -257,25 +363,50 @@ static void warn_unused(const run *r) {
     if (!r->o->n_given || !r->result.failed) return;
     char first[640] = "";
     if (r->bad.code) (void)cdmpp_err_format(&r->bad, first, sizeof first);
-    cd_log_put(r->o->log, CD_LOG_WARNING, "lines of the logs that are not used: %zu. They are measurements that failed, and lines that cannot be scored%s%s%s", r->result.failed, first[0] ? "; the first of these: " : "", first,
+    cd_log_put(r->o->log, CD_LOG_WARNING,
+               "lines of the logs that are not used: %zu. They are measurements that failed, and "
+               "lines that cannot be scored%s%s%s",
+               r->result.failed, first[0] ? "; the first of these: " : "", first,
                first[0] ? " (-v tells all)" : "");
 }
 
 static cdmpp_status finish(run *r, cdmpp_err *err) {
     const cd_calibrate_options *o = r->o;
-    const cd_calibrate_fit_options fo = {.model = r->model, .tasks = o->tasks, .device = r->machine.stands, .name = r->machine.name.name, .numbers = r->machine.own, .log = o->n_given ? o->given : &o->records, .n_log = o->n_given ? o->n_given : 1, .given = o->n_given > 0, .listener = &r->listener};
+    const cd_calibrate_fit_options fo = {.model = r->model,
+                                         .tasks = o->tasks,
+                                         .device = r->machine.stands,
+                                         .name = r->machine.name.name,
+                                         .numbers = r->machine.own,
+                                         .log = o->n_given ? o->given : &o->records,
+                                         .n_log = o->n_given ? o->n_given : 1,
+                                         .given = o->n_given > 0,
+                                         .listener = &r->listener};
     const cdmpp_status fitted = cd_calibrate_fit(&fo, &r->result, err);
     warn_unused(r);
     if (fitted) return fitted;
-    cd_calibrate_told t = {.result = &r->result, .measured = &r->measured, .costs = &r->costs, .device = r->machine.stands, .name = r->machine.name.name, .cpu = r->machine.name.says, .model = o->model, .log = o->n_given ? o->given[0] : o->records, .given = o->n_given > 0,
-                           .out = o->out, .limit_s = o->limit_s, .most = o->most};
+    cd_calibrate_told t = {.result = &r->result,
+                           .measured = &r->measured,
+                           .costs = &r->costs,
+                           .device = r->machine.stands,
+                           .name = r->machine.name.name,
+                           .cpu = r->machine.name.says,
+                           .model = o->model,
+                           .log = o->n_given ? o->given[0] : o->records,
+                           .given = o->n_given > 0,
+                           .out = o->out,
+                           .limit_s = o->limit_s,
+                           .most = o->most};
     cdmpp_status st = refuse(r, err);
     if (!st && worse(&r->result))
-        cd_log_put(o->log, CD_LOG_WARNING, "programs of tasks that a correction has not seen are answered no better: more time measures more (--seconds)");
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "programs of tasks that a correction has not seen are answered no better: more "
+                   "time measures more (--seconds)");
     if (!st) st = write_model(r, &t, err);
     if (st) t.out = NULL;
     t.seconds = now(r) - r->begin;
-    if (o->json) cd_buf_puts(r->text, "{"), cd_calibrate_members(r->text, &t, false), cd_buf_puts(r->text, "}");
+    if (o->json)
+        cd_buf_puts(r->text, "{"), cd_calibrate_members(r->text, &t, false),
+            cd_buf_puts(r->text, "}");
     else cd_calibrate_text(r->text, &t);
     return st;
 }

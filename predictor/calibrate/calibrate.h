@@ -32,70 +32,78 @@
 #include "profiler/records/records.h"
 #include "profiler/remote/remote.h"
 
-#define CD_CALIBRATE_LEVEL 0.9  /* share of new programs whose time the interval is to hold */
-#define CD_CALIBRATE_NOISE 0.1  /* above it a machine is too noisy: half of the errors of a good model would be of the measurements */
+#define CD_CALIBRATE_LEVEL 0.9 /* share of new programs whose time the interval is to hold */
+#define CD_CALIBRATE_NOISE                                                                         \
+    0.1 /* above it a machine is too noisy: half of the errors of a good model would be of the measurements */
 enum {
     CD_CALIBRATE_TWICE = 6,
-    CD_CALIBRATE_PAIRS = 3,     /* fewer repeated programs do not tell the noise */
-    CD_CALIBRATE_PARTS = 5,     /* of whole tasks: each is left out once */
-    CD_CALIBRATE_LEAST = 8,     /* programs of a correction beside those of any part */
-    CD_CALIBRATE_VAIN = 8,      /* programs that fail before one runs: then it is not the programs' fault */
-    CD_CALIBRATE_BATCH = 32,    /* programs that are measured together at most */
-    CD_CALIBRATE_MOST = 1500    /* candidates */
+    CD_CALIBRATE_PAIRS = 3, /* fewer repeated programs do not tell the noise */
+    CD_CALIBRATE_PARTS = 5, /* of whole tasks: each is left out once */
+    CD_CALIBRATE_LEAST = 8, /* programs of a correction beside those of any part */
+    CD_CALIBRATE_VAIN =
+        8, /* programs that fail before one runs: then it is not the programs' fault */
+    CD_CALIBRATE_BATCH = 32, /* programs that are measured together at most */
+    CD_CALIBRATE_MOST = 1500 /* candidates */
 };
 
 /* ---- candidates (calibrate_pool.c) ---- */
 typedef struct cd_calibrate_candidate {
-    const char *line;           /* record without a time (len), NUL-terminated */
+    const char *line; /* record without a time (len), NUL-terminated */
     size_t len;
     double analytic_s;
-    bool best;                  /* the model chose it for its task, as it does for a network (cd_schedule_db_predict) */
+    bool
+        best; /* the model chose it for its task, as it does for a network (cd_schedule_db_predict) */
 } cd_calibrate_candidate;
 
 typedef struct cd_calibrate_pool {
     cd_arena arena;
     size_t n, n_order;
-    cd_calibrate_candidate *v;  /* (n) */
-    uint32_t *order;            /* (n_order) which one after the other */
-    cd_schedule_db *best;       /* schedules that the model chose */
-    size_t left_out;            /* draws without facts, or too slow to be run again and again */
+    cd_calibrate_candidate *v; /* (n) */
+    uint32_t *order;           /* (n_order) which one after the other */
+    cd_schedule_db *best;      /* schedules that the model chose */
+    size_t left_out;           /* draws without facts, or too slow to be run again and again */
 } cd_calibrate_pool;
 
 typedef struct cd_calibrate_pool_options {
     CD_KEEP const cd_task_registry *tasks;
-    const char *target, *isa;   /* of the programs; isa NULL: by the target */
+    const char *target, *isa; /* of the programs; isa NULL: by the target */
     cd_hardware hardware;
     CD_KEEP const cd_device *device; /* for the analytic time, with the vectors of the code */
-    CD_KEEP const cd_model *model; /* chooses the best; NULL: nobody does */
-    const char *stands;         /* its device */
+    CD_KEEP const cd_model *model;   /* chooses the best; NULL: nobody does */
+    const char *stands;              /* its device */
     CD_KEEP const cd_device_numbers *numbers; /* as in cd_calibrate_fit_options */
-    uint32_t trials;            /* draws of a task; 0: 10 */
-    int jobs;                   /* threads that look for the best; 0: one */
+    uint32_t trials;                          /* draws of a task; 0: 10 */
+    int jobs;                                 /* threads that look for the best; 0: one */
     uint64_t seed;
-    double (*now)(void *ctx);   /* NULL: all are drawn */
+    double (*now)(void *ctx); /* NULL: all are drawn */
     void *ctx;
-    double until_s;             /* no draw begins later */
+    double until_s;                     /* no draw begins later */
     const cd_record_listener *listener; /* tasks without schedules */
-    const volatile sig_atomic_t *stop; /* NULL: never */
+    const volatile sig_atomic_t *stop;  /* NULL: never */
 } cd_calibrate_pool_options;
 
 /* Seconds that a candidate costs: compiling, loading and running it some times; a power of two. */
 double cd_calibrate_price(double analytic_s);
 /* Free *out after an error too. Errors: ESCHEMA (the device says too little), ENODATA (no candidate), EINTERRUPTED, ENOMEM. */
-cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out, cdmpp_err *err);
+cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out,
+                                     cdmpp_err *err);
 void cd_calibrate_pool_free(cd_calibrate_pool *p); /* zeroed is fine */
 
 /* ---- measuring (calibrate_measure.c) ---- */
 typedef struct cd_calibrate_clock {
     void *ctx;
-    double (*now)(void *ctx);   /* seconds */
+    double (*now)(void *ctx); /* seconds */
     /* Times n programs that have code. After an error those that out has times or an error number of were measured, from the first on. */
-    cdmpp_status (*measure)(void *ctx, cd_record_program *job, size_t n, cd_measure_result *out, cdmpp_err *err);
+    cdmpp_status (*measure)(void *ctx, cd_record_program *job, size_t n, cd_measure_result *out,
+                            cdmpp_err *err);
     /* Runs a network; `o` is without a measurer. NULL: networks cannot be run. */
-    cdmpp_status (*network)(void *ctx, const cd_network_loaded *l, const cd_network_run_options *o, cd_network_run **out, cdmpp_err *err);
+    cdmpp_status (*network)(void *ctx, const cd_network_loaded *l, const cd_network_run_options *o,
+                            cd_network_run **out, cdmpp_err *err);
     /* A GPU by the back end of the target and its name there, "": the first. NULL: that of this machine, by its driver. */
-    cdmpp_status (*gpu)(void *ctx, const char *backend, const char *name, cd_describe_entry *out, cdmpp_err *err);
-    size_t batch;               /* programs that are given to `measure` together, CD_CALIBRATE_BATCH at most; 0: four */
+    cdmpp_status (*gpu)(void *ctx, const char *backend, const char *name, cd_describe_entry *out,
+                        cdmpp_err *err);
+    size_t
+        batch; /* programs that are given to `measure` together, CD_CALIBRATE_BATCH at most; 0: four */
 } cd_calibrate_clock;
 /* This machine: programs are compiled and run by `m`. */
 cd_calibrate_clock cd_calibrate_clock_here(CD_KEEP cd_measure *m);
@@ -111,23 +119,27 @@ typedef struct cd_calibrate_measure_options {
     CD_KEEP cd_record_maker *maker;
     CD_KEEP cd_record_log *log;
     const cd_calibrate_clock *clock;
-    double until_s;             /* of the clock: no program begins that would, as the slowest before it, end later */
-    double end_s, after_s;      /* likewise later than end_s - after_s for each program in the log: what is done with it afterwards. after_s 0: nothing */
-    size_t most;                /* programs in the log, the repeated ones once; 0: all of the order */
+    double
+        until_s; /* of the clock: no program begins that would, as the slowest before it, end later */
+    double end_s,
+        after_s; /* likewise later than end_s - after_s for each program in the log: what is done with it afterwards. after_s 0: nothing */
+    size_t most; /* programs in the log, the repeated ones once; 0: all of the order */
     void (*told)(void *ctx, size_t programs); /* after each batch; NULL: nobody listens */
     void *ctx;
     const volatile sig_atomic_t *stop; /* NULL: never */
 } cd_calibrate_measure_options;
 
 typedef struct cd_calibrate_measured {
-    size_t programs, fresh, repeats, failed; /* of the order so far; measured by this run; of these repeated ones, and failed ones */
-    bool late;                  /* the time was over before the programs were */
-    double each_s;              /* of the clock: a fresh program in the mean; 0: none was measured */
-    cdmpp_err why;              /* of the last failed one; failed 0: empty */
+    size_t programs, fresh, repeats,
+        failed; /* of the order so far; measured by this run; of these repeated ones, and failed ones */
+    bool late;     /* the time was over before the programs were */
+    double each_s; /* of the clock: a fresh program in the mean; 0: none was measured */
+    cdmpp_err why; /* of the last failed one; failed 0: empty */
 } cd_calibrate_measured;
 
 /* Errors: EINTERRUPTED (what was measured is in the log), EBACKEND (the first CD_CALIBRATE_VAIN programs fail; they are not in the log), EIO, ENOMEM, those of the clock. */
-cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_calibrate_measured *out, cdmpp_err *err);
+cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_calibrate_measured *out,
+                                  cdmpp_err *err);
 
 /* ---- networks (calibrate_networks.c) ---- */
 typedef struct cd_calibrate_networks_options {
@@ -137,55 +149,67 @@ typedef struct cd_calibrate_networks_options {
     const char *stands;
     CD_KEEP const cd_device_numbers *numbers;
     CD_KEEP const cd_schedule_db *best; /* schedules that it has chosen already; NULL: none */
-    CD_KEEP const cd_device *about; /* what a replay on the machine knows of its caches; NULL: nothing */
+    CD_KEEP const cd_device
+        *about; /* what a replay on the machine knows of its caches; NULL: nothing */
     const char *target;
     cd_hardware hardware;
-    const char *gpu;            /* as in cd_calibrate_options */
+    const char *gpu; /* as in cd_calibrate_options */
     int threads;
-    int jobs;                   /* threads that look for schedules; 0: one */
+    int jobs; /* threads that look for schedules; 0: one */
     uint64_t seed;
     const cd_calibrate_clock *clock; /* with a `network` */
-    double until_s;             /* none begins that would, as the slowest before it, end later; one that is not ready then is given up */
-    double program_s;           /* of the clock: what a program took so far, compiled and measured; 0: not known */
+    double
+        until_s; /* none begins that would, as the slowest before it, end later; one that is not ready then is given up */
+    double
+        program_s; /* of the clock: what a program took so far, compiled and measured; 0: not known */
     struct cd_log *log;
     const volatile sig_atomic_t *stop;
 } cd_calibrate_networks_options;
 /* The law of the machine, without devices and source; out->networks 0: fewer than CD_NETWORK_COST_FEWEST could be measured, or nothing fits them. Errors: EINTERRUPTED, ENOMEM. */
-cdmpp_status cd_calibrate_networks(const cd_calibrate_networks_options *o, cd_network_cost_fit *out, cdmpp_err *err);
+cdmpp_status cd_calibrate_networks(const cd_calibrate_networks_options *o, cd_network_cost_fit *out,
+                                   cdmpp_err *err);
 
 /* ---- the correction (calibrate_fit.c) ---- */
 typedef struct cd_calibrate_figures {
-    size_t n, ranged;           /* programs; with an interval */
-    double mape, median, mean_log, inside; /* of the answer |p/y - 1| and its median, of the median |ln(p/y)|, share in the interval; NaN: there are none */
+    size_t n, ranged; /* programs; with an interval */
+    double mape, median, mean_log,
+        inside; /* of the answer |p/y - 1| and its median, of the median |ln(p/y)|, share in the interval; NaN: there are none */
 } cd_calibrate_figures;
 
 typedef struct cd_calibrate_result {
-    size_t programs, tasks;     /* that could be used */
-    size_t failed;              /* lines that could not be used */
-    size_t pairs;               /* programs with two times */
-    double noise;               /* NaN: fewer than CD_CALIBRATE_PAIRS */
-    double widen, most, share, picks; /* of the intervals; of the trees; of the fastest programs (learner/model/here.h) */
-    cd_calibrate_figures before, after; /* of the device that stands for the machine; of a correction by the other parts */
-    cd_buf marks;               /* what they have and the model's device had not seen (cd_here.marks) */
-    cd_here_trees trees;        /* of all programs */
+    size_t programs, tasks; /* that could be used */
+    size_t failed;          /* lines that could not be used */
+    size_t pairs;           /* programs with two times */
+    double noise;           /* NaN: fewer than CD_CALIBRATE_PAIRS */
+    double widen, most, share,
+        picks; /* of the intervals; of the trees; of the fastest programs (learner/model/here.h) */
+    cd_calibrate_figures before,
+        after; /* of the device that stands for the machine; of a correction by the other parts */
+    cd_buf marks;        /* what they have and the model's device had not seen (cd_here.marks) */
+    cd_here_trees trees; /* of all programs */
 } cd_calibrate_result;
 
 typedef struct cd_calibrate_fit_options {
     CD_KEEP const cd_model *model;
     CD_KEEP const cd_task_registry *tasks;
-    const char *device;         /* of the model: it stands for the machine */
-    const char *name;           /* of the machine; NULL: one that the model does not know */
-    CD_KEEP const cd_device_numbers *numbers; /* of the machine, for analytic times; NULL: those of `device` */
-    const char *const *log;     /* (n_log) files and folders */
+    const char *device; /* of the model: it stands for the machine */
+    const char *name;   /* of the machine; NULL: one that the model does not know */
+    CD_KEEP const cd_device_numbers
+        *numbers;           /* of the machine, for analytic times; NULL: those of `device` */
+    const char *const *log; /* (n_log) files and folders */
     size_t n_log;
-    bool given;                 /* they do not grow: parts are dealt of their own tasks, not of all that are defined */
+    bool
+        given; /* they do not grow: parts are dealt of their own tasks, not of all that are defined */
     const cd_record_listener *listener; /* lines that cannot be used */
 } cd_calibrate_fit_options;
 
 /* Free *out after an error too. Errors: ENODATA (too few programs), EIO, EMODEL, ENOMEM. */
-cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_result *out, cdmpp_err *err);
+cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_result *out,
+                              cdmpp_err *err);
 void cd_calibrate_result_free(cd_calibrate_result *r); /* zeroed is fine */
-static inline bool cd_calibrate_noisy(const cd_calibrate_result *r) { return r->noise > CD_CALIBRATE_NOISE; }
+static inline bool cd_calibrate_noisy(const cd_calibrate_result *r) {
+    return r->noise > CD_CALIBRATE_NOISE;
+}
 
 /* ---- what is told (calibrate_print.c) ---- */
 typedef struct cd_calibrate_told {
@@ -193,9 +217,9 @@ typedef struct cd_calibrate_told {
     const cd_calibrate_measured *measured;
     const cd_network_cost_fit *costs; /* networks 0: there is no law of the machine */
     const char *device, *name, *cpu, *model, *log, *out; /* out NULL: nothing was written */
-    bool given;                 /* nothing was measured: these are logs of a device */
+    bool given; /* nothing was measured: these are logs of a device */
     double seconds, limit_s;
-    size_t most;                /* programs that were asked for; 0: as many as the time allows */
+    size_t most; /* programs that were asked for; 0: as many as the time allows */
 } cd_calibrate_told;
 void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t);
 /* The inside of a JSON object; `file`: what stays true in a model file, without paths. */
@@ -203,25 +227,32 @@ void cd_calibrate_members(cd_buf *b, const cd_calibrate_told *t, bool file);
 
 /* ---- all of it (calibrate.c) ---- */
 typedef struct cd_calibrate_options {
-    const char *model, *out;    /* files: the model that is corrected, and what becomes of it */
-    bool by_default;            /* nobody named `model`: it serves GPUs alone, and no processor that OpenCL has */
-    const char *records;        /* the log that grows */
-    const char *const *given;   /* (n_given) logs of another device, in the place of measurements; n_given 0: this machine is measured */
+    const char *model, *out; /* files: the model that is corrected, and what becomes of it */
+    bool
+        by_default; /* nobody named `model`: it serves GPUs alone, and no processor that OpenCL has */
+    const char *records; /* the log that grows */
+    const char *const *
+        given; /* (n_given) logs of another device, in the place of measurements; n_given 0: this machine is measured */
     size_t n_given;
-    const char *device;         /* of the model; NULL: the one that is most like this machine, or like the device of the logs */
-    const char *devices;        /* file of descriptions: who is like whom, and numbers of analytic times; NULL: ours */
+    const char *
+        device; /* of the model; NULL: the one that is most like this machine, or like the device of the logs */
+    const char *
+        devices; /* file of descriptions: who is like whom, and numbers of analytic times; NULL: ours */
     CD_KEEP const cd_task_registry *tasks;
-    const char *const *network; /* (n_network) that are run for the law; n_network 0: none, it stays that of the device that stands for the machine */
+    const char *const *
+        network; /* (n_network) that are run for the law; n_network 0: none, it stays that of the device that stands for the machine */
     size_t n_network;
-    const char *target, *isa;   /* of the programs; isa NULL: by the target. A target of GPUs: a GPU is measured */
-    const char *gpu;            /* which one, as its back end counts them; NULL: the first */
-    const cd_remote_about *board; /* what it says of itself: a board is measured; NULL: this machine */
-    int threads;                /* of a program; of a GPU's 0 */
-    int jobs;                   /* threads that look for schedules; 0: one */
+    const char *target,
+        *isa; /* of the programs; isa NULL: by the target. A target of GPUs: a GPU is measured */
+    const char *gpu; /* which one, as its back end counts them; NULL: the first */
+    const cd_remote_about
+        *board;  /* what it says of itself: a board is measured; NULL: this machine */
+    int threads; /* of a program; of a GPU's 0 */
+    int jobs;    /* threads that look for schedules; 0: one */
     uint64_t seed;
-    size_t most;                /* programs in the log; 0: no limit */
-    double limit_s;             /* of the run, all of it */
-    bool force;                 /* write in any case */
+    size_t most;    /* programs in the log; 0: no limit */
+    double limit_s; /* of the run, all of it */
+    bool force;     /* write in any case */
     bool json;
     CD_KEEP const cd_calibrate_clock *clock;
     struct cd_log *log;

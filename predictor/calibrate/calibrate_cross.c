@@ -11,11 +11,12 @@
 #include "predictor/calibrate/calibrate_internal.h"
 
 enum { PARTS = CD_CALIBRATE_PARTS, NONE = PARTS, SEED = 1, SHARES = 10 };
-static const double narrowest = 0.25, widest = 10; /* of the factor of intervals: what few programs can say */
+static const double narrowest = 0.25,
+                    widest = 10; /* of the factor of intervals: what few programs can say */
 
 typedef cd_calibrate_point point;
 typedef struct choice {
-    uint32_t out;               /* the part that has no say; NONE: all have */
+    uint32_t out; /* the part that has no say; NONE: all have */
     double share, picks, widen, most;
 } choice;
 
@@ -29,7 +30,8 @@ static double off(const point *p) { return log(cd_calibrate_time_of(p) / p->pred
 
 /* ---- trees without a part ---- */
 /* By the programs that are not in the part. */
-static cdmpp_status learn(const cd_calibrate_points *f, uint32_t without, cd_here_trees *out, cdmpp_err *err) {
+static cdmpp_status learn(const cd_calibrate_points *f, uint32_t without, cd_here_trees *out,
+                          cdmpp_err *err) {
     float *x = cd_mem_zalloc(f->n + 1, f->width * sizeof *x);
     double *y = cd_mem_zalloc(f->n + 1, sizeof *y);
     size_t n = 0;
@@ -89,7 +91,9 @@ static void choose_share(const cd_calibrate_points *f, choice *c) {
     }
 }
 
-static double corrected_log(const point *p, const choice *c) { return log(p->pred.median_s) + by_of(p, c); }
+static double corrected_log(const point *p, const choice *c) {
+    return log(p->pred.median_s) + by_of(p, c);
+}
 
 /* Is it what a replay would choose of the programs of its task: the one that is predicted fastest by trees without its part? Of equal ones the first. */
 static bool chosen(const cd_calibrate_points *f, const choice *c, size_t i) {
@@ -107,7 +111,8 @@ static bool chosen(const cd_calibrate_points *f, const choice *c, size_t i) {
 static double picks_of(const cd_calibrate_points *f, const choice *c) {
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++)
-        if (has_a_say(&f->v[i], c->out) && chosen(f, c, i)) f->work[n++] = cd_calibrate_time_of(&f->v[i]) / exp(corrected_log(&f->v[i], c));
+        if (has_a_say(&f->v[i], c->out) && chosen(f, c, i))
+            f->work[n++] = cd_calibrate_time_of(&f->v[i]) / exp(corrected_log(&f->v[i], c));
     return cd_here_picks(f->work, n);
 }
 
@@ -139,10 +144,13 @@ double cd_calibrate_bound(double *v, size_t n) {
 }
 
 /* Of programs of tasks that the trees had not seen. */
-static double ranked(const cd_calibrate_points *f, const choice *c, double (*what)(const cd_calibrate_points *f, const point *p, const choice *c)) {
+static double ranked(const cd_calibrate_points *f, const choice *c,
+                     double (*what)(const cd_calibrate_points *f, const point *p,
+                                    const choice *c)) {
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++)
-        if (has_a_say(&f->v[i], c->out) && !isnan(floor_of(f, &f->v[i], c).low_s)) f->work[n++] = what(f, &f->v[i], c);
+        if (has_a_say(&f->v[i], c->out) && !isnan(floor_of(f, &f->v[i], c).low_s))
+            f->work[n++] = what(f, &f->v[i], c);
     return cd_calibrate_bound(f->work, n);
 }
 
@@ -160,7 +168,7 @@ static choice choose(const cd_calibrate_points *f, uint32_t out) {
 /* ---- figures ---- */
 typedef struct tally {
     cd_calibrate_figures sum;
-    double *ape;                /* (n) */
+    double *ape; /* (n) */
 } tally;
 
 static void count(tally *t, const cd_model_prediction *p, double y) {
@@ -182,7 +190,8 @@ static cd_calibrate_figures total(tally *t) {
 }
 
 /* Each program by a correction of the other parts. */
-static void figures(const cd_calibrate_points *f, cd_calibrate_figures *before, cd_calibrate_figures *after) {
+static void figures(const cd_calibrate_points *f, cd_calibrate_figures *before,
+                    cd_calibrate_figures *after) {
     tally was = {.ape = f->work};
     for (size_t i = 0; i < f->n; i++) {
         cd_model_prediction p = f->v[i].pred;
@@ -209,7 +218,8 @@ static void noise(const cd_calibrate_points *f) {
         bool first = true;
         for (size_t k = 0; k < i && first; k++) first = strcmp(f->v[k].key, f->v[i].key) != 0;
         r->tasks += first;
-        if (!isnan(f->v[i].again_log)) f->work[r->pairs++] = fabs(f->v[i].again_log - f->v[i].measured_log);
+        if (!isnan(f->v[i].again_log))
+            f->work[r->pairs++] = fabs(f->v[i].again_log - f->v[i].measured_log);
     }
     cd_sort_doubles(f->work, r->pairs);
     r->noise = r->pairs < CD_CALIBRATE_PAIRS ? (double)NAN : cd_sort_median(f->work, r->pairs);
@@ -225,7 +235,8 @@ static bool enough(const cd_calibrate_points *f) {
 
 cdmpp_status cd_calibrate_cross(cd_calibrate_points *f, cdmpp_err *err) {
     cd_calibrate_result *r = f->out;
-    if (!(f->work = cd_mem_zalloc(f->n + 1, sizeof *f->work))) return CD_FAIL(err, ENOMEM, "%zu programs", f->n);
+    if (!(f->work = cd_mem_zalloc(f->n + 1, sizeof *f->work)))
+        return CD_FAIL(err, ENOMEM, "%zu programs", f->n);
     noise(f);
     if (!enough(f)) return CDMPP_ENODATA;
     for (uint32_t part = 0; part < PARTS; part++) CD_TRY(cross(f, part, err));

@@ -11,7 +11,8 @@ enum { LINES = 64 };
 typedef struct fit {
     const cd_calibrate_fit_options *o;
     cd_calibrate_result *out;
-    cd_arena text, record, kept; /* lines of a batch; one record; x and signatures of all programs */
+    cd_arena text, record,
+        kept; /* lines of a batch; one record; x and signatures of all programs */
     cd_scorer *scorer;
     cd_predict_line line[LINES];
     size_t n_line;
@@ -24,9 +25,11 @@ typedef struct fit {
 } fit;
 
 /* ---- which part a task is in ---- */
-static cdmpp_status sort_tasks(fit *f, size_t n, const char *(*name)(const fit *f, size_t i), cdmpp_err *err) {
+static cdmpp_status sort_tasks(fit *f, size_t n, const char *(*name)(const fit *f, size_t i),
+                               cdmpp_err *err) {
     cd_mem_free(f->task);
-    if (!(f->task = cd_mem_zalloc(n + 1, sizeof *f->task))) return CD_FAIL(err, ENOMEM, "%zu tasks", n);
+    if (!(f->task = cd_mem_zalloc(n + 1, sizeof *f->task)))
+        return CD_FAIL(err, ENOMEM, "%zu tasks", n);
     for (size_t i = 0; i < n; i++) f->task[i] = cd_stable_id_name(name(f, i));
     if (n) qsort(f->task, n, sizeof *f->task, cd_sort_by_u64);
     f->n_task = 0;
@@ -35,7 +38,9 @@ static cdmpp_status sort_tasks(fit *f, size_t n, const char *(*name)(const fit *
     return CDMPP_OK;
 }
 
-static const char *defined(const fit *f, size_t i) { return cd_task_registry_at(f->o->tasks, i)->workload_key; }
+static const char *defined(const fit *f, size_t i) {
+    return cd_task_registry_at(f->o->tasks, i)->workload_key;
+}
 static const char *logged(const fit *f, size_t i) { return f->all.v[i].key; }
 
 /* A log that grows: of all tasks that there are, also those without a program yet, so that a task stays in its part. A log that is given: of its own
@@ -84,9 +89,18 @@ static cdmpp_status enter(fit *f, size_t line, cdmpp_err *err) {
     if (enter_again(f, id, quiet_s(&r, s->measured_s))) return CDMPP_OK;
     CD_TRY(cd_calibrate_signature(f->o->model, s, &r, &f->kept, &is, err));
     float *x = CD_NEWN(&f->kept, float, all->width);
-    if (!x || CD_GROW(all->v, all->n, all->cap)) return CD_FAIL(err, ENOMEM, "%zu programs", all->n);
-    all->v[all->n++] = (cd_calibrate_point){.id = id, .key = s->key, .pred = f->alone[line], .compared = s->task && s->task->dag, .before = s->unlike.reason & ~(uint32_t)CD_UNLIKE_RANGE, .is = is, .x = x,
-                                            .measured_log = log(quiet_s(&r, s->measured_s)), .again_log = (double)NAN, .part = part_of(f, s->key, id)};
+    if (!x || CD_GROW(all->v, all->n, all->cap))
+        return CD_FAIL(err, ENOMEM, "%zu programs", all->n);
+    all->v[all->n++] = (cd_calibrate_point){.id = id,
+                                            .key = s->key,
+                                            .pred = f->alone[line],
+                                            .compared = s->task && s->task->dag,
+                                            .before = s->unlike.reason & ~(uint32_t)CD_UNLIKE_RANGE,
+                                            .is = is,
+                                            .x = x,
+                                            .measured_log = log(quiet_s(&r, s->measured_s)),
+                                            .again_log = (double)NAN,
+                                            .part = part_of(f, s->key, id)};
     memcpy(x, f->seen + line * all->width, all->width * sizeof *x);
     return CDMPP_OK;
 }
@@ -140,29 +154,42 @@ static cdmpp_status read_log(fit *f, cdmpp_err *err) {
 static cdmpp_status learn(fit *f, cdmpp_err *err) {
     cd_calibrate_points *all = &f->all;
     if (f->o->given) CD_TRY(sort_tasks(f, all->n, logged, err));
-    for (size_t i = 0; f->o->given && i < all->n; i++) all->v[i].part = part_of(f, all->v[i].key, all->v[i].id);
+    for (size_t i = 0; f->o->given && i < all->n; i++)
+        all->v[i].part = part_of(f, all->v[i].key, all->v[i].id);
     const cdmpp_status st = cd_calibrate_cross(all, err);
     if (st == CDMPP_ENODATA)
-        return CD_FAIL(err, ENODATA, "%zu programs of %zu tasks are measured: a correction needs %d beside any fifth of the tasks; %s", f->out->programs, f->out->tasks, CD_CALIBRATE_LEAST,
-                       f->o->given ? "more records of more tasks are needed" : "the same command with more time goes on from the log");
+        return CD_FAIL(err, ENODATA,
+                       "%zu programs of %zu tasks are measured: a correction needs %d beside any "
+                       "fifth of the tasks; %s",
+                       f->out->programs, f->out->tasks, CD_CALIBRATE_LEAST,
+                       f->o->given ? "more records of more tasks are needed"
+                                   : "the same command with more time goes on from the log");
     return st;
 }
 
 static cdmpp_status begin(fit *f, cdmpp_err *err) {
     const cd_calibrate_fit_options *o = f->o;
-    const int stands = cd_model_find_device(o->model, o->device, strlen(o->device)), known = o->name ? cd_model_find_device(o->model, o->name, strlen(o->name)) : -1;
+    const int stands = cd_model_find_device(o->model, o->device, strlen(o->device)),
+              known = o->name ? cd_model_find_device(o->model, o->name, strlen(o->name)) : -1;
     if (stands < 0) return CD_FAIL(err, EMODEL, "the model has no device '%.60s'", o->device);
-    f->all = (cd_calibrate_points){.m = o->model, .width = cd_here_width(o->model), .stands = (uint32_t)stands, .machine = known < 0 ? (uint32_t)cd_model_n_device(o->model) : (uint32_t)known, .out = f->out};
+    f->all = (cd_calibrate_points){.m = o->model,
+                                   .width = cd_here_width(o->model),
+                                   .stands = (uint32_t)stands,
+                                   .machine = known < 0 ? (uint32_t)cd_model_n_device(o->model)
+                                                        : (uint32_t)known,
+                                   .out = f->out};
     f->scored = cd_mem_zalloc(LINES, sizeof *f->scored);
     f->alone = cd_mem_zalloc(LINES, sizeof *f->alone);
     f->seen = cd_mem_zalloc(LINES, f->all.width * sizeof *f->seen);
     if (!f->scored || !f->alone || !f->seen) return CD_FAIL(err, ENOMEM, "fit");
-    const cd_scorer_options so = {.which = {.device = o->device}, .traits = true, .tap = {see, f}, .numbers = o->numbers};
+    const cd_scorer_options so = {
+        .which = {.device = o->device}, .traits = true, .tap = {see, f}, .numbers = o->numbers};
     CD_TRY(sort_tasks(f, cd_task_registry_count(o->tasks), defined, err));
     return cd_scorer_new(o->model, o->tasks, &so, &f->scorer, err);
 }
 
-cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_result *out, cdmpp_err *err) {
+cdmpp_status cd_calibrate_fit(const cd_calibrate_fit_options *o, cd_calibrate_result *out,
+                              cdmpp_err *err) {
     *out = (cd_calibrate_result){.noise = (double)NAN, .widen = 1, .most = (double)INFINITY};
     fit *f = cd_mem_zalloc(1, sizeof *f);
     if (!f) return CD_FAIL(err, ENOMEM, "fit");

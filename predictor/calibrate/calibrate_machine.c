@@ -16,7 +16,8 @@ bool cd_calibrate_machine_says_enough(cd_facts_set set, const cd_device *d) {
 }
 
 /* The description of its name, else the measured one. A machine that the model knows has the numbers of the training. */
-void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices, const cd_device *measured, cd_calibrate_machine *io) {
+void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices,
+                              const cd_device *measured, cd_calibrate_machine *io) {
     const cd_device *d = measured;
     if (cd_model_find_device(m, io->name.name, strlen(io->name.name)) >= 0) return;
     if (!d && cd_device_table_find(devices, io->name.name, &d, NULL)) return;
@@ -24,35 +25,45 @@ void cd_calibrate_machine_own(const cd_model *m, const cd_device_table *devices,
 }
 
 /* A name that is another described device's would spoil every data set that the records go into. */
-cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices, const char *name, const char *says, cdmpp_err *err) {
+cdmpp_status cd_calibrate_machine_is(cd_str said, const cd_device_table *devices, const char *name,
+                                     const char *says, cdmpp_err *err) {
     char text[CD_CALIBRATE_NAME];
     const cd_device *d, *here = NULL;
     if (!said.n || said.n >= sizeof text || cd_str_is(said, name)) return CDMPP_OK;
     (void)snprintf(text, sizeof text, "%.*s", (int)said.n, said.p);
     if (cd_device_table_find(devices, name, &here, NULL)) here = NULL;
     if (cd_device_table_find(devices, text, &d, NULL) || d == here) return CDMPP_OK;
-    return CD_FAIL(err, EUSAGE, "--target says -model=%s, but this device is %s (%s): leave -model= out, or name the device by a word of your own", text, name, says);
+    return CD_FAIL(err, EUSAGE,
+                   "--target says -model=%s, but this device is %s (%s): leave -model= out, or "
+                   "name the device by a word of your own",
+                   text, name, says);
 }
 
 /* ---- a processor ---- */
 /* *measured: in: caches and memory are to be measured; out: they were. The description goes into the model: what others disturbed is left out of it. */
-static cdmpp_status describe(const cd_calibrate_options *o, bool *measured, cd_describe_entry *out) {
+static cdmpp_status describe(const cd_calibrate_options *o, bool *measured,
+                             cd_describe_entry *out) {
     cdmpp_err why = {0};
     cdmpp_status st = cd_describe_cpu("", *measured, out, NULL);
-    if (st || !*measured || !cd_noise_check(&out->noise, o->force, "caches and memory", "--force", &why)) return st;
+    if (st || !*measured ||
+        !cd_noise_check(&out->noise, o->force, "caches and memory", "--force", &why))
+        return st;
     cd_log_put(o->log, CD_LOG_WARNING, "%s; they are not described as measured", why.msg);
     *measured = false;
     return cd_describe_cpu("", false, out, NULL);
 }
 
 /* Measured numbers of this machine; where they do not suffice, those of the device that stands for it. They only say what a candidate will cost. */
-static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
+static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m,
+                             const cd_device_table *devices, cd_calibrate_machine *io,
+                             cdmpp_err *err) {
     const cd_device *d;
     bool measured = o->limit_s >= describe_s && !o->device;
     if (!io->stands) CD_TRY(cd_default_model_host(o->model, m, NULL, &io->stands, err));
     CD_TRY(cd_describe_name_cpu("", devices, &io->name, err));
     CD_TRY(cd_describe_identity_cpu("", &io->identity, err));
-    CD_TRY(cd_calibrate_machine_is(cd_target_option(o->target, "-model"), devices, io->name.name, io->name.says, err));
+    CD_TRY(cd_calibrate_machine_is(cd_target_option(o->target, "-model"), devices, io->name.name,
+                                   io->name.says, err));
     const cdmpp_status st = describe(o, &measured, &io->entry);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "this machine");
     io->code = io->entry;
@@ -61,26 +72,39 @@ static cdmpp_status find_cpu(const cd_calibrate_options *o, const cd_model *m, c
     cd_calibrate_machine_own(m, devices, measured && !st ? &io->entry.device : NULL, io);
     if (!st && cd_calibrate_machine_says_enough(CD_FACTS_OF_CPU, io->numbers)) return CDMPP_OK;
     CD_TRY(cd_device_table_find(devices, io->stands, &d, err));
-    if (measured) cd_log_put(o->log, CD_LOG_WARNING, "this machine does not say enough of its caches and memory: costs of programs are estimated with %s", io->stands);
+    if (measured)
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "this machine does not say enough of its caches and memory: costs of programs "
+                   "are estimated with %s",
+                   io->stands);
     io->numbers = d;
     return CDMPP_OK;
 }
 
 /* ---- a GPU ---- */
 /* A model of processors says nothing of a GPU's programs, whatever stands for it: their features are others. */
-cdmpp_status cd_calibrate_needs_gpus(const cd_calibrate_options *o, const cd_model *m, const char *stands, cdmpp_err *err) {
+cdmpp_status cd_calibrate_needs_gpus(const cd_calibrate_options *o, const cd_model *m,
+                                     const char *stands, cdmpp_err *err) {
     const int at = stands ? cd_model_find_device(m, stands, strlen(stands)) : -1;
     bool any = false;
     for (size_t i = 0; i < cd_model_n_device(m); i++) any |= cd_model_device_is_gpu(m, i) != 0;
     if (!any || (cd_model_needs_facts(m) && cd_model_facts_set(m) != CD_FACTS_OF_GPU))
-        return CD_FAIL(err, EMODEL, "%s knows no GPU: --cost-model names a model of GPU programs, which cdmpp-train makes of measure records of a GPU", o->model);
+        return CD_FAIL(err, EMODEL,
+                       "%s knows no GPU: --cost-model names a model of GPU programs, which "
+                       "cdmpp-train makes of measure records of a GPU",
+                       o->model);
     if (at >= 0 && !cd_model_device_is_gpu(m, (size_t)at))
-        return cd_err_key(err, CD_FAIL(err, EMODEL, "%s of the model is a processor: only a GPU can stand for a GPU", stands), "device");
+        return cd_err_key(err,
+                          CD_FAIL(err, EMODEL,
+                                  "%s of the model is a processor: only a GPU can stand for a GPU",
+                                  stands),
+                          "device");
     return CDMPP_OK;
 }
 
 /* What the model itself says of its device, else the file of descriptions. */
-static bool vector_of(const cd_model *m, size_t i, const cd_device_table *devices, float out[CD_N_DEVICE_COL]) {
+static bool vector_of(const cd_model *m, size_t i, const cd_device_table *devices,
+                      float out[CD_N_DEVICE_COL]) {
     size_t width;
     const float *v = cd_model_device_vector(m, i, &width);
     bool any = false;
@@ -90,7 +114,8 @@ static bool vector_of(const cd_model *m, size_t i, const cd_device_table *device
 }
 
 /* The GPU of the model that is most like this one: by its description, or by what its driver says. */
-static cdmpp_status nearest_gpu(const cd_model *m, const cd_device_table *devices, const cd_device *d, const char **out, cdmpp_err *err) {
+static cdmpp_status nearest_gpu(const cd_model *m, const cd_device_table *devices,
+                                const cd_device *d, const char **out, cdmpp_err *err) {
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
     double least = (double)INFINITY;
     size_t gpus = 0, last = 0;
@@ -104,14 +129,19 @@ static cdmpp_status nearest_gpu(const cd_model *m, const cd_device_table *device
         if (far < least) least = far, *out = cd_model_device(m, i);
     }
     if (!*out && gpus == 1) *out = cd_model_device(m, last);
-    return *out ? CDMPP_OK : CD_FAIL(err, EMODEL, "nobody describes a GPU of the model: --device says which of them stands for this one");
+    return *out ? CDMPP_OK
+                : CD_FAIL(err, EMODEL,
+                          "nobody describes a GPU of the model: --device says which of them stands "
+                          "for this one");
 }
 
 /* Who writes -model= names the device of the records. */
-static cdmpp_status take_model(const char *target, const cd_device_table *devices, cd_describe_name *name, cdmpp_err *err) {
+static cdmpp_status take_model(const char *target, const cd_device_table *devices,
+                               cd_describe_name *name, cdmpp_err *err) {
     const cd_str is = cd_target_option(target, "-model");
     if (!is.n) return CDMPP_OK;
-    if (is.n >= sizeof name->name) return CD_FAIL(err, EUSAGE, "--target: a name of %zu letters", is.n);
+    if (is.n >= sizeof name->name)
+        return CD_FAIL(err, EUSAGE, "--target: a name of %zu letters", is.n);
     CD_TRY(cd_calibrate_machine_is(is, devices, name->name, name->says, err));
     (void)snprintf(name->name, sizeof name->name, "%.*s", (int)is.n, is.p);
     return CDMPP_OK;
@@ -126,7 +156,8 @@ static cdmpp_status check_compiler(const char *backend, cdmpp_err *err) {
     return cd_cuda_api_open_compiler(&a, err);
 }
 
-static cdmpp_status ask_driver(const cd_calibrate_options *o, const char *backend, cd_describe_entry *out, cdmpp_err *err) {
+static cdmpp_status ask_driver(const cd_calibrate_options *o, const char *backend,
+                               cd_describe_entry *out, cdmpp_err *err) {
     const char *gpu = o->gpu ? o->gpu : "";
     if (o->clock->gpu) return o->clock->gpu(o->clock->ctx, backend, gpu, out, err);
     CD_TRY(cd_describe_gpu_apart(backend, gpu, out, err));
@@ -135,7 +166,9 @@ static cdmpp_status ask_driver(const cd_calibrate_options *o, const char *backen
 
 /* A described GPU has the numbers of its description: they are of the kind that the model's devices have. Another one has those of its driver, and where
  * these do not suffice, those of the device that stands for it. */
-static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
+static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m,
+                             const cd_device_table *devices, cd_calibrate_machine *io,
+                             cdmpp_err *err) {
     const cd_backend_kind *k = cd_backend_for_target((cd_str){o->target, strlen(o->target)});
     const cd_device *d = &io->entry.device;
     CD_TRY(cd_calibrate_needs_gpus(o, m, io->stands, err));
@@ -144,21 +177,32 @@ static cdmpp_status find_gpu(const cd_calibrate_options *o, const cd_model *m, c
     cd_describe_name_entry(&io->entry, devices, &io->name);
     cd_describe_identity_gpu(&io->entry, &io->identity);
     if (o->by_default && !cd_describe_is_gpu(&io->entry))
-        return CD_FAIL(err, EMODEL, "%.95s is a processor and no GPU: the default model of GPUs does not answer for it; --cost-model FILE names the model that is corrected", io->name.says);
+        return CD_FAIL(err, EMODEL,
+                       "%.95s is a processor and no GPU: the default model of GPUs does not answer "
+                       "for it; --cost-model FILE names the model that is corrected",
+                       io->name.says);
     if (io->name.described) (void)cd_device_table_find(devices, io->name.name, &d, NULL);
     CD_TRY(take_model(o->target, devices, &io->name, err));
     const int known = cd_model_find_device(m, io->name.name, strlen(io->name.name));
-    if (!io->stands && known >= 0 && cd_model_device_is_gpu(m, (size_t)known)) io->stands = cd_model_device(m, (size_t)known);
+    if (!io->stands && known >= 0 && cd_model_device_is_gpu(m, (size_t)known))
+        io->stands = cd_model_device(m, (size_t)known);
     if (!io->stands) CD_TRY(nearest_gpu(m, devices, d, &io->stands, err));
     io->numbers = d;
-    cd_calibrate_machine_own(m, devices, cd_calibrate_machine_says_enough(CD_FACTS_OF_GPU, d) ? d : NULL, io);
+    cd_calibrate_machine_own(m, devices,
+                             cd_calibrate_machine_says_enough(CD_FACTS_OF_GPU, d) ? d : NULL, io);
     if (cd_calibrate_machine_says_enough(CD_FACTS_OF_GPU, d)) return CDMPP_OK;
     CD_TRY(cd_device_table_find(devices, io->stands, &io->numbers, err));
-    cd_log_put(o->log, CD_LOG_WARNING, "%s does not say enough of its arithmetic and memory: costs of programs are estimated with %s", io->name.name, io->stands);
+    cd_log_put(o->log, CD_LOG_WARNING,
+               "%s does not say enough of its arithmetic and memory: costs of programs are "
+               "estimated with %s",
+               io->name.name, io->stands);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_calibrate_machine_find(const cd_calibrate_options *o, const cd_model *m, const cd_device_table *devices, cd_calibrate_machine *io, cdmpp_err *err) {
+cdmpp_status cd_calibrate_machine_find(const cd_calibrate_options *o, const cd_model *m,
+                                       const cd_device_table *devices, cd_calibrate_machine *io,
+                                       cdmpp_err *err) {
     if (o->board) return cd_calibrate_board_find(o, m, devices, io, err);
-    return (cd_calibrate_facts_set(o->target) == CD_FACTS_OF_GPU ? find_gpu : find_cpu)(o, m, devices, io, err);
+    return (cd_calibrate_facts_set(o->target) == CD_FACTS_OF_GPU ? find_gpu : find_cpu)(
+        o, m, devices, io, err);
 }

@@ -6,18 +6,18 @@
 #include "predictor/calibrate/calibrate.h"
 #include "profiler/host/host.h"
 
-enum { FEW = 4 };               /* compiled together; measured one after the other */
+enum { FEW = 4 };                /* compiled together; measured one after the other */
 static const double first_s = 1; /* of a program, before one was measured */
 
 typedef struct run {
     const cd_calibrate_measure_options *o;
     cd_calibrate_measured *out;
-    size_t step;                /* of the sequence */
-    double worst_s, all_s;      /* of a program, in the slowest batch; of all batches */
+    size_t step;           /* of the sequence */
+    double worst_s, all_s; /* of a program, in the slowest batch; of all batches */
     cd_record_program job[CD_CALIBRATE_BATCH];
     bool repeat[CD_CALIBRATE_BATCH];
     size_t n;
-    size_t vain;                /* failed, before one ran */
+    size_t vain; /* failed, before one ran */
 } run;
 
 /* ---- the sequence: programs in their order, and from time to time one of the earlier half once more ---- */
@@ -26,7 +26,8 @@ static bool next(run *r, const cd_calibrate_candidate **c, bool *repeat) {
     const size_t most = r->o->most && r->o->most < p->n_order ? r->o->most : p->n_order;
     const size_t step = r->step, block = step / CD_CALIBRATE_TWICE, at = step % CD_CALIBRATE_TWICE;
     *repeat = at == CD_CALIBRATE_TWICE - 1;
-    const size_t k = *repeat ? block * (CD_CALIBRATE_TWICE - 1) / 2 : block * (CD_CALIBRATE_TWICE - 1) + at;
+    const size_t k =
+        *repeat ? block * (CD_CALIBRATE_TWICE - 1) / 2 : block * (CD_CALIBRATE_TWICE - 1) + at;
     if (!*repeat && k >= most) return false;
     r->step++;
     *c = &p->v[p->order[k]];
@@ -35,7 +36,8 @@ static bool next(run *r, const cd_calibrate_candidate **c, bool *repeat) {
 
 /* To the batch, unless the log has it. A candidate that makes no program is no failure of the machine: it is passed over. */
 static cdmpp_status add(run *r, const cd_calibrate_candidate *c, bool repeat, cdmpp_err *err) {
-    const cd_recline l = {.path = "candidate", .number = (long)r->step, .text = c->line, .len = c->len};
+    const cd_recline l = {
+        .path = "candidate", .number = (long)r->step, .text = c->line, .len = c->len};
     cd_record_program *j = &r->job[r->n];
     bool mine = false;
     cdmpp_status st = cd_record_program_make(r->o->maker, &l, j, err);
@@ -50,7 +52,9 @@ static cdmpp_status add(run *r, const cd_calibrate_candidate *c, bool repeat, cd
 /* Few until one is measured: nobody knows how long they take. Then no more than there is time for. */
 static size_t most_of(const run *r) {
     const cd_calibrate_clock *c = r->o->clock;
-    const size_t asked = c->batch < FEW ? FEW : c->batch < CD_CALIBRATE_BATCH ? c->batch : CD_CALIBRATE_BATCH;
+    const size_t asked = c->batch < FEW                  ? FEW
+                         : c->batch < CD_CALIBRATE_BATCH ? c->batch
+                                                         : CD_CALIBRATE_BATCH;
     if (asked == FEW || !(r->worst_s > 0)) return FEW;
     const double fit = floor((r->o->until_s - c->now(c->ctx)) / r->worst_s);
     return fit < FEW ? FEW : fit < (double)asked ? (size_t)fit : asked;
@@ -119,7 +123,9 @@ static cdmpp_status measure(run *r, cdmpp_err *err) {
 static bool in_time(run *r) {
     const cd_calibrate_measure_options *o = r->o;
     const cd_calibrate_clock *c = o->clock;
-    const double each = r->worst_s > 0 ? r->worst_s : first_s, end = o->after_s > 0 ? o->end_s - o->after_s * (double)(r->out->programs + r->n) : o->until_s;
+    const double each = r->worst_s > 0 ? r->worst_s : first_s,
+                 end = o->after_s > 0 ? o->end_s - o->after_s * (double)(r->out->programs + r->n)
+                                      : o->until_s;
     r->out->late = c->now(c->ctx) + each * (double)r->n > fmin(o->until_s, end);
     return !r->out->late;
 }
@@ -129,7 +135,8 @@ static void empty(run *r) {
     r->n = 0;
 }
 
-cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_calibrate_measured *out, cdmpp_err *err) {
+cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_calibrate_measured *out,
+                                  cdmpp_err *err) {
     run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "measuring");
     r->o = o;
@@ -139,7 +146,8 @@ cdmpp_status cd_calibrate_measure(const cd_calibrate_measure_options *o, cd_cali
     for (bool more = true; !st && more;) {
         st = fill(r, err);
         more = !st && r->n && in_time(r);
-        if (more && o->stop && *o->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu programs, which are in the log", out->fresh);
+        if (more && o->stop && *o->stop)
+            st = CD_FAIL(err, EINTERRUPTED, "after %zu programs, which are in the log", out->fresh);
         else if (more) st = measure(r, err);
         if (!st && o->told) o->told(o->ctx, out->fresh);
         empty(r);
@@ -154,12 +162,17 @@ static double now_here(void *ctx) {
     return cd_clock_wall();
 }
 
-static cdmpp_status measure_here(void *ctx, cd_record_program *job, size_t n, cd_measure_result *out, cdmpp_err *err) {
+static cdmpp_status measure_here(void *ctx, cd_record_program *job, size_t n,
+                                 cd_measure_result *out, cdmpp_err *err) {
     cd_measure_item *item = cd_mem_zalloc(n + 1, sizeof *item);
     cdmpp_status st = item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t i = 0; !st && i < n; i++) {
         const bool gpu = cd_target_is_gpu((cd_str){job[i].target, strlen(job[i].target)});
-        item[i] = (cd_measure_item){.code = &job[i].code, .arg = job[i].arg, .target = job[i].target, .threads = gpu ? 0 : cd_record_program_threads(&job[i], 0, cd_affinity_count())};
+        item[i] = (cd_measure_item){
+            .code = &job[i].code,
+            .arg = job[i].arg,
+            .target = job[i].target,
+            .threads = gpu ? 0 : cd_record_program_threads(&job[i], 0, cd_affinity_count())};
         if (job[i].why.code) cd_measure_result_fail(&item[i].out, 1, &job[i].why);
     }
     if (!st) st = cd_measure_build(ctx, item, n, err);
@@ -169,13 +182,21 @@ static cdmpp_status measure_here(void *ctx, cd_record_program *job, size_t n, cd
     return st;
 }
 
-static cdmpp_status network_here(void *ctx, const cd_network_loaded *l, const cd_network_run_options *o, cd_network_run **out, cdmpp_err *err) {
+static cdmpp_status network_here(void *ctx, const cd_network_loaded *l,
+                                 const cd_network_run_options *o, cd_network_run **out,
+                                 cdmpp_err *err) {
     cd_network_run_options here = *o;
     const bool gpu = cd_target_is_gpu((cd_str){o->target, strlen(o->target)});
     const double left = gpu ? 1 : cd_host_load_left(o->threads > 1 ? o->threads : 1);
-    if (left < CD_HOST_LOAD_IDLE) return CD_FAIL(err, EBACKEND, "others use the processors: %.0f %% of one is left; stop other work", 100 * left);
+    if (left < CD_HOST_LOAD_IDLE)
+        return CD_FAIL(err, EBACKEND,
+                       "others use the processors: %.0f %% of one is left; stop other work",
+                       100 * left);
     here.measure = ctx;
     return cd_network_run_measure(l, &here, out, err);
 }
 
-cd_calibrate_clock cd_calibrate_clock_here(cd_measure *m) { return (cd_calibrate_clock){.ctx = m, .now = now_here, .measure = measure_here, .network = network_here}; }
+cd_calibrate_clock cd_calibrate_clock_here(cd_measure *m) {
+    return (cd_calibrate_clock){
+        .ctx = m, .now = now_here, .measure = measure_here, .network = network_here};
+}

@@ -15,21 +15,24 @@ static const double compile_s = 0.4, runs = 3, slowest = 0.5;
 typedef struct draw {
     const cd_calibrate_pool_options *o;
     cd_calibrate_pool *out;
-    cd_arena scratch;           /* one record */
+    cd_arena scratch; /* one record */
     cd_program *program;
     cd_facts *facts;
-    float *fact;                /* (CD_CALIBRATE_MOST, CD_N_FACTS) */
+    float *fact; /* (CD_CALIBRATE_MOST, CD_N_FACTS) */
     uint32_t vector_bytes;
-    cd_facts_set set;           /* of the target's programs */
-    double begin_s;             /* of the clock */
+    cd_facts_set set; /* of the target's programs */
+    double begin_s;   /* of the clock */
 } draw;
 
 /* In steps of two, so that a machine whose speed is measured a second time gives the same order. */
-double cd_calibrate_price(double analytic_s) { return exp2(ceil(log2(compile_s + runs * analytic_s))); }
+double cd_calibrate_price(double analytic_s) {
+    return exp2(ceil(log2(compile_s + runs * analytic_s)));
+}
 
 /* ---- one candidate ---- */
 /* Vectors are those that code is generated for: the target of a record need not name them. */
-static cdmpp_status facts_of(draw *d, const cd_buf *line, float *fact, double *seconds, cdmpp_err *err) {
+static cdmpp_status facts_of(draw *d, const cd_buf *line, float *fact, double *seconds,
+                             cdmpp_err *err) {
     cd_analytic_time t;
     cd_record r;
     cd_nest nest;
@@ -69,7 +72,9 @@ static cdmpp_status add(draw *d, const cd_buf *line, bool best, cdmpp_err *err) 
 static const double of_best = 0.8;
 enum { AT_ONCE = 16 };
 
-static bool late(const draw *d, double share) { return d->o->now && d->o->now(d->o->ctx) > d->begin_s + share * (d->o->until_s - d->begin_s); }
+static bool late(const draw *d, double share) {
+    return d->o->now && d->o->now(d->o->ctx) > d->begin_s + share * (d->o->until_s - d->begin_s);
+}
 
 static cdmpp_status add_best(draw *d, const char *key, cdmpp_err *err) {
     const cd_schedule_db_entry *e = cd_schedule_db_find(d->out->best, key);
@@ -98,9 +103,15 @@ static size_t mixed(const cd_task_registry *tasks, const char **key, uint64_t *b
     return n;
 }
 
-static cdmpp_status choose_some(draw *d, cd_threads *pool, const char *const *key, size_t n, cdmpp_err *err) {
+static cdmpp_status choose_some(draw *d, cd_threads *pool, const char *const *key, size_t n,
+                                cdmpp_err *err) {
     const cd_calibrate_pool_options *o = d->o;
-    const cd_schedule_db_pick pick = {.trials = 0, .seed = o->seed, .target = o->target, .device = o->stands, .numbers = o->numbers, .hardware = &o->hardware};
+    const cd_schedule_db_pick pick = {.trials = 0,
+                                      .seed = o->seed,
+                                      .target = o->target,
+                                      .device = o->stands,
+                                      .numbers = o->numbers,
+                                      .hardware = &o->hardware};
     CD_TRY(cd_schedule_db_predict(d->out->best, o->model, o->tasks, key, n, &pick, pool, err));
     for (size_t i = 0; i < n; i++) CD_TRY(add_best(d, key[i], err));
     return CDMPP_OK;
@@ -116,7 +127,8 @@ static cdmpp_status choose_best(draw *d, cdmpp_err *err) {
     if (!st && d->o->model && d->o->jobs > 1) st = cd_threads_new(d->o->jobs, &pool, err);
     const size_t n = !st && d->o->model ? mixed(d->o->tasks, key, by) : 0;
     for (size_t i = 0; !st && i < n && !late(d, of_best); i += AT_ONCE) {
-        if (d->o->stop && *d->o->stop) st = CD_FAIL(err, EINTERRUPTED, "while candidates were chosen");
+        if (d->o->stop && *d->o->stop)
+            st = CD_FAIL(err, EINTERRUPTED, "while candidates were chosen");
         else st = choose_some(d, pool, key + i, n - i < AT_ONCE ? n - i : AT_ONCE, err);
     }
     cd_threads_free(pool);
@@ -135,8 +147,10 @@ static cdmpp_status draw_all(draw *d, cdmpp_err *err) {
     while (!st && d->out->n < CD_CALIBRATE_MOST && !late(d, 1)) {
         cdmpp_err why = {0};
         cd_buf_clear(&line);
-        if (d->o->stop && *d->o->stop) st = CD_FAIL(err, EINTERRUPTED, "while candidates were drawn");
-        else if ((st = cd_random_schedules_next(r, &line, &why))) st = cd_record_listener_bad(d->o->listener, &why, err);
+        if (d->o->stop && *d->o->stop)
+            st = CD_FAIL(err, EINTERRUPTED, "while candidates were drawn");
+        else if ((st = cd_random_schedules_next(r, &line, &why)))
+            st = cd_record_listener_bad(d->o->listener, &why, err);
         else if (!line.n) break;
         else st = add(d, &line, false, err);
     }
@@ -159,10 +173,13 @@ static size_t embed(const float *fact, size_t n, float *x) {
         }
         const double deviation = sqrt(fmax(0, square - sum * sum));
         if (!(deviation > 1e-6)) continue;
-        for (size_t i = 0; i < n; i++) x[i * CD_N_FACTS + dim] = (float)((log2(1 + (double)fact[i * CD_N_FACTS + c]) - sum) / deviation);
+        for (size_t i = 0; i < n; i++)
+            x[i * CD_N_FACTS + dim] =
+                (float)((log2(1 + (double)fact[i * CD_N_FACTS + c]) - sum) / deviation);
         dim++;
     }
-    for (size_t i = 1; i < n && dim < CD_N_FACTS; i++) memmove(x + i * dim, x + i * CD_N_FACTS, dim * sizeof *x);
+    for (size_t i = 1; i < n && dim < CD_N_FACTS; i++)
+        memmove(x + i * dim, x + i * CD_N_FACTS, dim * sizeof *x);
     return dim;
 }
 
@@ -187,10 +204,12 @@ static cdmpp_status order(draw *d, cdmpp_err *err) {
     uint32_t *all = cd_mem_zalloc(p->n + 1, sizeof *all);
     size_t n = 0;
     p->order = CD_NEWN(&p->arena, uint32_t, p->n + 1);
-    cdmpp_status st = x && price && all && p->order ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", p->n);
+    cdmpp_status st =
+        x && price && all && p->order ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", p->n);
     const size_t dim = st ? 0 : embed(d->fact, p->n, x);
     for (size_t i = 0; !st && i < p->n; i++) price[i] = cd_calibrate_price(p->v[i].analytic_s);
-    if (!st && dim) st = cd_select_medoids(x, p->n, dim, price, (double)INFINITY, p->n, NULL, all, &n, err);
+    if (!st && dim)
+        st = cd_select_medoids(x, p->n, dim, price, (double)INFINITY, p->n, NULL, all, &n, err);
     else if (!st) n = 1; /* all candidates are one */
     if (!st) by_turns(p, all, n);
     cd_mem_free(all);
@@ -206,8 +225,12 @@ static cdmpp_status check_device(cd_facts_set set, const cd_device *d, cdmpp_err
     return cd_analytic_seconds_of(set, none, d, &t, err);
 }
 
-cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out, cdmpp_err *err) {
-    draw d = {.o = o, .out = out, .vector_bytes = cd_isa_vector_bytes(o->isa, o->target), .set = cd_calibrate_facts_set(o->target),
+cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_calibrate_pool *out,
+                                     cdmpp_err *err) {
+    draw d = {.o = o,
+              .out = out,
+              .vector_bytes = cd_isa_vector_bytes(o->isa, o->target),
+              .set = cd_calibrate_facts_set(o->target),
               .begin_s = o->now ? o->now(o->ctx) : 0};
     *out = (cd_calibrate_pool){0};
     CD_TRY(check_device(d.set, o->device, err));
@@ -218,7 +241,8 @@ cdmpp_status cd_calibrate_pool_build(const cd_calibrate_pool_options *o, cd_cali
     if (!st) st = cd_facts_new(&d.facts, err);
     if (!st) st = choose_best(&d, err);
     if (!st) st = draw_all(&d, err);
-    if (!st && !out->n) st = CD_FAIL(err, ENODATA, "none of %zu random schedules can be used", out->left_out);
+    if (!st && !out->n)
+        st = CD_FAIL(err, ENODATA, "none of %zu random schedules can be used", out->left_out);
     if (!st) st = order(&d, err);
     cd_facts_free(d.facts);
     cd_program_free(d.program);

@@ -7,35 +7,55 @@
 static void put_row(cd_buf *b, const char *name, const cd_calibrate_figures *f) {
     char inside[32] = "-";
     if (f->ranged) (void)snprintf(inside, sizeof inside, "%.0f %%", 100 * f->inside);
-    cd_buf_putf(b, "%-8s %5zu %9.1f %% %9.1f %% %13.3f %15s\n", name, f->n, 100 * f->mape, 100 * f->median, f->mean_log, inside);
+    cd_buf_putf(b, "%-8s %5zu %9.1f %% %9.1f %% %13.3f %15s\n", name, f->n, 100 * f->mape,
+                100 * f->median, f->mean_log, inside);
 }
 
 /* Nothing tells how far off these are: they are in no column of intervals. */
 static void put_unranged(cd_buf *b, const cd_calibrate_figures *f) {
-    if (f->ranged < f->n) cd_buf_putf(b, "%zu of %zu programs are unlike those of the model and of the others that were measured, and have no interval\n", f->n - f->ranged, f->n);
+    if (f->ranged < f->n)
+        cd_buf_putf(b,
+                    "%zu of %zu programs are unlike those of the model and of the others that were "
+                    "measured, and have no interval\n",
+                    f->n - f->ranged, f->n);
 }
 
 static void put_noise(cd_buf *b, const cd_calibrate_result *r) {
-    if (isnan(r->noise)) cd_buf_putf(b, "noise: not known, %zu programs were measured twice\n", r->pairs);
-    else cd_buf_putf(b, "noise: %.1f %%, the median difference of %zu programs measured twice\n", 100 * r->noise, r->pairs);
+    if (isnan(r->noise))
+        cd_buf_putf(b, "noise: not known, %zu programs were measured twice\n", r->pairs);
+    else
+        cd_buf_putf(b, "noise: %.1f %%, the median difference of %zu programs measured twice\n",
+                    100 * r->noise, r->pairs);
 }
 
 static void put_law(cd_buf *b, const cd_network_cost_fit *f) {
-    cd_buf_putf(b, "networks: %lld were run; a network takes %.3f times its operators alone%s", (long long)f->networks, f->lift, f->lift_from > 0 ? ", where it moves much" : "");
+    cd_buf_putf(b, "networks: %lld were run; a network takes %.3f times its operators alone%s",
+                (long long)f->networks, f->lift, f->lift_from > 0 ? ", where it moves much" : "");
     if (f->call_s > 0) cd_buf_putf(b, ", %.3g us a call", 1e6 * f->call_s);
-    if (f->refill_bytes_per_s > 0) cd_buf_putf(b, ", its weights at %.3g GB/s%s", 1e-9 * f->refill_bytes_per_s, f->refill_from > 0 ? " where it has many" : "");
+    if (f->refill_bytes_per_s > 0)
+        cd_buf_putf(b, ", its weights at %.3g GB/s%s", 1e-9 * f->refill_bytes_per_s,
+                    f->refill_from > 0 ? " where it has many" : "");
     cd_buf_putf(b, ", +- %.1f %%\n", 100 * f->spread);
 }
 
 void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     const cd_calibrate_result *r = t->result;
     char limit[64] = "";
-    if (r->widen > 1 && isfinite(r->most)) (void)snprintf(limit, sizeof limit, ", ends moved at most to %.3g times the median", exp(r->most));
-    cd_buf_putf(b, t->given ? "device: %s (%s); %s of the model stands for it\n" : "machine: %s (%s); %s of the model stands for it\n", t->name, t->cpu, t->device);
+    if (r->widen > 1 && isfinite(r->most))
+        (void)snprintf(limit, sizeof limit, ", ends moved at most to %.3g times the median",
+                       exp(r->most));
+    cd_buf_putf(b,
+                t->given ? "device: %s (%s); %s of the model stands for it\n"
+                         : "machine: %s (%s); %s of the model stands for it\n",
+                t->name, t->cpu, t->device);
     if (t->given) cd_buf_putf(b, "logs: %zu programs of %zu tasks\n", r->programs, r->tasks);
-    else cd_buf_putf(b, "measured: %zu programs of %zu tasks, %zu by this run in %.0f s of at most %.0f s\n", r->programs, r->tasks, t->measured->fresh - t->measured->repeats, t->seconds,
-                t->limit_s);
-    if (!t->given && !t->measured->late && !t->most && t->seconds < t->limit_s) cd_buf_puts(b, "every candidate is measured, before the time is over\n");
+    else
+        cd_buf_putf(
+            b, "measured: %zu programs of %zu tasks, %zu by this run in %.0f s of at most %.0f s\n",
+            r->programs, r->tasks, t->measured->fresh - t->measured->repeats, t->seconds,
+            t->limit_s);
+    if (!t->given && !t->measured->late && !t->most && t->seconds < t->limit_s)
+        cd_buf_puts(b, "every candidate is measured, before the time is over\n");
     put_noise(b, r);
     cd_buf_putf(b, "programs     n       MAPE     median  mean |ln p/y|  in 90 %% interval\n");
     put_row(b, "before", &r->before);
@@ -43,7 +63,11 @@ void cd_calibrate_text(cd_buf *b, const cd_calibrate_told *t) {
     cd_buf_puts(b, "after: each program by a correction that was made of other tasks\n");
     put_unranged(b, &r->after);
     if (t->costs && t->costs->networks) put_law(b, t->costs);
-    if (t->out) cd_buf_putf(b, "%s: %s corrected by %zu programs (%.0f %% of what trees learned), its intervals times %.2f%s\n", t->out, t->model, r->programs, 100 * r->share, r->widen, limit);
+    if (t->out)
+        cd_buf_putf(b,
+                    "%s: %s corrected by %zu programs (%.0f %% of what trees learned), its "
+                    "intervals times %.2f%s\n",
+                    t->out, t->model, r->programs, 100 * r->share, r->widen, limit);
 }
 
 static void put_figures(cd_json_writer *w, const char *key, const cd_calibrate_figures *f) {

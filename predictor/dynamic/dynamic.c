@@ -19,12 +19,14 @@ int64_t cd_dynamic_bytes(const cd_dynamic *d) {
     return sum;
 }
 
-void cd_dynamic_input_shape(const cd_dynamic *d, uint32_t k, int64_t size, cd_graph_shape *shape, cd_dtype *dtype) {
+void cd_dynamic_input_shape(const cd_dynamic *d, uint32_t k, int64_t size, cd_graph_shape *shape,
+                            cd_dtype *dtype) {
     cd_dynamic_shape(&d->input[k], size, shape);
     *dtype = d->input[k].dtype;
 }
 
-void cd_dynamic_result_shape(const cd_dynamic *d, uint32_t k, int64_t size, cd_graph_shape *shape, cd_dtype *dtype) {
+void cd_dynamic_result_shape(const cd_dynamic *d, uint32_t k, int64_t size, cd_graph_shape *shape,
+                             cd_dtype *dtype) {
     cd_dynamic_shape(&d->result[k], size, shape);
     *dtype = d->result[k].dtype;
 }
@@ -38,33 +40,43 @@ cdmpp_status cd_dynamic_choose(const cd_dynamic *d, int64_t size, size_t *point,
     }
     *point = low;
     if (size < d->net[0].size || low == d->n)
-        return CD_FAIL(err, ERANGE, "%s=%lld: programs are there for %lld to %lld", d->o->sizes->over, (long long)size, (long long)d->net[0].size, (long long)d->net[d->n - 1].size);
-    if (d->net[low].size != size && d->only_points) return CD_FAIL(err, EUNSUPPORTED, "%s=%lld has no program of its own, and %.160s", d->o->sizes->over, (long long)size, d->only_points);
+        return CD_FAIL(err, ERANGE, "%s=%lld: programs are there for %lld to %lld",
+                       d->o->sizes->over, (long long)size, (long long)d->net[0].size,
+                       (long long)d->net[d->n - 1].size);
+    if (d->net[low].size != size && d->only_points)
+        return CD_FAIL(err, EUNSUPPORTED, "%s=%lld has no program of its own, and %.160s",
+                       d->o->sizes->over, (long long)size, d->only_points);
     return CDMPP_OK;
 }
 
 /* Through the scratch where the program's is larger. */
-static cdmpp_status put_input(cd_dynamic *d, cd_dynamic_net *n, int64_t size, uint32_t k, const void *from, cdmpp_err *err) {
+static cdmpp_status put_input(cd_dynamic *d, cd_dynamic_net *n, int64_t size, uint32_t k,
+                              const void *from, cdmpp_err *err) {
     cd_graph_shape box, whole;
     if (size == n->size) return cd_network_live_write(n->live, k, from, err);
     cd_dynamic_shape(&d->input[k], size, &box);
     cd_dynamic_shape(&d->input[k], n->size, &whole);
     memset(d->scratch, 0, (size_t)cd_dynamic_shape_bytes(&whole, d->input[k].dtype));
-    cd_dynamic_copy_box(&box, cd_expr_dtype_bytes(d->input[k].dtype), &box, from, &whole, d->scratch);
+    cd_dynamic_copy_box(&box, cd_expr_dtype_bytes(d->input[k].dtype), &box, from, &whole,
+                        d->scratch);
     return cd_network_live_write(n->live, k, d->scratch, err);
 }
 
-static cdmpp_status get_result(cd_dynamic *d, cd_dynamic_net *n, int64_t size, uint32_t k, void *to, cdmpp_err *err) {
+static cdmpp_status get_result(cd_dynamic *d, cd_dynamic_net *n, int64_t size, uint32_t k, void *to,
+                               cdmpp_err *err) {
     cd_graph_shape box, whole;
     if (size == n->size) return cd_network_live_read(n->live, k, to, err);
     cd_dynamic_shape(&d->result[k], size, &box);
     cd_dynamic_shape(&d->result[k], n->size, &whole);
     CD_TRY(cd_network_live_read(n->live, k, d->scratch, err));
-    cd_dynamic_copy_box(&box, cd_expr_dtype_bytes(d->result[k].dtype), &whole, d->scratch, &box, to);
+    cd_dynamic_copy_box(&box, cd_expr_dtype_bytes(d->result[k].dtype), &whole, d->scratch, &box,
+                        to);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_dynamic_run(cd_dynamic *d, cd_dynamic_net *n, int64_t size, const void *const *input, void *const *result, cd_dynamic_times *t, cdmpp_err *err) {
+cdmpp_status cd_dynamic_run(cd_dynamic *d, cd_dynamic_net *n, int64_t size,
+                            const void *const *input, void *const *result, cd_dynamic_times *t,
+                            cdmpp_err *err) {
     double pass;
     const double from = cd_clock_wall();
     for (uint32_t k = 0; k < d->n_input; k++) CD_TRY(put_input(d, n, size, k, input[k], err));
@@ -74,7 +86,8 @@ cdmpp_status cd_dynamic_run(cd_dynamic *d, cd_dynamic_net *n, int64_t size, cons
     return CDMPP_OK;
 }
 
-cdmpp_status cd_dynamic_call(cd_dynamic *d, int64_t size, const void *const *input, void *const *result, cd_dynamic_times *t, cdmpp_err *err) {
+cdmpp_status cd_dynamic_call(cd_dynamic *d, int64_t size, const void *const *input,
+                             void *const *result, cd_dynamic_times *t, cdmpp_err *err) {
     size_t k;
     const double from = cd_clock_wall();
     CD_TRY(cd_dynamic_choose(d, size, &k, err));
@@ -105,23 +118,30 @@ static cdmpp_status try_padding(cd_dynamic *d, size_t k, cdmpp_err *err) {
     const int64_t size = d->net[k - 1].size;
     cd_dynamic_data x = {0};
     cdmpp_status st = cd_dynamic_data_make(d, size, &x, err);
-    if (!st) st = cd_dynamic_run(d, &d->net[k - 1], size, (const void *const *)x.input, x.expect, NULL, err);
-    if (!st) st = cd_dynamic_run(d, &d->net[k], size, (const void *const *)x.input, x.result, NULL, err);
+    if (!st)
+        st = cd_dynamic_run(d, &d->net[k - 1], size, (const void *const *)x.input, x.expect, NULL,
+                            err);
+    if (!st)
+        st = cd_dynamic_run(d, &d->net[k], size, (const void *const *)x.input, x.result, NULL, err);
     const double apart = st ? 0 : cd_dynamic_data_difference(d, size, &x);
     cd_arena_free(&x.arena);
     if (st || apart <= CD_DYNAMIC_SAME) return st;
     char text[200];
-    (void)snprintf(text, sizeof text, "padding changes results: data of %s=%lld in programs of %lld, by %.2g of the largest value", d->o->sizes->over, (long long)size,
-                   (long long)d->net[k].size, apart);
+    (void)snprintf(text, sizeof text,
+                   "padding changes results: data of %s=%lld in programs of %lld, by %.2g of the "
+                   "largest value",
+                   d->o->sizes->over, (long long)size, (long long)d->net[k].size, apart);
     d->only_points = cd_arena_text(&d->arena, text);
     return d->only_points ? CDMPP_OK : CD_FAIL(err, ENOMEM, "a text");
 }
 
 static cdmpp_status open_all(cd_dynamic *d, cdmpp_err *err) {
     const cd_dynamic_options *o = d->o;
-    const cd_measure_options m = {.jobs = o->jobs, .pin = true, .build_limit_s = LONGEST_BUILD_S, .stop = o->stop};
+    const cd_measure_options m = {
+        .jobs = o->jobs, .pin = true, .build_limit_s = LONGEST_BUILD_S, .stop = o->stop};
     CD_TRY(cd_measure_open(&m, &d->measure, err));
-    if (!(d->net = CD_NEWN(&d->arena, cd_dynamic_net, o->sizes->n))) return CD_FAIL(err, ENOMEM, "points");
+    if (!(d->net = CD_NEWN(&d->arena, cd_dynamic_net, o->sizes->n)))
+        return CD_FAIL(err, ENOMEM, "points");
     for (size_t k = 0; k < o->sizes->n; k++) {
         d->n++; /* closed after an error too */
         CD_TRY(cd_dynamic_net_open(d, o->sizes->size[k], &d->net[k], err));

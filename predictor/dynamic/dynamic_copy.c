@@ -5,11 +5,14 @@
 #include <string.h>
 
 /* Dimensions behind the last one that differs are one run; the others are counted through. */
-void cd_dynamic_copy_box(const cd_graph_shape *box, size_t element, const cd_graph_shape *from, const void *src, const cd_graph_shape *to, void *dst) {
+void cd_dynamic_copy_box(const cd_graph_shape *box, size_t element, const cd_graph_shape *from,
+                         const void *src, const cd_graph_shape *to, void *dst) {
     int64_t at[CD_GRAPH_MAX_RANK] = {0};
     uint32_t rank = box->rank;
     size_t run = element;
-    while (rank && box->dim[rank - 1] == from->dim[rank - 1] && box->dim[rank - 1] == to->dim[rank - 1]) run *= (size_t)box->dim[--rank];
+    while (rank && box->dim[rank - 1] == from->dim[rank - 1] &&
+           box->dim[rank - 1] == to->dim[rank - 1])
+        run *= (size_t)box->dim[--rank];
     if (rank) run *= (size_t)box->dim[--rank];
     for (uint32_t i = 0; i < rank; i++)
         if (box->dim[i] < 1) return;
@@ -28,22 +31,28 @@ void cd_dynamic_copy_box(const cd_graph_shape *box, size_t element, const cd_gra
 
 /* ---- contents ---- */
 
-static cdmpp_status make(const cd_dynamic_value *v, int64_t size, bool filled, cd_arena *a, void **out, cdmpp_err *err) {
+static cdmpp_status make(const cd_dynamic_value *v, int64_t size, bool filled, cd_arena *a,
+                         void **out, cdmpp_err *err) {
     cd_graph_shape s;
     cd_hash h = cd_hash_start();
     cd_dynamic_shape(v, size, &s);
     cd_hash_add(&h, v->name, strlen(v->name));
-    if (!(*out = cd_arena_zalloc(a, (size_t)cd_dynamic_shape_bytes(&s, v->dtype) + 1, 1))) return CD_FAIL(err, ENOMEM, "a tensor");
-    if (!filled || cd_tensor_fill(v->dtype, (uint32_t)h.a, 0, (size_t)cd_graph_shape_elements(&s), *out)) return CDMPP_OK;
+    if (!(*out = cd_arena_zalloc(a, (size_t)cd_dynamic_shape_bytes(&s, v->dtype) + 1, 1)))
+        return CD_FAIL(err, ENOMEM, "a tensor");
+    if (!filled ||
+        cd_tensor_fill(v->dtype, (uint32_t)h.a, 0, (size_t)cd_graph_shape_elements(&s), *out))
+        return CDMPP_OK;
     return CD_FAIL(err, EUNSUPPORTED, "%.80s: numbers of its type are not made", v->name);
 }
 
-cdmpp_status cd_dynamic_data_make(const cd_dynamic *d, int64_t size, cd_dynamic_data *x, cdmpp_err *err) {
+cdmpp_status cd_dynamic_data_make(const cd_dynamic *d, int64_t size, cd_dynamic_data *x,
+                                  cdmpp_err *err) {
     x->input = CD_NEWN(&x->arena, void *, d->n_input);
     x->result = CD_NEWN(&x->arena, void *, d->n_result);
     x->expect = CD_NEWN(&x->arena, void *, d->n_result);
     if (!x->input || !x->result || !x->expect) return CD_FAIL(err, ENOMEM, "tensors");
-    for (uint32_t k = 0; k < d->n_input; k++) CD_TRY(make(&d->input[k], size, true, &x->arena, &x->input[k], err));
+    for (uint32_t k = 0; k < d->n_input; k++)
+        CD_TRY(make(&d->input[k], size, true, &x->arena, &x->input[k], err));
     for (uint32_t k = 0; k < d->n_result; k++) {
         CD_TRY(make(&d->result[k], size, false, &x->arena, &x->result[k], err));
         CD_TRY(make(&d->result[k], size, false, &x->arena, &x->expect[k], err));
@@ -67,8 +76,13 @@ double cd_dynamic_data_difference(const cd_dynamic *d, int64_t size, const cd_dy
         const cd_dynamic_value *v = &d->result[k];
         cd_graph_shape s;
         cd_dynamic_shape(v, size, &s);
-        if (v->dtype == CD_F32) most = fmax(most, difference(x->result[k], x->expect[k], cd_graph_shape_elements(&s)));
-        else most = fmax(most, memcmp(x->result[k], x->expect[k], (size_t)cd_dynamic_shape_bytes(&s, v->dtype)) ? 1 : 0);
+        if (v->dtype == CD_F32)
+            most = fmax(most, difference(x->result[k], x->expect[k], cd_graph_shape_elements(&s)));
+        else
+            most = fmax(most, memcmp(x->result[k], x->expect[k],
+                                     (size_t)cd_dynamic_shape_bytes(&s, v->dtype))
+                                  ? 1
+                                  : 0);
     }
     return most;
 }

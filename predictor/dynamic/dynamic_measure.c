@@ -9,12 +9,14 @@ enum { LEAST_TURNS = 7, MOST_TURNS = 300, CALLS = 3, CHOICES = 1000 };
 static const double BUDGET_S = 1;
 
 typedef struct {
-    double copy[MOST_TURNS], pass[MOST_TURNS], call[MOST_TURNS], exact[MOST_TURNS], ratio[MOST_TURNS];
+    double copy[MOST_TURNS], pass[MOST_TURNS], call[MOST_TURNS], exact[MOST_TURNS],
+        ratio[MOST_TURNS];
     uint32_t n;
 } turns;
 
 /* The fastest of some calls in a row; the first one finds the caches of the other programs. */
-static cdmpp_status turn(cd_dynamic *d, cd_dynamic_net *n, int64_t size, const cd_dynamic_data *x, void **result, cd_dynamic_times *best, cdmpp_err *err) {
+static cdmpp_status turn(cd_dynamic *d, cd_dynamic_net *n, int64_t size, const cd_dynamic_data *x,
+                         void **result, cd_dynamic_times *best, cdmpp_err *err) {
     cd_dynamic_times t;
     for (int k = 0; k < CALLS; k++) {
         CD_TRY(cd_dynamic_run(d, n, size, (const void *const *)x->input, result, &t, err));
@@ -35,7 +37,9 @@ static double time_choice(const cd_dynamic *d, int64_t size) {
     return sum < SIZE_MAX ? s : 0;
 }
 
-static double quantile(const double *sorted, uint32_t n, double q) { return sorted[(uint32_t)(q * (n - 1) + 0.5)]; }
+static double quantile(const double *sorted, uint32_t n, double q) {
+    return sorted[(uint32_t)(q * (n - 1) + 0.5)];
+}
 
 static void settle(turns *t, cd_dynamic_row *row) {
     double *const v[] = {t->copy, t->pass, t->call, t->exact, t->ratio};
@@ -49,7 +53,8 @@ static void settle(turns *t, cd_dynamic_row *row) {
 }
 
 /* `point` NULL: nothing serves the size, and only the exact programs are timed. */
-static cdmpp_status time_both(cd_dynamic *d, cd_dynamic_net *point, cd_dynamic_net *exact, cd_dynamic_row *row, const cd_dynamic_data *x, cdmpp_err *err) {
+static cdmpp_status time_both(cd_dynamic *d, cd_dynamic_net *point, cd_dynamic_net *exact,
+                              cd_dynamic_row *row, const cd_dynamic_data *x, cdmpp_err *err) {
     const double until = cd_clock_wall() + (d->o->budget_s > 0 ? d->o->budget_s : BUDGET_S);
     cd_dynamic_times a = {0}, b;
     turns t;
@@ -85,15 +90,19 @@ static cdmpp_status run_row(cd_dynamic *d, cd_dynamic_row *row, cdmpp_err *err) 
     cd_arena_free(&x.arena);
     cd_dynamic_net_close(&exact);
     if (!st && row->difference > CD_DYNAMIC_SAME)
-        row->st = CD_FAIL(&row->err, ENUMERIC, "%s=%lld: results differ from those of programs of this size by %.2g of the largest value", d->o->sizes->over, (long long)row->size,
-                          row->difference);
+        row->st = CD_FAIL(&row->err, ENUMERIC,
+                          "%s=%lld: results differ from those of programs of this size by %.2g of "
+                          "the largest value",
+                          d->o->sizes->over, (long long)row->size, row->difference);
     return st;
 }
 
-cdmpp_status cd_dynamic_measure(cd_dynamic *d, const int64_t *size, size_t n, cd_dynamic_result *r, cdmpp_err *err) {
+cdmpp_status cd_dynamic_measure(cd_dynamic *d, const int64_t *size, size_t n, cd_dynamic_result *r,
+                                cdmpp_err *err) {
     cd_affinity all;
     cdmpp_status st = CDMPP_OK;
-    if (n > CD_DYNAMIC_MOST_ASKED) return CD_FAIL(err, EUSAGE, "%zu sizes: at most %d", n, CD_DYNAMIC_MOST_ASKED);
+    if (n > CD_DYNAMIC_MOST_ASKED)
+        return CD_FAIL(err, EUSAGE, "%zu sizes: at most %d", n, CD_DYNAMIC_MOST_ASKED);
     r->left = cd_host_load_left(1);
     for (r->n = 0; r->n < n && !st; r->n++) {
         r->row[r->n] = (cd_dynamic_row){.size = size[r->n]};

@@ -10,19 +10,26 @@ static void put_points(cd_buf *b, const cd_dynamic *d) {
 
 void cd_dynamic_text(cd_buf *b, const cd_dynamic *d, const cd_dynamic_result *r) {
     put_points(b, d);
-    cd_buf_putf(b, "%8s %8s %-6s  %9s  %9s  %9s  %9s  %9s %8s  %-18s %s\n", "size", "program", "how", "choosing", "copying", "pass", "call", "exact", "loss", "quartiles", "difference");
+    cd_buf_putf(b, "%8s %8s %-6s  %9s  %9s  %9s  %9s  %9s %8s  %-18s %s\n", "size", "program",
+                "how", "choosing", "copying", "pass", "call", "exact", "loss", "quartiles",
+                "difference");
     for (size_t k = 0; k < r->n; k++) {
         const cd_dynamic_row *x = &r->row[k];
         if (!x->point) {
             cd_buf_putf(b, "%8lld %8s %s\n", (long long)x->size, "none", x->err.msg);
             continue;
         }
-        const double of[] = {x->time.choose_s, x->time.copy_s, x->time.pass_s, x->call_s, x->exact_s};
-        cd_buf_putf(b, "%8lld %8lld %-6s", (long long)x->size, (long long)x->point, x->point == x->size ? "exact" : "padded");
-        for (size_t i = 0; i < sizeof of / sizeof *of; i++) cd_buf_puts(b, "  "), cd_units_put_seconds_wide(b, of[i]);
+        const double of[] = {x->time.choose_s, x->time.copy_s, x->time.pass_s, x->call_s,
+                             x->exact_s};
+        cd_buf_putf(b, "%8lld %8lld %-6s", (long long)x->size, (long long)x->point,
+                    x->point == x->size ? "exact" : "padded");
+        for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+            cd_buf_puts(b, "  "), cd_units_put_seconds_wide(b, of[i]);
         cd_buf_putf(b, " %6.1f %%", 100 * x->loss);
         if (x->point == x->size) cd_buf_puts(b, "\n");
-        else cd_buf_putf(b, "  %5.1f .. %5.1f %%   %.1e\n", 100 * x->low, 100 * x->high, x->difference);
+        else
+            cd_buf_putf(b, "  %5.1f .. %5.1f %%   %.1e\n", 100 * x->low, 100 * x->high,
+                        x->difference);
     }
     cd_buf_putf(b, "others leave %.0f %% of the processor\n", 100 * r->left);
 }

@@ -27,9 +27,11 @@ bool cd_model_set_is_model(const char *path) {
 static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *err) {
     unsigned char p[FIXED];
     uint64_t n = 0;
-    if (fread(p, 1, FIXED, f) != FIXED || memcmp(p, MAGIC, 8) != 0) return CD_FAIL(err, EPARSE, "not a cdmpp model file");
+    if (fread(p, 1, FIXED, f) != FIXED || memcmp(p, MAGIC, 8) != 0)
+        return CD_FAIL(err, EPARSE, "not a cdmpp model file");
     for (int k = 7; k >= 0; k--) n = n << 8 | p[16 + k];
-    if (n > HEADER_MAX) return CD_FAIL(err, EPARSE, "a header of %llu bytes", (unsigned long long)n);
+    if (n > HEADER_MAX)
+        return CD_FAIL(err, EPARSE, "a header of %llu bytes", (unsigned long long)n);
     char *text = cd_arena_zalloc(a, n + 1, 1);
     if (!text) return CD_FAIL(err, ENOMEM, "header of %llu bytes", (unsigned long long)n);
     if (fread(text, 1, n, f) != n) return CD_FAIL(err, EPARSE, "cut short");
@@ -53,7 +55,8 @@ static cdmpp_status costs_of(cd_model_set *m, const cd_json *here, cdmpp_err *er
 }
 
 /* The machine that the model is corrected for is one more device, where it is none of the others (learner/model/here.h). */
-static cdmpp_status machine_of(cd_model_set *m, const cd_json *here, cd_model_set_entry *v, cdmpp_err *err) {
+static cdmpp_status machine_of(cd_model_set *m, const cd_json *here, cd_model_set_entry *v,
+                               cdmpp_err *err) {
     cd_str name, stands, backend;
     CD_TRY(cd_json_need_str(here, "name", &name, err));
     CD_TRY(cd_json_need_str(here, "device", &stands, err));
@@ -71,23 +74,27 @@ static cdmpp_status machine_of(cd_model_set *m, const cd_json *here, cd_model_se
 }
 
 /* Devices and kind of a model from its header. Devices are names in models of tasks, objects with a name in models of operators. */
-static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entry *v, cdmpp_err *err) {
+static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_entry *v,
+                               cdmpp_err *err) {
     const cd_json *root, *model, *list, *kind;
     CD_TRY(cd_json_parse(&m->arena, header.p, header.n, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
     kind = cd_json_get(model, "kind");
     v->language = kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "llm-operators");
-    v->operators = v->language || (kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "operators"));
+    v->operators =
+        v->language || (kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "operators"));
     if (v->language) return CDMPP_OK;
     CD_TRY(cd_json_need(model, "devices", &list, err));
     const cd_json *d, *here = cd_json_get(root, "here");
     CD_TRY(cd_json_arr(list, 0, &d, err));
-    if (!(v->device = CD_NEWN(&m->arena, const char *, list->n + 2u))) return CD_FAIL(err, ENOMEM, "%u devices", list->n);
+    if (!(v->device = CD_NEWN(&m->arena, const char *, list->n + 2u)))
+        return CD_FAIL(err, ENOMEM, "%u devices", list->n);
     for (; d; d = d->next) {
         cd_str name;
         if (d->kind == CD_JSON_STR) name = d->u.s;
         else CD_TRY(cd_json_need_str(d, "name", &name, err));
-        if (!(v->device[v->n_device++] = cd_str_dup(&m->arena, name))) return CD_FAIL(err, ENOMEM, "names");
+        if (!(v->device[v->n_device++] = cd_str_dup(&m->arena, name)))
+            return CD_FAIL(err, ENOMEM, "names");
     }
     return here ? machine_of(m, here, v, err) : CDMPP_OK;
 }
@@ -97,12 +104,17 @@ static cdmpp_status add(cd_model_set *m, const char *path, bool language, cdmpp_
     cd_model_set_entry v = {.path = path};
     cd_str header;
     FILE *f = fopen(path, "rb");
-    if (!f) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open the model: %s", strerror(errno)), path, 0);
+    if (!f)
+        return cd_err_at(err, CD_FAIL(err, EIO, "cannot open the model: %s", strerror(errno)), path,
+                         0);
     cdmpp_status st = read_header(f, &m->arena, &header, err);
     (void)fclose(f);
     if (!st) st = devices_of(m, header, &v, err);
     if (!st && v.language && !language)
-        st = CD_FAIL(err, EMODEL, "a model of operators of language models: it serves cdmpp-predict --operators, cdmpp-replay --llm and, beside a model of programs, cdmpp-replay --network");
+        st =
+            CD_FAIL(err, EMODEL,
+                    "a model of operators of language models: it serves cdmpp-predict --operators, "
+                    "cdmpp-replay --llm and, beside a model of programs, cdmpp-replay --network");
     if (st) return cd_err_at(err, st, path, 0);
     if (CD_GROW(m->v, m->n, m->cap)) return CD_FAIL(err, ENOMEM, "%zu models", m->n);
     m->v[m->n++] = v;
@@ -138,12 +150,19 @@ static cdmpp_status folders(cd_model_set *m, cdmpp_err *err) {
 static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdmpp_err *err) {
     const char *path, *option = a->file_option ? a->file_option : "--devices";
     cd_diag diag = {0};
-    const cdmpp_status at = cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL);
-    if (at == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "path of the descriptions"); /* not: there are none */
+    const cdmpp_status at =
+        cd_device_table_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL);
+    if (at == CDMPP_ENOMEM)
+        return CD_FAIL(err, ENOMEM, "path of the descriptions"); /* not: there are none */
     if (at)
-        return a->devices ? CD_FAIL(err, EIO, "%s: cannot find '%s', a file that describes devices; a device is named by %s", option, a->devices,
-                                    a->name_option ? a->name_option : "--device") : CDMPP_OK;
-    const cdmpp_status st = cd_device_table_open(&m->arena, a->devices, NULL, &diag, NULL, &m->devices, err);
+        return a->devices
+                   ? CD_FAIL(err, EIO,
+                             "%s: cannot find '%s', a file that describes devices; a device is "
+                             "named by %s",
+                             option, a->devices, a->name_option ? a->name_option : "--device")
+                   : CDMPP_OK;
+    const cdmpp_status st =
+        cd_device_table_open(&m->arena, a->devices, NULL, &diag, NULL, &m->devices, err);
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
     m->named = a->devices != NULL;
     cd_diag_free(&diag);
@@ -155,7 +174,8 @@ static cdmpp_status describe(const cd_model_set_options *a, cd_model_set *m, cdm
 static cdmpp_status take_costs(cd_model_set *m, const char *machine, cdmpp_err *err) {
     for (size_t k = 0; machine && m->measured && k < m->measured->n; k++) {
         const char *of = m->measured->v[k].devices.v[0];
-        const bool said = cd_network_cost_named() && cd_network_cost_names(cd_network_cost_find(m->costs, of, NULL), of);
+        const bool said = cd_network_cost_named() &&
+                          cd_network_cost_names(cd_network_cost_find(m->costs, of, NULL), of);
         cd_network_cost_fit f = m->measured->v[k];
         f.here = true;
         if (!strcmp(of, machine) && !said) CD_TRY(cd_network_cost_add_first(&m->costs, &f, err));
@@ -169,7 +189,9 @@ static cdmpp_status read_costs(const cd_model_set_options *a, cd_model_set *m, c
     if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
     cd_diag_free(&diag);
     for (size_t k = 0; !st && k < m->n; k++)
-        if (m->v[k].path != m->gpu_path) CD_TRY(take_costs(m, m->v[k].here, err)); /* of which nobody has asked so far whether it is used */
+        if (m->v[k].path != m->gpu_path)
+            CD_TRY(take_costs(m, m->v[k].here,
+                              err)); /* of which nobody has asked so far whether it is used */
     return st;
 }
 
@@ -178,7 +200,8 @@ static cdmpp_status defaults(cd_model_set *m, cdmpp_err *err) {
     m->default_path = cd_default_model_path(&m->arena);
     if (m->default_path) CD_TRY(add(m, m->default_path, false, err));
     m->gpu_path = cd_default_model_gpu_file(&m->arena);
-    if (m->gpu_path && !m->default_path && !cd_default_model_is_here(m->gpu_path)) m->gpu_path = NULL; /* it would be the first, also where nobody asks for a GPU */
+    if (m->gpu_path && !m->default_path && !cd_default_model_is_here(m->gpu_path))
+        m->gpu_path = NULL; /* it would be the first, also where nobody asks for a GPU */
     if (m->gpu_path) CD_TRY(add(m, m->gpu_path, false, err));
     m->gpu_default = cd_default_model_gpu_plain(&m->arena);
     return m->gpu_default ? add(m, m->gpu_default, false, err) : CDMPP_OK;
@@ -221,9 +244,18 @@ cdmpp_status cd_model_set_need_programs(const cd_model_set *m, cdmpp_err *err) {
     bool any = !m->n;
     for (size_t k = 0; k < m->n; k++) any |= !m->v[k].operators;
     if (any) return CDMPP_OK;
-    if (only_language(m)) return cd_err_at(err, CD_FAIL(err, EMODEL, "a model of operators of language models answers products in 16 and 8 bits alone; name a model of programs, too"), m->v[0].path, 0);
-    return cd_err_at(err, CD_FAIL(err, EMODEL, "a model of library operators: it serves cdmpp-predict --operators and cdmpp-replay --graph; a network of tensor "
-                                               "programs needs a model that cdmpp-train makes from measure records"), m->v[0].path, 0);
+    if (only_language(m))
+        return cd_err_at(err,
+                         CD_FAIL(err, EMODEL,
+                                 "a model of operators of language models answers products in 16 "
+                                 "and 8 bits alone; name a model of programs, too"),
+                         m->v[0].path, 0);
+    return cd_err_at(err,
+                     CD_FAIL(err, EMODEL,
+                             "a model of library operators: it serves cdmpp-predict --operators "
+                             "and cdmpp-replay --graph; a network of tensor "
+                             "programs needs a model that cdmpp-train makes from measure records"),
+                     m->v[0].path, 0);
 }
 
 static bool knows(const cd_model_set_entry *v, const char *device) {
@@ -235,13 +267,17 @@ static bool knows(const cd_model_set_entry *v, const char *device) {
 /* The first one that knows the device; `any`: else the first of its kind. */
 static cd_model_set_entry *first(cd_model_set *m, bool operators, const char *device, bool any) {
     for (size_t k = 0; k < m->n; k++)
-        if (!m->v[k].language && m->v[k].operators == operators && knows(&m->v[k], device) && cd_model_set_uses(m, k)) return &m->v[k];
+        if (!m->v[k].language && m->v[k].operators == operators && knows(&m->v[k], device) &&
+            cd_model_set_uses(m, k))
+            return &m->v[k];
     for (size_t k = 0; any && k < m->n; k++)
-        if (!m->v[k].language && m->v[k].operators == operators && cd_model_set_uses(m, k)) return &m->v[k];
+        if (!m->v[k].language && m->v[k].operators == operators && cd_model_set_uses(m, k))
+            return &m->v[k];
     return NULL;
 }
 
-cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, const cd_model **out, cdmpp_err *err) {
+cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest,
+                                const cd_model **out, cdmpp_err *err) {
     cd_model_set_entry *v = first(m, false, device, nearest);
     *out = NULL;
     if (!v) return CDMPP_OK;
@@ -257,7 +293,8 @@ const char *cd_model_set_path(const cd_model_set *m, const cd_model *model) {
     return NULL;
 }
 
-bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i, float out[CD_N_DEVICE_COL]) {
+bool cd_model_set_vector(const cd_model_set *m, const cd_model *model, size_t i,
+                         float out[CD_N_DEVICE_COL]) {
     size_t width;
     const float *v = cd_model_device_vector(model, i, &width);
     bool any = false;
@@ -274,53 +311,76 @@ static bool both_know(const float *a, const float *b, int column) {
 
 /* A device of a model that is like the one asked for. */
 typedef struct {
-    const cd_model *model;      /* NULL: none so far */
+    const cd_model *model; /* NULL: none so far */
     const char *name;
     double far;
-    bool any;                   /* there are described ones of this kind, comparable or not */
+    bool any; /* there are described ones of this kind, comparable or not */
 } nearest;
 
 /* The nearest of a loaded model, by kind: of the same one, of another one. A model says no more of a kind than whether it is a GPU. */
-static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_device *d, nearest of[2]) {
+static void nearest_of(const cd_model_set *m, const cd_model *model, const cd_device *d,
+                       nearest of[2]) {
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
     cd_device_vector(d, want);
     for (size_t i = 0; i < cd_model_n_device(model); i++) {
         if (!cd_model_set_vector(m, model, i, has)) continue;
-        const bool gpu = cd_model_device_is_gpu(model, i) != 0, same = d->kind == (gpu ? CD_DEVICE_GPU : CD_DEVICE_CPU);
-        if (!same && !(both_know(want, has, CD_DEVICE_COL_flops) && both_know(want, has, CD_DEVICE_COL_bandwidth))) continue; /* one side of a roofline is none */
+        const bool gpu = cd_model_device_is_gpu(model, i) != 0,
+                   same = d->kind == (gpu ? CD_DEVICE_GPU : CD_DEVICE_CPU);
+        if (!same && !(both_know(want, has, CD_DEVICE_COL_flops) &&
+                       both_know(want, has, CD_DEVICE_COL_bandwidth)))
+            continue; /* one side of a roofline is none */
         const double far = cd_device_distance(want, has);
         of[!same].any = true;
-        if (far < of[!same].far || (far == of[!same].far && cd_describe_is_own(cd_model_device(model, i)))) of[!same] = (nearest){model, cd_model_device(model, i), far, true};
+        if (far < of[!same].far ||
+            (far == of[!same].far && cd_describe_is_own(cd_model_device(model, i))))
+            of[!same] = (nearest){model, cd_model_device(model, i), far, true};
     }
 }
 
 /* Only a device of another kind could stand for it, by the ratio of both rooflines. */
 static cdmpp_status needs_peaks(const cd_device *d, bool kind, cdmpp_err *err) {
-    if (kind) return CD_FAIL(err, EMODEL, "device %s: nothing is known of it that is known of a %s of a model: its description needs some numbers (cores, clock_mhz, simd_bits, ...)", d->name, cd_device_kind_name(d->kind));
+    if (kind)
+        return CD_FAIL(err, EMODEL,
+                       "device %s: nothing is known of it that is known of a %s of a model: its "
+                       "description needs some numbers (cores, clock_mhz, simd_bits, ...)",
+                       d->name, cd_device_kind_name(d->kind));
     if (!(d->fp32_gflops > 0))
-        return cd_err_key(err, CD_FAIL(err, EMODEL, "device %s: no model knows one of its kind, and its description lacks the peak by which times of another kind would be scaled "
-                                       "(fp32_gflops; or cores, lanes and clock_mhz)", d->name), "fp32_gflops");
+        return cd_err_key(err,
+                          CD_FAIL(err, EMODEL,
+                                  "device %s: no model knows one of its kind, and its description "
+                                  "lacks the peak by which times of another kind would be scaled "
+                                  "(fp32_gflops; or cores, lanes and clock_mhz)",
+                                  d->name),
+                          "fp32_gflops");
     if (!(d->bandwidth_gb_s > 0))
-        return cd_err_key(err, CD_FAIL(err, EMODEL, "device %s: no model knows one of its kind, and its description lacks the bandwidth by which times of another kind would be "
-                                       "scaled", d->name), "bandwidth_gb_s");
+        return cd_err_key(err,
+                          CD_FAIL(err, EMODEL,
+                                  "device %s: no model knows one of its kind, and its description "
+                                  "lacks the bandwidth by which times of another kind would be "
+                                  "scaled",
+                                  d->name),
+                          "bandwidth_gb_s");
     return CDMPP_OK;
 }
 
 /* Of the default models one is of processors, the others are of GPUs. */
-static bool is_other_default(const cd_model_set *m, const cd_model_set_entry *v, const cd_device *d) {
+static bool is_other_default(const cd_model_set *m, const cd_model_set_entry *v,
+                             const cd_device *d) {
     if (v->path == m->default_path) return d->kind == CD_DEVICE_GPU;
     return d->kind == CD_DEVICE_CPU && (v->path == m->gpu_path || v->path == m->gpu_default);
 }
 
 /* All models are loaded, because their own descriptions decide; default ones of another kind where nothing else is left. */
-cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd_model **out, const char **stands, bool *other_kind,
-                                   cdmpp_err *err) {
+cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd_model **out,
+                                   const char **stands, bool *other_kind, cdmpp_err *err) {
     const cd_device *d = cd_model_set_device(m, device);
     nearest of[2] = {{.far = (double)INFINITY}, {.far = (double)INFINITY}};
     bool any = false;
     for (size_t i = 0; d && i < 2 * m->n; i++) {
         cd_model_set_entry *v = &m->v[i % m->n];
-        if (v->operators || is_other_default(m, v, d) != (i >= m->n) || (i >= m->n && of[0].model) || !cd_model_set_uses(m, i % m->n)) continue;
+        if (v->operators || is_other_default(m, v, d) != (i >= m->n) ||
+            (i >= m->n && of[0].model) || !cd_model_set_uses(m, i % m->n))
+            continue;
         any = true;
         if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
         nearest_of(m, v->tasks, d, of);
@@ -334,39 +394,52 @@ cdmpp_status cd_model_set_stand_in(cd_model_set *m, const char *device, const cd
 
 const char *cd_model_set_also(const cd_model_set *m, const char *device) {
     size_t found = 0, k = 0;
-    for (; k < m->n && found < 2; k++) found += !m->v[k].operators && m->v[k].path != m->gpu_default && knows(&m->v[k], device) && cd_model_set_uses(m, k);
+    for (; k < m->n && found < 2; k++)
+        found += !m->v[k].operators && m->v[k].path != m->gpu_default && knows(&m->v[k], device) &&
+                 cd_model_set_uses(m, k);
     return found < 2 ? NULL : m->v[k - 1].path;
 }
 
-cd_device_doubt cd_model_set_doubt(const cd_model *model, size_t at, const float *want, const float *has, bool other_kind) {
-    if (other_kind) return (cd_device_doubt){log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95), 0};
+cd_device_doubt cd_model_set_doubt(const cd_model *model, size_t at, const float *want,
+                                   const float *has, bool other_kind) {
+    if (other_kind)
+        return (cd_device_doubt){log(CD_MODEL_SET_BETWEEN_KINDS) / cd_normal_quantile(0.95), 0};
     return cd_model_device_doubt(model, at, want, has);
 }
 
 const char *cd_model_set_times_off(double spread, char out[CD_MODEL_SET_TIMES_OFF]) {
     const double times = exp(spread * cd_normal_quantile(0.95));
-    (void)snprintf(out, CD_MODEL_SET_TIMES_OFF, times < 1.095 ? "%.2f" : times < 9.95 ? "%.1f" : "%.0f", times);
+    (void)snprintf(out, CD_MODEL_SET_TIMES_OFF,
+                   times < 1.095  ? "%.2f"
+                   : times < 9.95 ? "%.1f"
+                                  : "%.0f",
+                   times);
     return out;
 }
 
 /* Up to the columns' references, `balance`: bytes by operations of these. */
 static double roofline(const float *v, double flop, double bytes) {
-    static const double balance = 8141.0 / 320; /* references of the columns flops and bandwidth: device_cols.def */
-    return fmax(flop / pow(10, (double)v[CD_N_DEVICE_KIND + CD_DEVICE_COL_flops]), balance * bytes / pow(10, (double)v[CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth]));
+    static const double balance =
+        8141.0 / 320; /* references of the columns flops and bandwidth: device_cols.def */
+    return fmax(flop / pow(10, (double)v[CD_N_DEVICE_KIND + CD_DEVICE_COL_flops]),
+                balance * bytes / pow(10, (double)v[CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth]));
 }
 
 /* A peak that one of them does not know is of no use: arithmetic here would be compared with memory there. */
 double cd_model_set_rooflines(const float *here, const float *there, double flop, double bytes) {
-    const double f = both_know(here, there, CD_DEVICE_COL_flops) ? fmax(flop, 0) : 0, b = both_know(here, there, CD_DEVICE_COL_bandwidth) ? fmax(bytes, 0) : 0;
+    const double f = both_know(here, there, CD_DEVICE_COL_flops) ? fmax(flop, 0) : 0,
+                 b = both_know(here, there, CD_DEVICE_COL_bandwidth) ? fmax(bytes, 0) : 0;
     return f > 0 || b > 0 ? roofline(here, f, b) / roofline(there, f, b) : 0;
 }
 
 /* A model of operators answers for devices that it never saw, from their description. */
-cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_library_op_model **out, cdmpp_err *err) {
+cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_library_op_model **out,
+                              cdmpp_err *err) {
     cd_model_set_entry *v = first(m, true, device, cd_model_set_device(m, device) != NULL);
     *out = NULL;
     if (!v) return CDMPP_OK;
-    if (!v->ops) CD_TRY(cd_err_at(err, cd_library_op_model_load(v->path, &v->ops, err), v->path, 0));
+    if (!v->ops)
+        CD_TRY(cd_err_at(err, cd_library_op_model_load(v->path, &v->ops, err), v->path, 0));
     *out = v->ops;
     return CDMPP_OK;
 }
@@ -383,12 +456,16 @@ void cd_model_set_list(const cd_model_set *m, cd_buf *out) {
 const cd_device_numbers *cd_model_set_numbers(const cd_model *m, const cd_device *about) {
     const float none[CD_N_FACTS] = {0};
     cd_analytic_time t;
-    return about && cd_model_needs_facts(m) && !cd_analytic_seconds_of(cd_model_facts_set(m), none, about, &t, NULL) ? about : NULL;
+    return about && cd_model_needs_facts(m) &&
+                   !cd_analytic_seconds_of(cd_model_facts_set(m), none, about, &t, NULL)
+               ? about
+               : NULL;
 }
 
 const char *cd_model_set_stands(const cd_model_set *m, const char *name) {
     for (size_t k = 0; k < m->n; k++)
-        if (m->v[k].machine && !strcmp(m->v[k].machine, name) && cd_model_set_uses(m, k)) return m->v[k].stands;
+        if (m->v[k].machine && !strcmp(m->v[k].machine, name) && cd_model_set_uses(m, k))
+            return m->v[k].stands;
     return NULL;
 }
 

@@ -8,7 +8,9 @@
 static void keep_host(cd_model_set *m, const cd_describe_match *here) {
     m->guessed = !here->exact;
     memcpy(m->here, here->here, sizeof m->here);
-    (void)snprintf(m->host, sizeof m->host, "%s%s%s", here->cpu[0] ? here->cpu : "unknown processor", here->microarch[0] ? ", " : "", here->microarch);
+    (void)snprintf(m->host, sizeof m->host, "%s%s%s",
+                   here->cpu[0] ? here->cpu : "unknown processor", here->microarch[0] ? ", " : "",
+                   here->microarch);
 }
 
 cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err *err) {
@@ -17,7 +19,8 @@ cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err
     if (st == CDMPP_ENOMEM) return st;
     if (st) here.exact = false; /* nobody describes one of them: then it may be any other */
     if (st == CDMPP_EBACKEND)
-        for (int k = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; k < CD_N_DEVICE_COL; k++) here.here[k] = 1; /* unknown */
+        for (int k = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; k < CD_N_DEVICE_COL; k++)
+            here.here[k] = 1; /* unknown */
     keep_host(m, &here);
     return CDMPP_OK;
 }
@@ -26,7 +29,9 @@ cdmpp_status cd_model_set_is_host(cd_model_set *m, const char *device, cdmpp_err
 static const cd_model_set_entry *only_programs(const cd_model_set *m) {
     const cd_model_set_entry *one = NULL;
     for (size_t k = 0; k < m->n; k++) {
-        if (m->v[k].language || m->v[k].path == m->gpu_default || (m->default_path && m->v[k].path == m->gpu_path)) continue;
+        if (m->v[k].language || m->v[k].path == m->gpu_default ||
+            (m->default_path && m->v[k].path == m->gpu_path))
+            continue;
         if (one || m->v[k].operators) return NULL;
         one = &m->v[k];
     }
@@ -38,7 +43,8 @@ cdmpp_status cd_model_set_host(cd_model_set *m, cd_log *log, const char **out, c
     *out = NULL;
     const cd_model_set_entry *v = only_programs(m);
     if (!v || (!m->default_path && !cd_default_model_is_here(v->path))) return CDMPP_OK;
-    CD_TRY(cd_default_model_device(v->path, m->devices, v->device, v->n_device, log, out, &here, err));
+    CD_TRY(
+        cd_default_model_device(v->path, m->devices, v->device, v->n_device, log, out, &here, err));
     m->default_said = log != NULL;
     keep_host(m, &here);
     return CDMPP_OK;
@@ -58,33 +64,44 @@ bool cd_model_set_uses(const cd_model_set *m, size_t k) {
 const char *cd_model_set_gpu(const cd_model_set *m, const char *backend) {
     for (size_t k = 0; k < m->n; k++) {
         const cd_model_set_entry *v = &m->v[k];
-        if (v->backend && (!backend || !strcmp(v->backend, backend)) && (v->path == m->gpu_path ? cd_model_set_uses(m, k) : cd_default_model_is_here(v->path))) return v->here;
+        if (v->backend && (!backend || !strcmp(v->backend, backend)) &&
+            (v->path == m->gpu_path ? cd_model_set_uses(m, k) : cd_default_model_is_here(v->path)))
+            return v->here;
     }
     return NULL;
 }
 
-static cdmpp_status no_gpu(const cd_model_set_entry *v, const char *backend, const cdmpp_err *why, cdmpp_err *err) {
+static cdmpp_status no_gpu(const cd_model_set_entry *v, const char *backend, const cdmpp_err *why,
+                           cdmpp_err *err) {
     char unused[CD_DEFAULT_MODEL_SAID];
     cd_default_model_gpu_why(backend, NULL, unused);
-    return CD_FAIL(err, EUSAGE, "no GPU of this machine runs programs of %s (%.150s%s%.200s): --device names a GPU, %s for example, which the default model knows", backend, why->msg,
-                   unused[0] ? "; " : "", unused, v->n_device ? v->device[v->n_device - 1] : "a described one");
+    return CD_FAIL(err, EUSAGE,
+                   "no GPU of this machine runs programs of %s (%.150s%s%.200s): --device names a "
+                   "GPU, %s for example, which the default model knows",
+                   backend, why->msg, unused[0] ? "; " : "", unused,
+                   v->n_device ? v->device[v->n_device - 1] : "a described one");
 }
 
-cdmpp_status cd_model_set_gpu_host(cd_model_set *m, const char *backend, cd_log *log, const char **out, cdmpp_err *err) {
+cdmpp_status cd_model_set_gpu_host(cd_model_set *m, const char *backend, cd_log *log,
+                                   const char **out, cdmpp_err *err) {
     cd_describe_match here;
     cdmpp_err why = {0};
     *out = cd_model_set_gpu(m, backend);
     for (size_t k = 0; !*out && k < m->n; k++) {
         const cd_model_set_entry *v = &m->v[k];
         if (v->path != m->gpu_default) continue;
-        const cdmpp_status st = cd_default_model_gpu_device(v->path, backend, "", m->devices, v->device, v->n_device, log, out, &here, &why);
+        const cdmpp_status st = cd_default_model_gpu_device(
+            v->path, backend, "", m->devices, v->device, v->n_device, log, out, &here, &why);
         if (st) *out = NULL;
         if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "the GPU of this machine");
         if (st) return no_gpu(v, backend, &why, err);
         m->gpu_said = log != NULL;
         keep_host(m, &here);
     }
-    return *out || !(m->default_path || m->gpu_path) ? CDMPP_OK : cd_default_model_gpu_missing(backend, err); /* models that somebody named may be of a GPU */
+    return *out || !(m->default_path || m->gpu_path)
+               ? CDMPP_OK
+               : cd_default_model_gpu_missing(backend,
+                                              err); /* models that somebody named may be of a GPU */
 }
 
 /* ---- what is said of the default models ---- */
@@ -98,21 +115,34 @@ static bool is_unsaid(const cd_model_set *m, const char *path) {
 static void say_default(const cd_model_set *m, const cd_model_set_entry *v, cd_log *log) {
     char what[CD_DEFAULT_MODEL_SAID];
     cd_buf known = {0};
-    for (size_t k = 0; v->path == m->gpu_default && k < v->n_device; k++) cd_buf_putf(&known, "%s%s", k ? ", " : "; it knows ", v->device[k]);
-    cd_log_put(log, CD_LOG_WARNING, "cost model: %s, %s%s", v->path, cd_default_model_what(v->path, what), known.p && !known.oom ? known.p : "");
+    for (size_t k = 0; v->path == m->gpu_default && k < v->n_device; k++)
+        cd_buf_putf(&known, "%s%s", k ? ", " : "; it knows ", v->device[k]);
+    cd_log_put(log, CD_LOG_WARNING, "cost model: %s, %s%s", v->path,
+               cd_default_model_what(v->path, what), known.p && !known.oom ? known.p : "");
     cd_buf_free(&known);
 }
 
 /* What corrects one machine says nothing of another one, unless it stands for it. */
-static void say_other(const cd_model_set *m, const cd_model_set_entry *v, const char *device, const char *stands, cd_log *log) {
-    const bool gpu = v->path == m->gpu_path, ours = gpu || (v->path == m->default_path && !strcmp(v->path, CD_DEFAULT_MODEL_HERE));
+static void say_other(const cd_model_set *m, const cd_model_set_entry *v, const char *device,
+                      const char *stands, cd_log *log) {
+    const bool gpu = v->path == m->gpu_path,
+               ours =
+                   gpu || (v->path == m->default_path && !strcmp(v->path, CD_DEFAULT_MODEL_HERE));
     if (!ours || !v->here || !strcmp(v->here, device)) return;
     if (stands && !strcmp(v->here, stands))
-        cd_log_put(log, CD_LOG_WARNING, "%s was measured on %s, this machine's %s: %s is another one, which was not measured", v->path, v->here, gpu ? "GPU" : "processor", device);
-    else cd_log_put(log, CD_LOG_WARNING, "%s corrects times of %s alone, this machine's %s: %s is another one, and its times are not corrected", v->path, v->here, gpu ? "GPU" : "processor", device);
+        cd_log_put(
+            log, CD_LOG_WARNING,
+            "%s was measured on %s, this machine's %s: %s is another one, which was not measured",
+            v->path, v->here, gpu ? "GPU" : "processor", device);
+    else
+        cd_log_put(log, CD_LOG_WARNING,
+                   "%s corrects times of %s alone, this machine's %s: %s is another one, and its "
+                   "times are not corrected",
+                   v->path, v->here, gpu ? "GPU" : "processor", device);
 }
 
-void cd_model_set_warn(cd_model_set *m, const cd_model *model, const char *device, const char *stands, cd_log *log) {
+void cd_model_set_warn(cd_model_set *m, const cd_model *model, const char *device,
+                       const char *stands, cd_log *log) {
     for (size_t k = 0; k < m->n; k++) {
         if (!model || m->v[k].tasks != model) continue;
         if (!m->v[k].warned && is_unsaid(m, m->v[k].path)) say_default(m, &m->v[k], log);

@@ -16,10 +16,10 @@ enum { TERMS = 3, LIFT = 1, CALL = 2, REFILL = 4, CHOICES = 8 };
 typedef struct {
     const cd_network_cost_row *row;
     size_t n;
-    unsigned terms;             /* LIFT | CALL | REFILL */
-    bool fetch;                 /* with the refill of the description */
-    double from;                /* networks that move more are lifted */
-    size_t limit;               /* of refills */
+    unsigned terms; /* LIFT | CALL | REFILL */
+    bool fetch;     /* with the refill of the description */
+    double from;    /* networks that move more are lifted */
+    size_t limit;   /* of refills */
 } choice;
 
 const double cd_network_cost_limit[CD_NETWORK_COST_LIMITS] = {2, 12, 48, 1e9};
@@ -89,12 +89,17 @@ static double left_out(const choice *c) {
     return sum / (double)c->n;
 }
 
-static int freedom(const choice *c) { return (c->terms & LIFT ? 1 + (c->from > 0) : 0) + (c->terms & CALL ? 1 : 0) + (c->terms & REFILL ? 1 + (c->limit > 0) : 0); }
+static int freedom(const choice *c) {
+    return (c->terms & LIFT ? 1 + (c->from > 0) : 0) + (c->terms & CALL ? 1 : 0) +
+           (c->terms & REFILL ? 1 + (c->limit > 0) : 0);
+}
 
 /* Whether `c`, of squared error e, is taken in the place of `best`, of error `least`: each by what it costs to have had the choice. */
 static void better(const choice *c, choice *best, double *least) {
     const double e = left_out(c);
-    if (isfinite(*least) && !(e * pow(worth, -freedom(c)) < *least * pow(worth, -freedom(best)) * (1 - 1e-9))) return;
+    if (isfinite(*least) &&
+        !(e * pow(worth, -freedom(c)) < *least * pow(worth, -freedom(best)) * (1 - 1e-9)))
+        return;
     if (!isfinite(e)) return;
     *least = e;
     *best = *c;
@@ -110,11 +115,14 @@ static void try_terms(choice c, const double *bound, size_t n_bound, choice *bes
 }
 
 /* All terms, and those beside a refill that the description says. */
-static void try_all(const cd_network_cost_row *row, size_t n, const double *bound, size_t n_bound, choice *best, double *least) {
+static void try_all(const cd_network_cost_row *row, size_t n, const double *bound, size_t n_bound,
+                    choice *best, double *least) {
     for (unsigned terms = 0; terms < CHOICES; terms++) {
-        const choice c = {.row = row, .n = n, .terms = terms}, fetch = {.row = row, .n = n, .terms = terms, .fetch = true};
+        const choice c = {.row = row, .n = n, .terms = terms},
+                     fetch = {.row = row, .n = n, .terms = terms, .fetch = true};
         try_terms(c, bound, n_bound, best, least);
-        if (row->fetch_bytes_per_s > 0 && !(terms & REFILL)) try_terms(fetch, bound, n_bound, best, least);
+        if (row->fetch_bytes_per_s > 0 && !(terms & REFILL))
+            try_terms(fetch, bound, n_bound, best, least);
     }
 }
 
@@ -124,7 +132,8 @@ static void put_refill(const choice *c, const double v[TERMS], cd_network_cost_f
     out->refill_from = c->fetch ? CD_NETWORK_COST_KEEPS : 0;
 }
 
-static cdmpp_status bounds(const cd_network_cost_row *row, size_t n, double *bound, size_t *n_bound, cdmpp_err *err) {
+static cdmpp_status bounds(const cd_network_cost_row *row, size_t n, double *bound, size_t *n_bound,
+                           cdmpp_err *err) {
     double *at = cd_mem_zalloc(n, sizeof *at);
     if (!at) return CD_FAIL(err, ENOMEM, "%zu networks", n);
     size_t m = 0;
@@ -141,28 +150,39 @@ static cdmpp_status bounds(const cd_network_cost_row *row, size_t n, double *bou
 
 static cdmpp_status check(const cd_network_cost_row *row, size_t n, cdmpp_err *err) {
     if (n < CD_NETWORK_COST_FEWEST)
-        return CD_FAIL(err, ERANGE, "expected %d measured networks or more, found %zu", CD_NETWORK_COST_FEWEST, n);
+        return CD_FAIL(err, ERANGE, "expected %d measured networks or more, found %zu",
+                       CD_NETWORK_COST_FEWEST, n);
     for (size_t i = 0; i < n; i++)
-        if (!(row[i].measured_s > 0) || !isfinite(row[i].measured_s) || !(row[i].alone_s >= 0) || !(row[i].rest_s >= 0))
-            return CD_FAIL(err, ERANGE, "network %zu: measured %g s, tasks %g s, others %g s", i, row[i].measured_s,
-                           row[i].alone_s, row[i].rest_s);
+        if (!(row[i].measured_s > 0) || !isfinite(row[i].measured_s) || !(row[i].alone_s >= 0) ||
+            !(row[i].rest_s >= 0))
+            return CD_FAIL(err, ERANGE, "network %zu: measured %g s, tasks %g s, others %g s", i,
+                           row[i].measured_s, row[i].alone_s, row[i].rest_s);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_network_cost_fit_rows(const cd_network_cost_row *row, size_t n, cd_network_cost_fit *out, cdmpp_err *err) {
+cdmpp_status cd_network_cost_fit_rows(const cd_network_cost_row *row, size_t n,
+                                      cd_network_cost_fit *out, cdmpp_err *err) {
     double v[TERMS] = {0}, least = (double)INFINITY, *bound;
     size_t n_bound = 0;
     choice best = {.row = row, .n = n};
     CD_TRY(check(row, n, err));
-    if (!(bound = cd_mem_zalloc(n + 1, sizeof *bound))) return CD_FAIL(err, ENOMEM, "%zu networks", n);
+    if (!(bound = cd_mem_zalloc(n + 1, sizeof *bound)))
+        return CD_FAIL(err, ENOMEM, "%zu networks", n);
     const cdmpp_status st = bounds(row, n, bound, &n_bound, err);
     if (!st) try_all(row, n, bound, n_bound, &best, &least);
     cd_mem_free(bound);
     if (st) return st;
     double square = 0;
-    for (size_t i = 0; i < n; i++) square += pow(log(row[i].measured_s / (row[i].alone_s + row[i].rest_s)), 2);
-    if (!isfinite(least) || !fit(&best, n, v)) return CD_FAIL(err, ERANGE, "nothing fits these %zu networks", n);
-    *out = (cd_network_cost_fit){.lift = 1 + v[0], .lift_from = best.terms & LIFT ? best.from : 0, .call_s = v[1], .networks = (int64_t)n, .spread = sqrt(least), .adds = sqrt(square / (double)n)};
+    for (size_t i = 0; i < n; i++)
+        square += pow(log(row[i].measured_s / (row[i].alone_s + row[i].rest_s)), 2);
+    if (!isfinite(least) || !fit(&best, n, v))
+        return CD_FAIL(err, ERANGE, "nothing fits these %zu networks", n);
+    *out = (cd_network_cost_fit){.lift = 1 + v[0],
+                                 .lift_from = best.terms & LIFT ? best.from : 0,
+                                 .call_s = v[1],
+                                 .networks = (int64_t)n,
+                                 .spread = sqrt(least),
+                                 .adds = sqrt(square / (double)n)};
     put_refill(&best, v, out);
     return CDMPP_OK;
 }

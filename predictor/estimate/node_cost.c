@@ -14,7 +14,7 @@ enum { CHUNK = 256 };
 
 /* A question that is asked once: a task with its schedule, a library operator. */
 typedef struct {
-    const char *key;            /* NULL: a library operator */
+    const char *key; /* NULL: a library operator */
     const cd_library_op_record *op;
     uint64_t hash;
     uint32_t node;
@@ -23,13 +23,14 @@ typedef struct {
 typedef struct {
     const cd_network_graph *g;
     const cd_node_cost_options *a;
-    const cd_device *device;    /* NULL: no description */
+    const cd_device *device; /* NULL: no description */
     cd_node_cost *c;
     cd_node_cost_bias best;
-    question *q;                /* (n_q) sorted: equal ones stand together */
+    question *q; /* (n_q) sorted: equal ones stand together */
     uint32_t n_q;
-    const char *of;             /* the last device whose times were asked for; names of a graph are one text each */
-    bool of_here;               /* whether it is this one */
+    const char
+        *of; /* the last device whose times were asked for; names of a graph are one text each */
+    bool of_here; /* whether it is this one */
 } asking;
 
 void cd_node_cost_known(cd_node_cost_entry *n, double seconds, cd_cost_source from) {
@@ -42,7 +43,9 @@ void cd_node_cost_known(cd_node_cost_entry *n, double seconds, cd_cost_source fr
 static bool is_time(double s) { return isfinite(s) && s >= 0; }
 
 /* ---- times of the file ---- */
-const char *cd_node_cost_times_of(const cd_network_graph *g, uint32_t node) { return g->node[node].device ? g->node[node].device : g->device; }
+const char *cd_node_cost_times_of(const cd_network_graph *g, uint32_t node) {
+    return g->node[node].device ? g->node[node].device : g->device;
+}
 
 /* Is it this device that the node's time was measured on? A file that does not say is believed. */
 static bool is_of_here(asking *k, uint32_t node) {
@@ -53,13 +56,16 @@ static bool is_of_here(asking *k, uint32_t node) {
     return k->of_here;
 }
 
-static bool has_time(asking *k, uint32_t node) { return is_time(k->g->node[node].given_s) && is_of_here(k, node); }
+static bool has_time(asking *k, uint32_t node) {
+    return is_time(k->g->node[node].given_s) && is_of_here(k, node);
+}
 
 /* "no schedule for its task; its time in the file is of h100, not of v100" */
 static const char *of_another(asking *k, uint32_t node, const char *why) {
     cd_buf b = {0};
     if (why) cd_buf_putf(&b, "%s; ", why);
-    cd_buf_putf(&b, "its time in the file is of %s, not of %s", cd_node_cost_times_of(k->g, node), k->a->device);
+    cd_buf_putf(&b, "its time in the file is of %s, not of %s", cd_node_cost_times_of(k->g, node),
+                k->a->device);
     const char *s = b.oom ? NULL : cd_str_dup(&k->c->arena, (cd_str){b.p, b.n});
     cd_buf_free(&b);
     return s ? s : why;
@@ -80,13 +86,17 @@ static const char *text(cd_arena *a, const char *p, cdmpp_err *err) {
 }
 
 /* ---- questions ---- */
-static const cd_schedule_db_entry *schedule_of(const asking *k, const char *key) { return k->a->schedules && key ? cd_schedule_db_find(k->a->schedules, key) : NULL; }
+static const cd_schedule_db_entry *schedule_of(const asking *k, const char *key) {
+    return k->a->schedules && key ? cd_schedule_db_find(k->a->schedules, key) : NULL;
+}
 
 /* Equal tasks have one time; the number of the first of them tells them apart from all others. */
 static bool is_narrow(asking *k, uint32_t i) {
     const cd_network_node *n = &k->g->node[i];
     if (!k->a->narrow || !k->device || n->kind != CD_NODE_TASK || k->a->from_records) return false;
-    return cd_node_cost_narrow(k->a->narrow, cd_task_registry_find(k->a->tasks, (cd_str){n->key, strlen(n->key)}), k->device, &k->c->node[i]);
+    return cd_node_cost_narrow(k->a->narrow,
+                               cd_task_registry_find(k->a->tasks, (cd_str){n->key, strlen(n->key)}),
+                               k->device, &k->c->node[i]);
 }
 
 /* Does the node need a model? Else its time is there, or the reason why there is none. */
@@ -100,15 +110,30 @@ static bool is_question(asking *k, uint32_t i) {
     else if (n->kind == CD_NODE_GIVEN) give_up(k, i, NULL);
     else if (n->kind == CD_NODE_UNKNOWN) give_up(k, i, n->why ? n->why : "unknown operator");
     else if (is_narrow(k, i)) return false;
-    else if (n->kind == CD_NODE_LIBRARY && !k->a->opmodel) give_up(k, i, "no model of library operators (cdmpp-train, data.kind: operators)");
-    else if (n->kind == CD_NODE_LIBRARY && !k->device) give_up(k, i, "no description of the device");
+    else if (n->kind == CD_NODE_LIBRARY && !k->a->opmodel)
+        give_up(k, i, "no model of library operators (cdmpp-train, data.kind: operators)");
+    else if (n->kind == CD_NODE_LIBRARY && !k->device)
+        give_up(k, i, "no description of the device");
     else if (n->kind == CD_NODE_LIBRARY) return true;
     else if (!k->a->model && !k->a->from_records) give_up(k, i, "no model of programs");
-    else if (!s && k->a->from_given) give_up(k, i, "the graph has no time of it, and no --schedules or --records has a schedule of its task");
-    else if (!s && k->a->from_records) give_up(k, i, "no record of its task (--records or --schedules names logs that have it; --from-records predicts nothing)");
-    else if (!s && k->a->tried) give_up(k, i, "none of the candidates of its task is a program for the device (--trials N draws more)");
-    else if (!s) give_up(k, i, "no schedule for its task (--trials N chooses one; --schedules reads what cdmpp-tune --best wrote, which has all)");
-    else if (k->a->from_records && is_time(s->measured_s)) cd_node_cost_known(c, s->measured_s, CD_COST_RECORD);
+    else if (!s && k->a->from_given)
+        give_up(k, i,
+                "the graph has no time of it, and no --schedules or --records has a schedule of "
+                "its task");
+    else if (!s && k->a->from_records)
+        give_up(k, i,
+                "no record of its task (--records or --schedules names logs that have it; "
+                "--from-records predicts nothing)");
+    else if (!s && k->a->tried)
+        give_up(k, i,
+                "none of the candidates of its task is a program for the device (--trials N draws "
+                "more)");
+    else if (!s)
+        give_up(k, i,
+                "no schedule for its task (--trials N chooses one; --schedules reads what "
+                "cdmpp-tune --best wrote, which has all)");
+    else if (k->a->from_records && is_time(s->measured_s))
+        cd_node_cost_known(c, s->measured_s, CD_COST_RECORD);
     else if (k->a->from_records) give_up(k, i, "its schedule was never measured");
     else return true;
     return false;
@@ -124,7 +149,8 @@ static int by_question(const void *a, const void *b) {
 
 static bool same(const question *x, const question *y) {
     if (!x->key != !y->key) return false;
-    return x->key ? !strcmp(x->key, y->key) : x->hash == y->hash && cd_library_op_record_same(x->op, y->op);
+    return x->key ? !strcmp(x->key, y->key)
+                  : x->hash == y->hash && cd_library_op_record_same(x->op, y->op);
 }
 
 static cdmpp_status find_questions(asking *k, cdmpp_err *err) {
@@ -132,10 +158,15 @@ static cdmpp_status find_questions(asking *k, cdmpp_err *err) {
     if (!k->q) return CD_FAIL(err, ENOMEM, "%u nodes", k->g->n_node);
     for (uint32_t i = 0; i < k->g->n_node; i++) {
         const cd_network_node *n = &k->g->node[i];
-        k->c->node[i] = (cd_node_cost_entry){.seconds = NAN, .low_s = NAN, .high_s = NAN, .like = UINT32_MAX, .source = CD_COST_MISSING};
+        k->c->node[i] = (cd_node_cost_entry){.seconds = NAN,
+                                             .low_s = NAN,
+                                             .high_s = NAN,
+                                             .like = UINT32_MAX,
+                                             .source = CD_COST_MISSING};
         if (!is_question(k, i)) continue;
         const bool lib = n->kind == CD_NODE_LIBRARY;
-        k->q[k->n_q++] = (question){lib ? NULL : n->key, lib ? n->question : NULL, lib ? cd_library_op_record_key(n->question, 0) : 0, i};
+        k->q[k->n_q++] = (question){lib ? NULL : n->key, lib ? n->question : NULL,
+                                    lib ? cd_library_op_record_key(n->question, 0) : 0, i};
     }
     qsort(k->q, k->n_q, sizeof *k->q, by_question);
     return CDMPP_OK;
@@ -156,16 +187,25 @@ static bool knows(const asking *k, const char *key, const cd_scored *o) {
 /* Of an unlike program the network counts with an error as large as its own interval says, so that both agree. */
 static double as_wide(const cd_node_cost_entry *n, double rel_std) {
     const double z = 1.6448536269514722; /* of the level 0.9 */
-    return n->low_s > 0 ? fmax(rel_std, fmax(log(n->high_s / n->seconds), log(n->seconds / n->low_s)) / z) : rel_std;
+    return n->low_s > 0
+               ? fmax(rel_std, fmax(log(n->high_s / n->seconds), log(n->seconds / n->low_s)) / z)
+               : rel_std;
 }
 
 /* What is added up wants no answer of least mean |error| (latency_s), which lies below the median: calib.h (4). Of a
  * schedule that was measured fastest, the median times what training found for such, and where it found nothing the median: that
  * it was chosen makes it faster than the mean, nobody knows by how much. Of others the mean; of a machine that the model is corrected for, what such take over the median. */
-void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f, const cd_model_prediction *p, double least_s) {
-    const bool sure = p->rel_std >= 0; /* else nothing tells how far off it is: no interval, here and of all that it is a part of */
-    const double ratio = f->chosen ? f->ratio : 1, s = f->chosen ? f->spread : p->like_std >= 0 ? p->like_std : 0;
-    n->seconds = !(p->median_s > 0) ? p->latency_s : f->measured ? p->median_s * ratio : p->median_s * (f->picks > 0 ? f->picks : exp(s * s / 2));
+void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f,
+                            const cd_model_prediction *p, double least_s) {
+    const bool sure =
+        p->rel_std >=
+        0; /* else nothing tells how far off it is: no interval, here and of all that it is a part of */
+    const double ratio = f->chosen ? f->ratio : 1, s = f->chosen          ? f->spread
+                                                       : p->like_std >= 0 ? p->like_std
+                                                                          : 0;
+    n->seconds = !(p->median_s > 0) ? p->latency_s
+                 : f->measured      ? p->median_s * ratio
+                                    : p->median_s * (f->picks > 0 ? f->picks : exp(s * s / 2));
     n->low_s = sure ? fmin(p->low_s * ratio, n->seconds) : (double)NAN;
     n->high_s = sure ? fmax(p->high_s * ratio, n->seconds) : (double)NAN;
     n->flags = p->flags;
@@ -173,7 +213,9 @@ void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f
     n->source = CD_COST_MODEL;
     n->least_s = least_s;
     cd_node_cost_at_least(n);
-    n->spread = sure && p->reason ? fmax(s, as_wide(n, p->rel_std)) : sure && !f->chosen ? fmax(s, p->rel_std) : s;
+    n->spread = sure && p->reason    ? fmax(s, as_wide(n, p->rel_std))
+                : sure && !f->chosen ? fmax(s, p->rel_std)
+                                     : s;
 }
 
 /* What stands for the device is of its kind: its times are taken for the device's, and so bound by the device's own peaks. The stand-in's bound its own
@@ -181,42 +223,55 @@ void cd_node_cost_predicted(cd_node_cost_entry *n, const cd_node_cost_fastest *f
 static double least_here(const asking *k, const cd_scored *o) {
     const cd_device *of = NULL;
     if (!k->a->stands || !k->device || !o->task || !o->task->dag) return o->least_s;
-    if (cd_device_table_find(k->a->devices, k->a->stands, &of, NULL) || of->kind != k->device->kind) return o->least_s;
+    if (cd_device_table_find(k->a->devices, k->a->stands, &of, NULL) || of->kind != k->device->kind)
+        return o->least_s;
     return cd_device_least_s(k->device, &o->task->dag->least);
 }
 
 /* Its slower ones are scored, too, where the log has them: base/core/order_stat.h. One that no model scores is left out. */
-static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_schedule_db_entry *x, double median_s, bool known, cd_node_cost_fastest *f, cdmpp_err *err) {
+static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_schedule_db_entry *x,
+                                 double median_s, bool known, cd_node_cost_fastest *f,
+                                 cdmpp_err *err) {
     cd_scored o[CD_SCHEDULE_DB_SLOWER];
     double log_s[CD_SCHEDULE_DB_SLOWER + 1] = {log(median_s)};
     size_t n = 1;
     cd_scorer_start(s);
-    for (uint32_t i = 0; i < x->n_slower; i++) CD_TRY(cd_scorer_line(s, &(cd_predict_line){x->slower[i].line, x->slower[i].len, x->origin, 1}, &o[i], err));
+    for (uint32_t i = 0; i < x->n_slower; i++)
+        CD_TRY(cd_scorer_line(
+            s, &(cd_predict_line){x->slower[i].line, x->slower[i].len, x->origin, 1}, &o[i], err));
     CD_TRY(cd_scorer_finish(s, err));
     for (uint32_t i = 0; i < x->n_slower; i++)
         if (!o[i].st && o[i].pred.median_s > 0) log_s[n++] = log(o[i].pred.median_s);
     if (n < 2) return CDMPP_OK;
-    f->ratio = exp(cd_node_cost_bias_correct(&k->best, known, log_s, n, (double)x->of_slower / (double)(n - 1)) - log_s[0]);
+    f->ratio = exp(cd_node_cost_bias_correct(&k->best, known, log_s, n,
+                                             (double)x->of_slower / (double)(n - 1)) -
+                   log_s[0]);
     f->spread = k->best.among_spread[known];
     return CDMPP_OK;
 }
 
-static cdmpp_status find_fastest(asking *k, cd_scorer *s, const char *key, const cd_scored *o, cd_node_cost_fastest *f, cdmpp_err *err) {
+static cdmpp_status find_fastest(asking *k, cd_scorer *s, const char *key, const cd_scored *o,
+                                 cd_node_cost_fastest *f, cdmpp_err *err) {
     const cd_schedule_db_entry *x = schedule_of(k, key);
     *f = (cd_node_cost_fastest){.ratio = 1, .picks = k->best.picks};
     if (o->st || !isfinite(x->measured_s)) return CDMPP_OK;
     const bool known = knows(k, key, o);
-    *f = (cd_node_cost_fastest){true, k->best.spread[known] >= 0, k->best.ratio[known], k->best.spread[known], k->best.picks};
-    if (!f->chosen || !(k->best.within[known] > 0) || !x->n_slower || !(o->pred.median_s > 0)) return CDMPP_OK;
+    *f = (cd_node_cost_fastest){true, k->best.spread[known] >= 0, k->best.ratio[known],
+                                k->best.spread[known], k->best.picks};
+    if (!f->chosen || !(k->best.within[known] > 0) || !x->n_slower || !(o->pred.median_s > 0))
+        return CDMPP_OK;
     return among_slower(k, s, x, o->pred.median_s, known, f, err);
 }
 
-static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_scored *o, const cd_node_cost_fastest *f, uint32_t like, cdmpp_err *err) {
+static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_scored *o,
+                           const cd_node_cost_fastest *f, uint32_t like, cdmpp_err *err) {
     char why[512];
     const char *reason = NULL, *unlike = NULL;
     if (o->st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "schedule");
-    if (o->st && !(reason = text(&k->c->arena, cdmpp_err_format(&o->err, why, sizeof why), err))) return CDMPP_ENOMEM;
-    if (!o->st && o->unlike.reason && !(unlike = text(&k->c->arena, o->unlike.text, err))) return CDMPP_ENOMEM;
+    if (o->st && !(reason = text(&k->c->arena, cdmpp_err_format(&o->err, why, sizeof why), err)))
+        return CDMPP_ENOMEM;
+    if (!o->st && o->unlike.reason && !(unlike = text(&k->c->arena, o->unlike.text, err)))
+        return CDMPP_ENOMEM;
     for (uint32_t j = beg; j < end; j++) {
         cd_node_cost_entry *n = &k->c->node[k->q[j].node];
         if (o->st) give_up(k, k->q[j].node, reason);
@@ -229,7 +284,8 @@ static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_score
 }
 
 /* The runs from `at`, at most CHUNK of them; *next: behind them. */
-static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t at, uint32_t *next, uint32_t *like, cdmpp_err *err) {
+static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t at, uint32_t *next,
+                                uint32_t *like, cdmpp_err *err) {
     uint32_t n = 0, end = at;
     cd_scorer_start(s);
     for (; n < CHUNK && end < k->n_q && k->q[end].key; end = run_of(k, end), n++) {
@@ -249,7 +305,10 @@ static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t 
 }
 
 static cdmpp_status score_tasks(asking *k, uint32_t *at, uint32_t *like, cdmpp_err *err) {
-    const cd_scorer_options o = {.which = {.device = k->a->stands ? k->a->stands : k->a->device}, .uncorrected = k->a->stands != NULL, .numbers = k->a->numbers, .peaks = k->a->devices};
+    const cd_scorer_options o = {.which = {.device = k->a->stands ? k->a->stands : k->a->device},
+                                 .uncorrected = k->a->stands != NULL,
+                                 .numbers = k->a->numbers,
+                                 .peaks = k->a->devices};
     cd_scorer *s = NULL;
     if (!k->n_q || !k->q[0].key) return CDMPP_OK;
     cd_scored *out = cd_mem_zalloc(CHUNK, sizeof *out);
@@ -270,9 +329,11 @@ static cdmpp_status score_library(asking *k, uint32_t at, uint32_t like, cdmpp_e
         char line[512];
         const char *reason = NULL;
         end = run_of(k, at);
-        const cdmpp_status st = cd_node_cost_library(k->a->opmodel, k->q[at].op, k->device, &wait, &answer, &why);
+        const cdmpp_status st =
+            cd_node_cost_library(k->a->opmodel, k->q[at].op, k->device, &wait, &answer, &why);
         if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "library operator");
-        if (st && !(reason = text(&k->c->arena, cdmpp_err_format(&why, line, sizeof line), err))) return CDMPP_ENOMEM;
+        if (st && !(reason = text(&k->c->arena, cdmpp_err_format(&why, line, sizeof line), err)))
+            return CDMPP_ENOMEM;
         for (uint32_t j = at; j < end; j++) {
             cd_node_cost_entry *n = &k->c->node[k->q[j].node];
             if (st) give_up(k, k->q[j].node, reason);
@@ -310,7 +371,9 @@ void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g) {
         c->missing_share = lost / flop;
         return;
     }
-    for (uint32_t i = 0; i < c->n; i++) c->missing_share += c->node[i].source == CD_COST_MISSING ? (double)g->node[i].repeat / number : 0;
+    for (uint32_t i = 0; i < c->n; i++)
+        c->missing_share +=
+            c->node[i].source == CD_COST_MISSING ? (double)g->node[i].repeat / number : 0;
 }
 
 /* A name that neither model knows is refused; where only the other kind of nodes is there, that kind's model decides. */
@@ -318,13 +381,16 @@ static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
     const cd_node_cost_options *a = k->a;
     char list[160];
     size_t n = 0;
-    if (!a->device || !a->model || a->stands || cd_model_find_device(a->model, a->device, strlen(a->device)) >= 0) return CDMPP_OK;
+    if (!a->device || !a->model || a->stands ||
+        cd_model_find_device(a->model, a->device, strlen(a->device)) >= 0)
+        return CDMPP_OK;
     bool tasks = false, library = false;
     for (uint32_t i = 0; i < k->n_q; i++) *(k->q[i].key ? &tasks : &library) = true;
     if (!tasks || (library && k->device)) return CDMPP_OK;
     list[0] = 0;
     for (size_t i = 0; i < cd_model_n_device(a->model) && n < sizeof list; i++)
-        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", cd_model_device(a->model, i));
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
+                              cd_model_device(a->model, i));
     return CD_FAIL(err, EMODEL, "no model of device %s; known: %s", a->device, list);
 }
 
@@ -335,12 +401,15 @@ static void add_places(const asking *k) {
         if (moved > 0) k->c->traffic += (double)moved * (double)k->g->node[i].repeat;
         k->c->node[i].moved = moved;
     }
-    const cd_node_cost_scaling_law law = cd_node_cost_law(k->a->costs, k->a->device, k->device, (cd_node_cost_bytes){k->c->traffic, cd_node_cost_weights(k->g)});
+    const cd_node_cost_scaling_law law =
+        cd_node_cost_law(k->a->costs, k->a->device, k->device,
+                         (cd_node_cost_bytes){k->c->traffic, cd_node_cost_weights(k->g)});
     if (!k->a->alone) cd_node_cost_in_place(k->c, k->g, &law);
     if (!k->a->alone) cd_node_cost_refill(k->c, k->g, k->a->refill_bytes_per_s);
     for (uint32_t i = 0; i < k->c->n; i++) {
         cd_node_cost_entry *n = &k->c->node[i];
-        if (n->source != CD_COST_MISSING) n->memory_share = cd_node_cost_share(n->moved, n->seconds, k->device);
+        if (n->source != CD_COST_MISSING)
+            n->memory_share = cd_node_cost_share(n->moved, n->seconds, k->device);
     }
 }
 
@@ -356,10 +425,13 @@ static const char *name_in_model(const asking *k) {
 static void find_device(asking *k) {
     const cd_node_cost_options *a = k->a;
     k->device = NULL;
-    if (!a->devices || !a->device || !cd_device_table_find(a->devices, a->device, &k->device, NULL)) return;
+    if (!a->devices || !a->device || !cd_device_table_find(a->devices, a->device, &k->device, NULL))
+        return;
     const int at = a->model ? cd_model_find_device(a->model, a->device, strlen(a->device)) : -1;
     const uint32_t stands = at < 0 ? 0 : cd_model_stands_for(a->model, (uint32_t)at);
-    if (at < 0 || stands == (uint32_t)at || cd_device_table_find(a->devices, cd_model_device(a->model, stands), &k->device, NULL)) k->device = NULL;
+    if (at < 0 || stands == (uint32_t)at ||
+        cd_device_table_find(a->devices, cd_model_device(a->model, stands), &k->device, NULL))
+        k->device = NULL;
 }
 
 /* The steps of an estimate, in the order in which each needs the one before. */
@@ -381,7 +453,8 @@ static cdmpp_status fill(asking *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_options *a, cd_node_cost **out, cdmpp_err *err) {
+cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_options *a,
+                             cd_node_cost **out, cdmpp_err *err) {
     cd_node_cost *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
     asking k = {.g = g, .a = a, .c = c};

@@ -25,7 +25,9 @@ static const cd_expr *uncast(const cd_expr *e) {
     return e;
 }
 
-static const cd_te_op *source_of(const cd_te_dag *d, const cd_expr *load) { return &d->op[d->tensor_op[load->u.i]]; }
+static const cd_te_op *source_of(const cd_te_dag *d, const cd_expr *load) {
+    return &d->op[d->tensor_op[load->u.i]];
+}
 
 /* Is the axis an index of the tensor by itself? *plain: all its indices are axes, each once. */
 static bool reads(const cd_expr *load, const cd_expr *axis) {
@@ -41,14 +43,17 @@ static bool by_axes(const cd_expr *load) {
     for (uint32_t k = 0; k < load->n; k++) {
         if (load->a[k]->op != CD_VAR && !is_zero(load->a[k])) return false;
         for (uint32_t j = 0; j < k; j++)
-            if (load->a[j]->op == CD_VAR && load->a[k]->op == CD_VAR && load->a[j]->u.i == load->a[k]->u.i) return false;
+            if (load->a[j]->op == CD_VAR && load->a[k]->op == CD_VAR &&
+                load->a[j]->u.i == load->a[k]->u.i)
+                return false;
     }
     return true;
 }
 
 static bool is_sum(const cd_te_op *o) {
     const cd_expr *r = o->red && o->red->n == 1 ? o->red->result[0] : NULL;
-    return r && r->op == CD_ADD && r->a[0]->op == CD_VAR && r->a[1]->op == CD_VAR && !o->cond && o->n_out == 1 && !o->init;
+    return r && r->op == CD_ADD && r->a[0]->op == CD_VAR && r->a[1]->op == CD_VAR && !o->cond &&
+           o->n_out == 1 && !o->init;
 }
 
 /* What is multiplied, its type, and how many numbers an element holds. */
@@ -63,7 +68,8 @@ static bool operands_of(const cd_te_dag *d, const cd_te_op *o, operands *x) {
     const bool words = body && cd_expr_is_dot4(body);
     if (!body || (body->op != CD_MUL && !words)) return false;
     *x = (operands){uncast(body->a[0]), uncast(body->a[1]), CD_LLM_OP_T_INT8, words ? 4 : 1};
-    if (x->a->op != CD_LOAD || x->b->op != CD_LOAD || !by_axes(x->a) || !by_axes(x->b)) return false;
+    if (x->a->op != CD_LOAD || x->b->op != CD_LOAD || !by_axes(x->a) || !by_axes(x->b))
+        return false;
     const cd_dtype ta = source_of(d, x->a)->dtype[0], tb = source_of(d, x->b)->dtype[0];
     return words || (ta == tb && half(ta, &x->type));
 }
@@ -81,17 +87,24 @@ static bool product_of(const cd_te_dag *d, const cd_te_op *o, cd_llm_op_record *
         *(left && right ? &batches : left ? &m : &n) *= size;
     }
     for (uint32_t i = 0; i < o->n_raxis; i++) {
-        if (!reads(a, o->raxis[i].var) || !reads(b, o->raxis[i].var) || o->raxis[i].extent->op != CD_INT) return false;
+        if (!reads(a, o->raxis[i].var) || !reads(b, o->raxis[i].var) ||
+            o->raxis[i].extent->op != CD_INT)
+            return false;
         k *= (double)o->raxis[i].extent->u.i;
     }
-    *r = (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = x.type, .kv = x.type, .size = {m, n, k, batches}};
+    *r = (cd_llm_op_record){
+        .kind = CD_LLM_OP_GEMM, .type = x.type, .kv = x.type, .size = {m, n, k, batches}};
     return true;
 }
 
 /* Every index of the expression's reads is the axis of its place; what has fewer dimensions stands for rows. */
 static bool in_place(const cd_te_op *o, const cd_expr *e) {
     for (uint32_t k = 0; k < e->n; k++) {
-        if (e->op == CD_LOAD && !(e->n <= o->n_axis && (is_zero(e->a[k]) || (e->a[k]->op == CD_VAR && e->a[k]->u.i == o->axis[o->n_axis - e->n + k].var->u.i)))) return false;
+        if (e->op == CD_LOAD &&
+            !(e->n <= o->n_axis &&
+              (is_zero(e->a[k]) ||
+               (e->a[k]->op == CD_VAR && e->a[k]->u.i == o->axis[o->n_axis - e->n + k].var->u.i))))
+            return false;
         if (e->op != CD_LOAD && !in_place(o, e->a[k])) return false;
     }
     return true;
@@ -103,7 +116,10 @@ static bool element_of(const cd_te_op *o, cd_llm_op_record *r) {
     double rows = 1;
     if (o->n_out != 1 || !o->rank || !half(o->dtype[0], &type)) return false;
     for (uint32_t i = 0; i + 1 < o->rank; i++) rows *= (double)o->shape[i];
-    *r = (cd_llm_op_record){.kind = CD_LLM_OP_ELEMENTWISE, .type = type, .kv = type, .size = {rows, (double)o->shape[o->rank - 1]}};
+    *r = (cd_llm_op_record){.kind = CD_LLM_OP_ELEMENTWISE,
+                            .type = type,
+                            .kv = type,
+                            .size = {rows, (double)o->shape[o->rank - 1]}};
     return true;
 }
 
@@ -120,7 +136,8 @@ bool cd_node_cost_narrow_of(const cd_te_dag *d, cd_llm_op_record *out) {
     if (!last) return false;
     for (uint32_t i = 0; i < d->n_op; i++) {
         const cd_te_op *o = &d->op[i];
-        if (!o->is_placeholder && !o->red && (o->n_out != 1 || !in_place(o, o->body[0]))) return false;
+        if (!o->is_placeholder && !o->red && (o->n_out != 1 || !in_place(o, o->body[0])))
+            return false;
     }
     return product ? product_of(d, product, out) : element_of(last, out);
 }
@@ -128,13 +145,18 @@ bool cd_node_cost_narrow_of(const cd_te_dag *d, cd_llm_op_record *out) {
 /* ---- its time ---- */
 /* A type that is answered as one alike is none that nobody has seen. */
 static uint32_t reason_of(unsigned news, bool alike) {
-    return (news & CD_LLM_OP_NEW_DEVICE ? CD_UNLIKE_DEVICE : 0u) | (news & CD_LLM_OP_NEW_TYPE && !alike ? CD_UNLIKE_DTYPE : 0u) | (news & CD_LLM_OP_NEW_SIZE ? CD_UNLIKE_RANGE : 0u);
+    return (news & CD_LLM_OP_NEW_DEVICE ? CD_UNLIKE_DEVICE : 0u) |
+           (news & CD_LLM_OP_NEW_TYPE && !alike ? CD_UNLIKE_DTYPE : 0u) |
+           (news & CD_LLM_OP_NEW_SIZE ? CD_UNLIKE_RANGE : 0u);
 }
 
-bool cd_node_cost_narrow(const cd_llm_op_asker *a, const cd_task *t, const cd_device *d, cd_node_cost_entry *n) {
+bool cd_node_cost_narrow(const cd_llm_op_asker *a, const cd_task *t, const cd_device *d,
+                         cd_node_cost_entry *n) {
     cd_llm_op_record r;
     cd_llm_op_answer v;
-    if (!t || !t->dag || d->kind != CD_DEVICE_GPU || !cd_node_cost_narrow_of(t->dag, &r) || cd_llm_op_ask(a, &r, d, LEVEL, &v, NULL)) return false;
+    if (!t || !t->dag || d->kind != CD_DEVICE_GPU || !cd_node_cost_narrow_of(t->dag, &r) ||
+        cd_llm_op_ask(a, &r, d, LEVEL, &v, NULL))
+        return false;
     cd_node_cost_known(n, v.latency_s, CD_COST_LIBRARY);
     n->schedule = NULL; /* it runs a library's kernel */
     n->low_s = v.low_s, n->high_s = v.high_s;
@@ -146,13 +168,17 @@ bool cd_node_cost_narrow(const cd_llm_op_asker *a, const cd_task *t, const cd_de
     return true;
 }
 
-static bool is_narrow(const cd_node_cost *c, const cd_network_graph *g, uint32_t i) { return g->node[i].kind == CD_NODE_TASK && c->node[i].source == CD_COST_LIBRARY; }
+static bool is_narrow(const cd_node_cost *c, const cd_network_graph *g, uint32_t i) {
+    return g->node[i].kind == CD_NODE_TASK && c->node[i].source == CD_COST_LIBRARY;
+}
 
 void cd_node_cost_narrow_alike(cd_node_cost *c, const cd_network_graph *g, uint32_t like) {
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t first = 0;
         if (!is_narrow(c, g, i)) continue;
-        while (first < i && !(is_narrow(c, g, first) && !strcmp(g->node[first].key, g->node[i].key))) first++;
+        while (first < i &&
+               !(is_narrow(c, g, first) && !strcmp(g->node[first].key, g->node[i].key)))
+            first++;
         c->node[i].like = first < i ? c->node[first].like : like++;
     }
 }

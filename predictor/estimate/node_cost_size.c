@@ -25,12 +25,15 @@ static int64_t of_dag(const cd_te_dag *d, int64_t *result) {
     return all;
 }
 
-int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_task_registry *t, uint32_t node, int64_t *result) {
+int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_task_registry *t, uint32_t node,
+                           int64_t *result) {
     const cd_network_node *n = &g->node[node];
     int64_t all;
     *result = n->write_bytes;
-    if (n->read_bytes >= 0 && n->write_bytes >= 0) return __builtin_add_overflow(n->read_bytes, n->write_bytes, &all) ? -1 : all;
-    const cd_task *task = t && n->key ? cd_task_registry_find(t, (cd_str){n->key, strlen(n->key)}) : NULL;
+    if (n->read_bytes >= 0 && n->write_bytes >= 0)
+        return __builtin_add_overflow(n->read_bytes, n->write_bytes, &all) ? -1 : all;
+    const cd_task *task =
+        t && n->key ? cd_task_registry_find(t, (cd_str){n->key, strlen(n->key)}) : NULL;
     if (!task || !task->dag) return -1;
     all = of_dag(task->dag, result);
     return all;

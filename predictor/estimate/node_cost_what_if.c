@@ -10,7 +10,7 @@ enum { TEXT = 4096, NAMES = 512 };
 
 typedef struct {
     char op[TEXT];
-    double scale, seconds;      /* one of them; the other NaN */
+    double scale, seconds; /* one of them; the other NaN */
 } change;
 
 /* The last ",scale=" or ",seconds=" ends the name, which may have commas itself. */
@@ -18,12 +18,15 @@ static cdmpp_status parse(const char *text, change *out, cdmpp_err *err) {
     static const char form[] = "expected op=NAME,scale=NUMBER or op=NAME,seconds=NUMBER";
     const char *comma = strrchr(text, ',');
     char *end = NULL;
-    if (strncmp(text, "op=", 3) || !comma || comma == text + 3 || (size_t)(comma - text) >= TEXT) return CD_FAIL(err, EUSAGE, "%s, found \"%.80s\"", form, text);
+    if (strncmp(text, "op=", 3) || !comma || comma == text + 3 || (size_t)(comma - text) >= TEXT)
+        return CD_FAIL(err, EUSAGE, "%s, found \"%.80s\"", form, text);
     const bool scale = !strncmp(comma, ",scale=", 7);
-    if (!scale && strncmp(comma, ",seconds=", 9)) return CD_FAIL(err, EUSAGE, "%s, found \"%.80s\"", form, text);
+    if (!scale && strncmp(comma, ",seconds=", 9))
+        return CD_FAIL(err, EUSAGE, "%s, found \"%.80s\"", form, text);
     const char *number = comma + (scale ? 7 : 9);
     const double v = strtod(number, &end);
-    if (end == number || *end || !isfinite(v) || v < 0) return CD_FAIL(err, EUSAGE, "%s, found \"%.40s\" for the number", form, number);
+    if (end == number || *end || !isfinite(v) || v < 0)
+        return CD_FAIL(err, EUSAGE, "%s, found \"%.40s\" for the number", form, number);
     memcpy(out->op, text + 3, (size_t)(comma - text) - 3);
     out->op[comma - text - 3] = 0;
     out->scale = scale ? v : (double)NAN;
@@ -52,11 +55,15 @@ static cdmpp_status nothing_fits(const cd_network_graph *g, const char *op, cdmp
         name[n++] = g->node[i].op;
     }
     const char *near = cd_did_you_mean_nearest(op, name, n);
-    if (near) return CD_FAIL(err, ESCHEMA, "no node or operator \"%.80s\" in network %.80s; did you mean \"%.80s\"?", op, g->name, near);
+    if (near)
+        return CD_FAIL(err, ESCHEMA,
+                       "no node or operator \"%.80s\" in network %.80s; did you mean \"%.80s\"?",
+                       op, g->name, near);
     return CD_FAIL(err, ESCHEMA, "no node or operator \"%.80s\" in network %.80s", op, g->name);
 }
 
-cdmpp_status cd_node_cost_what_if(cd_node_cost *c, const cd_network_graph *g, const char *text, cdmpp_err *err) {
+cdmpp_status cd_node_cost_what_if(cd_node_cost *c, const cd_network_graph *g, const char *text,
+                                  cdmpp_err *err) {
     change x;
     bool any = false;
     CD_TRY(parse(text, &x, err));

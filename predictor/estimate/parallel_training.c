@@ -12,17 +12,22 @@ double cd_parallel_training_ring_s(int64_t bytes, uint32_t n, cd_parallel_link l
     return steps * (link.latency_s + (double)bytes / n / link.bytes_per_s);
 }
 
-double cd_parallel_training_data_s(double compute_s, const cd_parallel_bucket *b, uint32_t n_bucket, uint32_t n, cd_parallel_link link) {
+double cd_parallel_training_data_s(double compute_s, const cd_parallel_bucket *b, uint32_t n_bucket,
+                                   uint32_t n, cd_parallel_link link) {
     double end = 0;
     if (n == 1) return compute_s;
-    for (uint32_t i = 0; i < n_bucket; i++) end = fmax(end, b[i].ready_s) + cd_parallel_training_ring_s(b[i].bytes, n, link);
+    for (uint32_t i = 0; i < n_bucket; i++)
+        end = fmax(end, b[i].ready_s) + cd_parallel_training_ring_s(b[i].bytes, n, link);
     return end < compute_s ? compute_s : end; /* a NaN stays one */
 }
 
-static double send_s(int64_t bytes, cd_parallel_link link) { return link.latency_s + (double)bytes / link.bytes_per_s; }
+static double send_s(int64_t bytes, cd_parallel_link link) {
+    return link.latency_s + (double)bytes / link.bytes_per_s;
+}
 
 /* Equal jobs through machines in a row: the sum of one job, and the slowest machine for each further one. */
-double cd_parallel_training_pipeline_s(const cd_pipeline_stage *s, uint32_t n, uint32_t micro, cd_parallel_link link) {
+double cd_parallel_training_pipeline_s(const cd_pipeline_stage *s, uint32_t n, uint32_t micro,
+                                       cd_parallel_link link) {
     double sum = 0, slowest[2] = {0, 0};
     if (n < 1 || micro < 1 || !(link.bytes_per_s > 0)) return (double)NAN;
     for (uint32_t i = 0; i < n; i++) {
@@ -34,7 +39,8 @@ double cd_parallel_training_pipeline_s(const cd_pipeline_stage *s, uint32_t n, u
     return sum + (micro - 1) * (slowest[0] + slowest[1]);
 }
 
-uint32_t cd_parallel_training_kept(cd_parallel_schedule is, uint32_t stage, uint32_t n, uint32_t micro) {
+uint32_t cd_parallel_training_kept(cd_parallel_schedule is, uint32_t stage, uint32_t n,
+                                   uint32_t micro) {
     const uint32_t ahead = stage < n ? n - stage : 1;
     return is == CD_PARALLEL_GPIPE || micro < ahead ? micro : ahead;
 }
@@ -44,38 +50,50 @@ cdmpp_status cd_parallel_plan_parse(const char *parallel, cd_parallel_plan *out,
     int n = 0, micro = 1, end = 0;
     *out = (cd_parallel_plan){.bucket_bytes = 25 << 20};
     if (sscanf(parallel, "data:%d%n", &n, &end) == 1 && !parallel[end]) out->is = CD_PARALLEL_DATA;
-    else if (sscanf(parallel, "tensor:%d%n", &n, &end) == 1 && !parallel[end]) out->is = CD_PARALLEL_TENSOR;
-    else if (sscanf(parallel, "pipeline:%dx%d%n", &n, &micro, &end) == 2 && !parallel[end]) out->is = CD_PARALLEL_PIPELINE;
+    else if (sscanf(parallel, "tensor:%d%n", &n, &end) == 1 && !parallel[end])
+        out->is = CD_PARALLEL_TENSOR;
+    else if (sscanf(parallel, "pipeline:%dx%d%n", &n, &micro, &end) == 2 && !parallel[end])
+        out->is = CD_PARALLEL_PIPELINE;
     else if (sscanf(parallel, "pipeline-1f1b:%dx%d%n", &n, &micro, &end) == 2 && !parallel[end]) {
         out->is = CD_PARALLEL_PIPELINE;
         out->schedule = CD_PARALLEL_1F1B;
     } else n = 0;
     if (n < 1 || n > 4096 || micro < 1 || micro > 4096)
-        return CD_FAIL(err, EUSAGE, "expected data:4, pipeline:4x8, pipeline-1f1b:4x8 or tensor:4, found \"%.60s\"", parallel);
+        return CD_FAIL(
+            err, EUSAGE,
+            "expected data:4, pipeline:4x8, pipeline-1f1b:4x8 or tensor:4, found \"%.60s\"",
+            parallel);
     out->n = (uint32_t)n;
     out->micro = (uint32_t)micro;
     return CDMPP_OK;
 }
 
 /* ---- a graph over many devices ---- */
-static double node_s(const cd_network_graph *g, const cd_node_cost *c, uint32_t i) { return c->node[i].seconds * (double)g->node[i].repeat; }
+static double node_s(const cd_network_graph *g, const cd_node_cost *c, uint32_t i) {
+    return c->node[i].seconds * (double)g->node[i].repeat;
+}
 
-static cdmpp_status check(const cd_network_graph *g, const cd_node_cost *c, double *sum, cdmpp_err *err) {
+static cdmpp_status check(const cd_network_graph *g, const cd_node_cost *c, double *sum,
+                          cdmpp_err *err) {
     *sum = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
         if (g->node[i].repeat && isnan(c->node[i].seconds))
-            return CD_FAIL(err, ESCHEMA, "node \"%.60s\" has no time: %s", g->node[i].name, c->node[i].why ? c->node[i].why : "");
+            return CD_FAIL(err, ESCHEMA, "node \"%.60s\" has no time: %s", g->node[i].name,
+                           c->node[i].why ? c->node[i].why : "");
         *sum += g->node[i].repeat ? node_s(g, c, i) : 0;
     }
     return CDMPP_OK;
 }
 
 /* An optimizer's step, once an iteration; library graphs have sums of gradients in that phase, which every pass makes. */
-static bool is_step(const cd_network_node *n) { return n->phase == CD_PHASE_UPDATE && !n->question; }
+static bool is_step(const cd_network_node *n) {
+    return n->phase == CD_PHASE_UPDATE && !n->question;
+}
 
 static double steps_s(const cd_network_graph *g, const cd_node_cost *c) {
     double sum = 0;
-    for (uint32_t i = 0; i < g->n_node; i++) sum += g->node[i].repeat && is_step(&g->node[i]) ? node_s(g, c, i) : 0;
+    for (uint32_t i = 0; i < g->n_node; i++)
+        sum += g->node[i].repeat && is_step(&g->node[i]) ? node_s(g, c, i) : 0;
     return sum;
 }
 
@@ -84,7 +102,9 @@ static double steps_s(const cd_network_graph *g, const cd_node_cost *c) {
 static cd_parallel_bucket gradient_of(const cd_network_graph *g, uint32_t i, const double *ready) {
     const cd_network_node *n = &g->node[i];
     cd_parallel_bucket b = {ready[i], 0};
-    if (n->phase == CD_PHASE_UPDATE && n->question) b.bytes = (int64_t)(cd_library_op_dtype_bytes(n->question->dtype) * n->question->m * n->question->n);
+    if (n->phase == CD_PHASE_UPDATE && n->question)
+        b.bytes = (int64_t)(cd_library_op_dtype_bytes(n->question->dtype) * n->question->m *
+                            n->question->n);
     for (uint32_t k = 0; is_step(n) && n->write_bytes > 0 && k < n->n_after; k++) {
         const uint32_t from = g->after[n->first + k];
         if (g->node[from].phase != CD_PHASE_BACKWARD) continue;
@@ -96,11 +116,13 @@ static cd_parallel_bucket gradient_of(const cd_network_graph *g, uint32_t i, con
 
 static int by_time(const void *x, const void *y) {
     const cd_parallel_bucket a = *(const cd_parallel_bucket *)x, b = *(const cd_parallel_bucket *)y;
-    return a.ready_s != b.ready_s ? (a.ready_s > b.ready_s) - (a.ready_s < b.ready_s) : (a.bytes > b.bytes) - (a.bytes < b.bytes);
+    return a.ready_s != b.ready_s ? (a.ready_s > b.ready_s) - (a.ready_s < b.ready_s)
+                                  : (a.bytes > b.bytes) - (a.bytes < b.bytes);
 }
 
 /* Gradients in the order that they are ready in. How many. */
-static uint32_t gradients(const cd_network_graph *g, const cd_node_cost *c, double *ready, cd_parallel_bucket *b) {
+static uint32_t gradients(const cd_network_graph *g, const cd_node_cost *c, double *ready,
+                          cd_parallel_bucket *b) {
     uint32_t n = 0;
     double t = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
@@ -131,7 +153,9 @@ static uint32_t buckets(cd_parallel_bucket *b, uint32_t n, int64_t least) {
 }
 
 /* The steps come when all sums are there, as in PyTorch's. */
-static cdmpp_status data(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_arena *a, cd_parallel_result *out, cdmpp_err *err) {
+static cdmpp_status data(const cd_network_graph *g, const cd_node_cost *c,
+                         const cd_parallel_plan *p, cd_arena *a, cd_parallel_result *out,
+                         cdmpp_err *err) {
     cd_parallel_bucket *b = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *b);
     double *ready = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *ready);
     const double last = steps_s(g, c), pass = fmax(0, out->one_s - last);
@@ -139,7 +163,10 @@ static cdmpp_status data(const cd_network_graph *g, const cd_node_cost *c, const
     cd_replay r = {0};
     if (!b || !ready) return CD_FAIL(err, ENOMEM, "buckets");
     const uint32_t n = buckets(b, gradients(g, c, ready, b), p->bucket_bytes);
-    if (!n) return CD_FAIL(err, ESCHEMA, "network \"%.60s\" has no gradients of weights: it is not one of training", g->name);
+    if (!n)
+        return CD_FAIL(err, ESCHEMA,
+                       "network \"%.60s\" has no gradients of weights: it is not one of training",
+                       g->name);
     for (uint32_t i = 0; i < n; i++) {
         out->sent_s += cd_parallel_training_ring_s(b[i].bytes, p->n, p->link);
         out->sent_bytes += 2 * (b[i].bytes - b[i].bytes / p->n);
@@ -154,10 +181,13 @@ static cdmpp_status data(const cd_network_graph *g, const cd_node_cost *c, const
 }
 
 /* Is it of the passes that every micro-batch makes, of this direction? */
-static bool in_pass(const cd_network_node *n, bool forward) { return n->repeat && !is_step(n) && (n->phase == CD_PHASE_FORWARD) == forward; }
+static bool in_pass(const cd_network_node *n, bool forward) {
+    return n->repeat && !is_step(n) && (n->phase == CD_PHASE_FORWARD) == forward;
+}
 
 /* Parts of consecutive nodes of the phases that take at most `most` each; how many are needed. end[k]: behind part k. */
-static uint32_t parts(const cd_network_graph *g, const cd_node_cost *c, bool forward, double most, uint32_t *end, uint32_t n) {
+static uint32_t parts(const cd_network_graph *g, const cd_node_cost *c, bool forward, double most,
+                      uint32_t *end, uint32_t n) {
     uint32_t k = 0;
     double t = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
@@ -175,7 +205,8 @@ static uint32_t parts(const cd_network_graph *g, const cd_node_cost *c, bool for
 }
 
 /* n parts whose slowest one is as fast as can be, to a millionth. */
-static void balance(const cd_network_graph *g, const cd_node_cost *c, bool forward, uint32_t *end, uint32_t n) {
+static void balance(const cd_network_graph *g, const cd_node_cost *c, bool forward, uint32_t *end,
+                    uint32_t n) {
     double sum = 0;
     for (uint32_t i = 0; i < g->n_node; i++)
         if (in_pass(&g->node[i], forward)) sum += node_s(g, c, i);
@@ -189,7 +220,8 @@ static void balance(const cd_network_graph *g, const cd_node_cost *c, bool forwa
 }
 
 /* Stages: forward parts in order, backward parts from the end. at[i]: the stage of node i of the backward part. */
-static void stages(const cd_network_graph *g, const cd_node_cost *c, uint32_t *end, cd_pipeline_stage *s, uint32_t *at, uint32_t n) {
+static void stages(const cd_network_graph *g, const cd_node_cost *c, uint32_t *end,
+                   cd_pipeline_stage *s, uint32_t *at, uint32_t n) {
     for (int forward = 1; forward >= 0; forward--) {
         balance(g, c, forward, end, n);
         for (uint32_t i = 0, k = 0; i < g->n_node; i++) {
@@ -199,13 +231,15 @@ static void stages(const cd_network_graph *g, const cd_node_cost *c, uint32_t *e
             at[i] = forward ? 0 : n - 1 - k;
             if (!forward) s[n - 1 - k].backward_s += node_s(g, c, i);
             else s[k].forward_s += node_s(g, c, i);
-            if (forward && v->kind != CD_NODE_FREE && v->write_bytes >= 0) s[k].bytes = v->write_bytes;
+            if (forward && v->kind != CD_NODE_FREE && v->write_bytes >= 0)
+                s[k].bytes = v->write_bytes;
         }
     }
 }
 
 /* The stage whose steps take longest: a step belongs to the stage that made its gradient. sum: (n) zeros. */
-static double slowest_step(const cd_network_graph *g, const cd_node_cost *c, uint32_t *at, double *sum, uint32_t n) {
+static double slowest_step(const cd_network_graph *g, const cd_node_cost *c, uint32_t *at,
+                           double *sum, uint32_t n) {
     double most = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
         const cd_network_node *v = &g->node[i];
@@ -221,9 +255,12 @@ static double slowest_step(const cd_network_graph *g, const cd_node_cost *c, uin
 
 /* Cuts the graph into stages of equal time and runs them with the plan's schedule. The optimizer's steps come once, behind all
  * micro-batches, and the slowest stage decides how long they take. */
-static cdmpp_status pipeline(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_arena *a, cd_parallel_result *out, cdmpp_err *err) {
+static cdmpp_status pipeline(const cd_network_graph *g, const cd_node_cost *c,
+                             const cd_parallel_plan *p, cd_arena *a, cd_parallel_result *out,
+                             cdmpp_err *err) {
     cd_pipeline_stage *s = cd_arena_zalloc(a, p->n, sizeof *s);
-    uint32_t *end = cd_arena_zalloc(a, p->n, sizeof *end), *at = cd_arena_zalloc(a, (size_t)g->n_node + 1, sizeof *at);
+    uint32_t *end = cd_arena_zalloc(a, p->n, sizeof *end),
+             *at = cd_arena_zalloc(a, (size_t)g->n_node + 1, sizeof *at);
     double *step = cd_arena_zalloc(a, p->n, sizeof *step);
     cd_parallel_net net = {0};
     cd_replay r = {0};
@@ -235,8 +272,11 @@ static cdmpp_status pipeline(const cd_network_graph *g, const cd_node_cost *c, c
         out->sent_s += 2 * p->micro * send_s(s[i].bytes, p->link);
     }
     out->kept = cd_parallel_training_kept(p->schedule, 0, p->n, p->micro);
-    out->closed_s = p->schedule == CD_PARALLEL_GPIPE ? cd_parallel_training_pipeline_s(s, p->n, p->micro, p->link) + last : (double)NAN;
-    cdmpp_status st = cd_parallel_training_pipeline_net(s, p->n, p->micro, p->schedule, p->link, &net, err);
+    out->closed_s = p->schedule == CD_PARALLEL_GPIPE
+                        ? cd_parallel_training_pipeline_s(s, p->n, p->micro, p->link) + last
+                        : (double)NAN;
+    cdmpp_status st =
+        cd_parallel_training_pipeline_net(s, p->n, p->micro, p->schedule, p->link, &net, err);
     if (!st) st = cd_replay_run(&net.net, &r, err);
     if (!st) out->replay_s = r.makespan_s + last;
     cd_replay_free(&r);
@@ -244,12 +284,19 @@ static cdmpp_status pipeline(const cd_network_graph *g, const cd_node_cost *c, c
     return st;
 }
 
-static bool is_norm(const cd_network_node *n) { return n->question && cd_library_op_kind_class(n->question->kind) == CD_LIBRARY_OP_CLASS_LAYERNORM; }
+static bool is_norm(const cd_network_node *n) {
+    return n->question &&
+           cd_library_op_kind_class(n->question->kind) == CD_LIBRARY_OP_CLASS_LAYERNORM;
+}
 /* Stays whole on every device: norms and the sums in front of them. */
-static bool is_whole(const cd_network_node *n) { return n->question && (is_norm(n) || n->question->kind == CD_LIBRARY_OP_ADD) && n->phase != CD_PHASE_UPDATE; }
+static bool is_whole(const cd_network_node *n) {
+    return n->question && (is_norm(n) || n->question->kind == CD_LIBRARY_OP_ADD) &&
+           n->phase != CD_PHASE_UPDATE;
+}
 
 /* Between two norms products are cut: a sum of activations stands before every norm but the first, and one the way back. */
-static cdmpp_status tensor(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_parallel_result *out, cdmpp_err *err) {
+static cdmpp_status tensor(const cd_network_graph *g, const cd_node_cost *c,
+                           const cd_parallel_plan *p, cd_parallel_result *out, cdmpp_err *err) {
     bool first = true;
     out->closed_s = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
@@ -258,22 +305,29 @@ static cdmpp_status tensor(const cd_network_graph *g, const cd_node_cost *c, con
         out->closed_s += is_whole(v) ? node_s(g, c, i) : node_s(g, c, i) / p->n;
         if (v->phase != CD_PHASE_FORWARD || !is_norm(v)) continue;
         if (!first) {
-            out->sent_s += 2 * cd_parallel_training_ring_s(v->write_bytes, p->n, p->link) * (double)v->repeat;
+            out->sent_s +=
+                2 * cd_parallel_training_ring_s(v->write_bytes, p->n, p->link) * (double)v->repeat;
             out->sent_bytes += 4 * (v->write_bytes - v->write_bytes / p->n) * v->repeat;
         }
         first = false;
     }
     if (first && p->n > 1)
-        return CD_FAIL(err, ESCHEMA, "network \"%.60s\" has no norms of library operators: where its products can be cut is not known", g->name);
+        return CD_FAIL(err, ESCHEMA,
+                       "network \"%.60s\" has no norms of library operators: where its products "
+                       "can be cut is not known",
+                       g->name);
     out->closed_s += out->sent_s;
     out->replay_s = out->closed_s;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_parallel_training_of(const cd_network_graph *g, const cd_node_cost *c, const cd_parallel_plan *p, cd_parallel_result *out, cdmpp_err *err) {
+cdmpp_status cd_parallel_training_of(const cd_network_graph *g, const cd_node_cost *c,
+                                     const cd_parallel_plan *p, cd_parallel_result *out,
+                                     cdmpp_err *err) {
     cd_arena a = {0};
     *out = (cd_parallel_result){0};
-    if (p->n < 1 || p->micro < 1 || !(p->link.bytes_per_s > 0)) return CD_FAIL(err, ERANGE, "%u devices, %u micro-batches", p->n, p->micro);
+    if (p->n < 1 || p->micro < 1 || !(p->link.bytes_per_s > 0))
+        return CD_FAIL(err, ERANGE, "%u devices, %u micro-batches", p->n, p->micro);
     cdmpp_status st = check(g, c, &out->one_s, err);
     if (!st && p->is == CD_PARALLEL_DATA) st = data(g, c, p, &a, out, err);
     else if (!st && p->is == CD_PARALLEL_PIPELINE) st = pipeline(g, c, p, &a, out, err);

@@ -29,7 +29,9 @@ void cd_schedule_db_free(cd_schedule_db *b) {
 }
 
 size_t cd_schedule_db_count(const cd_schedule_db *b) { return b->n; }
-const cd_schedule_db_entry *cd_schedule_db_at(const cd_schedule_db *b, size_t i) { return &b->entry[i]->s; }
+const cd_schedule_db_entry *cd_schedule_db_at(const cd_schedule_db *b, size_t i) {
+    return &b->entry[i]->s;
+}
 
 const cd_schedule_db_entry *cd_schedule_db_find(const cd_schedule_db *b, const char *key) {
     bool there;
@@ -76,12 +78,18 @@ static cd_schedule_db_slot *open_at(cd_schedule_db *b, size_t at) {
 }
 
 /* All copies are made before anything changes, so that out of memory leaves the entry as it was. */
-cdmpp_status cd_schedule_db_put(cd_schedule_db *b, cd_str key, cd_str line, cd_str origin, bool says, double measured_s, uint32_t reading,
-                              cdmpp_err *err) {
+cdmpp_status cd_schedule_db_put(cd_schedule_db *b, cd_str key, cd_str line, cd_str origin,
+                                bool says, double measured_s, uint32_t reading, cdmpp_err *err) {
     bool there;
     const size_t at = cd_schedule_db_place(b, key.p, key.n, &there);
-    cd_schedule_db_slot x = {.key = copied(key), .line = copied(line), .origin = copied(origin), .reading = reading, .says = says};
-    cd_schedule_db_slot *e = !x.key || !x.line || !x.origin ? NULL : there ? b->entry[at] : open_at(b, at);
+    cd_schedule_db_slot x = {.key = copied(key),
+                             .line = copied(line),
+                             .origin = copied(origin),
+                             .reading = reading,
+                             .says = says};
+    cd_schedule_db_slot *e = !x.key || !x.line || !x.origin ? NULL
+                             : there                        ? b->entry[at]
+                                                            : open_at(b, at);
     if (!e) {
         free_texts(&x);
         return CD_FAIL(err, ENOMEM, "schedule of %zu bytes", line.n);
@@ -89,17 +97,21 @@ cdmpp_status cd_schedule_db_put(cd_schedule_db *b, cd_str key, cd_str line, cd_s
     free_texts(e);
     if (e->reading != reading) cd_schedule_db_free_tried(e);
     x.tried = e->tried, x.n_tried = e->n_tried, x.of_tried = e->of_tried, x.slower = e->slower;
-    x.s = (cd_schedule_db_entry){.key = x.key, .line = x.line, .len = line.n, .origin = x.origin, .measured_s = measured_s};
+    x.s = (cd_schedule_db_entry){
+        .key = x.key, .line = x.line, .len = line.n, .origin = x.origin, .measured_s = measured_s};
     *e = x;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_schedule_db_add(cd_schedule_db *b, const cd_record *r, const char *origin, double measured_s, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_add(cd_schedule_db *b, const cd_record *r, const char *origin,
+                                double measured_s, cdmpp_err *err) {
     cd_buf line = {0};
     cd_record with = *r;
     with.origin = (cd_str){origin, strlen(origin)};
     cdmpp_status st = cd_record_write(&line, &with, err);
-    if (!st) st = cd_schedule_db_put(b, r->workload_key, (cd_str){line.p, line.n - 1}, with.origin, with.origin.n > 0, measured_s, 0, err);
+    if (!st)
+        st = cd_schedule_db_put(b, r->workload_key, (cd_str){line.p, line.n - 1}, with.origin,
+                                with.origin.n > 0, measured_s, 0, err);
     cd_buf_free(&line);
     return st;
 }

@@ -17,18 +17,21 @@
 
 typedef struct cd_schedule_db cd_schedule_db;
 typedef struct cd_schedule_db_line {
-    const char *line;           /* as below */
+    const char *line; /* as below */
     size_t len;
 } cd_schedule_db_line;
 typedef struct cd_schedule_db_entry {
     const char *key;
-    const char *line;           /* the record, JSON, NUL-terminated, no newline */
+    const char *line; /* the record, JSON, NUL-terminated, no newline */
     size_t len;
-    const char *origin;         /* "records/a.json:12", "best of 1000 predicted by 1f00..., seed 1" */
-    double measured_s;          /* of the log; NaN: never measured. For comparison only, never for a prediction */
-    const cd_schedule_db_line *slower; /* (n_slower) other measured records of the task in the same logs: that they are slower is all that may be used */
-    uint32_t n_slower;          /* at most CD_SCHEDULE_DB_SLOWER, drawn by their texts alone, in no order that says which is faster */
-    uint64_t of_slower;         /* how many there were */
+    const char *origin; /* "records/a.json:12", "best of 1000 predicted by 1f00..., seed 1" */
+    double
+        measured_s; /* of the log; NaN: never measured. For comparison only, never for a prediction */
+    const cd_schedule_db_line *
+        slower; /* (n_slower) other measured records of the task in the same logs: that they are slower is all that may be used */
+    uint32_t
+        n_slower; /* at most CD_SCHEDULE_DB_SLOWER, drawn by their texts alone, in no order that says which is faster */
+    uint64_t of_slower; /* how many there were */
 } cd_schedule_db_entry;
 enum { CD_SCHEDULE_DB_SLOWER = 32 };
 
@@ -36,43 +39,59 @@ enum { CD_SCHEDULE_DB_SLOWER = 32 };
 cdmpp_status cd_schedule_db_new(CD_GIVE cd_schedule_db **out, cdmpp_err *err);
 void cd_schedule_db_free(CD_TAKE cd_schedule_db *b); /* NULL is fine */
 size_t cd_schedule_db_count(const cd_schedule_db *b);
-const cd_schedule_db_entry *cd_schedule_db_at(const cd_schedule_db *b, size_t i); /* in the order of the keys */
-const cd_schedule_db_entry *cd_schedule_db_find(const cd_schedule_db *b, const char *key); /* NULL: none */
+const cd_schedule_db_entry *cd_schedule_db_at(const cd_schedule_db *b,
+                                              size_t i); /* in the order of the keys */
+const cd_schedule_db_entry *cd_schedule_db_find(const cd_schedule_db *b,
+                                                const char *key); /* NULL: none */
 
 typedef struct cd_schedule_db_logs {
-    const char *device;         /* only records of this device (folder or -model= of the target); NULL: all */
-    const char *also;           /* another name of it; NULL: it has none */
-    bool gpu;                   /* it is a GPU. A record that names no device, neither by its target nor by a folder, is of it where the kind agrees */
-    bool unnamed;               /* so is one whose target names none, whatever its folder is called */
-    bool elsewhere;             /* so is one of another device of the kind, but without its time: that is not this device's */
-    const char *const *key;     /* (n_key) only these; n_key 0: all */
+    const char
+        *device;      /* only records of this device (folder or -model= of the target); NULL: all */
+    const char *also; /* another name of it; NULL: it has none */
+    bool
+        gpu; /* it is a GPU. A record that names no device, neither by its target nor by a folder, is of it where the kind agrees */
+    bool unnamed; /* so is one whose target names none, whatever its folder is called */
+    bool
+        elsewhere; /* so is one of another device of the kind, but without its time: that is not this device's */
+    const char *const *key; /* (n_key) only these; n_key 0: all */
     size_t n_key;
-    void (*warn)(void *ctx, const cdmpp_err *why); /* of each bad line, with file and line; NULL: nobody listens */
+    void (*warn)(
+        void *ctx,
+        const cdmpp_err *why); /* of each bad line, with file and line; NULL: nobody listens */
     void *ctx;
-    size_t wanted;              /* out: records of these keys and this device, also of tasks that have a schedule already */
-    size_t lines, bad, failed;  /* out: read; not usable; without a time, of those that are used as schedules only those of a schedule database's file */
+    size_t
+        wanted; /* out: records of these keys and this device, also of tasks that have a schedule already */
+    size_t lines, bad,
+        failed; /* out: read; not usable; without a time, of those that are used as schedules only those of a schedule database's file */
 } cd_schedule_db_logs;
 /* Files and folders (dataset/extract/extract.h), those of cd_schedule_db_write too, which keep their origins. The best of all of them; a task that the database had
  * before stays. Errors: EIO, EUSAGE (nothing to read), ENOMEM; a bad line is counted. */
-cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path, size_t n, cd_schedule_db_logs *io, cdmpp_err *err);
+cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path, size_t n,
+                                      cd_schedule_db_logs *io, cdmpp_err *err);
 
 enum { CD_SCHEDULE_DB_TRIALS = 160 };
 typedef struct cd_schedule_db_pick {
-    uint32_t trials;            /* candidates of a task; 0: CD_SCHEDULE_DB_TRIALS */
+    uint32_t trials; /* candidates of a task; 0: CD_SCHEDULE_DB_TRIALS */
     uint64_t seed;
-    const char *target;         /* NULL: the task's */
-    const char *device;         /* of the model; NULL: as cd_device_match finds it */
-    CD_KEEP const cd_device_numbers *numbers; /* what analytic times are computed with; NULL: with those of the device */
-    const cd_record *start;     /* candidates are what cd_sketch_sampler_match makes of it and its mutations; NULL, and where nothing follows it: drawn */
+    const char *target; /* NULL: the task's */
+    const char *device; /* of the model; NULL: as cd_device_match finds it */
+    CD_KEEP const cd_device_numbers
+        *numbers; /* what analytic times are computed with; NULL: with those of the device */
+    const cd_record *
+        start; /* candidates are what cd_sketch_sampler_match makes of it and its mutations; NULL, and where nothing follows it: drawn */
     const cd_hardware *hardware; /* NULL: the task's, else what cd_target_hardware says */
-    const char *const *plain;   /* (n_plain) sorted keys of tasks whose free parameter is another operator's result, not a weight: no packing */
+    const char *const *
+        plain; /* (n_plain) sorted keys of tasks whose free parameter is another operator's result, not a weight: no packing */
     size_t n_plain;
 } cd_schedule_db_pick;
 /* For each of the keys that has none yet. Few of the model's estimators rank (cd_model_sketch), the whole model has the last
  * word on the best 16 (from a start: 8). pool NULL: one thread. A task of which no candidate lowers is left out. Errors: ENOTASK, EMODEL, ENOMEM. */
-cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t, const char *const *key, size_t n,
-                                  const cd_schedule_db_pick *o, cd_threads *pool, cdmpp_err *err);
+cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t,
+                                    const char *const *key, size_t n, const cd_schedule_db_pick *o,
+                                    cd_threads *pool, cdmpp_err *err);
 /* In the place of what its task has: by name. Errors: those of cd_record_write, ENOMEM. */
-cdmpp_status cd_schedule_db_add(cd_schedule_db *b, const cd_record *r, const char *origin, double measured_s, cdmpp_err *err);
-cdmpp_status cd_schedule_db_write(const cd_schedule_db *b, const char *path, cdmpp_err *err); /* temporary file, then renamed */
+cdmpp_status cd_schedule_db_add(cd_schedule_db *b, const cd_record *r, const char *origin,
+                                double measured_s, cdmpp_err *err);
+cdmpp_status cd_schedule_db_write(const cd_schedule_db *b, const char *path,
+                                  cdmpp_err *err); /* temporary file, then renamed */
 #endif

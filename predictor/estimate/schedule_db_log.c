@@ -11,7 +11,7 @@
 typedef struct {
     cd_schedule_db *db;
     cd_schedule_db_logs *io;
-    cd_arena scratch;           /* one line */
+    cd_arena scratch; /* one line */
     uint32_t reading;
 } reader;
 
@@ -29,8 +29,10 @@ static bool same_name(cd_str a, const char *b) {
 /* A schedule for a GPU is none for a CPU, whoever gives it. */
 static bool is_of_device(const cd_schedule_db_logs *io, const cd_record *r, const char *path) {
     const cd_str name = cd_device_name_of(r->target, path);
-    if (!io->device || same_name(name, io->device) || (io->also && same_name(name, io->also))) return true;
-    const bool unnamed = cd_str_is(name, "unknown") || (io->unnamed && cd_str_is(cd_device_name_of(r->target, ""), "unknown"));
+    if (!io->device || same_name(name, io->device) || (io->also && same_name(name, io->also)))
+        return true;
+    const bool unnamed = cd_str_is(name, "unknown") ||
+                         (io->unnamed && cd_str_is(cd_device_name_of(r->target, ""), "unknown"));
     return (unnamed || io->elsewhere) && cd_target_is_gpu(r->target) == io->gpu;
 }
 
@@ -61,7 +63,8 @@ static bool is_better(const reader *rd, const cd_record *r, double seconds) {
     const size_t at = cd_schedule_db_place(rd->db, r->workload_key.p, r->workload_key.n, &there);
     if (!there) return true;
     const cd_schedule_db_slot *e = rd->db->entry[at];
-    return e->reading == rd->reading && (seconds < e->s.measured_s || (isnan(e->s.measured_s) && !isnan(seconds)));
+    return e->reading == rd->reading &&
+           (seconds < e->s.measured_s || (isnan(e->s.measured_s) && !isnan(seconds)));
 }
 
 /* What was measured for a task whose schedule this reading brings. */
@@ -72,16 +75,21 @@ static cdmpp_status remember(const reader *rd, const cd_record *r, cd_str line, 
     return cd_schedule_db_tried(rd->db->entry[at], line, err);
 }
 
-static cdmpp_status keep(reader *rd, const cd_record *r, cd_str line, const char *path, long number, double seconds, cdmpp_err *err) {
-    if (r->origin.n) return cd_schedule_db_put(rd->db, r->workload_key, line, r->origin, true, seconds, rd->reading, err);
+static cdmpp_status keep(reader *rd, const cd_record *r, cd_str line, const char *path, long number,
+                         double seconds, cdmpp_err *err) {
+    if (r->origin.n)
+        return cd_schedule_db_put(rd->db, r->workload_key, line, r->origin, true, seconds,
+                                  rd->reading, err);
     const size_t n = strlen(path) + 32;
     char *origin = cd_arena_alloc(&rd->scratch, n, 1);
     if (!origin) return CD_FAIL(err, ENOMEM, "origin");
     snprintf(origin, n, "%s:%ld", path, number);
-    return cd_schedule_db_put(rd->db, r->workload_key, line, (cd_str){origin, strlen(origin)}, false, seconds, rd->reading, err);
+    return cd_schedule_db_put(rd->db, r->workload_key, line, (cd_str){origin, strlen(origin)},
+                              false, seconds, rd->reading, err);
 }
 
-static cdmpp_status take(reader *rd, cd_record *r, cd_str line, const char *path, long number, cdmpp_err *err) {
+static cdmpp_status take(reader *rd, cd_record *r, cd_str line, const char *path, long number,
+                         cdmpp_err *err) {
     double seconds;
     if (!is_wanted(rd->io, r, path)) return CDMPP_OK;
     rd->io->wanted++;
@@ -98,14 +106,16 @@ static void complain(reader *rd, cdmpp_err *why, const char *path, long number) 
     if (rd->io->warn) rd->io->warn(rd->io->ctx, why);
 }
 
-static cdmpp_status read_line(reader *rd, const char *line, size_t len, const char *path, long number, cdmpp_err *err) {
+static cdmpp_status read_line(reader *rd, const char *line, size_t len, const char *path,
+                              long number, cdmpp_err *err) {
     cdmpp_err why = {0};
     cd_record r;
     rd->io->lines++;
     cd_arena_reset(&rd->scratch);
     const cdmpp_status st = cd_record_read(&rd->scratch, line, len, &r, &why);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "record");
-    if (!st && memchr(r.workload_key.p, 0, r.workload_key.n)) cd_err_raise(&why, CDMPP_ESCHEMA, __FILE__, __LINE__, "a workload key with a NUL");
+    if (!st && memchr(r.workload_key.p, 0, r.workload_key.n))
+        cd_err_raise(&why, CDMPP_ESCHEMA, __FILE__, __LINE__, "a workload key with a NUL");
     else if (!st) return take(rd, &r, (cd_str){line, len}, path, number, err);
     complain(rd, &why, path, number);
     return CDMPP_OK;
@@ -128,13 +138,15 @@ static cdmpp_status read_file(reader *rd, const char *path, cdmpp_err *err) {
             st = got;
             if (err) *err = why;
         } else if (!line) break;
-        else if (!cd_record_is_comment(line, len)) st = read_line(rd, line, len, path, cd_file_lines_number(in), err);
+        else if (!cd_record_is_comment(line, len))
+            st = read_line(rd, line, len, path, cd_file_lines_number(in), err);
     }
     cd_file_lines_close(in);
     return st;
 }
 
-cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path, size_t n, cd_schedule_db_logs *io, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path, size_t n,
+                                      cd_schedule_db_logs *io, cdmpp_err *err) {
     cd_inputs in = {0};
     reader rd = {.db = b, .io = io, .reading = ++b->readings};
     cdmpp_status st = cd_inputs_list(&(cd_extract){.input = path, .n_input = n}, &in, err);

@@ -20,7 +20,17 @@
 #include "features/sketch/sketch.h"
 #include "predictor/estimate/estimate_internal.h"
 
-enum { PARENTS = 4, ROUND = 8, LAST = 16, NEAR = 8, CHUNK = 128, TRIES = 16, DRY = 4, TURNS = 16, MAX_ROWS = 16384 };
+enum {
+    PARENTS = 4,
+    ROUND = 8,
+    LAST = 16,
+    NEAR = 8,
+    CHUNK = 128,
+    TRIES = 16,
+    DRY = 4,
+    TURNS = 16,
+    MAX_ROWS = 16384
+};
 static const double caution = 0.5;
 
 typedef struct {
@@ -35,16 +45,16 @@ typedef struct {
 typedef struct {
     cd_scorer *sketch, *whole;
     cd_arena mem;
-    cd_scored *scored;          /* (CHUNK) */
-    cand *cand;                 /* (trials) best first, once scored */
+    cd_scored *scored; /* (CHUNK) */
+    cand *cand;        /* (trials) best first, once scored */
     size_t n;
 } worker;
 
 typedef struct {
     const cd_model *m;
     const cd_schedule_db_pick *o;
-    const cd_task **task;       /* (n) NULL: nothing to be done */
-    cd_buf *line;               /* (n) the records; empty: none lowers */
+    const cd_task **task; /* (n) NULL: nothing to be done */
+    cd_buf *line;         /* (n) the records; empty: none lowers */
     worker *worker;
     cd_schedule_db_search plan;
     char origin[128];
@@ -69,7 +79,8 @@ static cdmpp_status keep(worker *w, const cd_sketch_sample *d, cdmpp_err *err) {
     c.choice = copied(&w->mem, d->choice, d->n_choice, sizeof *c.choice, &ok);
     c.step = copied(&w->mem, d->step, d->n_step, sizeof *c.step, &ok);
     for (uint32_t k = 0; ok && k < d->n_step; k++) {
-        c.step[k].list = copied(&w->mem, c.step[k].list, c.step[k].n_list, sizeof *c.step[k].list, &ok);
+        c.step[k].list =
+            copied(&w->mem, c.step[k].list, c.step[k].n_list, sizeof *c.step[k].list, &ok);
         c.step[k].s.p = copied(&w->mem, c.step[k].s.p, c.step[k].s.n, 1, &ok);
     }
     if (!ok) return CD_FAIL(err, ENOMEM, "candidate");
@@ -78,14 +89,17 @@ static cdmpp_status keep(worker *w, const cd_sketch_sample *d, cdmpp_err *err) {
 }
 
 /* Random programs, or ones like the `best` best that are programs, until there are n. */
-static cdmpp_status widen(worker *w, cd_sketch_sampler *s, size_t n, size_t best, uint64_t from, cdmpp_err *err) {
+static cdmpp_status widen(worker *w, cd_sketch_sampler *s, size_t n, size_t best, uint64_t from,
+                          cdmpp_err *err) {
     const size_t most = TRIES * (n - w->n);
     size_t parents = 0;
     while (parents < best && parents < w->n && w->cand[parents].score > -HUGE_VAL) parents++;
     for (uint64_t i = 0; i < most && w->n < n; i++) {
         cd_sketch_sample d;
         const cand *p = parents ? &w->cand[i % parents] : NULL;
-        const cdmpp_status st = p ? cd_sketch_sampler_mutate(s, p->choice, p->n_choice, from + i, &d, err) : cd_sketch_sampler_draw(s, from + i, &d, err);
+        const cdmpp_status st =
+            p ? cd_sketch_sampler_mutate(s, p->choice, p->n_choice, from + i, &d, err)
+              : cd_sketch_sampler_draw(s, from + i, &d, err);
         if (st == CDMPP_EREJECTED) continue;
         CD_TRY(st);
         CD_TRY(keep(w, &d, err));
@@ -101,14 +115,17 @@ static int better(const void *a, const void *b) {
 
 /* What says something about the program, not about us. */
 static bool is_program_fault(cdmpp_status st) {
-    return st == CDMPP_EREJECTED || st == CDMPP_EINVALID || st == CDMPP_EUNSUPPORTED || st == CDMPP_ENUMERIC || st == CDMPP_ERANGE;
+    return st == CDMPP_EREJECTED || st == CDMPP_EINVALID || st == CDMPP_EUNSUPPORTED ||
+           st == CDMPP_ENUMERIC || st == CDMPP_ERANGE;
 }
 
 /* The score is cautious: a prediction with a large error is worth less. A candidate that is no program goes to the end. */
-static cdmpp_status score_chunk(worker *w, cd_scorer *s, const cd_aim *aim, cand *c, size_t n, cdmpp_err *err) {
+static cdmpp_status score_chunk(worker *w, cd_scorer *s, const cd_aim *aim, cand *c, size_t n,
+                                cdmpp_err *err) {
     cd_scorer_start(s);
     for (size_t i = 0; i < n; i++) {
-        const cd_candidate ask = {.form = CD_CANDIDATE_SCHEDULE, .aim = aim, .step = c[i].step, .n_step = c[i].n_step};
+        const cd_candidate ask = {
+            .form = CD_CANDIDATE_SCHEDULE, .aim = aim, .step = c[i].step, .n_step = c[i].n_step};
         CD_TRY(cd_scorer_add(s, &ask, &w->scored[i], err));
     }
     CD_TRY(cd_scorer_finish(s, err));
@@ -118,19 +135,23 @@ static cdmpp_status score_chunk(worker *w, cd_scorer *s, const cd_aim *aim, cand
             if (err) *err = o->err;
             return o->st;
         }
-        c[i].score = o->st ? -HUGE_VAL : -log(o->pred.order_s) - caution * cd_model_expected_error(&o->pred);
+        c[i].score =
+            o->st ? -HUGE_VAL : -log(o->pred.order_s) - caution * cd_model_expected_error(&o->pred);
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status score(worker *w, cd_scorer *s, const cd_aim *aim, size_t from, size_t to, cdmpp_err *err) {
-    for (size_t i = from; i < to; i += CHUNK) CD_TRY(score_chunk(w, s, aim, w->cand + i, to - i < CHUNK ? to - i : CHUNK, err));
+static cdmpp_status score(worker *w, cd_scorer *s, const cd_aim *aim, size_t from, size_t to,
+                          cdmpp_err *err) {
+    for (size_t i = from; i < to; i += CHUNK)
+        CD_TRY(score_chunk(w, s, aim, w->cand + i, to - i < CHUNK ? to - i : CHUNK, err));
     return CDMPP_OK;
 }
 
 /* Rounds of drawing and mutating: the few estimators of the sketch model rank, the whole model has the last word on the best. A
  * round that finds nothing new is "dry"; several of them end the search of a small space. */
-static cdmpp_status search(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim, uint64_t from, cdmpp_err *err) {
+static cdmpp_status search(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim,
+                           uint64_t from, cdmpp_err *err) {
     const cd_schedule_db_search *o = &p->plan;
     cd_scorer *first = o->last ? w->sketch : w->whole;
     size_t want = o->drawn;
@@ -169,16 +190,30 @@ static cd_hardware hardware_of(const picking *p, const cd_task *t, bool gpu) {
 
 /* Weights are packed before the network runs; what another operator makes would have to be packed in every pass. */
 static int64_t layout_of(const picking *p, const cd_aim *aim) {
-    const bool plain = p->o->n_plain && bsearch(&aim->workload_key, p->o->plain, p->o->n_plain, sizeof *p->o->plain, cd_sort_by_text);
+    const bool plain = p->o->n_plain && bsearch(&aim->workload_key, p->o->plain, p->o->n_plain,
+                                                sizeof *p->o->plain, cd_sort_by_text);
     return plain ? 0 : cd_target_layout(cd_target_is_gpu(aim->target));
 }
 
-static cdmpp_status write_best(const picking *p, const cd_aim *aim, const cand *c, cd_buf *line, cdmpp_err *err) {
+static cdmpp_status write_best(const picking *p, const cd_aim *aim, const cand *c, cd_buf *line,
+                               cdmpp_err *err) {
     static const double never = 1e10;
-    const cd_record r = {.workload_key = text(aim->workload_key), .target = aim->target, .target_host = text(""), .has_hardware = true,
-                         .has_host = true, .has_layout = true, .has_inputs = true, .hardware = aim->hardware,
-                         .layout_rewrite = layout_of(p, aim), .n_step = c->n_step, .step = c->step,
-                         .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6"), .origin = text(p->origin)};
+    const cd_record r = {.workload_key = text(aim->workload_key),
+                         .target = aim->target,
+                         .target_host = text(""),
+                         .has_hardware = true,
+                         .has_host = true,
+                         .has_layout = true,
+                         .has_inputs = true,
+                         .hardware = aim->hardware,
+                         .layout_rewrite = layout_of(p, aim),
+                         .n_step = c->n_step,
+                         .step = c->step,
+                         .n_cost = 1,
+                         .cost_s = &never,
+                         .error_no = CD_ERROR_NO_MAX,
+                         .version = text("v0.6"),
+                         .origin = text(p->origin)};
     return cd_record_write(line, &r, err);
 }
 
@@ -195,7 +230,8 @@ static cdmpp_status begin(const picking *p, worker *w, cd_sketch_sampler *s, cdm
 }
 
 /* A space may have few programs that the device takes (large blocks of a GPU): where none was found, others are drawn. */
-static cdmpp_status search_on(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim, cdmpp_err *err) {
+static cdmpp_status search_on(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim,
+                              cdmpp_err *err) {
     for (uint64_t turn = 0; turn < TURNS; turn++) {
         if (turn) cd_arena_reset(&w->mem), w->n = 0;
         CD_TRY(search(p, w, s, aim, turn << 48, err));
@@ -205,13 +241,19 @@ static cdmpp_status search_on(const picking *p, worker *w, cd_sketch_sampler *s,
 }
 
 /* Errors of the task itself, such as a space without programs, leave it without a schedule; other errors end the search. */
-static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_buf *line, cdmpp_err *err) {
+static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_buf *line,
+                             cdmpp_err *err) {
     cd_sketch_space *sketches = NULL;
     cd_sketch_sampler *sampler = NULL;
     const cd_str target = target_of(p, t);
     const bool gpu = cd_target_is_gpu(target);
-    const cd_aim aim = {.workload_key = t->workload_key, .task = t, .target = target, .has_hardware = true, .flop = cd_task_flop(t),
-                        .hardware = hardware_of(p, t, gpu), .device = text(NULL)};
+    const cd_aim aim = {.workload_key = t->workload_key,
+                        .task = t,
+                        .target = target,
+                        .has_hardware = true,
+                        .flop = cd_task_flop(t),
+                        .hardware = hardware_of(p, t, gpu),
+                        .device = text(NULL)};
     cdmpp_err why = {0};
     cd_arena_reset(&w->mem);
     w->n = 0;
@@ -219,7 +261,8 @@ static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_b
     if (!st) st = cd_sketch_sampler_new(sketches, cd_rng_mix(p->o->seed), &sampler, &why);
     if (!st) st = begin(p, w, sampler, &why);
     if (!st) st = search_on(p, w, sampler, &aim, &why);
-    if (!st && w->n && w->cand[0].score > -HUGE_VAL) st = write_best(p, &aim, &w->cand[0], line, &why);
+    if (!st && w->n && w->cand[0].score > -HUGE_VAL)
+        st = write_best(p, &aim, &w->cand[0], line, &why);
     cd_sketch_sampler_free(sampler);
     cd_sketch_space_free(sketches);
     if (!st || is_program_fault(st)) return CDMPP_OK;
@@ -238,7 +281,10 @@ static cdmpp_status pick_some(void *ctx, size_t beg, size_t end, int k, cdmpp_er
 static cdmpp_status open_worker(const picking *p, worker *w, cdmpp_err *err) {
     /* By the model alone: some hundred programs of a machine teach how long programs take there, and little of the order within a task. A correction knows
      * how far the model flatters what it takes for the best (predictor/calibrate), so it is asked about that, and not about another best. */
-    const cd_scorer_options o = {.which = {.device = p->o->device}, .max_rows = MAX_ROWS, .uncorrected = true, .numbers = p->o->numbers};
+    const cd_scorer_options o = {.which = {.device = p->o->device},
+                                 .max_rows = MAX_ROWS,
+                                 .uncorrected = true,
+                                 .numbers = p->o->numbers};
     cd_scorer_options few = o;
     few.sketch = true;
     w->scored = cd_mem_zalloc(CHUNK, sizeof *w->scored);
@@ -256,7 +302,9 @@ static void close_worker(worker *w) {
     cd_mem_free(w->cand);
 }
 
-static cdmpp_status find_tasks(const cd_schedule_db *b, const cd_task_registry *t, const char *const *key, size_t n, const cd_task **task, cdmpp_err *err) {
+static cdmpp_status find_tasks(const cd_schedule_db *b, const cd_task_registry *t,
+                               const char *const *key, size_t n, const cd_task **task,
+                               cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         if (cd_schedule_db_find(b, key[i])) continue;
         const cd_task *x = t ? cd_task_registry_find(t, text(key[i])) : NULL;
@@ -270,22 +318,29 @@ static cdmpp_status find_tasks(const cd_schedule_db *b, const cd_task_registry *
 static cdmpp_status enter(cd_schedule_db *b, const picking *p, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         const cd_buf *l = &p->line[i];
-        if (l->n) CD_TRY(cd_schedule_db_put(b, text(p->task[i]->workload_key), (cd_str){l->p, l->n - 1}, text(p->origin), true, (double)NAN, 0, err));
+        if (l->n)
+            CD_TRY(cd_schedule_db_put(b, text(p->task[i]->workload_key), (cd_str){l->p, l->n - 1},
+                                      text(p->origin), true, (double)NAN, 0, err));
     }
     return CDMPP_OK;
 }
 
 /* Tasks are searched in parallel, each by one thread with a seed of its own, and entered in the order of the keys: the result does
  * not depend on the number of threads. */
-cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t, const char *const *key, size_t n,
-                                     const cd_schedule_db_pick *o, const cd_schedule_db_search *plan, cd_threads *pool, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m,
+                                       const cd_task_registry *t, const char *const *key, size_t n,
+                                       const cd_schedule_db_pick *o,
+                                       const cd_schedule_db_search *plan, cd_threads *pool,
+                                       cdmpp_err *err) {
     const int threads = cd_threads_count(pool);
     picking p = {.m = m, .o = o, .plan = *plan};
-    snprintf(p.origin, sizeof p.origin, "best of %u predicted by %.12s, seed %llu", plan->trials, cd_model_digest(m), (unsigned long long)o->seed);
+    snprintf(p.origin, sizeof p.origin, "best of %u predicted by %.12s, seed %llu", plan->trials,
+             cd_model_digest(m), (unsigned long long)o->seed);
     p.task = cd_mem_zalloc(n + 1, sizeof(const cd_task *));
     p.line = cd_mem_zalloc(n + 1, sizeof *p.line);
     p.worker = cd_mem_zalloc((size_t)threads, sizeof *p.worker);
-    cdmpp_status st = p.task && p.line && p.worker ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu tasks", n);
+    cdmpp_status st =
+        p.task && p.line && p.worker ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu tasks", n);
     if (!st) st = find_tasks(b, t, key, n, p.task, err);
     for (int k = 0; !st && k < threads; k++) st = open_worker(&p, &p.worker[k], err);
     if (!st) st = cd_threads_run(pool, n, 1, pick_some, &p, err);
@@ -300,11 +355,17 @@ cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m, con
 
 cd_schedule_db_search cd_schedule_db_plan(const cd_schedule_db_pick *o) {
     const uint32_t n = o->trials ? o->trials : CD_SCHEDULE_DB_TRIALS;
-    return (cd_schedule_db_search){.trials = n, .drawn = n - n / 5 * 3, .round = ROUND, .parents = PARENTS, .last = o->start ? NEAR : LAST}; /* mutations of one are much alike */
+    return (cd_schedule_db_search){.trials = n,
+                                   .drawn = n - n / 5 * 3,
+                                   .round = ROUND,
+                                   .parents = PARENTS,
+                                   .last = o->start ? NEAR
+                                                    : LAST}; /* mutations of one are much alike */
 }
 
-cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t, const char *const *key, size_t n,
-                                  const cd_schedule_db_pick *o, cd_threads *pool, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_task_registry *t,
+                                    const char *const *key, size_t n, const cd_schedule_db_pick *o,
+                                    cd_threads *pool, cdmpp_err *err) {
     const cd_schedule_db_search plan = cd_schedule_db_plan(o);
     return cd_schedule_db_predict_by(b, m, t, key, n, o, &plan, pool, err);
 }

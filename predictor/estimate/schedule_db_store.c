@@ -12,12 +12,14 @@ enum { PATH = 1024 };
 typedef struct {
     cd_schedule_db *to;
     const char *path;
-    const char *const *key;     /* (n) sorted */
+    const char *const *key; /* (n) sorted */
     size_t n;
     cd_arena arena;
 } from_store;
 
-static bool wanted(const from_store *f, const char *key) { return bsearch(&key, f->key, f->n, sizeof key, cd_sort_by_text) != NULL; }
+static bool wanted(const from_store *f, const char *key) {
+    return bsearch(&key, f->key, f->n, sizeof key, cd_sort_by_text) != NULL;
+}
 
 static cdmpp_status on_hit(void *ctx, const cd_store_hit *hit, cdmpp_err *err) {
     from_store *s = ctx;
@@ -39,7 +41,8 @@ static cdmpp_status on_hit(void *ctx, const cd_store_hit *hit, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_schedule_db_store_read(cd_schedule_db *to, const char *path, const char *device, const char *const *key, size_t n, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_store_read(cd_schedule_db *to, const char *path, const char *device,
+                                       const char *const *key, size_t n, cdmpp_err *err) {
     cd_store *s = NULL;
     from_store f = {.to = to, .path = path, .key = key, .n = n};
     const cd_store_filter only = {.device = device, .best_first = true};

@@ -42,7 +42,8 @@ cdmpp_status cd_schedule_db_tried(cd_schedule_db_slot *e, cd_str line, cdmpp_err
     if (!room(e)) return CD_FAIL(err, ENOMEM, "records of a task");
     uint32_t at = e->n_tried;
     while (at && e->tried[at - 1].hash > h.a) at--;
-    if (at && e->tried[at - 1].hash == h.a) return CDMPP_OK; /* a file named twice, a log beside the database made of it */
+    if (at && e->tried[at - 1].hash == h.a)
+        return CDMPP_OK; /* a file named twice, a log beside the database made of it */
     if (at == MOST) {
         e->of_tried++;
         return CDMPP_OK;
@@ -62,7 +63,8 @@ cdmpp_status cd_schedule_db_tried(cd_schedule_db_slot *e, cd_str line, cdmpp_err
 void cd_schedule_db_show_slower(cd_schedule_db_slot *e) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->n_tried && n < CD_SCHEDULE_DB_SLOWER; i++)
-        if (!same_record(e->tried[i].line, e->tried[i].len, e->line, e->s.len)) e->slower[n++] = (cd_schedule_db_line){e->tried[i].line, e->tried[i].len};
+        if (!same_record(e->tried[i].line, e->tried[i].len, e->line, e->s.len))
+            e->slower[n++] = (cd_schedule_db_line){e->tried[i].line, e->tried[i].len};
     e->s.slower = e->slower;
     e->s.n_slower = n;
     e->s.of_slower = e->of_tried ? e->of_tried - 1 : 0;

@@ -17,9 +17,11 @@ static void put_cpu(cd_buf *b, const cd_device *d, int cores) {
     if (cores) cd_buf_putf(b, " -num-cores=%d", cores);
 }
 
-const char *cd_usual_target_make(cd_arena *a, const char *name, const cd_device *d, bool gpu, int cores) {
+const char *cd_usual_target_make(cd_arena *a, const char *name, const cd_device *d, bool gpu,
+                                 int cores) {
     cd_buf b = {0};
-    if (gpu && d && d->warp == AMD_WARP) cd_buf_puts(&b, "rocm -keys=rocm,gpu -max_num_threads=256 -thread_warp_size=64");
+    if (gpu && d && d->warp == AMD_WARP)
+        cd_buf_puts(&b, "rocm -keys=rocm,gpu -max_num_threads=256 -thread_warp_size=64");
     else if (gpu) cd_buf_puts(&b, "cuda -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32");
     else put_cpu(&b, d, cores);
     if (name) cd_buf_putf(&b, " -model=%s", name);
@@ -37,7 +39,9 @@ const char *cd_usual_target_here(cd_arena *a, const char *name, int cores) {
 const char *cd_usual_target_vectors(cd_arena *a, const char *target, const cd_device *d) {
     const cd_str all = {target, strlen(target)};
     cd_buf b = {0};
-    if (!d || d->kind != CD_DEVICE_CPU || cd_target_is_gpu(all) || cd_target_option(target, "-mcpu").n || cd_target_option(target, "-mattr").n) return target;
+    if (!d || d->kind != CD_DEVICE_CPU || cd_target_is_gpu(all) ||
+        cd_target_option(target, "-mcpu").n || cd_target_option(target, "-mattr").n)
+        return target;
     cd_buf_puts(&b, target);
     put_vectors(&b, d);
     const char *s = b.oom ? NULL : cd_str_dup(a, (cd_str){b.p, b.n});

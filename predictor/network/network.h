@@ -31,58 +31,71 @@
  *   (4) names are unique in a graph; where a file's are not, "#2" and so on is put behind.
  * Strings and arrays live in the graph's arenas. Built by one thread, then read-only. Seconds, bytes. */
 
-typedef enum cd_node_kind { CD_NODE_TASK, CD_NODE_LIBRARY, CD_NODE_GIVEN, CD_NODE_FREE, CD_NODE_UNKNOWN } cd_node_kind;
+typedef enum cd_node_kind {
+    CD_NODE_TASK,
+    CD_NODE_LIBRARY,
+    CD_NODE_GIVEN,
+    CD_NODE_FREE,
+    CD_NODE_UNKNOWN
+} cd_node_kind;
 #define CD_NODE_KINDS "task|library|given|free|unknown"
 
 typedef enum cd_node_phase { CD_PHASE_FORWARD, CD_PHASE_BACKWARD, CD_PHASE_UPDATE } cd_node_phase;
 
 typedef struct cd_network_node {
     const char *name;
-    const char *op;             /* for people: "Conv+Relu", "fused_nn_dense_add", "linear"; "" unknown */
+    const char *op; /* for people: "Conv+Relu", "fused_nn_dense_add", "linear"; "" unknown */
     cd_node_kind kind;
     cd_node_phase phase;
-    const char *key;            /* TASK: workload key; else NULL */
-    const char *ran_as;         /* key of what the file's run executed in its place (rewritten layouts); NULL: the same */
-    const cd_library_op_record *question;/* LIBRARY; else NULL */
-    double given_s;             /* NaN: the file has none */
-    const char *why;            /* UNKNOWN: the reason; else NULL */
-    const char *device;         /* where the file wants it; NULL: it does not say */
-    double flop;                /* NaN: unknown */
-    int64_t read_bytes, write_bytes; /* of its data and its result; -1: unknown */
-    int64_t weight_bytes;       /* of read_bytes: weights that no node before it has read; -1: unknown */
+    const char *key; /* TASK: workload key; else NULL */
+    const char *
+        ran_as; /* key of what the file's run executed in its place (rewritten layouts); NULL: the same */
+    const cd_library_op_record *question; /* LIBRARY; else NULL */
+    double given_s;                       /* NaN: the file has none */
+    const char *why;                      /* UNKNOWN: the reason; else NULL */
+    const char *device;                   /* where the file wants it; NULL: it does not say */
+    double flop;                          /* NaN: unknown */
+    int64_t read_bytes, write_bytes;      /* of its data and its result; -1: unknown */
+    int64_t weight_bytes; /* of read_bytes: weights that no node before it has read; -1: unknown */
     int64_t repeat;
-    uint32_t first, n_after;    /* after[first .. first + n_after) */
+    uint32_t first, n_after; /* after[first .. first + n_after) */
 } cd_network_node;
 
 typedef struct cd_network_graph {
-    cd_arena arena, text;       /* arrays; names, keys and reasons, equal ones once */
+    cd_arena arena, text; /* arrays; names, keys and reasons, equal ones once */
     const char *name;
-    const char *device;         /* the file's: what its times are of; NULL: it does not say */
-    bool layers_unknown;        /* a trace of one layer without the file that says how many there are: taken for one */
-    int64_t batch;              /* 0: unknown */
-    double measured_s;          /* of the whole network, if the file has it: mean of its runs; NaN */
-    double measured_median_s;   /* NaN */
+    const char *device; /* the file's: what its times are of; NULL: it does not say */
+    bool
+        layers_unknown; /* a trace of one layer without the file that says how many there are: taken for one */
+    int64_t batch;            /* 0: unknown */
+    double measured_s;        /* of the whole network, if the file has it: mean of its runs; NaN */
+    double measured_median_s; /* NaN */
     uint32_t n_node, n_after;
-    cd_network_node *node;           /* (n_node) */
-    uint32_t *after;            /* (n_after) */
+    cd_network_node *node; /* (n_node) */
+    uint32_t *after;       /* (n_after) */
 } cd_network_graph;
 
 void cd_network_graph_free(CD_TAKE cd_network_graph *g); /* NULL is fine */
 
 /* ---- making one: nodes in any order, then finish sorts and checks ---- */
 typedef struct cd_network_builder cd_network_builder;
-cdmpp_status cd_network_builder_new(const char *name, CD_GIVE cd_network_builder **out, cdmpp_err *err);
+cdmpp_status cd_network_builder_new(const char *name, CD_GIVE cd_network_builder **out,
+                                    cdmpp_err *err);
 void cd_network_builder_free(CD_TAKE cd_network_builder *m); /* NULL is fine */
 /* Everything of *n is copied but first and n_after. *id: for edges. A node made by cd_network_node_init has nothing known.
  * Errors: ERANGE (a negative or infinite time, a negative size, repeat), EINVALID (a TASK without key, a LIBRARY without question,
  * a GIVEN without time, an UNKNOWN without reason), ENOMEM. */
-cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_node *n, uint32_t *id, cdmpp_err *err);
+cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_node *n, uint32_t *id,
+                                     cdmpp_err *err);
 /* `to` comes after `from`; the same edge twice is one. Errors: EINVALID (no such node: a dangling edge), ENOMEM. */
-cdmpp_status cd_network_builder_edge(cd_network_builder *m, uint32_t from, uint32_t to, cdmpp_err *err);
-CD_KEEP cd_network_graph *cd_network_builder_graph(cd_network_builder *m); /* to set batch, device, measured times; valid until finish */
+cdmpp_status cd_network_builder_edge(cd_network_builder *m, uint32_t from, uint32_t to,
+                                     cdmpp_err *err);
+CD_KEEP cd_network_graph *cd_network_builder_graph(
+    cd_network_builder *m); /* to set batch, device, measured times; valid until finish */
 /* Order: by dependency, else as they were added. O(V + E). Errors: EINVALID (a cycle: names its nodes, at most eight), ENOMEM.
  * The maker is used up either way: free it. */
-cdmpp_status cd_network_builder_finish(cd_network_builder *m, CD_GIVE cd_network_graph **out, cdmpp_err *err);
+cdmpp_status cd_network_builder_finish(cd_network_builder *m, CD_GIVE cd_network_graph **out,
+                                       cdmpp_err *err);
 cd_network_node cd_network_node_init(const char *name, const char *op, cd_node_kind kind);
 
 /* ---- files ----
@@ -99,18 +112,24 @@ cd_network_node cd_network_node_init(const char *name, const char *op, cd_node_k
  * Errors, with path, line and key: EIO, EPARSE, ESCHEMA (no known form; a member of another type), EINVALID (cycle, dangling edge, two
  * of one name), ERANGE, EUNSUPPORTED, ENOMEM. */
 typedef void cd_network_graph_bad(void *ctx, const char *network, const cdmpp_err *why);
-cdmpp_status cd_network_graph_read(const char *path, CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
-cdmpp_status cd_network_graph_read_good(const char *path, cd_network_graph_bad *bad, void *ctx, CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
+cdmpp_status cd_network_graph_read(const char *path, CD_GIVE cd_network_graph ***out, size_t *n,
+                                   cdmpp_err *err);
+cdmpp_status cd_network_graph_read_good(const char *path, cd_network_graph_bad *bad, void *ctx,
+                                        CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
 /* The same from memory, JSON only; `path` is for messages, and a tvm graph is named after it. bad NULL: as cd_network_graph_read. */
-cdmpp_status cd_network_graph_read_text(const char *path, const char *text, size_t len, cd_network_graph_bad *bad, void *ctx,
-                                   CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
+cdmpp_status cd_network_graph_read_text(const char *path, const char *text, size_t len,
+                                        cd_network_graph_bad *bad, void *ctx,
+                                        CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
 void cd_network_graph_free_all(CD_TAKE cd_network_graph **g, size_t n); /* NULL is fine */
 /* A network of a task file: tasks with weights, no edges known: a chain. Errors: ENOMEM. */
-cdmpp_status cd_network_graph_of_network(const cd_task_registry *t, const cd_network *w, CD_GIVE cd_network_graph **out, cdmpp_err *err);
+cdmpp_status cd_network_graph_of_network(const cd_task_registry *t, const cd_network *w,
+                                         CD_GIVE cd_network_graph **out, cdmpp_err *err);
 /* The own form; reading it gives equal graphs. Errors: ENOMEM. */
-cdmpp_status cd_network_graph_write(cd_buf *out, CD_KEEP cd_network_graph *const *g, size_t n, cdmpp_err *err);
+cdmpp_status cd_network_graph_write(cd_buf *out, CD_KEEP cd_network_graph *const *g, size_t n,
+                                    cdmpp_err *err);
 /* As Graphviz draws them (DOT): names, operators, edges. Errors: ENOMEM. */
-cdmpp_status cd_network_graph_write_dot(cd_buf *out, CD_KEEP cd_network_graph *const *g, size_t n, cdmpp_err *err);
+cdmpp_status cd_network_graph_write_dot(cd_buf *out, CD_KEEP cd_network_graph *const *g, size_t n,
+                                        cdmpp_err *err);
 
 /* network_load -- an ONNX file or a network of the zoo becomes a graph to replay, for one kind of device.
  *
@@ -120,27 +139,30 @@ cdmpp_status cd_network_graph_write_dot(cd_buf *out, CD_KEEP cd_network_graph *c
  * in it. Training: the graph of one iteration (graph_grad.h), a node's phase is that of its first operator. The layout follows the target (nhwc for llvm, nchw for GPUs), batch and size as asked. One thread. */
 
 typedef struct cd_network_load_options {
-    const char *network;        /* ONNX file if there is such a file, else a name of the zoo */
-    CD_TAKE cd_graph *graph;    /* not NULL: this one, `network` is its name; taken, after an error too */
-    int64_t batch, size;        /* 0: as the file says, as published */
-    const cd_onnx_options *onnx;/* NULL: none; its batch is the one above */
-    const char *target;         /* of the device: "llvm -mcpu=... -num-cores=1", "cuda -model=v100" */
-    const cd_hardware *hardware;/* NULL: default of the target */
+    const char *network; /* ONNX file if there is such a file, else a name of the zoo */
+    CD_TAKE cd_graph
+        *graph;          /* not NULL: this one, `network` is its name; taken, after an error too */
+    int64_t batch, size; /* 0: as the file says, as published */
+    const cd_onnx_options *onnx; /* NULL: none; its batch is the one above */
+    const char *target; /* of the device: "llvm -mcpu=... -num-cores=1", "cuda -model=v100" */
+    const cd_hardware *hardware; /* NULL: default of the target */
     cd_workload_layout layout;
-    bool training;              /* forward, backward and update of an iteration */
+    bool training; /* forward, backward and update of an iteration */
 } cd_network_load_options;
 
 typedef struct cd_network_loaded {
-    cd_graph *source;           /* the operators */
-    cd_graph *forward;          /* training: those of the network alone; else NULL */
-    cd_workload *work;          /* groups, tasks, buffers; its registry has the definitions */
-    cd_network_graph *graph;         /* node i is group i */
+    cd_graph *source;        /* the operators */
+    cd_graph *forward;       /* training: those of the network alone; else NULL */
+    cd_workload *work;       /* groups, tasks, buffers; its registry has the definitions */
+    cd_network_graph *graph; /* node i is group i */
     uint32_t n_plain;
-    const char **plain;         /* (n_plain) sorted keys of tasks that may not have their free parameter packed: some group gets it from another */
+    const char **
+        plain; /* (n_plain) sorted keys of tasks that may not have their free parameter packed: some group gets it from another */
 } cd_network_loaded;
 
 /* Errors: those of cd_onnx_read, cd_zoo_build, cd_workload_build. */
-cdmpp_status cd_network_load(const cd_network_load_options *a, cd_network_loaded *out, cdmpp_err *err);
+cdmpp_status cd_network_load(const cd_network_load_options *a, cd_network_loaded *out,
+                             cdmpp_err *err);
 void cd_network_load_free(cd_network_loaded *l); /* zeroed is fine */
 /* EUSAGE: a word that a command takes for nothing. Of an ONNX file it names the option that takes it. */
 cdmpp_status cd_network_load_unexpected(const char *word, cdmpp_err *err);

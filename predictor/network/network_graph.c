@@ -13,8 +13,15 @@ void cd_network_graph_free(cd_network_graph *g) {
 }
 
 cd_network_node cd_network_node_init(const char *name, const char *op, cd_node_kind kind) {
-    return (cd_network_node){.name = name, .op = op ? op : "", .kind = kind, .given_s = (double)NAN, .flop = (double)NAN,
-                        .read_bytes = -1, .write_bytes = -1, .weight_bytes = -1, .repeat = 1};
+    return (cd_network_node){.name = name,
+                             .op = op ? op : "",
+                             .kind = kind,
+                             .given_s = (double)NAN,
+                             .flop = (double)NAN,
+                             .read_bytes = -1,
+                             .write_bytes = -1,
+                             .weight_bytes = -1,
+                             .repeat = 1};
 }
 
 cdmpp_status cd_network_builder_new(const char *name, cd_network_builder **out, cdmpp_err *err) {
@@ -52,7 +59,8 @@ static bool follow(cd_network_builder *m) {
     if (old == cap) return true;
     uint32_t *owner = cd_mem_realloc(m->owner, old * sizeof *owner, cap * sizeof *owner);
     if (owner) m->owner = owner;
-    uint32_t *suffix = owner ? cd_mem_realloc(m->suffix, old * sizeof *suffix, cap * sizeof *suffix) : NULL;
+    uint32_t *suffix =
+        owner ? cd_mem_realloc(m->suffix, old * sizeof *suffix, cap * sizeof *suffix) : NULL;
     if (!suffix) return false;
     m->suffix = suffix;
     memset(owner + old, 0, (cap - old) * sizeof *owner);
@@ -104,31 +112,40 @@ bool cd_network_builder_find(const cd_network_builder *m, cd_str name, uint32_t 
 static bool is_size(double v) { return isnan(v) || (v >= 0 && isfinite(v)); }
 
 static cdmpp_status check(const cd_network_node *n, cdmpp_err *err) {
-    const char *lacks = n->kind == CD_NODE_TASK && !(n->key && *n->key) ? "task without a key"
-                        : n->kind == CD_NODE_LIBRARY && !n->question ? "library operator without its question"
-                        : n->kind == CD_NODE_GIVEN && isnan(n->given_s) ? "given without a time"
-                        : n->kind == CD_NODE_UNKNOWN && !(n->why && *n->why) ? "unknown without a reason" : NULL;
+    const char *lacks =
+        n->kind == CD_NODE_TASK && !(n->key && *n->key) ? "task without a key"
+        : n->kind == CD_NODE_LIBRARY && !n->question    ? "library operator without its question"
+        : n->kind == CD_NODE_GIVEN && isnan(n->given_s) ? "given without a time"
+        : n->kind == CD_NODE_UNKNOWN && !(n->why && *n->why) ? "unknown without a reason"
+                                                             : NULL;
     if (lacks) return CD_FAIL(err, EINVALID, "node \"%.60s\": %s", n->name, lacks);
-    if (!is_size(n->given_s)) return CD_FAIL(err, ERANGE, "node \"%.60s\": a time of %g s", n->name, n->given_s);
-    if (!is_size(n->flop)) return CD_FAIL(err, ERANGE, "node \"%.60s\": %g operations", n->name, n->flop);
+    if (!is_size(n->given_s))
+        return CD_FAIL(err, ERANGE, "node \"%.60s\": a time of %g s", n->name, n->given_s);
+    if (!is_size(n->flop))
+        return CD_FAIL(err, ERANGE, "node \"%.60s\": %g operations", n->name, n->flop);
     if (n->read_bytes < -1 || n->write_bytes < -1 || n->weight_bytes < -1 || n->repeat < 0)
-        return CD_FAIL(err, ERANGE, "node \"%.60s\": reads %lld, writes %lld bytes, runs %lld times", n->name,
+        return CD_FAIL(err, ERANGE,
+                       "node \"%.60s\": reads %lld, writes %lld bytes, runs %lld times", n->name,
                        (long long)n->read_bytes, (long long)n->write_bytes, (long long)n->repeat);
     return CDMPP_OK;
 }
 
 /* Indices of nodes and edges are 32 bits wide. */
 static cdmpp_status too_many(size_t n, cdmpp_err *err) {
-    return n < UINT32_MAX - 1 ? CDMPP_OK : CD_FAIL(err, ERANGE, "a graph of more than %u nodes or edges", UINT32_MAX - 1);
+    return n < UINT32_MAX - 1
+               ? CDMPP_OK
+               : CD_FAIL(err, ERANGE, "a graph of more than %u nodes or edges", UINT32_MAX - 1);
 }
 
 /* Texts and the question are copied. Room is made before anything else can fail, so that the name and its owner agree. */
-cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_node *n, uint32_t *id, cdmpp_err *err) {
+cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_node *n, uint32_t *id,
+                                     cdmpp_err *err) {
     cd_network_node c = *n;
     uint32_t name;
     CD_TRY(check(n, err));
     CD_TRY(too_many(m->n_node, err));
-    if (CD_GROW(m->node, m->n_node, m->cap_node)) return CD_FAIL(err, ENOMEM, "graph of %zu nodes", m->n_node);
+    if (CD_GROW(m->node, m->n_node, m->cap_node))
+        return CD_FAIL(err, ENOMEM, "graph of %zu nodes", m->n_node);
     c.first = c.n_after = 0;
     CD_TRY(keep_text(m, &c.op, err));
     CD_TRY(keep_text(m, &c.key, err));
@@ -148,11 +165,14 @@ cdmpp_status cd_network_builder_node(cd_network_builder *m, const cd_network_nod
     return CDMPP_OK;
 }
 
-cdmpp_status cd_network_builder_edge(cd_network_builder *m, uint32_t from, uint32_t to, cdmpp_err *err) {
+cdmpp_status cd_network_builder_edge(cd_network_builder *m, uint32_t from, uint32_t to,
+                                     cdmpp_err *err) {
     if (from >= m->n_node || to >= m->n_node)
-        return CD_FAIL(err, EINVALID, "an edge from node %u to node %u of %zu", from, to, m->n_node);
+        return CD_FAIL(err, EINVALID, "an edge from node %u to node %u of %zu", from, to,
+                       m->n_node);
     CD_TRY(too_many(m->n_edge, err));
-    if (CD_GROW(m->edge, m->n_edge, m->cap_edge)) return CD_FAIL(err, ENOMEM, "graph of %zu edges", m->n_edge);
+    if (CD_GROW(m->edge, m->n_edge, m->cap_edge))
+        return CD_FAIL(err, ENOMEM, "graph of %zu edges", m->n_edge);
     m->edge[m->n_edge++] = (cd_network_edge){from, to};
     return CDMPP_OK;
 }
@@ -160,7 +180,8 @@ cdmpp_status cd_network_builder_edge(cd_network_builder *m, uint32_t from, uint3
 /* ---- finish ---- */
 
 /* Sorted by where they go, doubles left out. The maker's own edges are given back meanwhile. */
-static cdmpp_status turn_around(cd_network_builder *m, cd_arena *scratch, cd_network_in_edges *out, cdmpp_err *err) {
+static cdmpp_status turn_around(cd_network_builder *m, cd_arena *scratch, cd_network_in_edges *out,
+                                cdmpp_err *err) {
     const size_t n = m->n_node;
     out->first = CD_NEWN(scratch, uint32_t, n + 2);
     out->into = cd_arena_alloc(scratch, m->n_edge + 1, sizeof *out->into);
@@ -168,7 +189,8 @@ static cdmpp_status turn_around(cd_network_builder *m, cd_arena *scratch, cd_net
     if (!out->first || !out->into || !seen) return CD_FAIL(err, ENOMEM, "%zu edges", m->n_edge);
     for (size_t i = 0; i < m->n_edge; i++) out->first[m->edge[i].to + 2]++;
     for (size_t k = 2; k < n + 2; k++) out->first[k] += out->first[k - 1];
-    for (size_t i = 0; i < m->n_edge; i++) out->into[out->first[m->edge[i].to + 1]++] = m->edge[i].from;
+    for (size_t i = 0; i < m->n_edge; i++)
+        out->into[out->first[m->edge[i].to + 1]++] = m->edge[i].from;
     cd_mem_free(m->edge);
     m->edge = NULL;
     m->n_edge = m->cap_edge = 0;
@@ -186,7 +208,8 @@ static cdmpp_status turn_around(cd_network_builder *m, cd_arena *scratch, cd_net
 }
 
 /* Nodes and edges into the graph, in their order. */
-static cdmpp_status publish(cd_network_builder *m, const cd_network_in_edges *e, const uint32_t *order, uint32_t *rank, cdmpp_err *err) {
+static cdmpp_status publish(cd_network_builder *m, const cd_network_in_edges *e,
+                            const uint32_t *order, uint32_t *rank, cdmpp_err *err) {
     cd_network_graph *g = m->g;
     const uint32_t n = (uint32_t)m->n_node, n_edge = e->first[n];
     g->node = cd_arena_alloc(&g->arena, (size_t)n + 1, sizeof *g->node);
@@ -198,14 +221,16 @@ static cdmpp_status publish(cd_network_builder *m, const cd_network_in_edges *e,
         g->node[i] = m->node[k];
         g->node[i].first = g->n_after;
         g->node[i].n_after = e->first[k + 1] - e->first[k];
-        for (uint32_t j = e->first[k]; j < e->first[k + 1]; j++) g->after[g->n_after++] = rank[e->into[j]];
+        for (uint32_t j = e->first[k]; j < e->first[k + 1]; j++)
+            g->after[g->n_after++] = rank[e->into[j]];
     }
     g->n_node = n;
     return CDMPP_OK;
 }
 
 /* On success graph and texts go to the caller; the builder then has no graph, which a second call finds. */
-cdmpp_status cd_network_builder_finish(cd_network_builder *m, cd_network_graph **out, cdmpp_err *err) {
+cdmpp_status cd_network_builder_finish(cd_network_builder *m, cd_network_graph **out,
+                                       cdmpp_err *err) {
     cd_arena scratch = {0};
     cd_network_in_edges e;
     if (!m->g) return CD_FAIL(err, EINVALID, "a graph that is finished already");

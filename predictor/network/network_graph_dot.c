@@ -20,7 +20,8 @@ static void put_node(cd_buf *b, size_t graph, uint32_t k, const cd_network_node 
     cd_buf_puts(b, "];\n");
 }
 
-cdmpp_status cd_network_graph_write_dot(cd_buf *out, cd_network_graph *const *g, size_t n, cdmpp_err *err) {
+cdmpp_status cd_network_graph_write_dot(cd_buf *out, cd_network_graph *const *g, size_t n,
+                                        cdmpp_err *err) {
     cd_buf_puts(out, "digraph cdmpp {\n node [shape=box];\n");
     for (size_t i = 0; i < n; i++) {
         cd_buf_putf(out, " subgraph cluster_%zu {\n  label=\"", i);
@@ -28,7 +29,9 @@ cdmpp_status cd_network_graph_write_dot(cd_buf *out, cd_network_graph *const *g,
         cd_buf_puts(out, "\";\n");
         for (uint32_t k = 0; k < g[i]->n_node; k++) put_node(out, i, k, &g[i]->node[k]);
         for (uint32_t k = 0; k < g[i]->n_node; k++)
-            for (uint32_t j = 0; j < g[i]->node[k].n_after; j++) cd_buf_putf(out, "  n%zu_%u -> n%zu_%u;\n", i, g[i]->after[g[i]->node[k].first + j], i, k);
+            for (uint32_t j = 0; j < g[i]->node[k].n_after; j++)
+                cd_buf_putf(out, "  n%zu_%u -> n%zu_%u;\n", i, g[i]->after[g[i]->node[k].first + j],
+                            i, k);
         cd_buf_puts(out, " }\n");
     }
     cd_buf_puts(out, "}\n");

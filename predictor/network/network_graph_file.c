@@ -14,7 +14,8 @@ void cd_network_graph_free_all(cd_network_graph **g, size_t n) {
 }
 
 /* ---- what the readers share; err is never NULL here ---- */
-cdmpp_status cd_network_file_error_at(cd_network_file *f, cdmpp_status st, const char *p, cdmpp_err *err) {
+cdmpp_status cd_network_file_error_at(cd_network_file *f, cdmpp_status st, const char *p,
+                                      cdmpp_err *err) {
     if (!st || err->line || p < f->text || p > f->text + f->len) return st;
     if (p < f->at) f->at = f->text, f->line = 1;
     for (; f->at < p; f->at++) f->line += *f->at == '\n';
@@ -30,7 +31,8 @@ static cdmpp_status within(cd_network_file *f, cdmpp_status st, const char *from
     return st;
 }
 
-cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, const cd_json **out, cdmpp_err *err) {
+cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, const cd_json **out,
+                                   cdmpp_err *err) {
     cd_arena_reset(&f->scratch);
     return within(f, cd_json_parse(&f->scratch, value.p, value.n, out, err), value.p, err);
 }
@@ -41,14 +43,16 @@ cdmpp_status cd_network_file_key(cd_network_file *f, cd_str key, const char **ou
     return cd_network_file_text(f, v, out, err);
 }
 
-cdmpp_status cd_network_file_text(cd_network_file *f, const cd_json *v, const char **out, cdmpp_err *err) {
+cdmpp_status cd_network_file_text(cd_network_file *f, const cd_json *v, const char **out,
+                                  cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_str(v, &s, err));
     *out = cd_str_dup(&f->scratch, s);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "text");
 }
 
-cdmpp_status cd_network_file_member(cd_network_file *f, cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
+cdmpp_status cd_network_file_member(cd_network_file *f, cd_str *rest, cd_str *key, cd_str *value,
+                                    bool *more, cdmpp_err *err) {
     const char *from = rest->p;
     return within(f, cd_json_member(rest, key, value, more, err), from, err);
 }
@@ -59,15 +63,19 @@ cdmpp_status cd_network_file_once(cd_network_file *f, cd_str object, cdmpp_err *
     CD_TRY(cd_json_members_once(object, &twice, err));
     if (!twice.n) return CDMPP_OK;
     snprintf(name, sizeof name, "%.*s", CD_NETWORK_FILE_SHORT(twice));
-    return cd_network_file_error_at(f, cd_err_key(err, CD_FAIL(err, EPARSE, "expected this key once, found it twice"), name), twice.p, err);
+    return cd_network_file_error_at(
+        f, cd_err_key(err, CD_FAIL(err, EPARSE, "expected this key once, found it twice"), name),
+        twice.p, err);
 }
 
-cdmpp_status cd_network_file_next(cd_network_file *f, cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {
+cdmpp_status cd_network_file_next(cd_network_file *f, cd_str *rest, cd_str *value, bool *more,
+                                  cdmpp_err *err) {
     const char *from = rest->p;
     return within(f, cd_json_item(rest, value, more, err), from, err);
 }
 
-cdmpp_status cd_network_file_each(cd_network_file *f, cd_str array, cd_network_file_item *item, void *ctx, cdmpp_err *err) {
+cdmpp_status cd_network_file_each(cd_network_file *f, cd_str array, cd_network_file_item *item,
+                                  void *ctx, cdmpp_err *err) {
     cd_str rest = array, text;
     bool more = true;
     for (size_t k = 0;; k++) {
@@ -100,10 +108,13 @@ static cdmpp_status name_once(cd_network_file *f, const char *name, cdmpp_err *e
     const size_t before = f->names.n;
     uint32_t id;
     CD_TRY(cd_dict_add(&f->names, (cd_str){name, strlen(name)}, &id, err));
-    return f->names.n > before ? CDMPP_OK : CD_FAIL(err, EINVALID, "a network of this name is in the file already");
+    return f->names.n > before
+               ? CDMPP_OK
+               : CD_FAIL(err, EINVALID, "a network of this name is in the file already");
 }
 
-cdmpp_status cd_network_file_add_graph(cd_network_file *f, cd_network_graph *g, const char *name, cdmpp_status st, cdmpp_err *err) {
+cdmpp_status cd_network_file_add_graph(cd_network_file *f, cd_network_graph *g, const char *name,
+                                       cdmpp_status st, cdmpp_err *err) {
     if (!st) st = name_once(f, name, err);
     if (!st) st = push(f, g, err);
     if (!st) return CDMPP_OK;
@@ -121,8 +132,13 @@ cdmpp_status cd_network_file_add_graph(cd_network_file *f, cd_network_graph *g, 
 typedef cdmpp_status reader(cd_network_file *f, cdmpp_err *err);
 
 static cdmpp_status no_form(const cd_network_file *f, cdmpp_err *err) {
-    if (cd_onnx_is_model(f->path)) return CD_FAIL(err, ESCHEMA, "expected a graph of networks, found an ONNX file: --network %s reads it", f->path);
-    return CD_FAIL(err, ESCHEMA, "expected a graph of networks: \"schema\": \"cdmpp.netgraph\", a graph executor's JSON, or networks with nodes");
+    if (cd_onnx_is_model(f->path))
+        return CD_FAIL(err, ESCHEMA,
+                       "expected a graph of networks, found an ONNX file: --network %s reads it",
+                       f->path);
+    return CD_FAIL(err, ESCHEMA,
+                   "expected a graph of networks: \"schema\": \"cdmpp.netgraph\", a graph "
+                   "executor's JSON, or networks with nodes");
 }
 
 /* By the members of the outermost object; one pass over the text. */
@@ -139,7 +155,9 @@ static cdmpp_status form_of(cd_network_file *f, reader **out, cdmpp_err *err) {
         executor |= cd_str_is(key, "node_row_ptr") || cd_str_is(key, "arg_nodes");
         objects &= value.n && *value.p == '{';
     }
-    *out = nodes && executor ? cd_network_graph_read_tvm : n && objects ? cd_network_graph_read_measured : NULL;
+    *out = nodes && executor ? cd_network_graph_read_tvm
+           : n && objects    ? cd_network_graph_read_measured
+                             : NULL;
     return *out ? CDMPP_OK : no_form(f, err);
 }
 
@@ -147,7 +165,8 @@ static cdmpp_status read_all(cd_network_file *f, cdmpp_err *err) {
     reader *read = NULL;
     size_t blank = 0;
     while (blank < f->len && (unsigned char)f->text[blank] <= ' ') blank++;
-    if (blank == f->len) return CD_FAIL(err, ESCHEMA, "expected a graph of networks, found an empty file");
+    if (blank == f->len)
+        return CD_FAIL(err, ESCHEMA, "expected a graph of networks, found an empty file");
     if (f->text[blank] != '{') return no_form(f, err);
     CD_TRY(form_of(f, &read, err));
     CD_TRY(read(f, err));
@@ -157,11 +176,13 @@ static cdmpp_status read_all(cd_network_file *f, cdmpp_err *err) {
     return f->first.code;
 }
 
-cdmpp_status cd_network_graph_read_text(const char *path, const char *text, size_t len, cd_network_graph_bad *bad, void *ctx,
-                                   cd_network_graph ***out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_network_graph_read_text(const char *path, const char *text, size_t len,
+                                        cd_network_graph_bad *bad, void *ctx,
+                                        cd_network_graph ***out, size_t *n, cdmpp_err *err) {
     cdmpp_err own;
     if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) text += 3, len -= 3; /* a byte order mark */
-    cd_network_file f = {.path = path, .text = text, .len = len, .at = text, .line = 1, .bad = bad, .ctx = ctx};
+    cd_network_file f = {
+        .path = path, .text = text, .len = len, .at = text, .line = 1, .bad = bad, .ctx = ctx};
     if (!err) err = &own;
     const cdmpp_status st = cd_err_at(err, read_all(&f, err), path, 0);
     cd_arena_free(&f.scratch);
@@ -182,16 +203,19 @@ static bool is_trace(const char *text, size_t len) {
     return false;
 }
 
-cdmpp_status cd_network_graph_read_good(const char *path, cd_network_graph_bad *bad, void *ctx, cd_network_graph ***out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_network_graph_read_good(const char *path, cd_network_graph_bad *bad, void *ctx,
+                                        cd_network_graph ***out, size_t *n, cdmpp_err *err) {
     char *text;
     size_t len;
     CD_TRY(cd_file_read(path, MAX_FILE, &text, &len, err));
-    if (is_trace(text, len)) return cd_mem_free(text), cd_network_graph_trace_read(path, out, n, err);
+    if (is_trace(text, len))
+        return cd_mem_free(text), cd_network_graph_trace_read(path, out, n, err);
     const cdmpp_status st = cd_network_graph_read_text(path, text, len, bad, ctx, out, n, err);
     cd_mem_free(text);
     return st;
 }
 
-cdmpp_status cd_network_graph_read(const char *path, cd_network_graph ***out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_network_graph_read(const char *path, cd_network_graph ***out, size_t *n,
+                                   cdmpp_err *err) {
     return cd_network_graph_read_good(path, NULL, NULL, out, n, err);
 }

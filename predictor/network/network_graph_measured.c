@@ -17,12 +17,13 @@ typedef struct row {
     int64_t id;
     const char *name, *op, *func, *key, *ran_as;
     double time_s;
-    bool untuned;               /* "tuned": false: it ran as TVM's default, not as its task's best record */
+    bool untuned; /* "tuned": false: it ran as TVM's default, not as its task's best record */
     const cd_json *inputs;
 } row;
 
 /* A text member; NULL where it is null or missing and need not be there. */
-static cdmpp_status text_of(cd_network_file *f, const cd_json *o, const char *key, bool need, const char **out, cdmpp_err *err) {
+static cdmpp_status text_of(cd_network_file *f, const cd_json *o, const char *key, bool need,
+                            const char **out, cdmpp_err *err) {
     const cd_json *v = cd_json_get(o, key);
     *out = NULL;
     if (!need && (!v || v->kind == CD_JSON_NULL)) return CDMPP_OK;
@@ -38,7 +39,8 @@ static cdmpp_status seconds_of(const cd_json *o, const char *key, double *out, c
 /* "func" and keys are missing for inputs, "tuned" for files of older versions: then it was tuned. */
 static cdmpp_status row_of(cd_network_file *f, const cd_json *o, row *r, cdmpp_err *err) {
     const cd_json *id;
-    if (o->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(o->kind));
+    if (o->kind != CD_JSON_OBJ)
+        return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(o->kind));
     CD_TRY(cd_json_need(o, "id", &id, err));
     CD_TRY(cd_err_key(err, cd_json_int(id, 0, UINT32_MAX - 1, &r->id, err), "id"));
     CD_TRY(text_of(f, o, "name", true, &r->name, err));
@@ -56,11 +58,17 @@ static cdmpp_status row_of(cd_network_file *f, const cd_json *o, row *r, cdmpp_e
 static cdmpp_status node_of(const row *r, cd_network_node *out, cdmpp_err *err) {
     const cd_str op = {r->op, strlen(r->op)};
     const int k = cd_enum_names_find("null|tvm_op", op);
-    if (k < 0) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected null or tvm_op, found \"%.40s\"", r->op), "op");
+    if (k < 0)
+        return cd_err_key(
+            err, CD_FAIL(err, ESCHEMA, "expected null or tvm_op, found \"%.40s\"", r->op), "op");
     const char *const func = r->func ? cd_network_file_short_func(r->func) : "";
     /* one that did not run its task's best record is not that task to anybody who asks the records */
     const bool task = r->key && !(r->untuned && !isnan(r->time_s));
-    *out = cd_network_node_init(r->name, func, !k ? CD_NODE_FREE : task ? CD_NODE_TASK : isnan(r->time_s) ? CD_NODE_UNKNOWN : CD_NODE_GIVEN);
+    *out = cd_network_node_init(r->name, func,
+                                !k                 ? CD_NODE_FREE
+                                : task             ? CD_NODE_TASK
+                                : isnan(r->time_s) ? CD_NODE_UNKNOWN
+                                                   : CD_NODE_GIVEN);
     if (!k) return CDMPP_OK;
     out->key = task ? r->key : NULL;
     out->ran_as = r->ran_as;
@@ -84,7 +92,10 @@ static cdmpp_status add_node(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
     CD_TRY(cd_network_file_parse(t->f, text, &o, err));
     CD_TRY(row_of(t->f, o, &r, err));
     if (r.id != (int64_t)k)
-        return cd_err_key(err, CD_FAIL(err, EINVALID, "expected %zu, the node's position, found %lld", k, (long long)r.id), "id");
+        return cd_err_key(err,
+                          CD_FAIL(err, EINVALID, "expected %zu, the node's position, found %lld", k,
+                                  (long long)r.id),
+                          "id");
     CD_TRY(node_of(&r, &n, err));
     return cd_network_builder_node(t->m, &n, &id, err);
 }
@@ -99,7 +110,8 @@ static cdmpp_status add_edges(void *ctx, cd_str text, size_t k, cdmpp_err *err) 
         int64_t from = 0;
         cdmpp_status st = cd_json_int(in, 0, INT64_MAX, &from, err);
         if (!st && from >= (int64_t)t->m->n_node)
-            st = CD_FAIL(err, EINVALID, "an edge from node %lld of %zu", (long long)from, t->m->n_node);
+            st = CD_FAIL(err, EINVALID, "an edge from node %lld of %zu", (long long)from,
+                         t->m->n_node);
         if (st) return cd_err_key(err, cd_err_index(err, st, i), "inputs");
         CD_TRY(cd_network_builder_edge(t->m, (uint32_t)from, (uint32_t)k, err));
     }
@@ -107,17 +119,20 @@ static cdmpp_status add_edges(void *ctx, cd_str text, size_t k, cdmpp_err *err) 
 }
 
 /* Which device the times were measured on. */
-static cdmpp_status device_of(cd_network_file *f, cd_network_graph *g, cd_str value, cdmpp_err *err) {
+static cdmpp_status device_of(cd_network_file *f, cd_network_graph *g, cd_str value,
+                              cdmpp_err *err) {
     const cd_json *v;
     const char *name = NULL;
     cdmpp_status st = cd_network_file_parse(f, value, &v, err);
     if (!st) st = cd_network_file_text(f, v, &name, err);
-    if (!st && !(g->device = cd_str_dup(&g->arena, (cd_str){name, strlen(name)}))) st = CD_FAIL(err, ENOMEM, "device");
+    if (!st && !(g->device = cd_str_dup(&g->arena, (cd_str){name, strlen(name)})))
+        st = CD_FAIL(err, ENOMEM, "device");
     return cd_err_key(err, cd_network_file_error_at(f, st, value.p, err), "device");
 }
 
 /* The members of one network but its nodes. */
-static cdmpp_status whole_of(cd_network_file *f, cd_network_builder *m, cd_str net, cd_str *nodes, cdmpp_err *err) {
+static cdmpp_status whole_of(cd_network_file *f, cd_network_builder *m, cd_str net, cd_str *nodes,
+                             cdmpp_err *err) {
     cd_network_graph *g = cd_network_builder_graph(m);
     cd_str rest = net, key, value;
     bool more = true;
@@ -131,17 +146,22 @@ static cdmpp_status whole_of(cd_network_file *f, cd_network_builder *m, cd_str n
         if (cd_str_is(key, "device")) CD_TRY(device_of(f, g, value, err));
         if (!mean && !median) continue;
         cdmpp_status st = cd_network_file_parse(f, value, &v, err);
-        if (!st) st = cd_network_file_seconds(v, mean ? &g->measured_s : &g->measured_median_s, err);
-        if (st) return cd_err_key(err, cd_network_file_error_at(f, st, value.p, err), mean ? "e2e_mean_s" : "e2e_median_s");
+        if (!st)
+            st = cd_network_file_seconds(v, mean ? &g->measured_s : &g->measured_median_s, err);
+        if (st)
+            return cd_err_key(err, cd_network_file_error_at(f, st, value.p, err),
+                              mean ? "e2e_mean_s" : "e2e_median_s");
     }
 }
 
-static cdmpp_status network(cd_network_file *f, const char *name, cd_str net, cd_network_graph **out, cdmpp_err *err) {
+static cdmpp_status network(cd_network_file *f, const char *name, cd_str net,
+                            cd_network_graph **out, cdmpp_err *err) {
     reading t = {.f = f};
     cd_str nodes = {NULL, 0};
     CD_TRY(cd_network_builder_new(name, &t.m, err));
     cdmpp_status st = whole_of(f, t.m, net, &nodes, err);
-    if (!st && !nodes.p) st = CD_FAIL(err, ESCHEMA, "expected this key"), cd_err_key(err, st, "nodes");
+    if (!st && !nodes.p)
+        st = CD_FAIL(err, ESCHEMA, "expected this key"), cd_err_key(err, st, "nodes");
     if (!st) st = cd_err_key(err, cd_network_file_each(f, nodes, add_node, &t, err), "nodes");
     if (!st) st = cd_err_key(err, cd_network_file_each(f, nodes, add_edges, &t, err), "nodes");
     if (!st) st = cd_network_builder_finish(t.m, out, err);
@@ -149,7 +169,8 @@ static cdmpp_status network(cd_network_file *f, const char *name, cd_str net, cd
     return cd_network_file_error_at(f, st, net.p, err);
 }
 
-static cdmpp_status one(cd_network_file *f, cd_arena *names, cd_str key, cd_str value, cdmpp_err *err) {
+static cdmpp_status one(cd_network_file *f, cd_arena *names, cd_str key, cd_str value,
+                        cdmpp_err *err) {
     const char *name = NULL;
     cd_network_graph *g = NULL;
     CD_TRY(cd_network_file_key(f, key, &name, err));

@@ -18,7 +18,8 @@ static void bytes_of(const cd_te_dag *dag, int64_t *reads, int64_t *writes) {
     }
 }
 
-static cdmpp_status add_task(cd_network_builder *m, const cd_task *task, int64_t weight, uint32_t *id, cdmpp_err *err) {
+static cdmpp_status add_task(cd_network_builder *m, const cd_task *task, int64_t weight,
+                             uint32_t *id, cdmpp_err *err) {
     const bool named = task->desc && task->desc[0];
     char name[128];
     snprintf(name, sizeof name, "%s", named ? task->desc : task->workload_key);
@@ -32,7 +33,8 @@ static cdmpp_status add_task(cd_network_builder *m, const cd_task *task, int64_t
     return cd_network_builder_node(m, &n, id, err);
 }
 
-cdmpp_status cd_network_graph_of_network(const cd_task_registry *t, const cd_network *w, cd_network_graph **out, cdmpp_err *err) {
+cdmpp_status cd_network_graph_of_network(const cd_task_registry *t, const cd_network *w,
+                                         cd_network_graph **out, cdmpp_err *err) {
     cd_network_builder *m = NULL;
     CD_TRY(cd_network_builder_new(w->name, &m, err));
     const int64_t batch = cd_network_alias_batch(w->name);

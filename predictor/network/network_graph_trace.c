@@ -32,7 +32,9 @@ static bool in_layer(const char *target, char number) {
     bool is = false;
     for (size_t i = 0; i < 3; i++) {
         *strchr(part[i], 'N') = number;
-        is |= i < 2 ? has(target, part[i]) : has(target, part[i]) && (strstr(target, part[i]) == target || strstr(target, part[i])[-1] == '.');
+        is |= i < 2 ? has(target, part[i])
+                    : has(target, part[i]) &&
+                          (strstr(target, part[i]) == target || strstr(target, part[i])[-1] == '.');
     }
     return is;
 }
@@ -113,7 +115,8 @@ static int64_t in_bytes(const cd_torch_trace_op *r) {
     return (int64_t)sum;
 }
 
-static cdmpp_status add_node(builder *b, const cd_torch_trace_row *t, const cd_torch_trace_task *task, uint32_t *id, cdmpp_err *err) {
+static cdmpp_status add_node(builder *b, const cd_torch_trace_row *t,
+                             const cd_torch_trace_task *task, uint32_t *id, cdmpp_err *err) {
     cd_network_node n = cd_network_node_init(t->row.name, task->op, task->kind);
     n.phase = task->phase;
     n.question = task->kind == CD_NODE_LIBRARY ? &task->question : NULL;
@@ -149,7 +152,8 @@ static cdmpp_status forward(builder *b, cdmpp_err *err) {
         CD_TRY(phase(b, at, CD_PHASE_FORWARD, &b->forward[at], err));
         for (uint32_t i = 0; i < t->n_from; i++) {
             const uint32_t from = source(b, at, b->file.from[t->first + i]);
-            CD_TRY(cd_network_builder_edge(b->maker, end_of(&b->forward[from]), b->forward[at].first, err));
+            CD_TRY(cd_network_builder_edge(b->maker, end_of(&b->forward[from]),
+                                           b->forward[at].first, err));
         }
     }
     b->head = end_of(&b->forward[b->n - 1]);
@@ -161,7 +165,8 @@ typedef struct sent {
     uint32_t from, next; /* row with its copies; the one before in the chain + 1, 0: none */
 } sent;
 
-static cdmpp_status back_row(builder *b, uint32_t at, const sent *s, uint32_t chain, cdmpp_err *err) {
+static cdmpp_status back_row(builder *b, uint32_t at, const sent *s, uint32_t chain,
+                             cdmpp_err *err) {
     placed update;
     CD_TRY(phase(b, at, CD_PHASE_BACKWARD, &b->back[at], err));
     if (!b->back[at].n) return CDMPP_OK;
@@ -173,7 +178,8 @@ static cdmpp_status back_row(builder *b, uint32_t at, const sent *s, uint32_t ch
         if (from->n) CD_TRY(cd_network_builder_edge(b->maker, end_of(from), first, err));
     }
     CD_TRY(phase(b, at, CD_PHASE_UPDATE, &update, err));
-    return update.n ? cd_network_builder_edge(b->maker, end_of(&b->back[at]), update.first, err) : CDMPP_OK;
+    return update.n ? cd_network_builder_edge(b->maker, end_of(&b->back[at]), update.first, err)
+                    : CDMPP_OK;
 }
 
 /* From the last row to the first: a row's gradient comes from all rows that read it, which are behind it. `chain` lists these for
@@ -197,7 +203,8 @@ static cdmpp_status backward(builder *b, cd_arena *a, cdmpp_err *err) {
 }
 
 /* ---- NAME.json ---- */
-static cdmpp_status number(const cd_json *o, const char *key, double low, double high, double *out, cdmpp_err *err) {
+static cdmpp_status number(const cd_json *o, const char *key, double low, double high, double *out,
+                           cdmpp_err *err) {
     const cd_json *v = cd_json_get(o, key);
     return v && v->kind != CD_JSON_NULL ? cd_json_need_real(o, key, low, high, out, err) : CDMPP_OK;
 }
@@ -216,18 +223,21 @@ static cdmpp_status about(builder *b, cd_arena *a, const char *text, size_t n, c
     b->layers = (uint32_t)layers;
     g->measured_s = ms * 1e-3;
     g->batch = (int64_t)batch;
-    if (device.p && !(g->device = cd_str_dup(&g->arena, device))) return CD_FAIL(err, ENOMEM, "device");
+    if (device.p && !(g->device = cd_str_dup(&g->arena, device)))
+        return CD_FAIL(err, ENOMEM, "device");
     return CDMPP_OK;
 }
 
 /* Path without ".csv" and folders into the arena, the same with ".json" behind. */
-static cdmpp_status names(cd_arena *a, const char *path, const char **name, const char **json, cdmpp_err *err) {
+static cdmpp_status names(cd_arena *a, const char *path, const char **name, const char **json,
+                          cdmpp_err *err) {
     size_t n = strlen(path);
     if (n > 4 && !strcmp(path + n - 4, ".csv")) n -= 4;
     char *j = cd_arena_alloc(a, n + 6, 1);
     size_t from = n;
     while (from && path[from - 1] != '/') from--;
-    if (!j || !(*name = cd_str_dup(a, (cd_str){path + from, n - from}))) return CD_FAIL(err, ENOMEM, "path");
+    if (!j || !(*name = cd_str_dup(a, (cd_str){path + from, n - from})))
+        return CD_FAIL(err, ENOMEM, "path");
     memcpy(j, path, n);
     memcpy(j + n, ".json", 6);
     *json = j;
@@ -251,7 +261,8 @@ static cdmpp_status build(builder *b, cd_arena *a, const char *json, cdmpp_err *
     CD_TRY(read_about(b, a, json, err)); /* 0 layers: it does not say */
     find_layer(b);
     const uint64_t n = b->file.n + (uint64_t)(b->layers - 1) * length(b);
-    if (!n || n > UINT32_MAX / 2) return CD_FAIL(err, ERANGE, "a trace of %llu rows", (unsigned long long)n);
+    if (!n || n > UINT32_MAX / 2)
+        return CD_FAIL(err, ERANGE, "a trace of %llu rows", (unsigned long long)n);
     b->n = (uint32_t)n;
     b->forward = cd_arena_zalloc(a, b->n, sizeof *b->forward);
     b->back = cd_arena_zalloc(a, b->n, sizeof *b->back);
@@ -264,7 +275,8 @@ static cdmpp_status build(builder *b, cd_arena *a, const char *json, cdmpp_err *
 }
 
 /* One network a file, hence an array of one. */
-cdmpp_status cd_network_graph_trace_read(const char *path, cd_network_graph ***out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_network_graph_trace_read(const char *path, cd_network_graph ***out, size_t *n,
+                                         cdmpp_err *err) {
     cd_arena a = {0};
     builder b = {0};
     const char *name = NULL, *json = NULL;

@@ -11,13 +11,14 @@ typedef struct cd_network_edge {
 } cd_network_edge;
 
 struct cd_network_builder {
-    cd_network_graph *g;             /* NULL: used up */
-    cd_dict text;               /* every text of its nodes */
-    uint32_t *owner, *suffix;   /* (n_owner) by text: node of this name + 1, 0 none; the next "#k" to try */
+    cd_network_graph *g; /* NULL: used up */
+    cd_dict text;        /* every text of its nodes */
+    uint32_t *owner,
+        *suffix; /* (n_owner) by text: node of this name + 1, 0 none; the next "#k" to try */
     size_t n_owner;
-    cd_network_node *node;           /* (n_node) */
+    cd_network_node *node; /* (n_node) */
     size_t n_node, cap_node;
-    cd_network_edge *edge;           /* (n_edge) as added */
+    cd_network_edge *edge; /* (n_edge) as added */
     size_t n_edge, cap_edge;
 };
 
@@ -29,59 +30,69 @@ typedef struct cd_network_in_edges {
     uint32_t *first, *into;
 } cd_network_in_edges;
 /* order (n_node): every node behind those before it, and else as they were added. Errors: EINVALID (a cycle), ENOMEM. */
-cdmpp_status cd_network_graph_order(const cd_network_builder *m, const cd_network_in_edges *e, cd_arena *scratch, uint32_t *order, cdmpp_err *err);
+cdmpp_status cd_network_graph_order(const cd_network_builder *m, const cd_network_in_edges *e,
+                                    cd_arena *scratch, uint32_t *order, cdmpp_err *err);
 
 /* ---- readers ----
  * The text is walked, not parsed as a whole: a node's tree is gone before the next node is read. */
 typedef struct cd_network_file {
     const char *path, *text;
     size_t len;
-    long line;                  /* of `at`; lines are counted on */
+    long line; /* of `at`; lines are counted on */
     const char *at;
-    cd_arena scratch;           /* one value */
-    cd_dict names;              /* of the networks so far */
-    cd_network_graph_bad *bad;       /* NULL: the first wrong network ends it */
+    cd_arena scratch;          /* one value */
+    cd_dict names;             /* of the networks so far */
+    cd_network_graph_bad *bad; /* NULL: the first wrong network ends it */
     void *ctx;
-    cd_network_graph **g;            /* (n) */
+    cd_network_graph **g; /* (n) */
     size_t n, cap, n_bad;
-    cdmpp_err first;            /* wrong network */
+    cdmpp_err first; /* wrong network */
 } cd_network_file;
 
 /* The line of a place in the text is added to the error. */
-cdmpp_status cd_network_file_error_at(cd_network_file *f, cdmpp_status st, const char *p, cdmpp_err *err);
+cdmpp_status cd_network_file_error_at(cd_network_file *f, cdmpp_status st, const char *p,
+                                      cdmpp_err *err);
 /* The tree of one value; it lives until the next call. Errors: EPARSE, ENOMEM, with the line. */
-cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, CD_KEEP const cd_json **out, cdmpp_err *err);
+cdmpp_status cd_network_file_parse(cd_network_file *f, cd_str value, CD_KEEP const cd_json **out,
+                                   cdmpp_err *err);
 /* A text, NUL-terminated, that lives until the next cd_network_file_parse. Errors: ESCHEMA, ENOMEM. */
-cdmpp_status cd_network_file_text(cd_network_file *f, const cd_json *v, CD_KEEP const char **out, cdmpp_err *err);
+cdmpp_status cd_network_file_text(cd_network_file *f, const cd_json *v, CD_KEEP const char **out,
+                                  cdmpp_err *err);
 /* The same of a member's name as cd_json_member gives it. */
-cdmpp_status cd_network_file_key(cd_network_file *f, cd_str key, CD_KEEP const char **out, cdmpp_err *err);
+cdmpp_status cd_network_file_key(cd_network_file *f, cd_str key, CD_KEEP const char **out,
+                                 cdmpp_err *err);
 /* EPARSE where a key of the object, which is part of the file, comes twice. */
 cdmpp_status cd_network_file_once(cd_network_file *f, cd_str object, cdmpp_err *err);
 /* cd_json_member and cd_json_item with the line where the member or item begins. */
-cdmpp_status cd_network_file_member(cd_network_file *f, cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
-cdmpp_status cd_network_file_next(cd_network_file *f, cd_str *rest, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
+cdmpp_status cd_network_file_member(cd_network_file *f, cd_str *rest, CD_KEEP cd_str *key,
+                                    CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
+cdmpp_status cd_network_file_next(cd_network_file *f, cd_str *rest, CD_KEEP cd_str *value,
+                                  bool *more, cdmpp_err *err);
 /* Each item of an array's text in turn; the error gets its index and line. */
 typedef cdmpp_status cd_network_file_item(void *ctx, cd_str text, size_t k, cdmpp_err *err);
-cdmpp_status cd_network_file_each(cd_network_file *f, cd_str array, cd_network_file_item *item, void *ctx, cdmpp_err *err);
+cdmpp_status cd_network_file_each(cd_network_file *f, cd_str array, cd_network_file_item *item,
+                                  void *ctx, cdmpp_err *err);
 /* A time, 0 or more; NaN where null. Errors: ESCHEMA, ERANGE. */
 cdmpp_status cd_network_file_seconds(const cd_json *v, double *out, cdmpp_err *err);
 /* A function's name without what TVM puts in front of all. */
 CD_KEEP const char *cd_network_file_short_func(const char *func);
 /* g, or NULL and the reason `st`: kept, reported to `bad`, or an error. name: of the network, for people. */
-cdmpp_status cd_network_file_add_graph(cd_network_file *f, CD_TAKE cd_network_graph *g, const char *name, cdmpp_status st, cdmpp_err *err);
+cdmpp_status cd_network_file_add_graph(cd_network_file *f, CD_TAKE cd_network_graph *g,
+                                       const char *name, cdmpp_status st, cdmpp_err *err);
 
 /* A text for "%.*s" in a message. */
 #define CD_NETWORK_FILE_SHORT(s) (int)((s).n < 40 ? (s).n : 40), (s).p
 
 /* A node of the own form. Its texts live until the next cd_network_file_parse. Errors: ESCHEMA, ERANGE, EUNSUPPORTED, with the member as key. */
 typedef struct cd_network_file_node {
-    cd_network_node n;               /* first */
+    cd_network_node n; /* first */
     cd_library_op_record question;
-    const cd_json *after;       /* NULL: none */
-    const char *strange;        /* operator of its question that nobody knows; NULL */
+    const cd_json *after; /* NULL: none */
+    const char *strange;  /* operator of its question that nobody knows; NULL */
 } cd_network_file_node;
 /* From a tree, and back as one object of JSON; unknown values are not written. */
-cdmpp_status cd_network_file_read_node(cd_network_file *f, const cd_json *v, cd_network_file_node *out, cdmpp_err *err);
+cdmpp_status cd_network_file_read_node(cd_network_file *f, const cd_json *v,
+                                       cd_network_file_node *out, cdmpp_err *err);
 void cd_network_file_write_node(cd_buf *b, const cd_network_graph *g, const cd_network_node *n);
 
 /* All networks of a file of that form. */
@@ -103,7 +114,8 @@ cdmpp_status cd_network_graph_read_tvm(cd_network_file *f, cdmpp_err *err);
 
 /* One graph, in an array as cd_network_graph_read gives it. Errors, with path and line: those of cd_torch_trace_read and cd_network_builder; ESCHEMA,
  * ERANGE (NAME.json). */
-cdmpp_status cd_network_graph_trace_read(const char *path, CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
+cdmpp_status cd_network_graph_trace_read(const char *path, CD_GIVE cd_network_graph ***out,
+                                         size_t *n, cdmpp_err *err);
 
 /* traceop -- one row of a torch.fx trace as the library operators that it runs.
  *
@@ -132,36 +144,38 @@ enum { CD_TORCH_TRACE_INPUTS = 32, CD_TORCH_TRACE_DIMS = 8, CD_TORCH_TRACE_TASKS
 typedef struct cd_torch_trace_shape {
     uint32_t n;
     int64_t d[CD_TORCH_TRACE_DIMS];
-    uint32_t bytes;             /* of an element; 0: no tensor */
-    bool strided;               /* not one run of memory */
+    uint32_t bytes; /* of an element; 0: no tensor */
+    bool strided;   /* not one run of memory */
 } cd_torch_trace_shape;
 
 typedef struct cd_torch_trace_op {
-    const char *kind;           /* call_module, call_function, call_method, get_attr, placeholder, output */
-    const char *verb;           /* "addmm", "Linear", "view": function, class of the module, or method */
+    const char *kind; /* call_module, call_function, call_method, get_attr, placeholder, output */
+    const char *verb; /* "addmm", "Linear", "view": function, class of the module, or method */
     const char *name;
-    uint32_t n_in;              /* tensors and numbers that come from other rows; only the first CD_TORCH_TRACE_INPUTS are here */
+    uint32_t
+        n_in; /* tensors and numbers that come from other rows; only the first CD_TORCH_TRACE_INPUTS are here */
     cd_torch_trace_shape in[CD_TORCH_TRACE_INPUTS], out;
-    cd_library_op_dtype dtype;           /* of the result */
-    bool real;                  /* the result's elements are real numbers */
-    bool training;              /* dropout drops */
-    bool gradient;              /* something learned is behind the result */
-    uint32_t in_gradient;       /* bit i: behind input i */
-    int64_t vocabulary;         /* rows of a table of words; 0: unknown */
+    cd_library_op_dtype dtype; /* of the result */
+    bool real;                 /* the result's elements are real numbers */
+    bool training;             /* dropout drops */
+    bool gradient;             /* something learned is behind the result */
+    uint32_t in_gradient;      /* bit i: behind input i */
+    int64_t vocabulary;        /* rows of a table of words; 0: unknown */
 } cd_torch_trace_op;
 
 typedef struct cd_torch_trace_task {
     cd_node_phase phase;
-    cd_node_kind kind;            /* LIBRARY, FREE, UNKNOWN */
-    const char *op;             /* "linear", "where": static or the row's verb */
-    const char *why;            /* UNKNOWN */
-    cd_library_op_record question;       /* LIBRARY */
+    cd_node_kind kind;             /* LIBRARY, FREE, UNKNOWN */
+    const char *op;                /* "linear", "where": static or the row's verb */
+    const char *why;               /* UNKNOWN */
+    cd_library_op_record question; /* LIBRARY */
     double share;
-    double flop;                /* NaN: not counted */
+    double flop; /* NaN: not counted */
 } cd_torch_trace_task;
 
 /* Number of tasks, at most CD_TORCH_TRACE_TASKS. */
-uint32_t cd_torch_trace_tasks(const cd_torch_trace_op *r, cd_torch_trace_task out[CD_TORCH_TRACE_TASKS]);
+uint32_t cd_torch_trace_tasks(const cd_torch_trace_op *r,
+                              cd_torch_trace_task out[CD_TORCH_TRACE_TASKS]);
 /* Elements; 1 for a shape without dimensions. */
 double cd_torch_trace_count(const cd_torch_trace_shape *s);
 /* Does a module of this class hold weights that are learned? */
@@ -182,15 +196,15 @@ bool cd_torch_trace_is_learned(const char *verb);
 typedef struct cd_torch_trace_row {
     cd_torch_trace_op row;
     const char *target;
-    uint32_t first, n_from;     /* from[first .. first + n_from): rows that it reads, before it */
-    double seconds[3];          /* of the phases; NaN: unknown */
+    uint32_t first, n_from; /* from[first .. first + n_from): rows that it reads, before it */
+    double seconds[3];      /* of the phases; NaN: unknown */
 } cd_torch_trace_row;
 
 typedef struct cd_torch_trace {
     cd_arena arena;
     uint32_t n, n_from, cap, cap_from;
-    cd_torch_trace_row *row;             /* (n) in the order of the file */
-    uint32_t *from;             /* (n_from) */
+    cd_torch_trace_row *row; /* (n) in the order of the file */
+    uint32_t *from;          /* (n_from) */
     bool training;
 } cd_torch_trace;
 

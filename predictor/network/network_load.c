@@ -17,27 +17,37 @@ enum { VECTOR_BYTES = 64 };
 /* ---- the operators ---- */
 
 typedef struct {
-    const cd_onnx_miss *v;      /* (n) */
+    const cd_onnx_miss *v; /* (n) */
     uint32_t n;
-    const cd_gradient_miss *grad;   /* (n_grad) */
+    const cd_gradient_miss *grad; /* (n_grad) */
     uint32_t n_grad;
-    const uint8_t *phase;       /* (source's nodes) NULL: all forward */
+    const uint8_t *phase; /* (source's nodes) NULL: all forward */
 } misses;
 
-static cdmpp_status read_source(const cd_network_load_options *a, cd_graph **g, misses *m, cdmpp_err *err) {
+static cdmpp_status read_source(const cd_network_load_options *a, cd_graph **g, misses *m,
+                                cdmpp_err *err) {
     cd_onnx_options o = a->onnx ? *a->onnx : (cd_onnx_options){0};
     o.batch = a->batch;
     *g = a->graph;
     if (a->graph) return CDMPP_OK;
     if (!cd_network_source_is_file(a->network)) {
-        if (o.n_dim || o.n_input) return CD_FAIL(err, EUSAGE, "names of dimensions and inputs are for ONNX files, and '%.80s' is none", a->network);
-        return cd_zoo_build(a->network, &(cd_zoo_options){.batch = a->batch, .size = a->size}, g, err);
+        if (o.n_dim || o.n_input)
+            return CD_FAIL(err, EUSAGE,
+                           "names of dimensions and inputs are for ONNX files, and '%.80s' is none",
+                           a->network);
+        return cd_zoo_build(a->network, &(cd_zoo_options){.batch = a->batch, .size = a->size}, g,
+                            err);
     }
-    if (a->size) return CD_FAIL(err, EUSAGE, "a size is for networks of the zoo; an ONNX file's dimensions have names ('%.80s')", a->network);
+    if (a->size)
+        return CD_FAIL(
+            err, EUSAGE,
+            "a size is for networks of the zoo; an ONNX file's dimensions have names ('%.80s')",
+            a->network);
     return cd_network_source_onnx(a->network, &o, g, &m->v, &m->n, err);
 }
 
-static cdmpp_status read_all(const cd_network_load_options *a, cd_network_loaded *l, misses *m, cdmpp_err *err) {
+static cdmpp_status read_all(const cd_network_load_options *a, cd_network_loaded *l, misses *m,
+                             cdmpp_err *err) {
     cd_gradient g;
     if (!a->training) return read_source(a, &l->source, m, err);
     CD_TRY(read_source(a, &l->forward, m, err));
@@ -51,28 +61,39 @@ static cdmpp_status read_all(const cd_network_load_options *a, cd_network_loaded
 }
 
 /* Operators without a gradient stand in the graph as cd_autodiff calls them. */
-static cdmpp_status list_misses(cd_graph *g, const misses *m, cd_workload_unsupported **out, cdmpp_err *err) {
-    cd_workload_unsupported *w = *out = CD_NEWN(&g->arena, cd_workload_unsupported, (size_t)m->n + m->n_grad + 1);
+static cdmpp_status list_misses(cd_graph *g, const misses *m, cd_workload_unsupported **out,
+                                cdmpp_err *err) {
+    cd_workload_unsupported *w = *out =
+        CD_NEWN(&g->arena, cd_workload_unsupported, (size_t)m->n + m->n_grad + 1);
     if (!w) return CD_FAIL(err, ENOMEM, "operators that are missing");
-    for (uint32_t k = 0; k < m->n; k++) *w++ = (cd_workload_unsupported){m->v[k].op, m->v[k].node, m->v[k].reason};
+    for (uint32_t k = 0; k < m->n; k++)
+        *w++ = (cd_workload_unsupported){m->v[k].op, m->v[k].node, m->v[k].reason};
     for (uint32_t k = 0; k < m->n_grad; k++, w++) {
         char op[80], node[200];
         snprintf(op, sizeof op, "%.60sGrad", m->grad[k].op);
         snprintf(node, sizeof node, "%.120s/%sGrad", m->grad[k].node, m->grad[k].op);
-        *w = (cd_workload_unsupported){cd_str_dup(&g->arena, (cd_str){op, strlen(op)}), cd_str_dup(&g->arena, (cd_str){node, strlen(node)}), m->grad[k].reason};
+        *w = (cd_workload_unsupported){cd_str_dup(&g->arena, (cd_str){op, strlen(op)}),
+                                       cd_str_dup(&g->arena, (cd_str){node, strlen(node)}),
+                                       m->grad[k].reason};
         if (!w->op || !w->node) return CD_FAIL(err, ENOMEM, "operators that are missing");
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status build_work(const cd_network_load_options *a, const misses *m, cd_network_loaded *l, cdmpp_err *err) {
+static cdmpp_status build_work(const cd_network_load_options *a, const misses *m,
+                               cd_network_loaded *l, cdmpp_err *err) {
     const char *target = a->target && a->target[0] ? a->target : "llvm";
     const cd_backend_kind *kind = cd_backend_for_target((cd_str){target, strlen(target)});
     const bool gpu = kind && kind->dialect != CD_DIALECT_C;
-    const cd_hardware usual = cd_target_hardware(gpu, gpu ? 0 : cd_backend_cpu_threads(target), VECTOR_BYTES);
+    const cd_hardware usual =
+        cd_target_hardware(gpu, gpu ? 0 : cd_backend_cpu_threads(target), VECTOR_BYTES);
     cd_workload_unsupported *w;
     CD_TRY(list_misses(l->source, m, &w, err));
-    const cd_workload_options o = {.layout = a->layout, .target = target, .hardware = a->hardware ? a->hardware : &usual, .missing = w, .n_missing = m->n + m->n_grad};
+    const cd_workload_options o = {.layout = a->layout,
+                                   .target = target,
+                                   .hardware = a->hardware ? a->hardware : &usual,
+                                   .missing = w,
+                                   .n_missing = m->n + m->n_grad};
     return cd_workload_build(l->source, &o, &l->work, err);
 }
 
@@ -81,14 +102,16 @@ static cdmpp_status build_work(const cd_network_load_options *a, const misses *m
 typedef struct {
     const cd_workload *w;
     cd_network_builder *maker;
-    cd_buf op;                  /* "Conv+Relu" */
-    const uint8_t *phase;       /* (graph's nodes) NULL: all forward */
-    cd_node_phase *of;            /* (groups) */
-    bool *had;                  /* (buffers) read by a node before */
-    uint32_t *seen;             /* (graph's nodes) 1 + group of an operator without a definition; 0: none yet */
+    cd_buf op;            /* "Conv+Relu" */
+    const uint8_t *phase; /* (graph's nodes) NULL: all forward */
+    cd_node_phase *of;    /* (groups) */
+    bool *had;            /* (buffers) read by a node before */
+    uint32_t *seen; /* (graph's nodes) 1 + group of an operator without a definition; 0: none yet */
 } walk;
 
-static int64_t bytes_of(const cd_workload_buffer *b) { return cd_graph_shape_bytes(&b->shape, b->dtype); }
+static int64_t bytes_of(const cd_workload_buffer *b) {
+    return cd_graph_shape_bytes(&b->shape, b->dtype);
+}
 
 /* The graph's operator that a group is named after; CD_GRAPH_NONE: a change of layout. */
 static uint32_t head_of(const cd_workload *w, const cd_workload_group *g) {
@@ -121,7 +144,9 @@ static bool comes_with(walk *k, uint32_t group, uint32_t head) {
 
 /* Of its first operator; a change of layout is part of what it comes after. */
 static cd_node_phase phase_of(walk *k, uint32_t group, uint32_t head) {
-    static const cd_node_phase as[] = {[CD_GRADIENT_FORWARD] = CD_PHASE_FORWARD, [CD_GRADIENT_BACKWARD] = CD_PHASE_BACKWARD, [CD_GRADIENT_UPDATE] = CD_PHASE_UPDATE};
+    static const cd_node_phase as[] = {[CD_GRADIENT_FORWARD] = CD_PHASE_FORWARD,
+                                       [CD_GRADIENT_BACKWARD] = CD_PHASE_BACKWARD,
+                                       [CD_GRADIENT_UPDATE] = CD_PHASE_UPDATE};
     const cd_workload_group *g = &k->w->group[group];
     cd_node_phase p = CD_PHASE_FORWARD;
     if (k->phase && head != CD_GRAPH_NONE) p = as[k->phase[head]];
@@ -145,7 +170,8 @@ static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
     const cd_workload *w = k->w;
     const cd_workload_group *g = &w->group[group];
     const uint32_t head = head_of(w, g);
-    const char *op = op_text(k, g, head), *name = head == CD_GRAPH_NONE ? "layout_transform" : w->graph->node[head].name;
+    const char *op = op_text(k, g, head),
+               *name = head == CD_GRAPH_NONE ? "layout_transform" : w->graph->node[head].name;
     if (!op) return CD_FAIL(err, ENOMEM, "name of a node");
     cd_network_node n = cd_network_node_init(name && name[0] ? name : op, op, CD_NODE_TASK);
     const bool with = comes_with(k, group, head);
@@ -163,7 +189,8 @@ static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
     uint32_t id;
     CD_TRY(cd_network_builder_node(k->maker, &n, &id, err));
     if (with) CD_TRY(cd_network_builder_edge(k->maker, k->seen[head] - 1, id, err));
-    for (uint32_t i = 0; i < g->n_after; i++) CD_TRY(cd_network_builder_edge(k->maker, g->after[i], id, err));
+    for (uint32_t i = 0; i < g->n_after; i++)
+        CD_TRY(cd_network_builder_edge(k->maker, g->after[i], id, err));
     return CDMPP_OK;
 }
 
@@ -179,7 +206,8 @@ static cdmpp_status add_missing(walk *k, cdmpp_err *err) {
     for (uint32_t i = 0; i < k->w->n_unsupported; i++) {
         const cd_workload_unsupported *u = &k->w->unsupported[i];
         if (is_there(k, u->node)) continue;
-        cd_network_node n = cd_network_node_init(u->node && u->node[0] ? u->node : u->op, u->op, CD_NODE_UNKNOWN);
+        cd_network_node n =
+            cd_network_node_init(u->node && u->node[0] ? u->node : u->op, u->op, CD_NODE_UNKNOWN);
         uint32_t id;
         n.why = u->reason;
         CD_TRY(cd_network_builder_node(k->maker, &n, &id, err));
@@ -189,13 +217,15 @@ static cdmpp_status add_missing(walk *k, cdmpp_err *err) {
 
 /* As asked; a file that was not asked for one has it in front. */
 static int64_t batch_of(const cd_network_load_options *a, const cd_graph *g) {
-    if (a->batch || (!a->graph && !cd_network_source_is_file(a->network))) return a->batch ? a->batch : 1;
+    if (a->batch || (!a->graph && !cd_network_source_is_file(a->network)))
+        return a->batch ? a->batch : 1;
     const cd_graph_shape *s = g->n_input ? &g->tensor[g->input[0]].shape : NULL;
     return s && s->rank > g->batch_axis ? s->dim[g->batch_axis] : 0;
 }
 
 /* "a/resnet.onnx" is resnet: the name within a file is its exporter's. */
-static cdmpp_status name_of(const cd_network_load_options *a, cd_network_loaded *l, const char **out, cdmpp_err *err) {
+static cdmpp_status name_of(const cd_network_load_options *a, cd_network_loaded *l,
+                            const char **out, cdmpp_err *err) {
     *out = l->forward ? l->forward->name : l->source->name;
     if (a->graph || !cd_network_source_is_file(a->network)) return CDMPP_OK;
     const char *slash = strrchr(a->network, '/'), *base = slash ? slash + 1 : a->network;
@@ -216,7 +246,8 @@ static cdmpp_status add_all(walk *k, const cd_network_load_options *a, cdmpp_err
     return CDMPP_OK;
 }
 
-static cdmpp_status make_graph(const cd_network_load_options *a, const misses *m, cd_network_loaded *l, cdmpp_err *err) {
+static cdmpp_status make_graph(const cd_network_load_options *a, const misses *m,
+                               cd_network_loaded *l, cdmpp_err *err) {
     walk k = {.w = l->work, .phase = m->phase};
     const char *name;
     CD_TRY(name_of(a, l, &name, err));
@@ -235,7 +266,8 @@ static cdmpp_status make_graph(const cd_network_load_options *a, const misses *m
 
 static bool reads_made(const cd_workload *w, const cd_workload_group *g, const cd_te_dag *d) {
     for (uint32_t i = 0; i < g->n_read && i < d->n_arg; i++)
-        if (d->op[d->tensor_op[d->arg[i]]].layout_free && !w->buffer[g->read[i]].is_const) return true;
+        if (d->op[d->tensor_op[d->arg[i]]].layout_free && !w->buffer[g->read[i]].is_const)
+            return true;
     return false;
 }
 
@@ -246,7 +278,8 @@ static cdmpp_status list_plain(cd_network_loaded *l, cdmpp_err *err) {
     bool *is = cd_mem_zalloc(w->n_task + 1, sizeof *is);
     for (uint32_t g = 0; l->plain && is && g < w->n_group; g++) {
         const cd_workload_group *x = &w->group[g];
-        const cd_task *t = x->task == CD_GRAPH_NONE ? NULL : cd_task_registry_at(w->tasks, w->task[x->task].task);
+        const cd_task *t =
+            x->task == CD_GRAPH_NONE ? NULL : cd_task_registry_at(w->tasks, w->task[x->task].task);
         if (t && t->dag && !is[x->task] && reads_made(w, x, t->dag)) {
             is[x->task] = true;
             l->plain[l->n_plain++] = t->workload_key;
@@ -269,11 +302,13 @@ void cd_network_load_free(cd_network_loaded *l) {
     memset(l, 0, sizeof *l);
 }
 
-cdmpp_status cd_network_load(const cd_network_load_options *a, cd_network_loaded *out, cdmpp_err *err) {
+cdmpp_status cd_network_load(const cd_network_load_options *a, cd_network_loaded *out,
+                             cdmpp_err *err) {
     cd_network_loaded l = {0};
     misses m = {0};
     memset(out, 0, sizeof *out);
-    if (!a->graph && (!a->network || !a->network[0])) return CD_FAIL(err, EUSAGE, "no network is named");
+    if (!a->graph && (!a->network || !a->network[0]))
+        return CD_FAIL(err, EUSAGE, "no network is named");
     cdmpp_status st = read_all(a, &l, &m, err);
     if (!st) st = build_work(a, &m, &l, err);
     if (!st) st = make_graph(a, &m, &l, err);
@@ -284,11 +319,13 @@ cdmpp_status cd_network_load(const cd_network_load_options *a, cd_network_loaded
 }
 
 cdmpp_status cd_network_load_nothing(uint32_t nodes, cdmpp_err *err) {
-    return CD_FAIL(err, ESCHEMA, "none of its %u nodes takes time: there is nothing to estimate", nodes);
+    return CD_FAIL(err, ESCHEMA, "none of its %u nodes takes time: there is nothing to estimate",
+                   nodes);
 }
 
 cdmpp_status cd_network_load_unexpected(const char *word, cdmpp_err *err) {
     const size_t n = strlen(word);
-    if (n > 5 && !strcmp(word + n - 5, ".onnx")) return CD_FAIL(err, EUSAGE, "unexpected '%.60s', did you mean --network %s?", word, word);
+    if (n > 5 && !strcmp(word + n - 5, ".onnx"))
+        return CD_FAIL(err, EUSAGE, "unexpected '%.60s', did you mean --network %s?", word, word);
     return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", word);
 }

@@ -13,7 +13,10 @@
 #include "base/io/io.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 
-enum { PATH = 1024, PICKER = 2 }; /* PICKER: of the way candidates are chosen; a change of it makes old files invalid */
+enum {
+    PATH = 1024,
+    PICKER = 2
+}; /* PICKER: of the way candidates are chosen; a change of it makes old files invalid */
 
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
@@ -26,7 +29,8 @@ static bool cache_folder(const cd_network_estimate_options *o, char *to, size_t 
 
 static bool is_plain(const cd_network_estimate_case *c, const char *key) {
     const cd_network_loaded *l = c->source->loaded;
-    return l && l->n_plain && bsearch(&key, l->plain, l->n_plain, sizeof *l->plain, cd_sort_by_text);
+    return l && l->n_plain &&
+           bsearch(&key, l->plain, l->n_plain, sizeof *l->plain, cd_sort_by_text);
 }
 
 static void add_text(cd_sha256 *s, const char *text) { cd_sha256_add(s, text, strlen(text) + 1); }
@@ -39,13 +43,14 @@ static void add_numbers(cd_sha256 *s, const cd_device_numbers *d) {
 }
 
 /* Path of the task's file. Its name covers everything that the choice depends on. False: there is no cache. */
-static bool cached_as(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d,
-                      const char *key, char *to, size_t n) {
+static bool cached_as(const cd_network_estimate *e, const cd_network_estimate_case *c,
+                      const cd_network_estimate_device *d, const char *key, char *to, size_t n) {
     char dir[PATH], hex[65], how[64];
     cd_sha256 s;
     if (!cache_folder(e->o, dir, sizeof dir)) return false;
     cd_sha256_init(&s);
-    snprintf(how, sizeof how, "%d %d %d %d", PICKER, e->o->trials ? e->o->trials : CD_SCHEDULE_DB_TRIALS, e->o->seed, is_plain(c, key));
+    snprintf(how, sizeof how, "%d %d %d %d", PICKER,
+             e->o->trials ? e->o->trials : CD_SCHEDULE_DB_TRIALS, e->o->seed, is_plain(c, key));
     add_text(&s, how);
     add_text(&s, cd_model_digest(d->model));
     add_text(&s, d->name);
@@ -67,8 +72,9 @@ static void make_folders(char *path) {
     }
 }
 
-void cd_network_estimate_cache_write(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d,
-                                     const char *key) {
+void cd_network_estimate_cache_write(const cd_network_estimate *e,
+                                     const cd_network_estimate_case *c,
+                                     const cd_network_estimate_device *d, const char *key) {
     char path[PATH];
     cd_buf b = {0};
     const cd_schedule_db_entry *s = cd_schedule_db_find(d->schedules, key);
@@ -81,8 +87,10 @@ void cd_network_estimate_cache_write(const cd_network_estimate *e, const cd_netw
 }
 
 /* All files that are there, in one reading. */
-cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e, const cd_network_estimate_case *c, cd_network_estimate_device *d,
-                                            const char *const *key, size_t n, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e,
+                                            const cd_network_estimate_case *c,
+                                            cd_network_estimate_device *d, const char *const *key,
+                                            size_t n, cdmpp_err *err) {
     cd_arena a = {0};
     cd_schedule_db_logs io = {.warn = on_bad, .ctx = e->o->log, .key = key, .n_key = n};
     const char **path = CD_NEWN(&a, const char *, n + 1);
@@ -92,7 +100,8 @@ cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e, const cd_net
         if (cached_as(e, c, d, key[k], one, sizeof one) && !access(one, R_OK) &&
             !(path[found++] = cd_str_dup(&a, (cd_str){one, strlen(one)})))
             found = 0;
-    const cdmpp_status st = found ? cd_schedule_db_read_logs(d->schedules, path, found, &io, err) : CDMPP_OK;
+    const cdmpp_status st =
+        found ? cd_schedule_db_read_logs(d->schedules, path, found, &io, err) : CDMPP_OK;
     cd_arena_free(&a);
     return st;
 }

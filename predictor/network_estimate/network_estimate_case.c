@@ -12,7 +12,8 @@
 
 /* ---- where nodes run ---- */
 /* Index of the named device in c->place, to which it is added. */
-static cdmpp_status place_of(cd_network_estimate *e, cd_network_estimate_case *c, const char *name, uint32_t *at, cdmpp_err *err) {
+static cdmpp_status place_of(cd_network_estimate *e, cd_network_estimate_case *c, const char *name,
+                             uint32_t *at, cdmpp_err *err) {
     cd_network_estimate_device *d;
     CD_TRY(cd_network_estimate_device_get(e, name, &d, err));
     for (*at = 0; *at < c->n_place; ++*at)
@@ -43,10 +44,12 @@ static cdmpp_status place(cd_network_estimate *e, cd_network_estimate_case *c, c
     size_t names;
     const bool placed = is_placed(g, &names);
     const size_t cap = placed ? (names < 256 ? names : 256) + 1 : 1;
-    if (!(c->place = CD_NEWN(&e->arena, cd_network_estimate_device *, cap))) return CD_FAIL(err, ENOMEM, "devices");
+    if (!(c->place = CD_NEWN(&e->arena, cd_network_estimate_device *, cap)))
+        return CD_FAIL(err, ENOMEM, "devices");
     c->place[c->n_place++] = c->device;
     if (!placed) return CDMPP_OK;
-    if (!(c->where = cd_mem_zalloc(g->n_node, sizeof *c->where))) return CD_FAIL(err, ENOMEM, "%u nodes", g->n_node);
+    if (!(c->where = cd_mem_zalloc(g->n_node, sizeof *c->where)))
+        return CD_FAIL(err, ENOMEM, "%u nodes", g->n_node);
     for (uint32_t k = 0; k < g->n_node; k++) {
         if (!g->node[k].device) continue;
         if (c->n_place == cap) return CD_FAIL(err, ERANGE, "more than %zu devices", cap - 1);
@@ -65,21 +68,33 @@ static cdmpp_status queues(cd_network_estimate *e, cd_network_estimate_case *c, 
     for (uint32_t k = 0; k < n; k++) {
         c->lane[k] = cd_network_estimate_queue(e->o, &e->models, c->place[k]->name);
         for (uint32_t j = 0; j < n; j++)
-            if (j != k) c->link[c->n_link++] = (cd_replay_link){k, j, e->o->link_latency_s, e->o->link_bytes_per_s};
+            if (j != k)
+                c->link[c->n_link++] =
+                    (cd_replay_link){k, j, e->o->link_latency_s, e->o->link_bytes_per_s};
     }
     return CDMPP_OK;
 }
 
 /* ---- costs ---- */
-cd_node_cost_options cd_network_estimate_cost_options(const cd_network_estimate *e, const cd_network_estimate_device *d) {
-    return (cd_node_cost_options){.model = d->model, .opmodel = d->opmodel, .narrow = d->narrow, .device = d->name, .devices = e->models.devices, .stands = d->stands, .numbers = d->numbers,
-                                  .costs = d->guessed ? NULL : e->models.costs, .alone = e->o->alone || d->scaled, .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
+cd_node_cost_options cd_network_estimate_cost_options(const cd_network_estimate *e,
+                                                      const cd_network_estimate_device *d) {
+    return (cd_node_cost_options){.model = d->model,
+                                  .opmodel = d->opmodel,
+                                  .narrow = d->narrow,
+                                  .device = d->name,
+                                  .devices = e->models.devices,
+                                  .stands = d->stands,
+                                  .numbers = d->numbers,
+                                  .costs = d->guessed ? NULL : e->models.costs,
+                                  .alone = e->o->alone || d->scaled,
+                                  .refill_bytes_per_s = d->gpu ? 0 : e->o->refill_bytes_per_s};
 }
 
 /* Costs are made of all nodes on every place. The first place then takes each node's cost from where it runs, so that its
  * tally counts the network once. */
 static void settle(cd_network_estimate_case *c) {
-    for (uint32_t k = 0; c->where && k < c->cost[0]->n; k++) c->cost[0]->node[k] = c->cost[c->where[k]]->node[k];
+    for (uint32_t k = 0; c->where && k < c->cost[0]->n; k++)
+        c->cost[0]->node[k] = c->cost[c->where[k]]->node[k];
     if (c->where) cd_node_cost_tally(c->cost[0], c->source->graph);
 }
 
@@ -103,16 +118,22 @@ static cdmpp_status costs(cd_network_estimate *e, cd_network_estimate_case *c, c
 }
 
 /* A result that goes to another device must say how large it is: a copy of nothing takes no time. */
-static cdmpp_status copies_known(const cd_network_estimate *e, const cd_network_estimate_case *c, cdmpp_err *err) {
+static cdmpp_status copies_known(const cd_network_estimate *e, const cd_network_estimate_case *c,
+                                 cdmpp_err *err) {
     const cd_replay_net *n = &c->net->net;
     for (uint32_t k = 0; k < n->n_op; k++)
         for (uint32_t j = 0; j < n->op[k].n_after; j++) {
             const uint32_t a = n->after[n->op[k].first + j];
-            if (n->op[a].device == n->op[k].device || cd_network_estimate_case_cost(c, c->net->of[a])->bytes >= 0) continue;
+            if (n->op[a].device == n->op[k].device ||
+                cd_network_estimate_case_cost(c, c->net->of[a])->bytes >= 0)
+                continue;
             if (!e->o->allow_missing)
-                return CD_FAIL(err, ESCHEMA, "node %s goes to another device, and nobody knows how many bytes it has (write_bytes)",
+                return CD_FAIL(err, ESCHEMA,
+                               "node %s goes to another device, and nobody knows how many bytes it "
+                               "has (write_bytes)",
                                n->op[a].name);
-            cd_log_put(e->o->log, CD_LOG_WARNING, "%s: nobody knows how many bytes of %s go to another device: taken for none",
+            cd_log_put(e->o->log, CD_LOG_WARNING,
+                       "%s: nobody knows how many bytes of %s go to another device: taken for none",
                        c->source->name, n->op[a].name);
             return CDMPP_OK;
         }
@@ -122,15 +143,21 @@ static cdmpp_status copies_known(const cd_network_estimate *e, const cd_network_
 static cdmpp_status nothing_known(const cd_network_estimate_case *c, cdmpp_err *err) {
     const cd_node_cost *all = c->cost[0];
     uint32_t k = 0;
-    while (k + 1 < all->n && (all->node[k].source != CD_COST_MISSING || !c->source->graph->node[k].repeat)) k++;
-    return CD_FAIL(err, ESCHEMA, "nobody knows the time of any of its %u operators; of %s (%s): %s", all->n_missing,
-                   c->source->graph->node[k].name, c->source->graph->node[k].op, all->node[k].why ? all->node[k].why : "nobody knows it");
+    while (k + 1 < all->n &&
+           (all->node[k].source != CD_COST_MISSING || !c->source->graph->node[k].repeat))
+        k++;
+    return CD_FAIL(err, ESCHEMA, "nobody knows the time of any of its %u operators; of %s (%s): %s",
+                   all->n_missing, c->source->graph->node[k].name, c->source->graph->node[k].op,
+                   all->node[k].why ? all->node[k].why : "nobody knows it");
 }
 
 /* May be called again after a what-if: the earlier net and result go. The missing share is of now, because a what-if may give a
  * missing operator a time. */
 static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
-    const cd_node_cost_placement where = {.n_device = c->n_place, .n_link = c->n_link, .device = c->lane, .link = c->link,
+    const cd_node_cost_placement where = {.n_device = c->n_place,
+                                          .n_link = c->n_link,
+                                          .device = c->lane,
+                                          .link = c->link,
                                           .where = c->where};
     cd_node_cost_net_free(c->net);
     c->net = NULL;
@@ -138,8 +165,10 @@ static cdmpp_status replay(cd_network_estimate *e, cd_network_estimate_case *c, 
     memset(&c->replay, 0, sizeof c->replay);
     c->missing_share = c->cost[0]->missing_share;
     c->missing_of_work = c->cost[0]->missing_of_work;
-    CD_TRY(cd_node_cost_net_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where, e->o->allow_missing, &c->net, err));
-    if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
+    CD_TRY(cd_node_cost_net_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where,
+                                 e->o->allow_missing, &c->net, err));
+    if (!c->net->net.n_op &&
+        c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
         return nothing_known(c, err);
     if (!c->net->net.n_op) return cd_network_load_nothing(c->source->graph->n_node, err);
     CD_TRY(copies_known(e, c, err));
@@ -150,14 +179,21 @@ static cdmpp_status what_if(cd_network_estimate *e, cd_network_estimate_case *c,
     c->before_s = c->replay.makespan_s;
     for (size_t k = 0; k < e->o->what_if.n; k++)
         for (uint32_t d = 0; d < c->n_place; d++)
-            CD_TRY(cd_err_key(err, cd_node_cost_what_if(c->cost[d], c->source->graph, e->o->what_if.v[k], err), "--what-if"));
+            CD_TRY(cd_err_key(
+                err, cd_node_cost_what_if(c->cost[d], c->source->graph, e->o->what_if.v[k], err),
+                "--what-if"));
     return replay(e, c, err);
 }
 
-static cdmpp_status parallel(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+static cdmpp_status parallel(const cd_network_estimate *e, cd_network_estimate_case *c,
+                             cdmpp_err *err) {
     if (!e->o->parallel) return CDMPP_OK;
-    if (c->n_place > 1) return CD_FAIL(err, EUSAGE, "--parallel is of a graph on one device, this one names %u", c->n_place);
-    return cd_err_key(err, cd_parallel_training_of(c->source->graph, c->cost[0], &e->parallel, &c->cluster, err), "--parallel");
+    if (c->n_place > 1)
+        return CD_FAIL(err, EUSAGE, "--parallel is of a graph on one device, this one names %u",
+                       c->n_place);
+    return cd_err_key(
+        err, cd_parallel_training_of(c->source->graph, c->cost[0], &e->parallel, &c->cluster, err),
+        "--parallel");
 }
 
 /* Operators of which nothing tells how far off they are leave the network without an interval, unless they are a share of its time that no interval is as narrow as. */
@@ -176,7 +212,9 @@ static bool is_unsure(const cd_network_estimate_case *c) {
 
 static cdmpp_status interval(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
     const double s = c->replay.makespan_s;
-    if (!is_unsure(c)) return cd_replay_interval_of(&c->net->net, s, e->o->level, e->o->shared, (uint64_t)e->o->seed, &c->interval, err);
+    if (!is_unsure(c))
+        return cd_replay_interval_of(&c->net->net, s, e->o->level, e->o->shared,
+                                     (uint64_t)e->o->seed, &c->interval, err);
     c->interval = (cd_replay_interval){.low_s = NAN, .high_s = NAN, .mean_s = s};
     return CDMPP_OK;
 }
@@ -199,29 +237,33 @@ static void warn_given(const cd_network_estimate *e, const cd_network_estimate_c
         if (n->source == CD_COST_GIVEN && !why) why = n->why;
     }
     if (tasks && given == tasks && !e->o->replay_given)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: none of its %u tasks is predicted, the file's times stand in: %s",
-                   c->source->name, c->device->name,
-                   tasks, why ? why : "nobody can score them");
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "%s on %s: none of its %u tasks is predicted, the file's times stand in: %s",
+                   c->source->name, c->device->name, tasks, why ? why : "nobody can score them");
 }
 
 static void add_unlike(cd_network_estimate_case *c, const cd_node_cost_entry *n, double seconds) {
     if (!(n->flags & CD_MODEL_OUT_OF_RANGE)) return;
     c->unlike_s += seconds;
-    if (n->reason & ~(uint32_t)(CD_UNLIKE_DEVICE | CD_UNLIKE_FEATURE | CD_UNLIKE_THREADS)) c->unlike_else_s += seconds;
+    if (n->reason & ~(uint32_t)(CD_UNLIKE_DEVICE | CD_UNLIKE_FEATURE | CD_UNLIKE_THREADS))
+        c->unlike_else_s += seconds;
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
         if (n->reason >> b & 1) c->unlike_of_s[b] += seconds;
 }
 
-void cd_network_estimate_unlike(const cd_network_estimate_case *c, char why[CD_NETWORK_ESTIMATE_WHY]) {
+void cd_network_estimate_unlike(const cd_network_estimate_case *c,
+                                char why[CD_NETWORK_ESTIMATE_WHY]) {
     cd_trained_on_shares(c->unlike_of_s, c->ops_s, why);
 }
 
 enum { SAID = 160 };
 
 /* "resnet-50", and with its batch where that is not the usual one, or one of several. */
-static const char *named(const cd_network_estimate *e, const cd_network_estimate_case *c, char out[SAID]) {
+static const char *named(const cd_network_estimate *e, const cd_network_estimate_case *c,
+                         char out[SAID]) {
     const long long batch = c->source->batch;
-    if (batch > 1 || (batch && e->n_batch > 1)) (void)snprintf(out, SAID, "%.120s (batch %lld)", c->source->name, batch);
+    if (batch > 1 || (batch && e->n_batch > 1))
+        (void)snprintf(out, SAID, "%.120s (batch %lld)", c->source->name, batch);
     else (void)snprintf(out, SAID, "%.120s", c->source->name);
     return out;
 }
@@ -232,17 +274,23 @@ static void warn_unlike(const cd_network_estimate *e, const cd_network_estimate_
     if (!(unlike_s > UNLIKE * c->ops_s)) return;
     char why[CD_NETWORK_ESTIMATE_WHY], name[SAID];
     cd_network_estimate_unlike(c, why);
-    cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on (%s): do not rely on it",
+    cd_log_put(e->o->log, CD_LOG_WARNING,
+               "%s on %s: %.0f %% of the time is of programs unlike those that the model was "
+               "trained on (%s): do not rely on it",
                named(e, c, name), c->device->name, 100 * unlike_s / c->ops_s, why);
 }
 
 /* Neither times of files nor of records say how far off they are. Once a run. */
 static void say_interval(cd_network_estimate *e, cd_network_estimate_case *c) {
     if (!isnan(c->interval.low_s)) return;
-    c->no_interval = is_unsure(c) ? "nothing tells how far off the estimates of some of its operators are" : "all times were given or measured";
+    c->no_interval = is_unsure(c)
+                         ? "nothing tells how far off the estimates of some of its operators are"
+                         : "all times were given or measured";
     if (is_unsure(c) || e->said_interval) return;
     e->said_interval = true;
-    cd_log_put(e->o->log, CD_LOG_INFO, "no interval where all times were given or measured: nobody says how far off they are");
+    cd_log_put(
+        e->o->log, CD_LOG_INFO,
+        "no interval where all times were given or measured: nobody says how far off they are");
 }
 
 /* With --allow-missing. The first few by name; all of them are under `missing` in JSON. The share is the one of the column, and says of what it is: it is none of the time. */
@@ -257,17 +305,27 @@ static void warn_missing(const cd_network_estimate *e, const cd_network_estimate
         if (from != CD_COST_FREE) all += (double)g->node[k].repeat;
         if (from != CD_COST_MISSING || !g->node[k].repeat) continue;
         runs += (double)g->node[k].repeat;
-        quantised |= !strcmp(g->node[k].op, "DequantizeLinear") || !strcmp(g->node[k].op, "QuantizeLinear");
+        quantised |=
+            !strcmp(g->node[k].op, "DequantizeLinear") || !strcmp(g->node[k].op, "QuantizeLinear");
         const size_t at = strlen(names);
         const char *op = g->node[k].op;
-        if (n++ < MOST_NAMES) (void)snprintf(names + at, sizeof names - at, "%s%.30s%s%.20s%s", at ? ", " : "", g->node[k].name, *op ? " (" : "", op, *op ? ")" : "");
+        if (n++ < MOST_NAMES)
+            (void)snprintf(names + at, sizeof names - at, "%s%.30s%s%.20s%s", at ? ", " : "",
+                           g->node[k].name, *op ? " (" : "", op, *op ? ")" : "");
     }
     if (n)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: the time is without %.0f of %.0f operators (missing: %.1f %% of %s); how long they take, nobody knows: %s%s",
-                   c->source->name, c->device->name, runs, all, 100 * c->missing_share, c->missing_of_work ? "the operations" : "their number", names, n > MOST_NAMES ? " ..." : "");
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "%s on %s: the time is without %.0f of %.0f operators (missing: %.1f %% of %s); "
+                   "how long they take, nobody knows: %s%s",
+                   c->source->name, c->device->name, runs, all, 100 * c->missing_share,
+                   c->missing_of_work ? "the operations" : "their number", names,
+                   n > MOST_NAMES ? " ..." : "");
     if (quantised)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: what stands between DequantizeLinear and QuantizeLinear is priced in float32, as the file computes it: a runtime that "
-                   "joins them computes integers", c->source->name, c->device->name);
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "%s on %s: what stands between DequantizeLinear and QuantizeLinear is priced in "
+                   "float32, as the file computes it: a runtime that "
+                   "joins them computes integers",
+                   c->source->name, c->device->name);
 }
 
 /* Sums of times by source, then the messages that depend on them. */
@@ -277,7 +335,8 @@ static void sum_up(cd_network_estimate *e, cd_network_estimate_case *c) {
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
         if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;
-        if (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY) add_unlike(c, n, n->seconds * (double)g->node[k].repeat);
+        if (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY)
+            add_unlike(c, n, n->seconds * (double)g->node[k].repeat);
     }
     warn_unlike(e, c);
     char name[SAID];
@@ -288,9 +347,11 @@ static void sum_up(cd_network_estimate *e, cd_network_estimate_case *c) {
     cd_network_estimate_warn_times(e, c);
     for (uint32_t k = 0; k < c->n_place; k++)
         if (cd_network_estimate_use_fits(&c->use[k]) == CD_NETWORK_FITS_NO)
-            cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: needs %s %.3g GiB of memory, the device has %.3g", c->source->name,
-                       c->place[k]->name,
-                       c->use[k].peak < 0 ? "at least" : "about", (double)c->use[k].least / 1073741824.0, (double)c->use[k].memory / 1073741824.0);
+            cd_log_put(
+                e->o->log, CD_LOG_WARNING,
+                "%s on %s: needs %s %.3g GiB of memory, the device has %.3g", c->source->name,
+                c->place[k]->name, c->use[k].peak < 0 ? "at least" : "about",
+                (double)c->use[k].least / 1073741824.0, (double)c->use[k].memory / 1073741824.0);
 }
 
 /* A source that could not be read fails here, so that the error is counted for each of its cases. */
@@ -333,13 +394,15 @@ void cd_network_estimate_case_free(cd_network_estimate_case *c) {
 }
 
 /* ---- asking ---- */
-void cd_network_estimate_case_name(const cd_network_estimate *e, const cd_network_estimate_case *c, cd_buf *b) {
+void cd_network_estimate_case_name(const cd_network_estimate *e, const cd_network_estimate_case *c,
+                                   cd_buf *b) {
     cd_buf_puts(b, c->source->name);
     if (!e->graphs) cd_buf_putf(b, ", %s", c->device->name);
     if (!e->graphs && c->source->batch) cd_buf_putf(b, ", batch %lld", (long long)c->source->batch);
 }
 
-const cd_node_cost_entry *cd_network_estimate_case_cost(const cd_network_estimate_case *c, uint32_t node) {
+const cd_node_cost_entry *cd_network_estimate_case_cost(const cd_network_estimate_case *c,
+                                                        uint32_t node) {
     return &c->cost[c->where ? c->where[node] : 0]->node[node];
 }
 const cd_network_node *cd_network_estimate_node(const cd_network_estimate_case *c, uint32_t op) {
@@ -347,7 +410,9 @@ const cd_network_node *cd_network_estimate_node(const cd_network_estimate_case *
 }
 
 double cd_network_estimate_throughput(const cd_network_estimate_case *c) {
-    return c->source->batch > 0 && c->replay.makespan_s > 0 ? (double)c->source->batch / c->replay.makespan_s : (double)NAN;
+    return c->source->batch > 0 && c->replay.makespan_s > 0
+               ? (double)c->source->batch / c->replay.makespan_s
+               : (double)NAN;
 }
 
 double cd_network_estimate_error(const cd_network_estimate_case *c, double measured_s) {

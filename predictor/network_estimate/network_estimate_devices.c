@@ -33,13 +33,18 @@ static const char *given_target(const cd_network_estimate_options *o, const char
 }
 
 /* The device that programs are made for. */
-static const cd_device *programs_of(const cd_network_estimate *e, const cd_network_estimate_device *d) {
+static const cd_device *programs_of(const cd_network_estimate *e,
+                                    const cd_network_estimate_device *d) {
     return d->scaled ? cd_model_set_device(&e->models, d->stands) : d->about;
 }
 
 static cd_hardware hardware_of(const cd_network_estimate_device *d, const cd_device *about) {
     const double cores = !about ? 1 : about->cores_used > 0 ? about->cores_used : about->cores;
-    cd_hardware h = cd_target_hardware(d->gpu, d->gpu ? 0 : cores >= 1 ? (int64_t)cores : 1, VECTOR_BYTES);
+    cd_hardware h = cd_target_hardware(d->gpu,
+                                       d->gpu       ? 0
+                                       : cores >= 1 ? (int64_t)cores
+                                                    : 1,
+                                       VECTOR_BYTES);
     if (!d->gpu || !about || about->warp != AMD_WARP) return h;
     h.max_shared_memory_per_block = 65536;
     h.max_vthread_extent = 16;
@@ -58,36 +63,54 @@ static int gpu_of(const cd_network_estimate_device *d) {
 /* A model of one core answers for one core, whatever the target says. */
 static void say_cores(const cd_network_estimate *e, const cd_network_estimate_device *d) {
     char cores[CD_MODEL_SET_CORES];
-    const char *of = d->model && !d->gpu && !d->scaled ? cd_model_set_cores(programs_of(e, d), cores) : NULL;
+    const char *of =
+        d->model && !d->gpu && !d->scaled ? cd_model_set_cores(programs_of(e, d), cores) : NULL;
     const cd_str asked = cd_target_option(d->target, "-num-cores");
     if (!of) return;
     if (asked.n && strtod(asked.p, NULL) != programs_of(e, d)->cores_used)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "--target: -num-cores=%.*s changes nothing: times of %s are of %s, as the model was trained", (int)asked.n, asked.p, d->name, of);
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "--target: -num-cores=%.*s changes nothing: times of %s are of %s, as the model "
+                   "was trained",
+                   (int)asked.n, asked.p, d->name, of);
     else cd_log_put(e->o->log, CD_LOG_INFO, "times of %s are of %s", d->name, of);
 }
 
 /* Programs of one kind of device are no programs of the other. Nobody knows of a device that neither a model nor a description tells. */
-static cdmpp_status check_kind(const cd_network_estimate_device *d, const char *target, cdmpp_err *err) {
+static cdmpp_status check_kind(const cd_network_estimate_device *d, const char *target,
+                               cdmpp_err *err) {
     const int is = gpu_of(d);
     const bool wants = cd_target_is_gpu((cd_str){target, strlen(target)});
     if (is < 0 || (is > 0) == wants || !d->model) return CDMPP_OK;
-    return CD_FAIL(err, EUSAGE, "--target: programs of %.*s are %s's, and %.60s is a %s: leave --target out, or name a device of that kind (--list-devices)", (int)strcspn(target, " "), target, wants ? "a GPU" : "a processor",
+    return CD_FAIL(err, EUSAGE,
+                   "--target: programs of %.*s are %s's, and %.60s is a %s: leave --target out, or "
+                   "name a device of that kind (--list-devices)",
+                   (int)strcspn(target, " "), target, wants ? "a GPU" : "a processor",
                    d->guessed ? "this machine" : d->name, is ? "GPU" : "processor");
 }
 
 /* Of what is asked about, and of what runs here. A machine that nobody named has the instructions that are here, whoever stands in for it; another device has those of its description, and
  * what of it runs here, with --run, those that are here. */
-static cdmpp_status set_targets(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
+static cdmpp_status set_targets(cd_network_estimate *e, cd_network_estimate_device *d,
+                                cdmpp_err *err) {
     const char *given = given_target(e->o, d->name);
     if (given) CD_TRY(check_kind(d, given, err));
     d->gpu = given ? cd_target_is_gpu((cd_str){given, strlen(given)}) : gpu_of(d) > 0;
     const bool here = d->guessed && !d->gpu;
-    if (given) d->target = here ? cd_isa_target_of(&e->arena, NULL, given) : cd_usual_target_vectors(&e->arena, given, programs_of(e, d));
-    else d->target = here ? cd_usual_target_here(&e->arena, d->name, 0) : cd_usual_target_make(&e->arena, d->name, programs_of(e, d), d->gpu, 0);
-    d->runs = given ? given : d->target && e->o->run ? cd_isa_target_runs(&e->arena, d->target) : d->target;
+    if (given)
+        d->target = here ? cd_isa_target_of(&e->arena, NULL, given)
+                         : cd_usual_target_vectors(&e->arena, given, programs_of(e, d));
+    else
+        d->target = here ? cd_usual_target_here(&e->arena, d->name, 0)
+                         : cd_usual_target_make(&e->arena, d->name, programs_of(e, d), d->gpu, 0);
+    d->runs = given                    ? given
+              : d->target && e->o->run ? cd_isa_target_runs(&e->arena, d->target)
+                                       : d->target;
     if (!d->target || !d->runs) return CD_FAIL(err, ENOMEM, "targets");
     if (!given && d->runs != d->target)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "this processor lacks instructions of %s: programs run here with those that it has (%s)", d->name, d->runs);
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "this processor lacks instructions of %s: programs run here with those that it "
+                   "has (%s)",
+                   d->name, d->runs);
     return CDMPP_OK;
 }
 
@@ -101,12 +124,15 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
         if (d->model) d->name = d->about->name;
     }
     CD_TRY(cd_model_set_check_kind(&e->models, d->model, d->name, err));
-    if (!d->model && !e->o->replay_given && !e->o->from_records) CD_TRY(cd_network_estimate_stand_in(e, d, err));
+    if (!d->model && !e->o->replay_given && !e->o->from_records)
+        CD_TRY(cd_network_estimate_stand_in(e, d, err));
     if (d->guessed) d->stands = d->name;
     else if (d->stands && !d->scaled) d->numbers = cd_model_set_numbers(d->model, d->about);
     if (cd_model_set_also(&e->models, d->name))
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers", cd_model_set_also(&e->models, d->name), d->name);
-    if (!e->o->replay_given && !e->o->from_records) cd_model_set_warn(&e->models, d->model, d->name, d->stands, e->o->log);
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%s knows %s too: a model before it answers",
+                   cd_model_set_also(&e->models, d->name), d->name);
+    if (!e->o->replay_given && !e->o->from_records)
+        cd_model_set_warn(&e->models, d->model, d->name, d->stands, e->o->log);
     CD_TRY(cd_model_set_ops(&e->models, d->name, &d->opmodel, err));
     CD_TRY(cd_model_set_narrow(&e->models, &d->narrow, err));
     CD_TRY(set_targets(e, d, err));
@@ -117,9 +143,17 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
     cd_buf near = {0};
     cd_model_set_list(&e->models, &known);
     cd_model_set_near(&e->models, d->name, &near);
-    const char *why = d->about ? ", and no known one can stand for it: that takes peaks (fp32_gflops, bandwidth_gb_s) in the descriptions of both" : ", and nobody describes it (--devices)";
-    const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'%s%s; known are %.300s, --list-devices tells all", d->name, why, near.p ? near.p : "", known.p)
-                                    : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", d->name);
+    const char *why = d->about ? ", and no known one can stand for it: that takes peaks "
+                                 "(fp32_gflops, bandwidth_gb_s) in the descriptions of both"
+                               : ", and nobody describes it (--devices)";
+    const cdmpp_status st =
+        known.n
+            ? CD_FAIL(
+                  err, EMODEL,
+                  "no model knows device '%.60s'%s%s; known are %.300s, --list-devices tells all",
+                  d->name, why, near.p ? near.p : "", known.p)
+            : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model",
+                      d->name);
     cd_buf_free(&near);
     cd_buf_free(&known);
     return st;
@@ -128,7 +162,7 @@ static cdmpp_status fill(cd_network_estimate *e, cd_network_estimate_device *d, 
 /* ---- which, where the options name none ---- */
 typedef struct {
     const cd_model_set *models;
-    size_t *n;                  /* (n_known) of the k-th device that models know */
+    size_t *n; /* (n_known) of the k-th device that models know */
     size_t n_known;
 } census;
 
@@ -160,15 +194,16 @@ static const char *device_of_logs(cd_network_estimate *e) {
     if (!c.n) return NULL; /* as if there were no logs: the options have to name a device */
     const char *const *path;
     size_t n, best = 0, all = 0;
-    for (size_t k = 0; k < e->o->records.n; k++) (void)cd_file_list(&e->arena, e->o->records.v[k], count_log, &c, &path, &n, NULL);
+    for (size_t k = 0; k < e->o->records.n; k++)
+        (void)cd_file_list(&e->arena, e->o->records.v[k], count_log, &c, &path, &n, NULL);
     for (size_t k = 0; k < c.n_known; k++) {
         all += c.n[k];
         if (c.n[k] > c.n[best]) best = k;
     }
     if (!c.n[best]) return NULL;
     const char *d = known_at(&e->models, best);
-    cd_log_put(e->o->log, all > c.n[best] ? CD_LOG_WARNING : CD_LOG_DEBUG, "device %s: %zu of %zu logs are of it; --device says another",
-               d, c.n[best], all);
+    cd_log_put(e->o->log, all > c.n[best] ? CD_LOG_WARNING : CD_LOG_DEBUG,
+               "device %s: %zu of %zu logs are of it; --device says another", d, c.n[best], all);
     return d;
 }
 
@@ -210,7 +245,8 @@ static const char *own_name(cd_network_estimate *e) {
 /* -model= of a target; n == 0: it names no device. */
 static cd_str model_of(const char *target) {
     const cd_str is = cd_target_option(target, "-model");
-    return cd_str_is(is, "unknown") ? (cd_str){"", 0} : is; /* TVM writes that when it was not told */
+    return cd_str_is(is, "unknown") ? (cd_str){"", 0}
+                                    : is; /* TVM writes that when it was not told */
 }
 
 /* Of a target for all devices, where nobody names one otherwise; NULL: it names none. */
@@ -227,24 +263,31 @@ static cdmpp_status check_named(cd_network_estimate *e, const char *name, cdmpp_
     const char *said = is.n ? cd_str_dup(&e->arena, is) : name;
     if (!said) return CD_FAIL(err, ENOMEM, "names");
     if (!strcmp(said, name) || cd_device_table_same(e->models.devices, said, name)) return CDMPP_OK;
-    return CD_FAIL(err, EUSAGE, "--target says -model=%.60s, and the device is %.60s: leave -model= out, or name one device", said, name);
+    return CD_FAIL(err, EUSAGE,
+                   "--target says -model=%.60s, and the device is %.60s: leave -model= out, or "
+                   "name one device",
+                   said, name);
 }
 
 /* A GPU's target that no device has: programs of this machine's GPU. *out NULL: there is no such target. */
 static cdmpp_status device_of_target(cd_network_estimate *e, const char **out, cdmpp_err *err) {
     const char *target = given_target(e->o, "");
-    const cd_backend_kind *k = target ? cd_backend_for_target((cd_str){target, strlen(target)}) : NULL;
+    const cd_backend_kind *k =
+        target ? cd_backend_for_target((cd_str){target, strlen(target)}) : NULL;
     *out = NULL;
     if (!k || k->dialect == CD_DIALECT_C || e->o->from_records) return CDMPP_OK;
-    if (!e->models.n && !e->o->graph.n) return cd_default_model_gpu_missing(k->name, err); /* a graph may have all times itself */
+    if (!e->models.n && !e->o->graph.n)
+        return cd_default_model_gpu_missing(k->name, err); /* a graph may have all times itself */
     return cd_model_set_gpu_host(&e->models, k->name, e->o->log, out, err);
 }
 
 /* One device, from the target, graphs, models or logs. With times from the graph any name will do. */
-static cdmpp_status default_device(cd_network_estimate *e, const char ***name, size_t *n, const char **also, cdmpp_err *err) {
+static cdmpp_status default_device(cd_network_estimate *e, const char ***name, size_t *n,
+                                   const char **also, cdmpp_err *err) {
     const char *d = named_by_target(e);
     if (!d) d = device_of_graphs(e);
-    if (!d && !e->models.gpu_path) d = only_device(e); /* here-gpu.cdmpp was not named: it is of one back end */
+    if (!d && !e->models.gpu_path)
+        d = only_device(e); /* here-gpu.cdmpp was not named: it is of one back end */
     if (!d) d = device_of_logs(e);
     if (!d && e->o->replay_given) d = NOBODY;
     if (!d) CD_TRY(device_of_target(e, &d, err));
@@ -253,12 +296,14 @@ static cdmpp_status default_device(cd_network_estimate *e, const char ***name, s
         if (d) *also = own_name(e);
     }
     if (!d && e->o->from_records && (d = own_name(e)))
-        cd_log_put(e->o->log, CD_LOG_WARNING, "device: %s, this machine; --device says another one of the records", d);
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "device: %s, this machine; --device says another one of the records", d);
     if (!d && !e->models.n) return cd_default_model_missing(err);
     if (!d) {
         cd_buf known = {0};
         cd_model_set_list(&e->models, &known);
-        const cdmpp_status st = CD_FAIL(err, EUSAGE, "--device is missing; the models know %.400s", known.p ? known.p : "none");
+        const cdmpp_status st = CD_FAIL(err, EUSAGE, "--device is missing; the models know %.400s",
+                                        known.p ? known.p : "none");
         cd_buf_free(&known);
         return st;
     }
@@ -284,10 +329,14 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
         CD_TRY(cd_target_check(target, e->o->log, err));
         CD_TRY(cd_backend_check_target(target, err));
     }
-    if (e->o->device) CD_TRY(cd_err_key(err, cd_network_estimate_split_list(&e->arena, e->o->device, &name, &n, err), "--device"));
+    if (e->o->device)
+        CD_TRY(cd_err_key(err,
+                          cd_network_estimate_split_list(&e->arena, e->o->device, &name, &n, err),
+                          "--device"));
     else CD_TRY(default_device(e, &name, &n, &also, err));
     if (!n) return CD_FAIL(err, EUSAGE, "--device: expected names, found '%.60s'", e->o->device);
-    if (!(e->device = CD_NEWN(&e->arena, cd_network_estimate_device, n))) return CD_FAIL(err, ENOMEM, "%zu devices", n);
+    if (!(e->device = CD_NEWN(&e->arena, cd_network_estimate_device, n)))
+        return CD_FAIL(err, ENOMEM, "%zu devices", n);
     for (size_t k = 0; k < n; k++) {
         if (e->o->device) CD_TRY(check_named(e, name[k], err));
         e->device[e->n_device].name = name[k];
@@ -296,14 +345,19 @@ cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err)
         e->device[e->n_device].guessed = !e->o->device && e->models.guessed;
         CD_TRY(fill(e, &e->device[e->n_device], err));
         if (is_there(e, e->device[e->n_device].name))
-            cd_log_put(e->o->log, CD_LOG_WARNING, strcmp(name[k], e->device[e->n_device].name) != 0 ? "--device: %s is %s, which is there already" : "--device: %s is there already", name[k], e->device[e->n_device].name);
+            cd_log_put(e->o->log, CD_LOG_WARNING,
+                       strcmp(name[k], e->device[e->n_device].name) != 0
+                           ? "--device: %s is %s, which is there already"
+                           : "--device: %s is there already",
+                       name[k], e->device[e->n_device].name);
         else e->n_device++;
     }
     return CDMPP_OK;
 }
 
 /* Devices that only graphs name are in a list: pointers to them must stay valid while it grows. */
-cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *name, cd_network_estimate_device **out, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *name,
+                                            cd_network_estimate_device **out, cdmpp_err *err) {
     for (size_t k = 0; k < e->n_device; k++)
         if (!strcmp(e->device[k].name, name)) {
             *out = &e->device[k];
@@ -324,16 +378,19 @@ cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *
 }
 
 /* ---- queues ---- */
-cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o, const cd_model_set *m, const char *name) {
+cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o,
+                                           const cd_model_set *m, const char *name) {
     const cd_device *d = cd_model_set_device(m, name);
     bool gpu = d && d->kind == CD_DEVICE_GPU;
     for (size_t k = 0; k < m->n && !d; k++) {
         const int i = m->v[k].tasks ? cd_model_find_device(m->v[k].tasks, name, strlen(name)) : -1;
         if (i >= 0) gpu = cd_model_device_is_gpu(m->v[k].tasks, (size_t)i);
     }
-    cd_replay_device r = {.name = name, .workers = o->workers ? (uint32_t)o->workers : 1,
+    cd_replay_device r = {.name = name,
+                          .workers = o->workers ? (uint32_t)o->workers : 1,
                           .policy = gpu ? CD_REPLAY_STREAM : CD_REPLAY_ORDER,
-                          .gap_s = isnan(o->gap_s) ? 0 : o->gap_s, .issue_s = isnan(o->issue_s) ? gpu ? GPU_ISSUE_S : 0 : o->issue_s};
+                          .gap_s = isnan(o->gap_s) ? 0 : o->gap_s,
+                          .issue_s = isnan(o->issue_s) ? gpu ? GPU_ISSUE_S : 0 : o->issue_s};
     if (o->policy >= 0) r.policy = (cd_replay_policy)o->policy;
     else if (r.workers > 1) r.policy = CD_REPLAY_CRITICAL;
     if (d && d->mem_gb > 0) r.memory = (int64_t)(d->mem_gb * 1073741824.0);

@@ -4,28 +4,34 @@
 #include "predictor/network_estimate/network_estimate.h"
 
 /* "v100,k80" as its parts, in the arena. Errors: EUSAGE (an empty part), ENOMEM. */
-cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list, CD_KEEP const char ***out, size_t *n, cdmpp_err *err);
+cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list,
+                                            CD_KEEP const char ***out, size_t *n, cdmpp_err *err);
 
 /* ---- network_estimate_range.c, network_estimate_one.c ---- */
 /* Fills e->batch, e->over and e->size from the options. Errors: EUSAGE, ENOMEM. */
 cdmpp_status cd_network_estimate_sizes(cd_network_estimate *e, cdmpp_err *err);
 /* The dimensions of a source: the range's has the source's size. Errors: ENOMEM. */
-cdmpp_status cd_network_estimate_dims(cd_network_estimate *e, cd_network_estimate_source *s, cd_onnx_options *onnx, cdmpp_err *err);
+cdmpp_status cd_network_estimate_dims(cd_network_estimate *e, cd_network_estimate_source *s,
+                                      cd_onnx_options *onnx, cdmpp_err *err);
 /* Size of a case within the range. */
-int64_t cd_network_estimate_size_of(const cd_network_estimate *e, const cd_network_estimate_case *c);
+int64_t cd_network_estimate_size_of(const cd_network_estimate *e,
+                                    const cd_network_estimate_case *c);
 /* Fills e->curve from the cases. Errors: ENOMEM, EINTERRUPTED. */
 cdmpp_status cd_network_estimate_curves(cd_network_estimate *e, cdmpp_err *err);
 /* Fills has_one and what follows. Errors: those of cd_node_cost_of, EINTERRUPTED, ENOMEM. */
-cdmpp_status cd_network_estimate_one_schedule(cd_network_estimate *e, cd_network_estimate_curve *c, cdmpp_err *err);
+cdmpp_status cd_network_estimate_one_schedule(cd_network_estimate *e, cd_network_estimate_curve *c,
+                                              cdmpp_err *err);
 
 /* ---- network_estimate_devices.c ---- */
 /* Fills e->device: those asked for, else what graphs, models or logs agree on. Errors: EUSAGE, EMODEL, ENOMEM. */
 cdmpp_status cd_network_estimate_devices(cd_network_estimate *e, cdmpp_err *err);
 /* One that a graph names. Errors: EMODEL (no model knows it), ENOMEM. */
-cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *name, CD_KEEP cd_network_estimate_device **out,
+cdmpp_status cd_network_estimate_device_get(cd_network_estimate *e, const char *name,
+                                            CD_KEEP cd_network_estimate_device **out,
                                             cdmpp_err *err);
 /* The device's queue: its own, where the options do not say. */
-cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o, const cd_model_set *m, const char *name);
+cd_replay_device cd_network_estimate_queue(const cd_network_estimate_options *o,
+                                           const cd_model_set *m, const char *name);
 
 /* ---- network_estimate_sources.c, network_estimate_names.c ---- */
 /* Fills e->source, e->device and e->item. Errors: where no network can be read, that of the first; EUSAGE, ENOMEM. */
@@ -35,20 +41,25 @@ cdmpp_status cd_network_estimate_unique_names(cd_network_estimate *e, cdmpp_err 
 
 /* ---- network_estimate_stand_in.c ---- */
 /* Fills d->model and d->stands where a described device of the same kind may answer. Errors: those of cd_model_load. */
-cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err);
+cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d,
+                                          cdmpp_err *err);
 /* Marks the costs of a place whose device another one stands for, and widens each of them by what it has of its own. *spread: standard
  * deviation of ln(true / predicted) that comes on top for all of them alike; 0: nothing stands for it. */
-void cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place, double *spread);
+void cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c,
+                                       uint32_t place, double *spread);
 
 /* ---- network_estimate_spread.c ---- */
 /* Fills c->spread, widens the intervals of operators. Errors: ENOMEM. */
-cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err);
+cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c,
+                                         cdmpp_err *err);
 /* Widens the interval of the network, to no more than the ends of its operators' intervals make. Errors: those of cd_replay_run. */
-cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err);
+cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c,
+                                       cdmpp_err *err);
 
 /* ---- network_estimate_times.c ---- */
 /* Where the file does not say on which device its times were measured, its folder may. */
-void cd_network_estimate_times_of(const cd_network_estimate *e, const char *path, cd_network_graph *g);
+void cd_network_estimate_times_of(const cd_network_estimate *e, const char *path,
+                                  cd_network_graph *g);
 /* Fills c->measured_s, c->measured_median_s. */
 void cd_network_estimate_measured(const cd_network_estimate *e, cd_network_estimate_case *c);
 /* A message where times were used of which nobody says the device. */
@@ -56,28 +67,33 @@ void cd_network_estimate_warn_times(const cd_network_estimate *e, cd_network_est
 
 /* ---- network_estimate_types.c ---- */
 /* Warnings of number types that the model has not seen; name: of the network, in messages. */
-void cd_network_estimate_warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c, const char *name);
+void cd_network_estimate_warn_types(const cd_network_estimate *e, const cd_network_estimate_case *c,
+                                    const char *name);
 
 /* ---- network_estimate_memory.c ---- */
 /* Fills weight_bytes and input_bytes: what stays in memory between runs. */
 void cd_network_estimate_weights(cd_network_estimate_source *s);
 /* Fills use and fullest of a case that was replayed. Errors: ENOMEM. */
-cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err);
+cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estimate_case *c,
+                                        cdmpp_err *err);
 
 /* ---- network_estimate_schedules.c, network_estimate_cache.c ---- */
 /* Candidates that are drawn of each task that has no schedule; 0: none are. */
-uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o, const cd_network_estimate_device *d);
+uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o,
+                                   const cd_network_estimate_device *d);
 /* Completes d->schedules for the tasks that the case runs on d. Errors: ESCHEMA (none of them has a schedule in the logs that
  * were given), those of cd_schedule_db_read_logs and cd_schedule_db_predict. */
-cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c, cd_network_estimate_device *d,
-                                           cdmpp_err *err);
+cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c,
+                                           cd_network_estimate_device *d, cdmpp_err *err);
 /* Adds the cached candidates of these tasks to d->schedules. A damaged file is a message. Errors: ENOMEM, EIO. */
-cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e, const cd_network_estimate_case *c, cd_network_estimate_device *d,
-                                            const char *const *key,
+cdmpp_status cd_network_estimate_cache_read(cd_network_estimate *e,
+                                            const cd_network_estimate_case *c,
+                                            cd_network_estimate_device *d, const char *const *key,
                                             size_t n, cdmpp_err *err);
 /* Keeps d's schedule of this task. What cannot be written is no error. */
-void cd_network_estimate_cache_write(const cd_network_estimate *e, const cd_network_estimate_case *c, const cd_network_estimate_device *d,
-                                     const char *key);
+void cd_network_estimate_cache_write(const cd_network_estimate *e,
+                                     const cd_network_estimate_case *c,
+                                     const cd_network_estimate_device *d, const char *key);
 
 /* ---- network_estimate_case.c ---- */
 /* Fills the case; what fails stays in c->st and c->err. */
@@ -90,5 +106,6 @@ cdmpp_status cd_network_estimate_measure_open(cd_network_estimate *e, cdmpp_err 
 /* Runs the case's network here. What cannot be run is a message: the estimate stands. */
 void cd_network_estimate_measure(cd_network_estimate *e, cd_network_estimate_case *c);
 /* What costs of nodes on the device depend on, without schedules. */
-cd_node_cost_options cd_network_estimate_cost_options(const cd_network_estimate *e, const cd_network_estimate_device *d);
+cd_node_cost_options cd_network_estimate_cost_options(const cd_network_estimate *e,
+                                                      const cd_network_estimate_device *d);
 #endif

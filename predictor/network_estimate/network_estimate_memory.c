@@ -11,7 +11,9 @@
 #include "predictor/network_estimate/network_estimate_internal.h"
 
 /* -1: unknown or too much to count. */
-static int64_t plus(int64_t a, int64_t b) { return a < 0 || b < 0 || __builtin_add_overflow(a, b, &a) ? -1 : a; }
+static int64_t plus(int64_t a, int64_t b) {
+    return a < 0 || b < 0 || __builtin_add_overflow(a, b, &a) ? -1 : a;
+}
 
 /* ---- of a network that was loaded ---- */
 static int64_t buffer_bytes(const cd_workload_buffer *b) {
@@ -43,9 +45,9 @@ static void of_work(const cd_workload *w, int64_t *weights, int64_t *inputs) {
 /* ---- of a graph ---- */
 typedef struct {
     const cd_network_graph *g;
-    const uint32_t *where;      /* NULL: all on 0 */
-    int64_t *size;              /* (n_node) of its result, as far as it is known */
-    uint32_t *user;             /* (n_node) device of the first that reads it; UINT32_MAX: nobody */
+    const uint32_t *where; /* NULL: all on 0 */
+    int64_t *size;         /* (n_node) of its result, as far as it is known */
+    uint32_t *user;        /* (n_node) device of the first that reads it; UINT32_MAX: nobody */
 } stays;
 
 static bool runs(const cd_network_node *n) { return n->kind != CD_NODE_FREE && n->repeat > 0; }
@@ -77,7 +79,8 @@ static void users(stays *s) {
 static void add_up(const stays *s, int64_t *sum, int64_t *input) {
     for (uint32_t k = 0; k < s->g->n_node; k++) {
         const cd_network_node *n = &s->g->node[k];
-        if (n->kind == CD_NODE_FREE && !n->n_after && s->user[k] != UINT32_MAX) sum[s->user[k]] = plus(sum[s->user[k]], s->size[k]);
+        if (n->kind == CD_NODE_FREE && !n->n_after && s->user[k] != UINT32_MAX)
+            sum[s->user[k]] = plus(sum[s->user[k]], s->size[k]);
         if (!runs(n)) continue;
         const uint32_t here = s->where ? s->where[k] : 0;
         int64_t rest = n->read_bytes;
@@ -85,8 +88,10 @@ static void add_up(const stays *s, int64_t *sum, int64_t *input) {
             const int64_t got = s->size[s->g->after[n->first + j]];
             rest = rest > got ? rest - got : 0;
         }
-        if (rest > n->weight_bytes && n->weight_bytes >= 0) { /* an input, or what was read before */
-            if (!n->n_after && rest - n->weight_bytes > input[here]) input[here] = rest - n->weight_bytes;
+        if (rest > n->weight_bytes &&
+            n->weight_bytes >= 0) { /* an input, or what was read before */
+            if (!n->n_after && rest - n->weight_bytes > input[here])
+                input[here] = rest - n->weight_bytes;
             rest = n->weight_bytes;
         }
         sum[here] = plus(sum[here], rest);
@@ -94,10 +99,12 @@ static void add_up(const stays *s, int64_t *sum, int64_t *input) {
 }
 
 /* weights (n_place), zero: with inputs. */
-static bool of_graph(const cd_network_graph *g, const uint32_t *where, uint32_t n_place, int64_t *weights) {
+static bool of_graph(const cd_network_graph *g, const uint32_t *where, uint32_t n_place,
+                     int64_t *weights) {
     cd_arena a = {0};
     int64_t *input = CD_NEWN(&a, int64_t, n_place);
-    stays s = {g, where, CD_NEWN(&a, int64_t, (size_t)g->n_node + 1), CD_NEWN(&a, uint32_t, (size_t)g->n_node + 1)};
+    stays s = {g, where, CD_NEWN(&a, int64_t, (size_t)g->n_node + 1),
+               CD_NEWN(&a, uint32_t, (size_t)g->n_node + 1)};
     const bool ok = s.size && s.user && input;
     if (ok) {
         sizes(&s);
@@ -118,7 +125,8 @@ void cd_network_estimate_weights(cd_network_estimate_source *s) {
 /* ---- of a case ---- */
 cd_network_fits cd_network_estimate_use_fits(const cd_network_estimate_use *u) {
     if (u->memory > 0 && u->least > u->memory) return CD_NETWORK_FITS_NO;
-    return u->memory > 0 && u->peak >= 0 && u->weights >= 0 ? CD_NETWORK_FITS_YES : CD_NETWORK_FITS_UNKNOWN;
+    return u->memory > 0 && u->peak >= 0 && u->weights >= 0 ? CD_NETWORK_FITS_YES
+                                                            : CD_NETWORK_FITS_UNKNOWN;
 }
 
 cd_network_fits cd_network_estimate_fits(const cd_network_estimate_case *c) {
@@ -136,22 +144,26 @@ static void unknown_results(cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
-        if (n->source != CD_COST_FREE && g->node[k].repeat && n->bytes < 0) c->use[c->where ? c->where[k] : 0].peak = -1;
+        if (n->source != CD_COST_FREE && g->node[k].repeat && n->bytes < 0)
+            c->use[c->where ? c->where[k] : 0].peak = -1;
     }
 }
 
 /* Peak of each place: the simulation's, weights, inputs. Sums saturate: "too much to count" must not look small. `fullest` is the
  * place that the report shows: one that has too little memory comes before the one with the largest peak. */
-cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estimate_case *c,
+                                        cdmpp_err *err) {
     int64_t *weights = NULL;
     c->use = CD_NEWN(&e->arena, cd_network_estimate_use, c->n_place);
     if (c->use) weights = cd_mem_zalloc(c->n_place, sizeof *weights);
     if (!weights) return CD_FAIL(err, ENOMEM, "memory of %u devices", c->n_place);
     if (c->n_place == 1) *weights = c->source->weight_bytes;
-    else if (!of_graph(c->source->graph, c->where, c->n_place, weights)) memset(weights, 0xff, c->n_place * sizeof *weights);
+    else if (!of_graph(c->source->graph, c->where, c->n_place, weights))
+        memset(weights, 0xff, c->n_place * sizeof *weights);
     for (uint32_t k = 0; k < c->n_place; k++) {
         cd_network_estimate_use *u = &c->use[k];
-        *u = (cd_network_estimate_use){.least = c->replay.peak[k], .weights = weights[k], .memory = c->lane[k].memory};
+        *u = (cd_network_estimate_use){
+            .least = c->replay.peak[k], .weights = weights[k], .memory = c->lane[k].memory};
         if (u->weights > 0) u->least = plus(u->least, u->weights);
         if (c->source->input_bytes > 0) u->least = plus(u->least, c->source->input_bytes);
         if (u->least < 0) u->least = INT64_MAX;
@@ -160,7 +172,8 @@ cdmpp_status cd_network_estimate_memory(cd_network_estimate *e, cd_network_estim
     cd_mem_free(weights);
     unknown_results(c);
     for (uint32_t k = c->fullest = 0; k < c->n_place; k++) {
-        const bool no = cd_network_estimate_use_fits(&c->use[k]) == CD_NETWORK_FITS_NO, than = cd_network_estimate_use_fits(&c->use[c->fullest]) == CD_NETWORK_FITS_NO;
+        const bool no = cd_network_estimate_use_fits(&c->use[k]) == CD_NETWORK_FITS_NO,
+                   than = cd_network_estimate_use_fits(&c->use[c->fullest]) == CD_NETWORK_FITS_NO;
         if (no != than ? no : c->use[k].least > c->use[c->fullest].least) c->fullest = k;
     }
     return CDMPP_OK;

@@ -5,7 +5,8 @@
 #include "predictor/network_estimate/network_estimate_internal.h"
 
 /* Adds the first of "#2", "#3", ... that makes a name nobody has. */
-static cdmpp_status rename_it(cd_network_estimate *e, cd_dict *names, cd_network_estimate_source *s, cdmpp_err *err) {
+static cdmpp_status rename_it(cd_network_estimate *e, cd_dict *names, cd_network_estimate_source *s,
+                              cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = CDMPP_OK;
     uint32_t id;
@@ -21,14 +22,17 @@ static cdmpp_status rename_it(cd_network_estimate *e, cd_dict *names, cd_network
     cd_buf_free(&b);
     if (st) return st;
     if (!name) return CD_FAIL(err, ENOMEM, "a name");
-    cd_log_put(e->o->log, CD_LOG_WARNING, "%s: another network is called %s; this one is called %s", s->given, s->name, name);
+    cd_log_put(e->o->log, CD_LOG_WARNING, "%s: another network is called %s; this one is called %s",
+               s->given, s->name, name);
     s->name = name;
     return CDMPP_OK;
 }
 
 /* A network that is loaded again for another device or batch is the same network. `called`: name that `before` had on its own. */
-static bool is_same(const cd_network_estimate_source *s, const cd_network_estimate_source *before, const char *called) {
-    return before && s->target && before->target && !strcmp(s->given, before->given) && !strcmp(s->name, called);
+static bool is_same(const cd_network_estimate_source *s, const cd_network_estimate_source *before,
+                    const char *called) {
+    return before && s->target && before->target && !strcmp(s->given, before->given) &&
+           !strcmp(s->name, called);
 }
 
 /* One pass: networks that are wrong, or all others. Loads of one network are neighbours in the list, so one step back is enough. */

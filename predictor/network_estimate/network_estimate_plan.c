@@ -11,12 +11,18 @@
 enum { MAX_CASES = 100000 };
 
 cd_network_estimate_options cd_network_estimate_defaults(void) {
-    return (cd_network_estimate_options){.policy = -1, .gap_s = NAN, .issue_s = NAN, .link_bytes_per_s = 12e9, .link_latency_s = 10e-6,
-                                         .level = CD_REPLAY_LEVEL, .shared = CD_REPLAY_SHARED};
+    return (cd_network_estimate_options){.policy = -1,
+                                         .gap_s = NAN,
+                                         .issue_s = NAN,
+                                         .link_bytes_per_s = 12e9,
+                                         .link_latency_s = 10e-6,
+                                         .level = CD_REPLAY_LEVEL,
+                                         .shared = CD_REPLAY_SHARED};
 }
 
 /* Blanks around a part are left out. */
-cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list, const char ***out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list, const char ***out,
+                                            size_t *n, cdmpp_err *err) {
     size_t cap = 1;
     for (const char *s = list; *s; s++) cap += *s == ',';
     *n = 0;
@@ -27,7 +33,8 @@ cdmpp_status cd_network_estimate_split_list(cd_arena *a, const char *list, const
         while (len && *s == ' ') s++, len--;
         while (len && s[len - 1] == ' ') len--;
         if (!len) return CD_FAIL(err, EUSAGE, "'%.60s': a part of the list is empty", list);
-        if (!((*out)[(*n)++] = cd_str_dup(a, (cd_str){s, len}))) return CD_FAIL(err, ENOMEM, "a list of %zu", cap);
+        if (!((*out)[(*n)++] = cd_str_dup(a, (cd_str){s, len})))
+            return CD_FAIL(err, ENOMEM, "a list of %zu", cap);
         s = next;
     }
     return CDMPP_OK;
@@ -40,7 +47,8 @@ static size_t networks(const cd_network_estimate_options *o) {
     return n;
 }
 
-static cdmpp_status parallel_plan(const cd_network_estimate_options *o, cd_parallel_plan *out, cdmpp_err *err) {
+static cdmpp_status parallel_plan(const cd_network_estimate_options *o, cd_parallel_plan *out,
+                                  cdmpp_err *err) {
     if (!o->parallel) return CDMPP_OK;
     CD_TRY(cd_err_key(err, cd_parallel_plan_parse(o->parallel, out, err), "--parallel"));
     out->link = (cd_parallel_link){o->link_latency_s, o->link_bytes_per_s};
@@ -52,12 +60,18 @@ cdmpp_status cd_network_estimate_check(const cd_network_estimate_options *o, cdm
     cd_workload_layout layout;
     cd_parallel_plan plan;
     CD_TRY(parallel_plan(o, &plan, err));
-    if (!o->graph.n && !any) return CD_FAIL(err, EUSAGE, "there is no network: --graph FILE, or --network NAME|FILE");
+    if (!o->graph.n && !any)
+        return CD_FAIL(err, EUSAGE, "there is no network: --graph FILE, or --network NAME|FILE");
     if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
-        return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
+        return CD_FAIL(err, EUSAGE,
+                       "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'",
+                       o->layout);
     if (!any && (o->batch || o->input_size || o->dim.n || o->input.n || o->layout || o->training))
-        return CD_FAIL(err, EUSAGE, "--batch, --input-size, --dim, --input, --layout and --training are for networks, not for --graph");
-    if (o->run && !any) return CD_FAIL(err, EUSAGE, "--run is for networks: a graph of a file has nothing to run");
+        return CD_FAIL(err, EUSAGE,
+                       "--batch, --input-size, --dim, --input, --layout and --training are for "
+                       "networks, not for --graph");
+    if (o->run && !any)
+        return CD_FAIL(err, EUSAGE, "--run is for networks: a graph of a file has nothing to run");
     return CDMPP_OK;
 }
 
@@ -70,7 +84,11 @@ static cdmpp_status tasks(cd_network_estimate *e, cdmpp_err *err) {
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
 
 static cdmpp_status models(cd_network_estimate *e, cdmpp_err *err) {
-    const cd_model_set_options a = {.model = &e->o->cost_model, .mixed = &e->o->mixed, .devices = e->o->devices, .lines = on_lines, .language = true,
+    const cd_model_set_options a = {.model = &e->o->cost_model,
+                                    .mixed = &e->o->mixed,
+                                    .devices = e->o->devices,
+                                    .lines = on_lines,
+                                    .language = true,
                                     .use_default = !e->o->replay_given && !e->o->from_records,
                                     .ctx = e->o->log};
     CD_TRY(cd_model_set_open(&a, &e->models, err));
@@ -78,7 +96,8 @@ static cdmpp_status models(cd_network_estimate *e, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_network_estimate_open(const cd_network_estimate_options *o, cd_network_estimate *e, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_open(const cd_network_estimate_options *o, cd_network_estimate *e,
+                                      cdmpp_err *err) {
     e->o = o;
     CD_TRY(parallel_plan(o, &e->parallel, err));
     CD_TRY(cd_network_estimate_measure_open(e, err)); /* forks: before any thread */
@@ -106,7 +125,8 @@ static cdmpp_status verdict(cd_network_estimate *e, cdmpp_err *err) {
 
 cdmpp_status cd_network_estimate_run(cd_network_estimate *e, cdmpp_err *err) {
     for (size_t k = 0; k < e->n_item; k++) {
-        if (e->o->stop && *e->o->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu estimates", k, e->n_item);
+        if (e->o->stop && *e->o->stop)
+            return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu estimates", k, e->n_item);
         cd_network_estimate_case_run(e, &e->item[k]);
     }
     CD_TRY(verdict(e, err));

@@ -12,16 +12,21 @@
 
 /* ---- which sizes ---- */
 
-static cdmpp_status list_batches(cd_network_estimate *e, const char **text, size_t n, cdmpp_err *err) {
+static cdmpp_status list_batches(cd_network_estimate *e, const char **text, size_t n,
+                                 cdmpp_err *err) {
     if (!(e->batch = CD_NEWN(&e->arena, int64_t, n + 1))) return CD_FAIL(err, ENOMEM, "batches");
     for (size_t k = 0; k < n; k++) {
         char *end;
         const long v = strtol(text[k], &end, 10);
         if (*end || v < 1 || v > CD_SIZE_RANGE_MAX)
-            return CD_FAIL(err, EUSAGE, "--batch: expected numbers in 1..%d, or one range as 1..64, found '%.60s'", CD_SIZE_RANGE_MAX, text[k]);
+            return CD_FAIL(
+                err, EUSAGE,
+                "--batch: expected numbers in 1..%d, or one range as 1..64, found '%.60s'",
+                CD_SIZE_RANGE_MAX, text[k]);
         size_t at = 0;
         while (at < e->n_batch && e->batch[at] != v) at++;
-        if (at < e->n_batch) cd_log_put(e->o->log, CD_LOG_WARNING, "--batch: %ld is there already", v);
+        if (at < e->n_batch)
+            cd_log_put(e->o->log, CD_LOG_WARNING, "--batch: %ld is there already", v);
         else e->batch[e->n_batch++] = v;
     }
     if (!n) e->n_batch = 1;
@@ -33,20 +38,25 @@ cdmpp_status cd_network_estimate_sizes(cd_network_estimate *e, cdmpp_err *err) {
     size_t n = 0;
     cd_network_sizes z;
     if (e->o->batch) CD_TRY(cd_network_estimate_split_list(&e->arena, e->o->batch, &text, &n, err));
-    if (e->o->batch && !n) return CD_FAIL(err, EUSAGE, "--batch: expected numbers, found '%.60s'", e->o->batch);
+    if (e->o->batch && !n)
+        return CD_FAIL(err, EUSAGE, "--batch: expected numbers, found '%.60s'", e->o->batch);
     CD_TRY(cd_network_sizes_read(&e->arena, n == 1 ? text[0] : NULL, &e->o->dim, &z, err));
     const bool batch = z.over && z.place == SIZE_MAX;
     e->over = z.over, e->range_dim = z.place, e->size = z.size, e->n_size = z.n;
     if (batch) e->batch = e->size, e->n_batch = e->n_size;
     if (!batch) CD_TRY(list_batches(e, text, n, err));
-    if (e->range_dim != SIZE_MAX && e->n_batch > 1) return CD_FAIL(err, EUSAGE, "--dim: a range of %s and several batches: one at a time", e->over);
+    if (e->range_dim != SIZE_MAX && e->n_batch > 1)
+        return CD_FAIL(err, EUSAGE, "--dim: a range of %s and several batches: one at a time",
+                       e->over);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_network_estimate_dims(cd_network_estimate *e, cd_network_estimate_source *s, cd_onnx_options *onnx, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_dims(cd_network_estimate *e, cd_network_estimate_source *s,
+                                      cd_onnx_options *onnx, cdmpp_err *err) {
     if (e->range_dim == SIZE_MAX) return CDMPP_OK;
     const cd_network_sizes z = {.over = e->over, .place = e->range_dim};
-    cd_network_source at = {.kind = CD_NETWORK_SOURCE_ONNX, .dim = e->o->dim.v, .n_dim = (uint32_t)e->o->dim.n};
+    cd_network_source at = {
+        .kind = CD_NETWORK_SOURCE_ONNX, .dim = e->o->dim.v, .n_dim = (uint32_t)e->o->dim.n};
     CD_TRY(cd_network_sizes_at(&z, &e->arena, s->size, &at, err));
     onnx->dim = at.dim;
     return CDMPP_OK;
@@ -54,7 +64,8 @@ cdmpp_status cd_network_estimate_dims(cd_network_estimate *e, cd_network_estimat
 
 /* ---- the law ---- */
 
-int64_t cd_network_estimate_size_of(const cd_network_estimate *e, const cd_network_estimate_case *c) {
+int64_t cd_network_estimate_size_of(const cd_network_estimate *e,
+                                    const cd_network_estimate_case *c) {
     return e->range_dim == SIZE_MAX ? c->source->asked : c->source->size;
 }
 
@@ -69,7 +80,10 @@ static cdmpp_status fit(cd_network_estimate_curve *c, cdmpp_err *err) {
     double *x = cd_mem_zalloc(c->n + 1, sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "a curve");
     for (size_t k = 0; k < c->n; k++) x[k] = (double)c->size[k];
-    cdmpp_status st = c->n < 3 ? CD_FAIL(err, ENODATA, "a law needs three sizes with an estimate, there are %zu", c->n) : CDMPP_OK;
+    cdmpp_status st =
+        c->n < 3
+            ? CD_FAIL(err, ENODATA, "a law needs three sizes with an estimate, there are %zu", c->n)
+            : CDMPP_OK;
     if (!st) st = cd_perf_curve_fit(x, c->seconds, c->n, NULL, &c->law, err);
     const bool ends = all_have_ends(c);
     if (!st && ends) st = cd_perf_curve_fit(x, c->low_s, c->n, NULL, &c->low, err);
@@ -79,7 +93,8 @@ static cdmpp_status fit(cd_network_estimate_curve *c, cdmpp_err *err) {
 }
 
 /* Estimates of the network of case `first` on its device, in the order of the sizes. */
-static cdmpp_status take(cd_network_estimate *e, size_t first, cd_network_estimate_curve *c, cdmpp_err *err) {
+static cdmpp_status take(cd_network_estimate *e, size_t first, cd_network_estimate_curve *c,
+                         cdmpp_err *err) {
     const cd_network_estimate_case *f = &e->item[first];
     *c = (cd_network_estimate_curve){.first = f};
     c->size = CD_NEWN(&e->arena, int64_t, e->n_size);
@@ -87,10 +102,13 @@ static cdmpp_status take(cd_network_estimate *e, size_t first, cd_network_estima
     c->seconds = CD_NEWN(&e->arena, double, e->n_size);
     c->low_s = CD_NEWN(&e->arena, double, e->n_size);
     c->high_s = CD_NEWN(&e->arena, double, e->n_size);
-    if (!c->size || !c->of || !c->seconds || !c->low_s || !c->high_s) return CD_FAIL(err, ENOMEM, "a curve");
+    if (!c->size || !c->of || !c->seconds || !c->low_s || !c->high_s)
+        return CD_FAIL(err, ENOMEM, "a curve");
     for (size_t k = first; k < e->n_item; k++) {
         const cd_network_estimate_case *x = &e->item[k];
-        if (x->device != f->device || x->st || !x->source->asked_for || strcmp(x->source->given, f->source->given) != 0) continue;
+        if (x->device != f->device || x->st || !x->source->asked_for ||
+            strcmp(x->source->given, f->source->given) != 0)
+            continue;
         c->size[c->n] = cd_network_estimate_size_of(e, x);
         c->of[c->n] = x;
         c->seconds[c->n] = x->replay.makespan_s;
@@ -102,17 +120,20 @@ static cdmpp_status take(cd_network_estimate *e, size_t first, cd_network_estima
 }
 
 cdmpp_status cd_network_estimate_curves(cd_network_estimate *e, cdmpp_err *err) {
-    if (!e->over || !(e->curve = CD_NEWN(&e->arena, cd_network_estimate_curve, e->n_item + 1))) return e->over ? CD_FAIL(err, ENOMEM, "curves") : CDMPP_OK;
+    if (!e->over || !(e->curve = CD_NEWN(&e->arena, cd_network_estimate_curve, e->n_item + 1)))
+        return e->over ? CD_FAIL(err, ENOMEM, "curves") : CDMPP_OK;
     for (size_t k = 0; k < e->n_item; k++) {
         const cd_network_estimate_case *c = &e->item[k];
-        if (!c->source->asked_for || cd_network_estimate_size_of(e, c) != e->size[0]) continue; /* a graph of a file; a later size */
+        if (!c->source->asked_for || cd_network_estimate_size_of(e, c) != e->size[0])
+            continue; /* a graph of a file; a later size */
         CD_TRY(take(e, k, &e->curve[e->n_curve++], err));
         CD_TRY(cd_network_estimate_one_schedule(e, &e->curve[e->n_curve - 1], err));
     }
     return CDMPP_OK;
 }
 
-void cd_network_estimate_curve_at(const cd_network_estimate_curve *c, int64_t size, double *seconds, double *low, double *high, bool *estimated) {
+void cd_network_estimate_curve_at(const cd_network_estimate_curve *c, int64_t size, double *seconds,
+                                  double *low, double *high, bool *estimated) {
     size_t k = 0;
     while (k < c->n && c->size[k] != size) k++;
     *estimated = k < c->n;

@@ -12,10 +12,12 @@ static bool is_taken(const cd_network_graph *g, size_t n, const char *name) {
 }
 
 /* A name stands in a file once: of the second graph the batch is added, then a number. */
-static cdmpp_status name_once(cd_network_estimate *e, cd_network_graph *g, size_t n, const char *name, cdmpp_err *err) {
+static cdmpp_status name_once(cd_network_estimate *e, cd_network_graph *g, size_t n,
+                              const char *name, cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_puts(&b, name);
-    if (is_taken(g, n, b.p ? b.p : "") && g[n].batch) cd_buf_putf(&b, ", batch %lld", (long long)g[n].batch);
+    if (is_taken(g, n, b.p ? b.p : "") && g[n].batch)
+        cd_buf_putf(&b, ", batch %lld", (long long)g[n].batch);
     const size_t base = b.n;
     for (unsigned k = 2; !b.oom && is_taken(g, n, b.p); k++) {
         b.n = base;
@@ -31,7 +33,8 @@ static bool is_dot(const char *path) {
     return n > 4 && !strcmp(path + n - 4, ".dot");
 }
 
-cdmpp_status cd_network_estimate_save_graph(cd_network_estimate *e, const char *path, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_save_graph(cd_network_estimate *e, const char *path,
+                                            cdmpp_err *err) {
     cd_buf b = {0};
     size_t n = 0;
     cdmpp_status st = CDMPP_OK;
@@ -45,7 +48,8 @@ cdmpp_status cd_network_estimate_save_graph(cd_network_estimate *e, const char *
         st = name_once(e, g, n, e->source[k]->name, err);
         n++;
     }
-    if (!st) st = (is_dot(path) ? cd_network_graph_write_dot : cd_network_graph_write)(&b, at, n, err);
+    if (!st)
+        st = (is_dot(path) ? cd_network_graph_write_dot : cd_network_graph_write)(&b, at, n, err);
     if (!st) st = cd_file_write(path, b.p, b.n, err);
     cd_buf_free(&b);
     return st;
@@ -60,7 +64,8 @@ static cdmpp_status path_for(const char *path, const char *device, cd_buf *b, cd
     return b->oom ? CD_FAIL(err, ENOMEM, "a path") : CDMPP_OK;
 }
 
-static cdmpp_status save_device(const char *path, const cd_network_estimate_device *d, bool one, cdmpp_err *err) {
+static cdmpp_status save_device(const char *path, const cd_network_estimate_device *d, bool one,
+                                cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = one ? CDMPP_OK : path_for(path, d->name, &b, err);
     if (!st && d->schedules) st = cd_schedule_db_write(d->schedules, b.p ? b.p : path, err);
@@ -68,9 +73,11 @@ static cdmpp_status save_device(const char *path, const cd_network_estimate_devi
     return st;
 }
 
-cdmpp_status cd_network_estimate_save_schedules(cd_network_estimate *e, const char *path, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_save_schedules(cd_network_estimate *e, const char *path,
+                                                cdmpp_err *err) {
     const bool one = e->n_device == 1 && !e->more;
     for (size_t k = 0; k < e->n_device; k++) CD_TRY(save_device(path, &e->device[k], one, err));
-    for (const cd_network_estimate_device *d = e->more; d; d = d->next) CD_TRY(save_device(path, d, one, err));
+    for (const cd_network_estimate_device *d = e->more; d; d = d->next)
+        CD_TRY(save_device(path, d, one, err));
     return CDMPP_OK;
 }

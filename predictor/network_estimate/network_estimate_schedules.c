@@ -8,7 +8,7 @@
 
 /* ---- keys ---- */
 typedef struct {
-    const char **key;           /* (n) sorted */
+    const char **key; /* (n) sorted */
     size_t n;
 } key_list;
 
@@ -24,23 +24,28 @@ static size_t distinct(const char **v, size_t n) {
 static bool runs_task(const cd_network_node *n) { return n->kind == CD_NODE_TASK && n->repeat; }
 
 /* The distinct tasks that the graph runs on this device. */
-static cdmpp_status keys_of(const cd_network_estimate_case *c, const cd_network_estimate_device *d, cd_arena *a, const char ***out,
-                            size_t *n, cdmpp_err *err) {
+static cdmpp_status keys_of(const cd_network_estimate_case *c, const cd_network_estimate_device *d,
+                            cd_arena *a, const char ***out, size_t *n, cdmpp_err *err) {
     const cd_network_graph *g = c->source->graph;
     *n = 0;
-    if (!(*out = CD_NEWN(a, const char *, (size_t)g->n_node + 1))) return CD_FAIL(err, ENOMEM, "%u nodes", g->n_node);
+    if (!(*out = CD_NEWN(a, const char *, (size_t)g->n_node + 1)))
+        return CD_FAIL(err, ENOMEM, "%u nodes", g->n_node);
     for (uint32_t i = 0; i < g->n_node; i++)
-        if (runs_task(&g->node[i]) && (!c->where || c->place[c->where[i]] == d)) (*out)[(*n)++] = g->node[i].key;
+        if (runs_task(&g->node[i]) && (!c->where || c->place[c->where[i]] == d))
+            (*out)[(*n)++] = g->node[i].key;
     *n = distinct(*out, *n);
     return CDMPP_OK;
 }
 
 /* Tasks of all networks: a device reads its logs once for all cases, and keeps no other schedule. */
-static cdmpp_status all_keys(const cd_network_estimate *e, cd_arena *a, key_list *w, cdmpp_err *err) {
+static cdmpp_status all_keys(const cd_network_estimate *e, cd_arena *a, key_list *w,
+                             cdmpp_err *err) {
     size_t most = 0;
-    for (size_t k = 0; k < e->n_source; k++) most += e->source[k]->graph ? e->source[k]->graph->n_node : 0;
+    for (size_t k = 0; k < e->n_source; k++)
+        most += e->source[k]->graph ? e->source[k]->graph->n_node : 0;
     w->n = 0;
-    if (!(w->key = CD_NEWN(a, const char *, most + 1))) return CD_FAIL(err, ENOMEM, "%zu tasks", most);
+    if (!(w->key = CD_NEWN(a, const char *, most + 1)))
+        return CD_FAIL(err, ENOMEM, "%zu tasks", most);
     for (size_t k = 0; k < e->n_source; k++) {
         const cd_network_graph *g = e->source[k]->graph;
         for (uint32_t i = 0; g && i < g->n_node; i++)
@@ -54,38 +59,51 @@ static cdmpp_status all_keys(const cd_network_estimate *e, cd_arena *a, key_list
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
 /* Tasks without a schedule take one of another device: which schedules are used is the user's choice, and it is said. */
-static cdmpp_status read_elsewhere(const cd_network_estimate *e, cd_network_estimate_device *d, const cd_texts *files, const key_list *w,
-                                   cdmpp_err *err) {
-    cd_schedule_db_logs io = {.device = d->name, .gpu = d->gpu, .elsewhere = true, .key = w->key, .n_key = w->n};
+static cdmpp_status read_elsewhere(const cd_network_estimate *e, cd_network_estimate_device *d,
+                                   const cd_texts *files, const key_list *w, cdmpp_err *err) {
+    cd_schedule_db_logs io = {
+        .device = d->name, .gpu = d->gpu, .elsewhere = true, .key = w->key, .n_key = w->n};
     const size_t before = cd_schedule_db_count(d->schedules);
     if (before == w->n) return CDMPP_OK;
     CD_TRY(cd_schedule_db_read_logs(d->schedules, files->v, files->n, &io, err));
     const size_t n = cd_schedule_db_count(d->schedules) - before;
     if (n)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%zu schedules of %s%s are of another device than %s; they are used as they are", n,
-                   files->v[0], files->n > 1 ? ", ..." : "", d->name);
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "%zu schedules of %s%s are of another device than %s; they are used as they are",
+                   n, files->v[0], files->n > 1 ? ", ..." : "", d->name);
     return CDMPP_OK;
 }
 
 /* `database`: of --schedules, else logs, which may hold many devices. */
-static cdmpp_status read_logs(cd_network_estimate *e, cd_network_estimate_device *d, const cd_texts *files, bool database,
-                              const key_list *w, cdmpp_err *err) {
-    cd_schedule_db_logs io = {.device = d->name, .also = d->also, .gpu = d->gpu, .unnamed = database, .key = w->key, .n_key = w->n,
-                              .warn = on_bad, .ctx = e->o->log};
+static cdmpp_status read_logs(cd_network_estimate *e, cd_network_estimate_device *d,
+                              const cd_texts *files, bool database, const key_list *w,
+                              cdmpp_err *err) {
+    cd_schedule_db_logs io = {.device = d->name,
+                              .also = d->also,
+                              .gpu = d->gpu,
+                              .unnamed = database,
+                              .key = w->key,
+                              .n_key = w->n,
+                              .warn = on_bad,
+                              .ctx = e->o->log};
     if (!files->n || !w->n) return CDMPP_OK;
     const size_t before = cd_schedule_db_count(d->schedules);
     CD_TRY(cd_schedule_db_read_logs(d->schedules, files->v, files->n, &io, err));
     if (database && !e->o->from_records) CD_TRY(read_elsewhere(e, d, files, w, err));
     if (io.lines && !io.wanted && cd_schedule_db_count(d->schedules) == before)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "none of the %zu records in %s%s is of these networks on %s", io.lines, files->v[0],
-                   files->n > 1 ? ", ..." : "", d->name);
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "none of the %zu records in %s%s is of these networks on %s", io.lines,
+                   files->v[0], files->n > 1 ? ", ..." : "", d->name);
     e->bad_lines += io.bad;
-    if (io.bad) cd_log_put(e->o->log, CD_LOG_WARNING, "%zu of %zu lines of logs cannot be used", io.bad, io.lines);
+    if (io.bad)
+        cd_log_put(e->o->log, CD_LOG_WARNING, "%zu of %zu lines of logs cannot be used", io.bad,
+                   io.lines);
     return CDMPP_OK;
 }
 
 /* Order decides: a task keeps the first schedule that it gets. */
-static cdmpp_status read_given(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
+static cdmpp_status read_given(cd_network_estimate *e, cd_network_estimate_device *d,
+                               cdmpp_err *err) {
     cd_arena a = {0};
     key_list w;
     CD_TRY(cd_schedule_db_new(&d->schedules, err));
@@ -122,38 +140,48 @@ static size_t defined(const cd_task_registry *t, const char **key, size_t n) {
 }
 
 /* Candidates for tasks without a schedule: from the cache, then by search. Prediction alone decides, nothing is measured. */
-static cdmpp_status choose(cd_network_estimate *e, const cd_network_estimate_case *c, cd_network_estimate_device *d, const char **key,
-                           size_t n, cdmpp_err *err) {
+static cdmpp_status choose(cd_network_estimate *e, const cd_network_estimate_case *c,
+                           cd_network_estimate_device *d, const char **key, size_t n,
+                           cdmpp_err *err) {
     const cd_network_estimate_options *o = e->o;
-    const cd_schedule_db_pick how = {.trials = cd_network_estimate_draws(o, d), .seed = (uint64_t)o->seed,
-                                     .target = d->target, .device = d->stands ? d->stands : d->name, .numbers = d->numbers,
-                                   .plain = c->source->loaded ? c->source->loaded->plain : NULL, .n_plain = c->source->loaded ? c->source->loaded->n_plain : 0};
+    const cd_schedule_db_pick how = {.trials = cd_network_estimate_draws(o, d),
+                                     .seed = (uint64_t)o->seed,
+                                     .target = d->target,
+                                     .device = d->stands ? d->stands : d->name,
+                                     .numbers = d->numbers,
+                                     .plain = c->source->loaded ? c->source->loaded->plain : NULL,
+                                     .n_plain = c->source->loaded ? c->source->loaded->n_plain : 0};
     n = defined(c->source->tasks, key, n);
     CD_TRY(cd_network_estimate_cache_read(e, c, d, key, n, err));
     n = bare(d, key, n);
     if (!n) return CDMPP_OK;
     if (!e->pool) CD_TRY(cd_threads_new(o->jobs, &e->pool, err));
-    cd_log_put(o->log, CD_LOG_DEBUG, "%s: schedules of %zu tasks for %s are chosen, of %u candidates each", c->source->name, n, d->name,
-               how.trials);
-    CD_TRY(cd_schedule_db_predict(d->schedules, d->model, c->source->tasks, key, n, &how, e->pool, err));
+    cd_log_put(o->log, CD_LOG_DEBUG,
+               "%s: schedules of %zu tasks for %s are chosen, of %u candidates each",
+               c->source->name, n, d->name, how.trials);
+    CD_TRY(cd_schedule_db_predict(d->schedules, d->model, c->source->tasks, key, n, &how, e->pool,
+                                  err));
     for (size_t k = 0; k < n; k++) cd_network_estimate_cache_write(e, c, d, key[k]);
     const size_t none = bare(d, key, n);
     if (none)
-        cd_log_put(o->log, CD_LOG_WARNING, "%s: none of %u candidates of %zu tasks is a program for %s: %.120s", c->source->name,
-                   how.trials, none, d->name, key[0]);
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "%s: none of %u candidates of %zu tasks is a program for %s: %.120s",
+                   c->source->name, how.trials, none, d->name, key[0]);
     return CDMPP_OK;
 }
 
-static void warn_bare(const cd_network_estimate *e, cd_network_estimate_case *c, const cd_network_estimate_device *d,
-                      const char *const *key, size_t n, size_t all) {
+static void warn_bare(const cd_network_estimate *e, cd_network_estimate_case *c,
+                      const cd_network_estimate_device *d, const char *const *key, size_t n,
+                      size_t all) {
     cd_buf b = {0};
     for (size_t k = 0; k < n && k < 3; k++) cd_buf_putf(&b, "%s%.80s", k ? "; " : "", key[k]);
-    cd_log_put(e->o->log, CD_LOG_WARNING, "%s: %zu of %zu tasks are not in the logs for %s: %s%s", c->source->name, n, all, d->name,
-               b.p ? b.p : "", n > 3 ? "; ..." : "");
+    cd_log_put(e->o->log, CD_LOG_WARNING, "%s: %zu of %zu tasks are not in the logs for %s: %s%s",
+               c->source->name, n, all, d->name, b.p ? b.p : "", n > 3 ? "; ..." : "");
     cd_buf_free(&b);
 }
 
-uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o, const cd_network_estimate_device *d) {
+uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o,
+                                   const cd_network_estimate_device *d) {
     const bool given = o->records.n || o->schedules.n || o->store.n;
     if (!d->model || (given && !o->trials) || o->from_records || o->replay_given) return 0;
     return (uint32_t)(o->trials ? o->trials : CD_SCHEDULE_DB_TRIALS);
@@ -161,8 +189,8 @@ uint32_t cd_network_estimate_draws(const cd_network_estimate_options *o, const c
 
 /* Where schedules are given, a search happens only when options.trials asks for it: a comparison with measured times must not
  * mix in candidates unnoticed. None of the tasks in the logs is an error, because the logs are then most likely the wrong ones. */
-cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c, cd_network_estimate_device *d,
-                                           cdmpp_err *err) {
+cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_estimate_case *c,
+                                           cd_network_estimate_device *d, cdmpp_err *err) {
     const cd_network_estimate_options *o = e->o;
     const bool given = o->records.n || o->schedules.n || o->store.n;
     cd_arena a = {0};
@@ -177,8 +205,10 @@ cdmpp_status cd_network_estimate_schedules(cd_network_estimate *e, cd_network_es
         if (given) c->n_bare += n;
         if (n && given && !o->replay_given) warn_bare(e, c, d, key, n, all);
         if (n && n == all && given && !o->trials && !o->allow_missing && !o->replay_given)
-            st = CD_FAIL(err, ESCHEMA, "none of its %zu tasks is in the logs for %s: are they of another network, or device?", all,
-                         d->name);
+            st = CD_FAIL(err, ESCHEMA,
+                         "none of its %zu tasks is in the logs for %s: are they of another "
+                         "network, or device?",
+                         all, d->name);
         if (!st && n && cd_network_estimate_draws(o, d)) st = choose(e, c, d, key, n, err);
     }
     cd_arena_free(&a);

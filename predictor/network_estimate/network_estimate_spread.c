@@ -9,62 +9,84 @@ enum { PERCENT = 90 }; /* level of operators' intervals */
 /* A task whose time is predicted or a record's: times of the file and of libraries are in the network already. */
 static bool is_task(const cd_network_estimate_case *c, uint32_t place, uint32_t node) {
     const cd_node_cost_entry *n = &c->cost[place]->node[node];
-    return (!c->where || c->where[node] == place) && c->source->graph->node[node].kind == CD_NODE_TASK &&
-           (n->source == CD_COST_MODEL || n->source == CD_COST_RECORD || (n->source == CD_COST_SCALED && n->low_s < n->high_s));
+    return (!c->where || c->where[node] == place) &&
+           c->source->graph->node[node].kind == CD_NODE_TASK &&
+           (n->source == CD_COST_MODEL || n->source == CD_COST_RECORD ||
+            (n->source == CD_COST_SCALED && n->low_s < n->high_s));
 }
 
 static double tasks_s(const cd_network_estimate_case *c, uint32_t place) {
     double sum = 0;
     for (uint32_t k = 0; k < c->source->graph->n_node; k++)
-        if (is_task(c, place, k)) sum += c->cost[place]->node[k].seconds * (double)c->source->graph->node[k].repeat;
+        if (is_task(c, place, k))
+            sum += c->cost[place]->node[k].seconds * (double)c->source->graph->node[k].repeat;
     return sum;
 }
 
 /* Nobody measured a network there. `as`: whose law it has; NULL: none. */
-static void say_costs(const cd_network_estimate *e, cd_network_estimate_device *d, const char *as, double spread) {
+static void say_costs(const cd_network_estimate *e, cd_network_estimate_device *d, const char *as,
+                      double spread) {
     const char *name = d->guessed ? "this machine" : d->name;
     char times[CD_MODEL_SET_TIMES_OFF];
     if (d->said_costs) return;
     d->said_costs = true;
     if (isnan(spread))
-        cd_log_put(e->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE
+                   "): nothing is added for it");
     else if (as)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "no network was measured on %s: it is taken to add as much to its operators as on %s (--fit-network-cost). Its time may be %s times shorter or "
-                   "longer; the interval allows for that", name, as, cd_model_set_times_off(spread, times));
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "no network was measured on %s: it is taken to add as much to its operators as "
+                   "on %s (--fit-network-cost). Its time may be %s times shorter or "
+                   "longer; the interval allows for that",
+                   name, as, cd_model_set_times_off(spread, times));
     else
-        cd_log_put(e->o->log, CD_LOG_WARNING, "no network was measured on %s: it is taken to cost the sum of its operators (--fit-network-cost). Its time may be %s times shorter or longer; the "
-                   "interval allows for that", name, cd_model_set_times_off(spread, times));
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "no network was measured on %s: it is taken to cost the sum of its operators "
+                   "(--fit-network-cost). Its time may be %s times shorter or longer; the "
+                   "interval allows for that",
+                   name, cd_model_set_times_off(spread, times));
 }
 
-static const cd_network_cost_fit *law_of(const cd_network_estimate *e, const cd_network_estimate_device *d) {
-    return e->o->alone || d->guessed ? NULL : cd_network_cost_find(e->models.costs, d->name, d->about);
+static const cd_network_cost_fit *law_of(const cd_network_estimate *e,
+                                         const cd_network_estimate_device *d) {
+    return e->o->alone || d->guessed ? NULL
+                                     : cd_network_cost_find(e->models.costs, d->name, d->about);
 }
 
 /* Weights of a network come from memory by the device's law, but this graph does not say which bytes they are. */
-static void say_weights(const cd_network_estimate *e, const cd_network_estimate_case *c, uint32_t place) {
+static void say_weights(const cd_network_estimate *e, const cd_network_estimate_case *c,
+                        uint32_t place) {
     const cd_network_cost_fit *fit = law_of(e, c->place[place]);
     const cd_network_graph *g = c->source->graph;
     if (!fit || !(fit->refill_bytes_per_s > 0)) return;
     for (uint32_t k = 0; k < g->n_node; k++)
         if (is_task(c, place, k) && g->node[k].weight_bytes >= 0) return;
-    cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: the graph does not say which bytes are weights (weight_bytes). That they come from memory in a network is left out, and its time may be "
-               "longer", c->source->name, c->place[place]->name);
+    cd_log_put(e->o->log, CD_LOG_WARNING,
+               "%s on %s: the graph does not say which bytes are weights (weight_bytes). That they "
+               "come from memory in a network is left out, and its time may be "
+               "longer",
+               c->source->name, c->place[place]->name);
 }
 
 /* Of a device whose networks nobody measured, what those of others say. */
 static double without_fit(const cd_network_estimate *e, cd_network_estimate_device *d) {
     const cd_network_cost_fit *fit = law_of(e, d);
-    const char *stands = fit ? cd_model_set_stands(&e->models, d->name) : NULL, *lender = cd_network_cost_lender(fit, d->name, d->about);
+    const char *stands = fit ? cd_model_set_stands(&e->models, d->name) : NULL,
+               *lender = cd_network_cost_lender(fit, d->name, d->about);
     const bool here = fit && fit->here && cd_network_cost_names(fit, d->name);
     if (e->o->alone || (fit && !here && !stands && !lender)) return 0;
-    if (here || (stands && cd_network_cost_names(fit, d->name))) return fit->spread; /* of few networks: what it leaves is part of the interval */
+    if (here || (stands && cd_network_cost_names(fit, d->name)))
+        return fit->spread; /* of few networks: what it leaves is part of the interval */
     const double spread = cd_network_cost_spread(e->models.costs);
     say_costs(e, d, lender ? lender : stands, spread);
     return isnan(spread) ? 0 : spread;
 }
 
-cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
-    if (!(c->spread = CD_NEWN(&e->arena, double, c->n_place))) return CD_FAIL(err, ENOMEM, "%u devices", c->n_place);
+cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_estimate_case *c,
+                                         cdmpp_err *err) {
+    if (!(c->spread = CD_NEWN(&e->arena, double, c->n_place)))
+        return CD_FAIL(err, ENOMEM, "%u devices", c->n_place);
     for (uint32_t k = 0; k < c->n_place; k++) {
         double stands;
         if (!(tasks_s(c, k) > 0)) continue;
@@ -73,7 +95,8 @@ cdmpp_status cd_network_estimate_spreads(cd_network_estimate *e, cd_network_esti
         c->spread[k] = hypot(stands, without_fit(e, c->place[k]));
         for (uint32_t i = 0; c->spread[k] > 0 && i < c->source->graph->n_node; i++) {
             cd_node_cost_entry *n = &c->cost[k]->node[i];
-            if (is_task(c, k, i)) cd_replay_widen(n->seconds, c->spread[k], PERCENT / 100.0, &n->low_s, &n->high_s);
+            if (is_task(c, k, i))
+                cd_replay_widen(n->seconds, c->spread[k], PERCENT / 100.0, &n->low_s, &n->high_s);
             cd_node_cost_at_least(n);
         }
     }
@@ -87,7 +110,8 @@ static double least_s(const cd_network_estimate_case *c) {
         double sum = 0;
         for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
             const cd_node_cost_entry *n = &c->cost[p]->node[k];
-            if ((!c->where || c->where[k] == p) && (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY))
+            if ((!c->where || c->where[k] == p) &&
+                (n->source == CD_COST_MODEL || n->source == CD_COST_LIBRARY))
                 sum += fmin(n->least_s, n->seconds) * (double)c->source->graph->node[k].repeat;
         }
         most = fmax(most, sum);
@@ -96,7 +120,8 @@ static double least_s(const cd_network_estimate_case *c) {
 }
 
 /* The latency if every operator took the low (high) end of its interval. No interval of the network at their level goes beyond. */
-static cdmpp_status latency_of_ends(const cd_network_estimate_case *c, bool high, double *out, cdmpp_err *err) {
+static cdmpp_status latency_of_ends(const cd_network_estimate_case *c, bool high, double *out,
+                                    cdmpp_err *err) {
     cd_replay_net net = c->net->net;
     cd_replay r = {0};
     cd_replay_op *op = cd_mem_zalloc(net.n_op + 1u, sizeof *op);
@@ -104,7 +129,8 @@ static cdmpp_status latency_of_ends(const cd_network_estimate_case *c, bool high
     for (uint32_t k = 0; k < net.n_op; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, c->net->of[k]);
         op[k] = net.op[k];
-        if (n->seconds > 0 && n->low_s > 0) op[k].seconds *= (high ? n->high_s : n->low_s) / n->seconds;
+        if (n->seconds > 0 && n->low_s > 0)
+            op[k].seconds *= (high ? n->high_s : n->low_s) / n->seconds;
     }
     net.op = op;
     const cdmpp_status st = cd_replay_run(&net, &r, err);
@@ -114,8 +140,10 @@ static cdmpp_status latency_of_ends(const cd_network_estimate_case *c, bool high
     return st;
 }
 
-static cdmpp_status within_operators(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
-    const bool alone = c->net->net.n_op == 1 && 100 * e->o->level == PERCENT; /* nothing to draw: the ends are its own */
+static cdmpp_status within_operators(const cd_network_estimate *e, cd_network_estimate_case *c,
+                                     cdmpp_err *err) {
+    const bool alone = c->net->net.n_op == 1 &&
+                       100 * e->o->level == PERCENT; /* nothing to draw: the ends are its own */
     double low, high;
     if (100 * e->o->level > PERCENT || isnan(c->interval.low_s)) return CDMPP_OK;
     CD_TRY(latency_of_ends(c, false, &low, err));
@@ -135,18 +163,23 @@ static double unlike_together(const cd_network_estimate_case *c, uint32_t place)
     for (uint32_t k = 0; m && k < c->source->graph->n_node; k++) {
         const cd_node_cost_entry *n = &c->cost[place]->node[k];
         for (uint32_t b = 0; is_task(c, place, k) && b < CD_N_UNLIKE; b++)
-            if (n->reason >> b & 1) part[b] += n->seconds * (double)c->source->graph->node[k].repeat / all;
+            if (n->reason >> b & 1)
+                part[b] += n->seconds * (double)c->source->graph->node[k].repeat / all;
     }
     return m ? cd_trained_on_shift(cd_model_trained_on(m), part) : 0;
 }
 
 /* Each device by its part of the time. */
-cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_widen(const cd_network_estimate *e, cd_network_estimate_case *c,
+                                       cdmpp_err *err) {
     double all = 0;
     c->device_spread = 0;
     for (uint32_t k = 0; k < c->net->net.n_op; k++) all += c->net->net.op[k].seconds;
     for (uint32_t k = 0; k < c->n_place; k++)
-        if (all > 0 && tasks_s(c, k) > 0) c->device_spread += hypot(c->spread[k], unlike_together(c, k)) * fmin(1, tasks_s(c, k) / all);
-    cd_replay_interval_finish(c->replay.makespan_s, c->device_spread, least_s(c), e->o->level, &c->interval);
+        if (all > 0 && tasks_s(c, k) > 0)
+            c->device_spread +=
+                hypot(c->spread[k], unlike_together(c, k)) * fmin(1, tasks_s(c, k) / all);
+    cd_replay_interval_finish(c->replay.makespan_s, c->device_spread, least_s(c), e->o->level,
+                              &c->interval);
     return within_operators(e, c, err);
 }

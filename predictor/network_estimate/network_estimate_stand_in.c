@@ -14,11 +14,13 @@
 #include "learner/inputs/inputs.h"
 #include "predictor/network_estimate/network_estimate_internal.h"
 
-cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d, cdmpp_err *err) {
+cdmpp_status cd_network_estimate_stand_in(cd_network_estimate *e, cd_network_estimate_device *d,
+                                          cdmpp_err *err) {
     CD_TRY(cd_model_set_stand_in(&e->models, d->name, &d->model, &d->stands, &d->scaled, err));
     if (d->model || d->about || !e->o->nearest) return CDMPP_OK;
     const cd_model *m;
-    CD_TRY(cd_model_set_tasks(&e->models, d->name, true, &m, err)); /* nobody describes it: only the only one there is */
+    CD_TRY(cd_model_set_tasks(&e->models, d->name, true, &m,
+                              err)); /* nobody describes it: only the only one there is */
     if (!m || cd_model_n_device(m) > 1) return CDMPP_OK;
     d->model = m;
     d->scaled = false;
@@ -36,7 +38,9 @@ static void times(cd_node_cost_entry *n, double ratio, const cd_device *d) {
 
 static double least_of(const cd_network_estimate_case *c, uint32_t node, const cd_device *d) {
     const char *key = c->source->graph->node[node].key;
-    const cd_task *t = key && c->source->tasks ? cd_task_registry_find(c->source->tasks, (cd_str){key, strlen(key)}) : NULL;
+    const cd_task *t = key && c->source->tasks
+                           ? cd_task_registry_find(c->source->tasks, (cd_str){key, strlen(key)})
+                           : NULL;
     return t && t->dag ? cd_device_least_s(d, &t->dag->least) : 0;
 }
 
@@ -50,7 +54,8 @@ static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uin
     for (uint32_t k = 0; k < c->cost[place]->n; k++) {
         cd_node_cost_entry *n = &c->cost[place]->node[k];
         if (n->source != CD_COST_MODEL) continue;
-        const double flop = c->source->graph->node[k].flop, bytes = n->moved > 0 ? (double)n->moved : 1;
+        const double flop = c->source->graph->node[k].flop,
+                     bytes = n->moved > 0 ? (double)n->moved : 1;
         const double ratio = cd_model_set_rooflines(want, has, flop, bytes);
         if (ratio > 0) times(n, ratio, d->about);
         n->least_s = least_of(c, k, d->about);
@@ -60,26 +65,36 @@ static void scale(const cd_network_estimate *e, cd_network_estimate_case *c, uin
 
 static void say_scaled(const cd_network_estimate *e, cd_network_estimate_device *d) {
     if (!d->said_stands)
-        cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s, nor another %s: %s of the model stands for it. Its times are multiplied by the "
-                   "ratio of both rooflines%s, and may be %g times shorter or longer; the interval counts with that",
-                   d->name, cd_device_kind_name(d->about->kind), d->stands, d->about->peak_computed ? " (fp32_gflops is not described: 2 * cores * lanes * clock_mhz)" : "",
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "no model knows %s, nor another %s: %s of the model stands for it. Its times "
+                   "are multiplied by the "
+                   "ratio of both rooflines%s, and may be %g times shorter or longer; the interval "
+                   "counts with that",
+                   d->name, cd_device_kind_name(d->about->kind), d->stands,
+                   d->about->peak_computed
+                       ? " (fp32_gflops is not described: 2 * cores * lanes * clock_mhz)"
+                       : "",
                    CD_MODEL_SET_BETWEEN_KINDS);
     d->said_stands = true;
 }
 
 /* False: nobody describes it. */
-static bool own_vector(const cd_network_estimate *e, const cd_network_estimate_device *d, float out[CD_N_DEVICE_COL]) {
+static bool own_vector(const cd_network_estimate *e, const cd_network_estimate_device *d,
+                       float out[CD_N_DEVICE_COL]) {
     if (d->guessed) memcpy(out, e->models.here, sizeof e->models.here);
     else if (d->about) cd_device_vector(d->about, out);
     return d->guessed || d->about;
 }
 
 /* What that adds to all of its times alike, and to each of them. *both: somebody describes it and what stands for it. */
-static cd_device_doubt doubt_of(const cd_network_estimate *e, const cd_network_estimate_device *d, bool *both) {
+static cd_device_doubt doubt_of(const cd_network_estimate *e, const cd_network_estimate_device *d,
+                                bool *both) {
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
     const int at = cd_model_find_device(d->model, d->stands, strlen(d->stands));
-    *both = at >= 0 && own_vector(e, d, want) && cd_model_set_vector(&e->models, d->model, (size_t)at, has);
-    return cd_model_set_doubt(d->model, at < 0 ? 0 : (size_t)at, *both ? want : NULL, *both ? has : NULL, d->scaled);
+    *both = at >= 0 && own_vector(e, d, want) &&
+            cd_model_set_vector(&e->models, d->model, (size_t)at, has);
+    return cd_model_set_doubt(d->model, at < 0 ? 0 : (size_t)at, *both ? want : NULL,
+                              *both ? has : NULL, d->scaled);
 }
 
 static void mark(cd_node_cost_entry *n, double own) {
@@ -90,18 +105,23 @@ static void mark(cd_node_cost_entry *n, double own) {
     if (own > 0) cd_replay_widen(n->seconds, own, 0.9, &n->low_s, &n->high_s);
 }
 
-static void say_stands(const cd_network_estimate *e, cd_network_estimate_device *d, double spread, bool both) {
+static void say_stands(const cd_network_estimate *e, cd_network_estimate_device *d, double spread,
+                       bool both) {
     const char *name = d->guessed ? "this machine" : d->name;
     char times[CD_MODEL_SET_TIMES_OFF];
     if (d->scaled) say_scaled(e, d);
     if (d->said_stands) return;
     d->said_stands = true;
-    cd_log_put(e->o->log, CD_LOG_WARNING, "no model knows %s%s: %s of the model stands for it. Times there may be %s%s times shorter or longer, and the interval counts with that",
-               name, both ? "" : ", and a description is missing", d->stands, both ? "" : "at least ", cd_model_set_times_off(spread, times));
+    cd_log_put(e->o->log, CD_LOG_WARNING,
+               "no model knows %s%s: %s of the model stands for it. Times there may be %s%s times "
+               "shorter or longer, and the interval counts with that",
+               name, both ? "" : ", and a description is missing", d->stands,
+               both ? "" : "at least ", cd_model_set_times_off(spread, times));
 }
 
 /* All of its programs are unlike those of the training: none of them ran there. */
-void cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c, uint32_t place, double *spread) {
+void cd_network_estimate_mark_stand_in(cd_network_estimate *e, cd_network_estimate_case *c,
+                                       uint32_t place, double *spread) {
     cd_network_estimate_device *d = c->place[place];
     cd_node_cost *cost = c->cost[place];
     bool both;

@@ -27,18 +27,21 @@ static bool has_times(const cd_network_graph *g) {
     return any;
 }
 
-void cd_network_estimate_times_of(const cd_network_estimate *e, const char *path, cd_network_graph *g) {
+void cd_network_estimate_times_of(const cd_network_estimate *e, const char *path,
+                                  cd_network_graph *g) {
     if (!g->device && has_times(g)) g->device = of_folder(e, path);
 }
 
 void cd_network_estimate_measured(const cd_network_estimate *e, cd_network_estimate_case *c) {
     const cd_network_graph *g = c->source->graph;
-    const bool here = !g->device || c->device->unnamed || cd_device_table_same(e->models.devices, g->device, c->device->name);
+    const bool here = !g->device || c->device->unnamed ||
+                      cd_device_table_same(e->models.devices, g->device, c->device->name);
     c->measured_s = here ? g->measured_s : (double)NAN;
     c->measured_median_s = here ? g->measured_median_s : (double)NAN;
     if (!here && !isnan(g->measured_s))
-        cd_log_put(e->o->log, CD_LOG_WARNING, "%s on %s: its measured time is of %s and is not compared", c->source->name, c->device->name,
-                   g->device);
+        cd_log_put(e->o->log, CD_LOG_WARNING,
+                   "%s on %s: its measured time is of %s and is not compared", c->source->name,
+                   c->device->name, g->device);
 }
 
 /* Whether a time was used of which the file does not say the device. */
@@ -47,7 +50,8 @@ static bool is_unsaid(const cd_network_estimate_case *c) {
     bool any = !g->device && !isnan(c->measured_s);
     for (uint32_t k = 0; !any && k < g->n_node; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
-        any = n->source == CD_COST_GIVEN && n->seconds > 0 && g->node[k].repeat && !cd_node_cost_times_of(g, k);
+        any = n->source == CD_COST_GIVEN && n->seconds > 0 && g->node[k].repeat &&
+              !cd_node_cost_times_of(g, k);
     }
     return any;
 }
@@ -56,8 +60,10 @@ static bool is_unsaid(const cd_network_estimate_case *c) {
 void cd_network_estimate_warn_times(const cd_network_estimate *e, cd_network_estimate_case *c) {
     if (c->device->unnamed || !(c->unsaid = is_unsaid(c))) return;
     for (const cd_network_estimate_case *p = e->item; p < c; p++)
-        if (p->unsaid && p->device == c->device && !strcmp(p->source->given, c->source->given)) return;
-    cd_log_put(e->o->log, CD_LOG_WARNING, "%s: %s does not say on which device its times were measured (\"device\"): "
+        if (p->unsaid && p->device == c->device && !strcmp(p->source->given, c->source->given))
+            return;
+    cd_log_put(e->o->log, CD_LOG_WARNING,
+               "%s: %s does not say on which device its times were measured (\"device\"): "
                "they are taken for those of %s",
                c->source->given, c->source->name, c->device->name);
 }

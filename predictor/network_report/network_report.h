@@ -10,31 +10,34 @@
 #include "predictor/network_estimate/network_estimate.h"
 
 typedef struct cd_network_price {
-    double per_hour;            /* of a device; NaN: unknown */
-    const char *currency;       /* "": unknown */
+    double per_hour;      /* of a device; NaN: unknown */
+    const char *currency; /* "": unknown */
 } cd_network_price;
 
 typedef struct cd_network_prices {
     cd_arena arena;
-    cd_network_price *device;   /* (n_device) of the estimate */
+    cd_network_price *device; /* (n_device) of the estimate */
 } cd_network_prices;
 /* Reads lines "device,price_per_hour[,currency]"; "#" begins a comment, the first line may name the columns. Other devices' lines
  * are skipped. Errors: EIO, EPARSE, ERANGE, EINVALID (a second price, two currencies), ENOMEM. Free after an error too. */
-cdmpp_status cd_network_prices_read(const char *path, const cd_network_estimate *e, cd_network_prices *out, cdmpp_err *err);
+cdmpp_status cd_network_prices_read(const char *path, const cd_network_estimate *e,
+                                    cd_network_prices *out, cdmpp_err *err);
 void cd_network_prices_free(cd_network_prices *p); /* zeroed is fine */
 
 /* The watts of devices out of texts "DEVICE=W", into the arena: (n_device) of the estimate, NaN where none names it. Errors: EUSAGE (no such text, no
  * number above 0, a device that is not asked about, a second power of one), ENOMEM. */
-cdmpp_status cd_network_powers_read(const char *const *text, size_t n, const cd_network_estimate *e, cd_arena *a, CD_KEEP const double **out, cdmpp_err *err);
+cdmpp_status cd_network_powers_read(const char *const *text, size_t n, const cd_network_estimate *e,
+                                    cd_arena *a, CD_KEEP const double **out, cdmpp_err *err);
 
 typedef struct cd_network_report {
     const cd_network_estimate *e;
-    bool ops;                   /* also each operator */
-    bool measured;              /* also the error against the measured times of the graphs */
+    bool ops;                        /* also each operator */
+    bool measured;                   /* also the error against the measured times of the graphs */
     const cd_network_prices *prices; /* NULL: none */
-    bool energy;                /* what an item takes at most, by the power below or the data sheet's */
-    const double *power_w;      /* (n_device) of cd_network_powers_read; NULL: none is said */
-    double deadline_s;          /* a slower case is not among the cheapest, nor those of least energy; NaN: none */
+    bool energy;           /* what an item takes at most, by the power below or the data sheet's */
+    const double *power_w; /* (n_device) of cd_network_powers_read; NULL: none is said */
+    double
+        deadline_s; /* a slower case is not among the cheapest, nor those of least energy; NaN: none */
 } cd_network_report;
 
 /* The table for people, with summaries and operators. */

@@ -31,7 +31,8 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
         return;
     }
     const cd_replay *r = &c->replay;
-    const double cell[] = {r->makespan_s, c->interval.low_s, c->interval.high_s, r->chain_s, r->sum_s, cd_network_estimate_throughput(c)};
+    const double cell[] = {r->makespan_s, c->interval.low_s, c->interval.high_s,
+                           r->chain_s,    r->sum_s,          cd_network_estimate_throughput(c)};
     for (size_t k = 0; k < sizeof cell / sizeof *cell; k++) put_real(b, cell[k]);
     put_int(b, c->use[c->fullest].peak);
     put_int(b, c->use[c->fullest].memory > 0 ? c->use[c->fullest].memory : -1);
@@ -41,7 +42,9 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
     put_real(b, c->before_s);
     put_real(b, cd_network_report_price(p, c));
     cd_buf_puts(b, ",");
-    put_text(b, isnan(cd_network_report_hour(p, c).per_hour) ? "" : cd_network_report_hour(p, c).currency);
+    put_text(b, isnan(cd_network_report_hour(p, c).per_hour)
+                    ? ""
+                    : cd_network_report_hour(p, c).currency);
     cd_buf_puts(b, ",");
     char why[CD_NETWORK_ESTIMATE_WHY];
     cd_network_estimate_unlike(c, why);
@@ -76,9 +79,12 @@ static void put_op(const cd_network_estimate_case *c, uint32_t op, cd_buf *b) {
 
 /* A failed case has no operators, hence no line with `ops`. */
 void cd_network_report_csv(const cd_network_report *p, cd_buf *b) {
-    cd_buf_puts(b, p->ops ? "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_s,high_s,source,schedule,given_s,reason\r\n"
-                             : "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,peak_bytes,memory_bytes,missing_share,"
-                               "measured_s,run_s,before_s,price_per_million,currency,error,unlike_share,unlike_reasons\r\n");
+    cd_buf_puts(b, p->ops ? "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_"
+                            "s,high_s,source,schedule,given_s,reason\r\n"
+                          : "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,"
+                            "peak_bytes,memory_bytes,missing_share,"
+                            "measured_s,run_s,before_s,price_per_million,currency,error,unlike_"
+                            "share,unlike_reasons\r\n");
     for (size_t k = 0; k < p->e->n_item; k++) {
         const cd_network_estimate_case *c = &p->e->item[k];
         if (!p->ops) {

@@ -13,14 +13,15 @@ enum { MAX_SLICES = 200000 };
 
 /* ---- numbers of texts: types and schedules, which repeat, are written once ---- */
 typedef struct {
-    const char **text;          /* (n) as they were first seen */
-    uint32_t *slot;             /* (cap) 1 + place in text; 0: empty */
+    const char **text; /* (n) as they were first seen */
+    uint32_t *slot;    /* (cap) 1 + place in text; 0: empty */
     uint32_t n, cap;
 } texts;
 
 static bool texts_new(texts *t, uint32_t most) {
     t->n = 0;
-    for (t->cap = 16; t->cap < 2 * most; t->cap *= 2) {}
+    for (t->cap = 16; t->cap < 2 * most; t->cap *= 2) {
+    }
     t->text = cd_mem_alloc((most + 1u) * sizeof(const char *));
     t->slot = cd_mem_zalloc(t->cap, sizeof *t->slot);
     return t->text && t->slot;
@@ -55,7 +56,9 @@ typedef void item_put(const cd_network_estimate_case *c, uint32_t op, void *ctx,
 static const cd_node_cost_entry *cost_of(const cd_network_estimate_case *c, uint32_t op) {
     return cd_network_estimate_case_cost(c, c->net->of[op]);
 }
-static double runs_of(const cd_network_estimate_case *c, uint32_t op) { return (double)cd_network_estimate_node(c, op)->repeat; }
+static double runs_of(const cd_network_estimate_case *c, uint32_t op) {
+    return (double)cd_network_estimate_node(c, op)->repeat;
+}
 static void item_name(const cd_network_estimate_case *c, uint32_t op, void *ctx, cd_buf *b) {
     (void)ctx, cd_timeline_page_text(b, cd_network_estimate_node(c, op)->name);
 }
@@ -99,11 +102,13 @@ static void item_after(const cd_network_estimate_case *c, uint32_t op, void *ctx
     const cd_replay_op *o = &c->net->net.op[op];
     (void)ctx;
     cd_buf_puts(b, "[");
-    for (uint32_t k = 0; k < o->n_after; k++) cd_buf_putf(b, "%s%u", k ? "," : "", c->net->net.after[o->first + k]);
+    for (uint32_t k = 0; k < o->n_after; k++)
+        cd_buf_putf(b, "%s%u", k ? "," : "", c->net->net.after[o->first + k]);
     cd_buf_puts(b, "]");
 }
 
-static void put_list(const cd_network_estimate_case *c, const char *key, item_put *put, void *ctx, cd_buf *b) {
+static void put_list(const cd_network_estimate_case *c, const char *key, item_put *put, void *ctx,
+                     cd_buf *b) {
     cd_buf_putf(b, "\"%s\":[", key);
     for (uint32_t k = 0; k < c->net->net.n_op; k++) {
         if (k) cd_buf_puts(b, ",");
@@ -113,15 +118,19 @@ static void put_list(const cd_network_estimate_case *c, const char *key, item_pu
 }
 
 /* The order of the lists matters: `type`, `schedule` and `unlike` number their texts as they write them. */
-static void put_lists(const cd_network_estimate_case *c, texts *type, texts *schedule, texts *unlike, bool *critical, cd_buf *b) {
+static void put_lists(const cd_network_estimate_case *c, texts *type, texts *schedule,
+                      texts *unlike, bool *critical, cd_buf *b) {
     const struct {
         const char *key;
         item_put *put;
         void *ctx;
-    } list[] = {{"name", item_name, NULL}, {"start", item_start, NULL}, {"end", item_end, NULL}, {"low", item_low, NULL},
-                {"high", item_high, NULL},
-                {"lane", item_lane, NULL}, {"worker", item_worker, NULL}, {"source", item_source, NULL}, {"type", item_type, type},
-                {"schedule", item_schedule, schedule}, {"unlike", item_unlike, unlike}, {"critical", item_critical, critical}, {"after", item_after, NULL}};
+    } list[] = {{"name", item_name, NULL},       {"start", item_start, NULL},
+                {"end", item_end, NULL},         {"low", item_low, NULL},
+                {"high", item_high, NULL},       {"lane", item_lane, NULL},
+                {"worker", item_worker, NULL},   {"source", item_source, NULL},
+                {"type", item_type, type},       {"schedule", item_schedule, schedule},
+                {"unlike", item_unlike, unlike}, {"critical", item_critical, critical},
+                {"after", item_after, NULL}};
     cd_buf_puts(b, ",\"ops\":{");
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         if (k) cd_buf_puts(b, ",");
@@ -135,7 +144,8 @@ static void put_ops(const cd_network_estimate_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
     texts type = {0}, schedule = {0}, unlike = {0};
     bool *critical = cd_network_estimate_critical(c);
-    const bool ok = texts_new(&type, n) && texts_new(&schedule, n) && texts_new(&unlike, n) && critical;
+    const bool ok =
+        texts_new(&type, n) && texts_new(&schedule, n) && texts_new(&unlike, n) && critical;
     b->oom |= !ok;
     if (ok) {
         cd_timeline_page_queues(b, &c->net->net, &c->replay);
@@ -168,7 +178,8 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     cd_timeline_page_real(b, "sum", c->replay.sum_s);
     cd_timeline_page_real(b, "items", cd_network_estimate_throughput(c));
     cd_timeline_page_real(b, "missing", c->missing_share);
-    cd_buf_putf(b, ",\"missing_of\":\"%s\"", c->missing_of_work ? "the operations" : "the operators");
+    cd_buf_putf(b, ",\"missing_of\":\"%s\"",
+                c->missing_of_work ? "the operations" : "the operators");
     cd_timeline_page_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     cd_timeline_page_real(b, "measured", c->measured_s);
     cd_timeline_page_real(b, "run", c->run_s);
@@ -182,11 +193,13 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     cd_timeline_page_text(b, why);
     cd_buf_puts(b, ",\"currency\":");
     cd_timeline_page_text(b, cd_network_report_hour(p, c).currency);
-    cd_buf_putf(b, ",\"best\":%s", cd_network_report_cheapest(p, c->source->name) == c ? "true" : "false");
+    cd_buf_putf(b, ",\"best\":%s",
+                cd_network_report_cheapest(p, c->source->name) == c ? "true" : "false");
 }
 
 /* *left: operators that may still be drawn. */
-static void put_case(const cd_network_report *p, const cd_network_estimate_case *c, size_t *left, cd_buf *b) {
+static void put_case(const cd_network_report *p, const cd_network_estimate_case *c, size_t *left,
+                     cd_buf *b) {
     cd_buf_puts(b, "{\"network\":");
     cd_timeline_page_text(b, c->source->name);
     cd_buf_puts(b, ",\"device\":");
@@ -232,7 +245,8 @@ static void put_data(const cd_network_report *p, cd_buf *b) {
     for (size_t k = 0, any = 0; k < p->e->models.n; k++) {
         const char *slash = strrchr(p->e->models.v[k].path, '/');
         if (p->e->models.v[k].tasks || p->e->models.v[k].ops)
-            cd_buf_putf(&foot, "%s%s", any++ ? ", " : "; models: ", slash ? slash + 1 : p->e->models.v[k].path);
+            cd_buf_putf(&foot, "%s%s",
+                        any++ ? ", " : "; models: ", slash ? slash + 1 : p->e->models.v[k].path);
     }
     cd_buf_puts(b, ",\"foot\":");
     cd_timeline_page_text(b, foot.p);
@@ -244,9 +258,11 @@ static void put_data(const cd_network_report *p, cd_buf *b) {
 cdmpp_status cd_network_report_html(const cd_network_report *p, const char *path, cdmpp_err *err) {
     cd_buf data = {0};
     put_data(p, &data);
-    const cd_timeline_page_parts parts = {.title = "cdmpp-replay", .body = (const char *const[]){page_html, NULL},
+    const cd_timeline_page_parts parts = {.title = "cdmpp-replay",
+                                          .body = (const char *const[]){page_html, NULL},
                                           .script = (const char *const[]){page_table_js, NULL},
-                                          .drawing = (const char *const[]){page_operators_js, NULL}, .data = &data};
+                                          .drawing = (const char *const[]){page_operators_js, NULL},
+                                          .data = &data};
     const cdmpp_status st = cd_timeline_page_write(path, &parts, err);
     cd_buf_free(&data);
     return st;

@@ -12,7 +12,8 @@ static void put_size(cd_json_writer *w, const char *key, int64_t v) {
 }
 
 /* ---- operators ---- */
-static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical, cd_json_writer *w) {
+static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical,
+                   cd_json_writer *w) {
     const uint32_t node = c->net->of[op];
     const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, node);
     const cd_network_node *v = &c->source->graph->node[node];
@@ -76,27 +77,33 @@ static void put_missing(const cd_network_estimate_case *c, cd_json_writer *w) {
 
 /* Nodes by the source of their time. A node that never runs needs no time: it counts as free. */
 static void put_counts(const cd_network_estimate_case *c, cd_json_writer *w) {
-    static const cd_cost_source kind[] = {CD_COST_MODEL, CD_COST_LIBRARY, CD_COST_GIVEN, CD_COST_RECORD, CD_COST_SCALED, CD_COST_FREE,
+    static const cd_cost_source kind[] = {CD_COST_MODEL,  CD_COST_LIBRARY, CD_COST_GIVEN,
+                                          CD_COST_RECORD, CD_COST_SCALED,  CD_COST_FREE,
                                           CD_COST_MISSING};
-    static const char *const name[] = {"model", "library", "given", "record", "scaled", "free", "missing"};
+    static const char *const name[] = {"model",  "library", "given",  "record",
+                                       "scaled", "free",    "missing"};
     int64_t n[16] = {0};
     for (uint32_t k = 0; k < c->source->graph->n_node; k++)
-        n[c->source->graph->node[k].repeat ? cd_network_estimate_case_cost(c, k)->source : CD_COST_FREE]++;
+        n[c->source->graph->node[k].repeat ? cd_network_estimate_case_cost(c, k)->source
+                                           : CD_COST_FREE]++;
     cd_json_write_key(w, "nodes");
     cd_json_write_open(w, '{');
-    for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) cd_json_write_member_int(w, name[k], n[kind[k]]);
+    for (size_t k = 0; k < sizeof kind / sizeof *kind; k++)
+        cd_json_write_member_int(w, name[k], n[kind[k]]);
     cd_json_write_close(w, '}');
     cd_json_write_member_int(w, "tasks", (int64_t)c->n_task);
     cd_json_write_member_int(w, "tasks_without_schedule", (int64_t)c->n_bare);
 }
 
 /* What the estimate is compared with: measured times of the graph, the run here, the latency before a what-if, prices. */
-static void put_compared(const cd_network_report *p, const cd_network_estimate_case *c, cd_json_writer *w) {
+static void put_compared(const cd_network_report *p, const cd_network_estimate_case *c,
+                         cd_json_writer *w) {
     if (!isnan(c->measured_s)) {
         cd_json_write_member_real(w, "measured_s", c->measured_s);
         cd_json_write_member_real(w, "measured_median_s", c->measured_median_s);
         cd_json_write_member_real(w, "error", cd_network_estimate_error(c, c->measured_s));
-        cd_json_write_member_real(w, "error_of_median", cd_network_estimate_error(c, c->measured_median_s));
+        cd_json_write_member_real(w, "error_of_median",
+                                  cd_network_estimate_error(c, c->measured_median_s));
     }
     if (p->e->o->run) {
         cd_json_write_member_real(w, "run_s", c->run_s);
@@ -117,7 +124,8 @@ static void put_compared(const cd_network_report *p, const cd_network_estimate_c
     cd_json_write_member_str(w, "currency", cd_network_report_hour(p, c).currency);
 }
 
-static void put_parallel(const cd_network_report *p, const cd_network_estimate_case *c, cd_json_writer *w) {
+static void put_parallel(const cd_network_report *p, const cd_network_estimate_case *c,
+                         cd_json_writer *w) {
     const cd_parallel_result *r = &c->cluster;
     if (!p->e->o->parallel) return;
     cd_json_write_key(w, "parallel");
@@ -160,12 +168,14 @@ static void put_unlike(const cd_network_estimate_case *c, cd_json_writer *w) {
     cd_json_write_key(w, "unlike_reasons");
     cd_json_write_open(w, '{');
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
-        if (c->unlike_of_s[b] > 0) cd_json_write_member_real(w, cd_trained_on_reason(b), c->unlike_of_s[b] / c->ops_s);
+        if (c->unlike_of_s[b] > 0)
+            cd_json_write_member_real(w, cd_trained_on_reason(b), c->unlike_of_s[b] / c->ops_s);
     cd_json_write_close(w, '}');
 }
 
 /* `level` is printed with %g as the option was given: 0.9, not the nearest double in full. */
-static void put_result(const cd_network_report *p, const cd_network_estimate_case *c, cd_json_writer *w) {
+static void put_result(const cd_network_report *p, const cd_network_estimate_case *c,
+                       cd_json_writer *w) {
     char level[32];
     const size_t n = (size_t)snprintf(level, sizeof level, "%g", p->e->o->level);
     put_size(w, "batch", c->source->batch > 0 ? c->source->batch : -1);
@@ -185,7 +195,9 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
     put_use(&c->use[c->fullest], cd_network_estimate_fits(c), w);
     if (c->n_place > 1) put_places(c, w);
     cd_json_write_member_real(w, "missing_share", c->missing_share);
-    if (c->missing_share > 0) cd_json_write_member_str(w, "missing_share_of", c->missing_of_work ? "operations" : "operators");
+    if (c->missing_share > 0)
+        cd_json_write_member_str(w, "missing_share_of",
+                                 c->missing_of_work ? "operations" : "operators");
     cd_json_write_member_real(w, "unlike_share", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     if (c->unlike_s > 0) put_unlike(c, w);
     cd_json_write_member_real(w, "given_share", c->ops_s > 0 ? c->given_s / c->ops_s : 0);
@@ -197,7 +209,8 @@ static void put_result(const cd_network_report *p, const cd_network_estimate_cas
 }
 
 /* The members of a case's object: its result or its error. */
-static void put_case(const cd_network_report *p, const cd_network_estimate_case *c, cd_json_writer *w) {
+static void put_case(const cd_network_report *p, const cd_network_estimate_case *c,
+                     cd_json_writer *w) {
     cd_json_write_member_str(w, "device", c->device->name);
     if (!c->st) {
         put_result(p, c, w);
@@ -212,7 +225,8 @@ static void put_case(const cd_network_report *p, const cd_network_estimate_case 
 }
 
 /* ---- ranges ---- */
-static void put_points(const cd_network_report *p, const cd_network_estimate_curve *c, cd_json_writer *w) {
+static void put_points(const cd_network_report *p, const cd_network_estimate_curve *c,
+                       cd_json_writer *w) {
     cd_json_write_key(w, "points");
     cd_json_write_open(w, '[');
     for (int64_t size = 0; (size = cd_network_estimate_curve_next(p->e, size));) {
@@ -268,7 +282,10 @@ static void put_curves(const cd_network_report *p, cd_json_writer *w) {
 
 /* ---- all ---- */
 /* Numbers of the estimates that are the best of their network. */
-static void put_best(const cd_network_report *p, const char *key, const cd_network_estimate_case *(*best)(const cd_network_report *, const char *), cd_json_writer *w) {
+static void put_best(const cd_network_report *p, const char *key,
+                     const cd_network_estimate_case *(*best)(const cd_network_report *,
+                                                             const char *),
+                     cd_json_writer *w) {
     cd_json_write_key(w, key);
     cd_json_write_open(w, '[');
     for (size_t k = 0; k < p->e->n_item; k++)

@@ -26,54 +26,66 @@ static size_t fields(char *line, char **out) {
 }
 
 /* A device has its name and the names under which it is described. */
-static bool is_device(const cd_network_estimate *e, const cd_network_estimate_device *d, const char *name) {
+static bool is_device(const cd_network_estimate *e, const cd_network_estimate_device *d,
+                      const char *name) {
     const cd_device *a = cd_model_set_device(&e->models, name);
     return !strcmp(d->name, name) || (a && a == d->about);
 }
 
 /* One line. A device may be listed under any of its names, but has one price. */
-static cdmpp_status take(const cd_network_estimate *e, cd_network_prices *out, char *line, bool first, cdmpp_err *err) {
+static cdmpp_status take(const cd_network_estimate *e, cd_network_prices *out, char *line,
+                         bool first, cdmpp_err *err) {
     char *f[FIELDS], *end;
     const size_t n = fields(line, f);
     if (first && n >= 2 && !strcmp(f[1], "price_per_hour")) return CDMPP_OK;
-    if (n < 2) return CD_FAIL(err, EPARSE, "expected device,price_per_hour[,currency], found '%.80s'", f[0]);
+    if (n < 2)
+        return CD_FAIL(err, EPARSE, "expected device,price_per_hour[,currency], found '%.80s'",
+                       f[0]);
     const double price = strtod(f[1], &end);
     if (end == f[1] || *end || !(price >= 0 && price < 1e12))
-        return CD_FAIL(err, ERANGE, "price_per_hour: expected a number, 0 or more, found '%.40s'", f[1]);
+        return CD_FAIL(err, ERANGE, "price_per_hour: expected a number, 0 or more, found '%.40s'",
+                       f[1]);
     for (size_t k = 0; k < e->n_device; k++) {
         cd_network_price *d = &out->device[k];
         if (!is_device(e, &e->device[k], f[0])) continue;
-        if (!isnan(d->per_hour)) return CD_FAIL(err, EINVALID, "a second price of %s", e->device[k].name);
+        if (!isnan(d->per_hour))
+            return CD_FAIL(err, EINVALID, "a second price of %s", e->device[k].name);
         d->per_hour = price;
         if (n > 2 && strlen(f[2]) > MAX_CURRENCY)
-            return CD_FAIL(err, EINVALID, "currency: expected at most %d bytes, found '%.40s'", MAX_CURRENCY, f[2]);
-        if (n > 2 && !(d->currency = cd_str_dup(&out->arena, (cd_str){f[2], strlen(f[2])}))) return CD_FAIL(err, ENOMEM, "prices");
+            return CD_FAIL(err, EINVALID, "currency: expected at most %d bytes, found '%.40s'",
+                           MAX_CURRENCY, f[2]);
+        if (n > 2 && !(d->currency = cd_str_dup(&out->arena, (cd_str){f[2], strlen(f[2])})))
+            return CD_FAIL(err, ENOMEM, "prices");
     }
     return CDMPP_OK;
 }
 
 /* Prices are compared, so they must have one currency. */
-static cdmpp_status one_currency(const char *path, const cd_network_estimate *e, const cd_network_prices *p, cdmpp_err *err) {
+static cdmpp_status one_currency(const char *path, const cd_network_estimate *e,
+                                 const cd_network_prices *p, cdmpp_err *err) {
     size_t first = e->n_device;
     for (size_t k = 0; k < e->n_device; k++) {
         const cd_network_price *d = &p->device[k];
-        if (isnan(d->per_hour)) cd_log_put(e->o->log, CD_LOG_WARNING, "%s: no price of %s", path, e->device[k].name);
+        if (isnan(d->per_hour))
+            cd_log_put(e->o->log, CD_LOG_WARNING, "%s: no price of %s", path, e->device[k].name);
         else if (first == e->n_device) first = k;
         else if (strcmp(p->device[first].currency, d->currency) != 0)
-            return CD_FAIL(err, EINVALID, "price of %s in '%s', of %s in '%s': expected one currency", e->device[first].name,
-                           p->device[first].currency,
-                           e->device[k].name, d->currency);
+            return CD_FAIL(
+                err, EINVALID, "price of %s in '%s', of %s in '%s': expected one currency",
+                e->device[first].name, p->device[first].currency, e->device[k].name, d->currency);
     }
     return CDMPP_OK;
 }
 
 /* Prices start as unknown: a device without a line has none. */
-cdmpp_status cd_network_prices_read(const char *path, const cd_network_estimate *e, cd_network_prices *out, cdmpp_err *err) {
+cdmpp_status cd_network_prices_read(const char *path, const cd_network_estimate *e,
+                                    cd_network_prices *out, cdmpp_err *err) {
     cd_file_lines *in = NULL;
     char *line;
     size_t len;
     bool first = true;
-    if (!(out->device = CD_NEWN(&out->arena, cd_network_price, e->n_device))) return CD_FAIL(err, ENOMEM, "prices");
+    if (!(out->device = CD_NEWN(&out->arena, cd_network_price, e->n_device)))
+        return CD_FAIL(err, ENOMEM, "prices");
     for (size_t k = 0; k < e->n_device; k++) out->device[k] = (cd_network_price){NAN, ""};
     CD_TRY(cd_file_lines_open(path, 0, &in, err));
     cdmpp_status st = CDMPP_OK;
@@ -91,7 +103,8 @@ cdmpp_status cd_network_prices_read(const char *path, const cd_network_estimate 
 void cd_network_prices_free(cd_network_prices *p) { cd_arena_free(&p->arena); }
 
 /* ---- prices of cases ---- */
-cd_network_price cd_network_report_hour(const cd_network_report *p, const cd_network_estimate_case *c) {
+cd_network_price cd_network_report_hour(const cd_network_report *p,
+                                        const cd_network_estimate_case *c) {
     return p->prices ? p->prices->device[c->device - p->e->device] : (cd_network_price){NAN, ""};
 }
 
@@ -101,24 +114,30 @@ double cd_network_report_price(const cd_network_report *p, const cd_network_esti
 }
 
 /* ---- power ---- */
-static cdmpp_status take_power(const char *text, const cd_network_estimate *e, cd_arena *a, double *w, cdmpp_err *err) {
+static cdmpp_status take_power(const char *text, const cd_network_estimate *e, cd_arena *a,
+                               double *w, cdmpp_err *err) {
     const char *is = strrchr(text, '=');
     char *end;
     const double v = is ? strtod(is + 1, &end) : 0;
     bool any = false;
-    if (!is || end == is + 1 || *end || !(v > 0 && v < 1e6)) return CD_FAIL(err, EUSAGE, "--power: expected DEVICE=W with watts above 0, found '%.80s'", text);
+    if (!is || end == is + 1 || *end || !(v > 0 && v < 1e6))
+        return CD_FAIL(err, EUSAGE, "--power: expected DEVICE=W with watts above 0, found '%.80s'",
+                       text);
     const char *name = cd_str_dup(a, (cd_str){text, (size_t)(is - text)});
     if (!name) return CD_FAIL(err, ENOMEM, "devices");
     for (size_t k = 0; k < e->n_device; k++) {
         if (!is_device(e, &e->device[k], name)) continue;
-        if (!isnan(w[k])) return CD_FAIL(err, EUSAGE, "--power: a second power of %.60s", e->device[k].name);
+        if (!isnan(w[k]))
+            return CD_FAIL(err, EUSAGE, "--power: a second power of %.60s", e->device[k].name);
         w[k] = v;
         any = true;
     }
-    return any ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--power: nothing is asked about the device '%.60s'", name);
+    return any ? CDMPP_OK
+               : CD_FAIL(err, EUSAGE, "--power: nothing is asked about the device '%.60s'", name);
 }
 
-cdmpp_status cd_network_powers_read(const char *const *text, size_t n, const cd_network_estimate *e, cd_arena *a, const double **out, cdmpp_err *err) {
+cdmpp_status cd_network_powers_read(const char *const *text, size_t n, const cd_network_estimate *e,
+                                    cd_arena *a, const double **out, cdmpp_err *err) {
     double *w = CD_NEWN(a, double, e->n_device + 1);
     if (!w) return CD_FAIL(err, ENOMEM, "devices");
     for (size_t k = 0; k < e->n_device; k++) w[k] = (double)NAN;
@@ -133,24 +152,36 @@ double cd_network_report_power(const cd_network_report *p, const cd_network_esti
     const double said = p->power_w ? p->power_w[c->device - p->e->device] : (double)NAN;
     if (!isnan(said)) return said;
     if (!d || !(d->tdp_w > 0)) return (double)NAN;
-    return d->cores_used > 0 && d->cores_used < d->cores ? d->tdp_w * d->cores_used / d->cores : d->tdp_w;
+    return d->cores_used > 0 && d->cores_used < d->cores ? d->tdp_w * d->cores_used / d->cores
+                                                         : d->tdp_w;
 }
 
 double cd_network_report_energy(const cd_network_report *p, const cd_network_estimate_case *c) {
-    return p->energy ? cd_network_report_power(p, c) / cd_network_estimate_throughput(c) : (double)NAN;
+    return p->energy ? cd_network_report_power(p, c) / cd_network_estimate_throughput(c)
+                     : (double)NAN;
 }
 
 /* The least of these, of the cases of this network that fit, under the deadline. */
-static const cd_network_estimate_case *least(const cd_network_report *p, const char *network, double (*of)(const cd_network_report *, const cd_network_estimate_case *)) {
+static const cd_network_estimate_case *least(const cd_network_report *p, const char *network,
+                                             double (*of)(const cd_network_report *,
+                                                          const cd_network_estimate_case *)) {
     const cd_network_estimate_case *best = NULL;
     for (size_t k = 0; k < p->e->n_item; k++) {
         const cd_network_estimate_case *c = &p->e->item[k];
-        if (c->st || strcmp(c->source->name, network) != 0 || isnan(of(p, c)) || cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO) continue;
+        if (c->st || strcmp(c->source->name, network) != 0 || isnan(of(p, c)) ||
+            cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO)
+            continue;
         if (!isnan(p->deadline_s) && c->replay.makespan_s > p->deadline_s) continue;
         if (!best || of(p, c) < of(p, best)) best = c;
     }
     return best;
 }
 
-const cd_network_estimate_case *cd_network_report_cheapest(const cd_network_report *p, const char *network) { return least(p, network, cd_network_report_price); }
-const cd_network_estimate_case *cd_network_report_thriftiest(const cd_network_report *p, const char *network) { return least(p, network, cd_network_report_energy); }
+const cd_network_estimate_case *cd_network_report_cheapest(const cd_network_report *p,
+                                                           const char *network) {
+    return least(p, network, cd_network_report_price);
+}
+const cd_network_estimate_case *cd_network_report_thriftiest(const cd_network_report *p,
+                                                             const char *network) {
+    return least(p, network, cd_network_report_energy);
+}

@@ -52,18 +52,50 @@ static size_t letters(const char *s) {
 /* ---- columns ---- */
 enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE, ENERGIES };
 typedef enum column_name {
-    BATCH, BEFORE, LATENCY, SPEED_UP, TRAINING, FROM, TO, MEASURED_S, MEASURED_ERROR, RUN_S, RUN_ERROR, CHAIN, SUM, ITEMS, MEMORY,
-    GIVEN_SHARE, UNLIKE_SHARE, MISSING, PRICE, ENERGY
+    BATCH,
+    BEFORE,
+    LATENCY,
+    SPEED_UP,
+    TRAINING,
+    FROM,
+    TO,
+    MEASURED_S,
+    MEASURED_ERROR,
+    RUN_S,
+    RUN_ERROR,
+    CHAIN,
+    SUM,
+    ITEMS,
+    MEMORY,
+    GIVEN_SHARE,
+    UNLIKE_SHARE,
+    MISSING,
+    PRICE,
+    ENERGY
 } column_name;
 static const struct {
     const char *title;
     int when;
 } column[] = {
-    [BATCH] = {"batch", ALWAYS}, [BEFORE] = {"before", WHAT_IF}, [LATENCY] = {"latency", ALWAYS},
-    [SPEED_UP] = {"speed-up", WHAT_IF}, [TRAINING] = {"parallel", PARALLEL}, [FROM] = {"from", ALWAYS}, [TO] = {"to", ALWAYS},
-    [MEASURED_S] = {"measured", MEASURED}, [MEASURED_ERROR] = {"error", MEASURED}, [RUN_S] = {"run here", RUN}, [RUN_ERROR] = {"error", RUN},
-    [CHAIN] = {"chain", ALWAYS}, [SUM] = {"sum", ALWAYS}, [ITEMS] = {"items/s", ALWAYS}, [MEMORY] = {"memory", ALWAYS},
-    [GIVEN_SHARE] = {"given", GIVEN}, [UNLIKE_SHARE] = {"unlike", UNLIKE}, [MISSING] = {"missing", ALWAYS}, [PRICE] = {"a million", PRICES},
+    [BATCH] = {"batch", ALWAYS},
+    [BEFORE] = {"before", WHAT_IF},
+    [LATENCY] = {"latency", ALWAYS},
+    [SPEED_UP] = {"speed-up", WHAT_IF},
+    [TRAINING] = {"parallel", PARALLEL},
+    [FROM] = {"from", ALWAYS},
+    [TO] = {"to", ALWAYS},
+    [MEASURED_S] = {"measured", MEASURED},
+    [MEASURED_ERROR] = {"error", MEASURED},
+    [RUN_S] = {"run here", RUN},
+    [RUN_ERROR] = {"error", RUN},
+    [CHAIN] = {"chain", ALWAYS},
+    [SUM] = {"sum", ALWAYS},
+    [ITEMS] = {"items/s", ALWAYS},
+    [MEMORY] = {"memory", ALWAYS},
+    [GIVEN_SHARE] = {"given", GIVEN},
+    [UNLIKE_SHARE] = {"unlike", UNLIKE},
+    [MISSING] = {"missing", ALWAYS},
+    [PRICE] = {"a million", PRICES},
     [ENERGY] = {"energy", ENERGIES},
 };
 enum { N_COLUMN = sizeof column / sizeof *column };
@@ -71,27 +103,39 @@ enum { N_COLUMN = sizeof column / sizeof *column };
 static void put_memory(const cd_network_estimate_case *c, char out[CELL]) {
     char text[CELL];
     put_bytes(text, c->use[c->fullest].peak);
-    snprintf(out, CELL, "%.18s%s", text, cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO ? " (!)" : "");
+    snprintf(out, CELL, "%.18s%s", text,
+             cd_network_estimate_fits(c) == CD_NETWORK_FITS_NO ? " (!)" : "");
 }
 
-static void put_price(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+static void put_price(const cd_network_report *p, const cd_network_estimate_case *c,
+                      char out[CELL]) {
     const cd_network_estimate_case *best = cd_network_report_cheapest(p, c->source->name);
     if (isnan(cd_network_report_price(p, c))) snprintf(out, CELL, "-");
-    else snprintf(out, CELL, "%.3f %.8s%s", cd_network_report_price(p, c), cd_network_report_hour(p, c).currency, c == best ? " *" : "");
+    else
+        snprintf(out, CELL, "%.3f %.8s%s", cd_network_report_price(p, c),
+                 cd_network_report_hour(p, c).currency, c == best ? " *" : "");
 }
 
-static void put_energy(const cd_network_report *p, const cd_network_estimate_case *c, char out[CELL]) {
+static void put_energy(const cd_network_report *p, const cd_network_estimate_case *c,
+                       char out[CELL]) {
     const double joule = cd_network_report_energy(p, c);
     if (isnan(joule)) snprintf(out, CELL, "-");
-    else snprintf(out, CELL, "%.3g J%s", joule, c == cd_network_report_thriftiest(p, c->source->name) ? " *" : "");
+    else
+        snprintf(out, CELL, "%.3g J%s", joule,
+                 c == cd_network_report_thriftiest(p, c->source->name) ? " *" : "");
 }
 
-static double percent_of(const cd_network_estimate_case *c, double seconds) { return c->ops_s > 0 ? 100 * seconds / c->ops_s : 0; }
+static double percent_of(const cd_network_estimate_case *c, double seconds) {
+    return c->ops_s > 0 ? 100 * seconds / c->ops_s : 0;
+}
 
-static void put_cell(const cd_network_report *p, const cd_network_estimate_case *c, column_name which, char out[CELL]) {
+static void put_cell(const cd_network_report *p, const cd_network_estimate_case *c,
+                     column_name which, char out[CELL]) {
     const double measured_s = c->measured_s;
     switch (which) {
-    case BATCH: put_real(out, c->source->batch > 0 ? (double)c->source->batch : (double)NAN, "%.0f"); break;
+    case BATCH:
+        put_real(out, c->source->batch > 0 ? (double)c->source->batch : (double)NAN, "%.0f");
+        break;
     case BEFORE: put_time(out, c->before_s); break;
     case LATENCY: put_time(out, c->replay.makespan_s); break;
     case SPEED_UP: put_real(out, c->before_s / c->replay.makespan_s, "%.3fx"); break;
@@ -99,7 +143,9 @@ static void put_cell(const cd_network_report *p, const cd_network_estimate_case 
     case FROM: put_time(out, c->interval.low_s); break;
     case TO: put_time(out, c->interval.high_s); break;
     case MEASURED_S: put_time(out, measured_s); break;
-    case MEASURED_ERROR: put_real(out, 100 * cd_network_estimate_error(c, measured_s), "%+.1f %%"); break;
+    case MEASURED_ERROR:
+        put_real(out, 100 * cd_network_estimate_error(c, measured_s), "%+.1f %%");
+        break;
     case RUN_S: put_time(out, c->run_s); break;
     case RUN_ERROR: put_real(out, 100 * cd_network_estimate_error(c, c->run_s), "%+.1f %%"); break;
     case CHAIN: put_time(out, c->replay.chain_s); break;
@@ -122,9 +168,11 @@ static bool any_unlike(const cd_network_report *p) {
 
 static bool is_shown(const cd_network_report *p, int when) {
     const cd_network_estimate_options *o = p->e->o;
-    return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && p->measured) || (when == PRICES && p->prices) || (when == ENERGIES && p->energy) ||
-           (when == RUN && o->run) || (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n) || (when == UNLIKE &&
-               any_unlike(p));
+    return when == ALWAYS || (when == WHAT_IF && o->what_if.n) ||
+           (when == MEASURED && p->measured) || (when == PRICES && p->prices) ||
+           (when == ENERGIES && p->energy) || (when == RUN && o->run) ||
+           (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n) ||
+           (when == UNLIKE && any_unlike(p));
 }
 
 /* ---- the table ---- */
@@ -137,7 +185,8 @@ static size_t widest(const cd_network_report *p, bool device) {
     return w > 48 ? 48 : w;
 }
 
-static void put_row(const cd_network_report *p, const cd_network_estimate_case *c, const size_t *width, cd_buf *b) {
+static void put_row(const cd_network_report *p, const cd_network_estimate_case *c,
+                    const size_t *width, cd_buf *b) {
     char cell[CELL];
     for (int k = 0; k < N_COLUMN; k++) {
         if (!is_shown(p, column[k].when)) continue;
@@ -183,12 +232,14 @@ static void put_table(const cd_network_report *p, cd_buf *b) {
 /* ---- below it ---- */
 /* Mean and largest error against the measured times, or against the run here. `given`: only cases that took at most this share of
  * their time from the file; below 1 nothing is printed where that leaves out no case or all. */
-static void put_summary(const cd_network_report *p, cd_buf *b, const char *what, bool ran, double given) {
+static void put_summary(const cd_network_report *p, cd_buf *b, const char *what, bool ran,
+                        double given) {
     double sum = 0, most = 0;
     size_t n = 0, all = 0;
     for (size_t k = 0; k < p->e->n_item; k++) {
         const cd_network_estimate_case *c = &p->e->item[k];
-        const double e = c->st ? (double)NAN : fabs(cd_network_estimate_error(c, ran ? c->run_s : c->measured_s));
+        const double e = c->st ? (double)NAN
+                               : fabs(cd_network_estimate_error(c, ran ? c->run_s : c->measured_s));
         if (isnan(e)) continue;
         all++;
         if (c->given_s > given * c->ops_s) continue;
@@ -197,7 +248,9 @@ static void put_summary(const cd_network_report *p, cd_buf *b, const char *what,
         if (e > most) most = e;
     }
     if (given < 1 && (n == all || !n)) return;
-    if (n) cd_buf_putf(b, "%s: mean error %.1f %%, most %.1f %% (n=%zu)\n", what, 100 * sum / (double)n, 100 * most, n);
+    if (n)
+        cd_buf_putf(b, "%s: mean error %.1f %%, most %.1f %% (n=%zu)\n", what,
+                    100 * sum / (double)n, 100 * most, n);
     else cd_buf_putf(b, "%s: nothing to compare with\n", what);
 }
 
@@ -217,13 +270,17 @@ static void put_cheapest(const cd_network_report *p, cd_buf *b) {
         put_name(b, name, 0, SIZE_MAX);
         cd_buf_puts(b, ": ");
         if (!c) {
-            cd_buf_puts(b, isnan(p->deadline_s) ? "no device has a price and fits\n" : "no device with a price is fast enough and fits\n");
+            cd_buf_puts(b, isnan(p->deadline_s)
+                               ? "no device has a price and fits\n"
+                               : "no device with a price is fast enough and fits\n");
             continue;
         }
         put_time(cell, c->replay.makespan_s);
-        cd_buf_putf(b, "cheapest%s is %s", isnan(p->deadline_s) ? "" : " under the deadline", c->device->name);
+        cd_buf_putf(b, "cheapest%s is %s", isnan(p->deadline_s) ? "" : " under the deadline",
+                    c->device->name);
         if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
-        cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_network_report_price(p, c), cd_network_report_hour(p, c).currency);
+        cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_network_report_price(p, c),
+                    cd_network_report_hour(p, c).currency);
     }
 }
 
@@ -235,13 +292,17 @@ static void put_thriftiest(const cd_network_report *p, cd_buf *b) {
         const cd_network_estimate_case *c = cd_network_report_thriftiest(p, name);
         put_name(b, name, 0, SIZE_MAX);
         if (!c) {
-            cd_buf_puts(b, isnan(p->deadline_s) ? ": of no device the power is known\n" : ": no device whose power is known is fast enough and fits\n");
+            cd_buf_puts(b, isnan(p->deadline_s)
+                               ? ": of no device the power is known\n"
+                               : ": no device whose power is known is fast enough and fits\n");
             continue;
         }
         put_time(cell, c->replay.makespan_s);
-        cd_buf_putf(b, ": least energy%s is that of %s", isnan(p->deadline_s) ? "" : " under the deadline", c->device->name);
+        cd_buf_putf(b, ": least energy%s is that of %s",
+                    isnan(p->deadline_s) ? "" : " under the deadline", c->device->name);
         if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
-        cd_buf_putf(b, ", %s, at most %.3g J (%g W)\n", cell, cd_network_report_energy(p, c), cd_network_report_power(p, c));
+        cd_buf_putf(b, ", %s, at most %.3g J (%g W)\n", cell, cd_network_report_energy(p, c),
+                    cd_network_report_power(p, c));
     }
 }
 
@@ -258,9 +319,13 @@ static void put_one_schedule(const cd_network_estimate_curve *c, cd_buf *b) {
         if (c->loss[k] > c->loss[worst]) worst = k;
         if (c->apart[k] > apart) apart = c->apart[k];
     }
-    cd_buf_putf(b, "    one schedule of each operator for all: predicted %.1f %% slower than the best of each size in the mean of these %zu, %.1f %% at %lld", 100 * sum / (double)c->n,
-                c->n, 100 * c->loss[worst], (long long)c->size[worst]);
-    if (apart > 0) cd_buf_putf(b, " (without up to %.0f %% of the time, which no one schedule fits)", 100 * apart);
+    cd_buf_putf(b,
+                "    one schedule of each operator for all: predicted %.1f %% slower than the best "
+                "of each size in the mean of these %zu, %.1f %% at %lld",
+                100 * sum / (double)c->n, c->n, 100 * c->loss[worst], (long long)c->size[worst]);
+    if (apart > 0)
+        cd_buf_putf(b, " (without up to %.0f %% of the time, which no one schedule fits)",
+                    100 * apart);
     cd_buf_puts(b, "\n");
 }
 
@@ -269,7 +334,8 @@ static void put_curve(const cd_network_report *p, const cd_network_estimate_curv
     const cd_network_estimate *e = p->e;
     char s[CELL], from[CELL], to[CELL];
     put_name(b, c->first->source->given, 0, 48);
-    cd_buf_putf(b, ", %s, %s %lld..%lld: ", c->first->device->name, e->over, (long long)e->size[0], (long long)e->size[e->n_size - 1]);
+    cd_buf_putf(b, ", %s, %s %lld..%lld: ", c->first->device->name, e->over, (long long)e->size[0],
+                (long long)e->size[e->n_size - 1]);
     if (c->st) {
         put_name(b, c->err.msg, 0, SIZE_MAX);
         cd_buf_puts(b, "\n");
@@ -280,7 +346,8 @@ static void put_curve(const cd_network_report *p, const cd_network_estimate_curv
         cd_buf_puts(b, ", turns ");
         cd_perf_curve_turn_put(b, &c->law.turn);
     }
-    cd_buf_putf(b, "\n  %10s  %10s  %10s  %10s   *: estimated, the others by the law\n", e->over, "latency", "from", "to");
+    cd_buf_putf(b, "\n  %10s  %10s  %10s  %10s   *: estimated, the others by the law\n", e->over,
+                "latency", "from", "to");
     for (int64_t size = 0; (size = cd_network_estimate_curve_next(e, size));) {
         double v, low, high;
         bool estimated;
@@ -288,7 +355,8 @@ static void put_curve(const cd_network_report *p, const cd_network_estimate_curv
         put_time(s, v);
         put_time(from, low);
         put_time(to, high);
-        cd_buf_putf(b, "  %10lld  %10s  %10s  %10s %s\n", (long long)size, s, from, to, estimated ? "*" : "");
+        cd_buf_putf(b, "  %10lld  %10s  %10s  %10s %s\n", (long long)size, s, from, to,
+                    estimated ? "*" : "");
     }
     put_one_schedule(c, b);
 }
@@ -316,14 +384,15 @@ static void put_op(const cd_network_estimate_case *c, uint32_t op, bool critical
     put_time(low, n->low_s * (double)v->repeat);
     put_time(high, n->high_s * (double)v->repeat);
     if (c->ran) put_time(here, c->ran->node[node].place_s);
-    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s ", seconds, c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0,
-                here,
+    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s ", seconds,
+                c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0, here,
                 critical ? "*" : " ", (int)source.n, source.p);
     put_name(b, v->op, 24, 24);
     cd_buf_puts(b, " ");
     put_name(b, v->name, 0, SIZE_MAX);
     if (v->repeat > 1) cd_buf_putf(b, " (%lld times)", (long long)v->repeat);
-    if (n->flags & CD_MODEL_OUT_OF_RANGE) cd_buf_putf(b, " (out of range%s%s)", n->unlike ? ": " : "", n->unlike ? n->unlike : "");
+    if (n->flags & CD_MODEL_OUT_OF_RANGE)
+        cd_buf_putf(b, " (out of range%s%s)", n->unlike ? ": " : "", n->unlike ? n->unlike : "");
     if (n->schedule) {
         cd_buf_puts(b, " [");
         put_name(b, n->schedule, 0, SIZE_MAX);
@@ -336,7 +405,11 @@ static void put_unestimated(const cd_network_estimate_case *c, cd_buf *b) {
     for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
         const cd_node_cost_entry *n = cd_network_estimate_case_cost(c, k);
         if (n->source != CD_COST_MISSING || !c->source->graph->node[k].repeat) continue;
-        const char *const text[] = {"   missing             ", c->source->graph->node[k].op, " ", c->source->graph->node[k].name, ": ",
+        const char *const text[] = {"   missing             ",
+                                    c->source->graph->node[k].op,
+                                    " ",
+                                    c->source->graph->node[k].name,
+                                    ": ",
                                     n->why ? n->why : ""};
         for (size_t i = 0; i < sizeof text / sizeof *text; i++) put_name(b, text[i], 0, SIZE_MAX);
         cd_buf_puts(b, "\n");
@@ -358,7 +431,9 @@ static void put_ops(const cd_network_report *p, const cd_network_estimate_case *
         cd_buf_puts(b, "\n");
         if (!name.oom) put_name(b, name.p, 0, SIZE_MAX);
         cd_buf_free(&name);
-        cd_buf_putf(b, "\n      time    share        from         to%*s    source   operator                 name [schedule]; *: on the critical path\n",
+        cd_buf_putf(b,
+                    "\n      time    share        from         to%*s    source   operator          "
+                    "       name [schedule]; *: on the critical path\n",
                     c->ran ? 11 : 0, c->ran ? "run here" : "");
         for (uint32_t k = 0; k < n; k++) put_op(c, r[k].op, critical[r[k].op], b);
         put_unestimated(c, b);
@@ -387,7 +462,8 @@ void cd_network_report_text(const cd_network_report *p, cd_buf *b) {
     put_table(p, b);
     for (size_t k = 0; k < p->e->n_curve; k++) put_curve(p, &p->e->curve[k], b);
     if (p->measured) put_summary(p, b, "against the measured", false, 1);
-    if (p->measured) put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
+    if (p->measured)
+        put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
     if (p->e->o->run) put_summary(p, b, "against the run here", true, 1);
     if (p->prices) put_cheapest(p, b);
     if (p->energy) put_thriftiest(p, b);

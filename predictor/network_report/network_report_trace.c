@@ -6,7 +6,8 @@
 #include "predictor/network_report/network_report_internal.h"
 
 /* "t.json" of the second of several: "t.resnet-50.v100.4.json"; letters that are special in paths become "_". */
-static void path_of(const char *path, const cd_network_estimate_case *c, unsigned number, cd_buf *b) {
+static void path_of(const char *path, const cd_network_estimate_case *c, unsigned number,
+                    cd_buf *b) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
     const size_t n = dot ? (size_t)(dot - path) : strlen(path);
     cd_buf_put(b, path, n);
@@ -20,7 +21,8 @@ static void path_of(const char *path, const cd_network_estimate_case *c, unsigne
 }
 
 /* A path that no other case has: names may differ only in letters that became "_". */
-static cdmpp_status own_path(const char *base, const cd_network_estimate_case *c, cd_dict *paths, cd_buf *path, cdmpp_err *err) {
+static cdmpp_status own_path(const char *base, const cd_network_estimate_case *c, cd_dict *paths,
+                             cd_buf *path, cdmpp_err *err) {
     for (unsigned k = 1;; k++) {
         const size_t before = paths->n;
         uint32_t id;
@@ -32,7 +34,8 @@ static cdmpp_status own_path(const char *base, const cd_network_estimate_case *c
     }
 }
 
-static cdmpp_status write_trace(const char *base, const cd_network_estimate_case *c, bool alone, cd_dict *paths, cdmpp_err *err) {
+static cdmpp_status write_trace(const char *base, const cd_network_estimate_case *c, bool alone,
+                                cd_dict *paths, cdmpp_err *err) {
     cd_buf path = {0}, b = {0};
     cdmpp_status st = alone ? CDMPP_OK : own_path(base, c, paths, &path, err);
     if (!st) st = cd_replay_trace(&b, &c->net->net, &c->replay, err);
@@ -46,7 +49,8 @@ cdmpp_status cd_network_report_trace(const cd_network_report *p, const char *pat
     cd_dict paths = {0};
     cdmpp_status st = CDMPP_OK;
     for (size_t k = 0; !st && k < p->e->n_item; k++)
-        if (!p->e->item[k].st) st = write_trace(path, &p->e->item[k], p->e->n_item == 1, &paths, err);
+        if (!p->e->item[k].st)
+            st = write_trace(path, &p->e->item[k], p->e->n_item == 1, &paths, err);
     cd_dict_free(&paths);
     return st;
 }

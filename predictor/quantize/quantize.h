@@ -26,43 +26,46 @@ typedef struct cd_quantize_options {
     uint32_t calibrate, inputs; /* 0: the numbers above */
     uint32_t trials;            /* schedules of a task that has no template; 0: the number above */
     uint64_t seed;
-    int jobs;                   /* compilers at a time */
-    bool run;                   /* times, too */
-    bool cpu_time;              /* processor time in place of the clock's */
-    double budget_s;            /* of times; 0: 4 */
-    struct cd_log *log;         /* what was guessed as the network was read; NULL: not said */
+    int jobs;           /* compilers at a time */
+    bool run;           /* times, too */
+    bool cpu_time;      /* processor time in place of the clock's */
+    double budget_s;    /* of times; 0: 4 */
+    struct cd_log *log; /* what was guessed as the network was read; NULL: not said */
     const volatile sig_atomic_t *stop;
 } cd_quantize_options;
 
 /* One way to make the network's numbers 8 bits long. */
 typedef struct cd_quantize_form {
-    const char *name;           /* "calibrated", "file" */
-    uint32_t n_layer, n_int8;   /* convolutions and products; of them in 8 bits */
-    double flop, flop_int8;     /* of these */
+    const char *name;               /* "calibrated", "file" */
+    uint32_t n_layer, n_int8;       /* convolutions and products; of them in 8 bits */
+    double flop, flop_int8;         /* of these */
     const cd_quantize_layer *layer; /* (n_layer) of the graph below */
-    uint32_t agree;             /* of the rows: where the maximum is */
-    uint32_t agree_centred;     /* the same after float's mean over the inputs is taken from each element: what an input changes */
-    double error_rms;           /* root of the sum of squared differences over that of squared values */
-    double error_most;          /* the largest difference over the largest value */
-    double pass_s;              /* median; NaN: not run */
-    double ratio;               /* median over turns of float's time over its own; NaN */
-    double low, high;           /* quartiles of these */
+    uint32_t agree;                 /* of the rows: where the maximum is */
+    uint32_t
+        agree_centred; /* the same after float's mean over the inputs is taken from each element: what an input changes */
+    double error_rms;  /* root of the sum of squared differences over that of squared values */
+    double error_most; /* the largest difference over the largest value */
+    double pass_s;     /* median; NaN: not run */
+    double ratio;      /* median over turns of float's time over its own; NaN */
+    double low, high;  /* quartiles of these */
 } cd_quantize_form;
 
 typedef struct cd_quantize_result {
     cd_arena arena;
     cd_graph *graph;
     uint32_t inputs, calibrate, observed, n_form, turns;
-    uint32_t rows, classes;     /* last dimensions of the first result, of all inputs; different places of their maximum in float */
+    uint32_t rows,
+        classes; /* last dimensions of the first result, of all inputs; different places of their maximum in float */
     uint32_t classes_centred;
-    double float_s;             /* NaN: not run */
-    double left;                /* what others leave of the processor; NaN: not asked */
-    cd_quantize_form form[2];   /* (n_form) */
+    double float_s;           /* NaN: not run */
+    double left;              /* what others leave of the processor; NaN: not asked */
+    cd_quantize_form form[2]; /* (n_form) */
 } cd_quantize_result;
 
 /* Errors: EUNSUPPORTED (operators without a program; a first result that is not float32; no layer that can be in 8 bits, with the reason of each kind), those of
  * cd_network_source_read and cd_network_live_open, ENUMERIC (a value that is no number), EINTERRUPTED, ENOMEM. */
-cdmpp_status cd_quantize_compare(const cd_quantize_options *o, CD_GIVE cd_quantize_result **out, cdmpp_err *err);
+cdmpp_status cd_quantize_compare(const cd_quantize_options *o, CD_GIVE cd_quantize_result **out,
+                                 cdmpp_err *err);
 void cd_quantize_result_free(CD_TAKE cd_quantize_result *r); /* NULL is fine */
 
 /* A row for each form, then what stays in float and why; the same as members of a JSON object. Out of memory: b->oom. */

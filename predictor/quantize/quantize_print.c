@@ -20,7 +20,8 @@ typedef struct {
 static share of_reason(const cd_quantize_form *f, uint32_t first) {
     share s = {0};
     for (uint32_t k = 0; k < f->n_layer; k++)
-        if (f->layer[k].why && !strcmp(f->layer[k].why, f->layer[first].why)) s.n++, s.flop += f->layer[k].flop;
+        if (f->layer[k].why && !strcmp(f->layer[k].why, f->layer[first].why))
+            s.n++, s.flop += f->layer[k].flop;
     return s;
 }
 
@@ -38,28 +39,42 @@ static void put_reasons(cd_buf *b, const cd_quantize_result *r, const cd_quantiz
         if (!is_first(f, k)) continue;
         const share s = of_reason(f, k);
         uint32_t named = 0;
-        cd_buf_putf(b, "in float (%s): %u layers, %.1f %% of the operations: %s (", f->name, s.n, 100 * part(s.flop, f->flop), f->layer[k].why);
+        cd_buf_putf(b, "in float (%s): %u layers, %.1f %% of the operations: %s (", f->name, s.n,
+                    100 * part(s.flop, f->flop), f->layer[k].why);
         for (uint32_t j = k; j < f->n_layer && named < NAMES; j++)
-            if (f->layer[j].why && !strcmp(f->layer[j].why, f->layer[k].why)) cd_buf_putf(b, "%s%s", named++ ? ", " : "", name_of(r, &f->layer[j]));
+            if (f->layer[j].why && !strcmp(f->layer[j].why, f->layer[k].why))
+                cd_buf_putf(b, "%s%s", named++ ? ", " : "", name_of(r, &f->layer[j]));
         cd_buf_puts(b, s.n > named ? ", ...)\n" : ")\n");
     }
 }
 
 void cd_quantize_text(cd_buf *b, const cd_quantize_result *r) {
     const bool ran = !isnan(r->float_s);
-    cd_buf_putf(b, "%s: %u inputs compared, ranges of %u tensors from %u others; %u rows; %u classes, %u centred\n", r->graph->name, r->inputs, r->observed, r->calibrate, r->rows,
-                r->classes, r->classes_centred);
-    cd_buf_putf(b, "%-10s %9s %9s %9s %9s %10s %10s%s\n", "form", "layers", "ops in 8", "top-1", "centred", "error rms", "error most", ran ? "       time  float/int8" : "");
-    if (ran) cd_buf_putf(b, "%-10s %9s %9s %9s %9s %10s %10s %8.3f ms\n", "float", "", "", "", "", "", "", 1e3 * r->float_s);
+    cd_buf_putf(b,
+                "%s: %u inputs compared, ranges of %u tensors from %u others; %u rows; %u classes, "
+                "%u centred\n",
+                r->graph->name, r->inputs, r->observed, r->calibrate, r->rows, r->classes,
+                r->classes_centred);
+    cd_buf_putf(b, "%-10s %9s %9s %9s %9s %10s %10s%s\n", "form", "layers", "ops in 8", "top-1",
+                "centred", "error rms", "error most", ran ? "       time  float/int8" : "");
+    if (ran)
+        cd_buf_putf(b, "%-10s %9s %9s %9s %9s %10s %10s %8.3f ms\n", "float", "", "", "", "", "",
+                    "", 1e3 * r->float_s);
     for (uint32_t k = 0; k < r->n_form; k++) {
         const cd_quantize_form *f = &r->form[k];
-        cd_buf_putf(b, "%-10s %4u/%-4u %7.1f %% %7.2f %% %7.2f %% %10.2e %10.2e", f->name, f->n_int8, f->n_layer, 100 * part(f->flop_int8, f->flop), 100 * part(f->agree, r->rows),
-                    100 * part(f->agree_centred, r->rows), f->error_rms, f->error_most);
-        if (ran) cd_buf_putf(b, " %8.3f ms  %.2f (%.2f .. %.2f)", 1e3 * f->pass_s, f->ratio, f->low, f->high);
+        cd_buf_putf(b, "%-10s %4u/%-4u %7.1f %% %7.2f %% %7.2f %% %10.2e %10.2e", f->name,
+                    f->n_int8, f->n_layer, 100 * part(f->flop_int8, f->flop),
+                    100 * part(f->agree, r->rows), 100 * part(f->agree_centred, r->rows),
+                    f->error_rms, f->error_most);
+        if (ran)
+            cd_buf_putf(b, " %8.3f ms  %.2f (%.2f .. %.2f)", 1e3 * f->pass_s, f->ratio, f->low,
+                        f->high);
         cd_buf_puts(b, "\n");
     }
     for (uint32_t k = 0; k < r->n_form; k++) put_reasons(b, r, &r->form[k]);
-    if (ran) cd_buf_putf(b, "%u turns; others leave %.0f %% of the processor\n", r->turns, 100 * r->left);
+    if (ran)
+        cd_buf_putf(b, "%u turns; others leave %.0f %% of the processor\n", r->turns,
+                    100 * r->left);
 }
 
 static void put_form(cd_json_writer w, const cd_quantize_result *r, const cd_quantize_form *f) {

@@ -16,11 +16,24 @@ typedef struct {
 static cd_str text(const char *s) { return (cd_str){s, strlen(s)}; }
 
 /* A record that was not measured, of these steps. */
-static cdmpp_status put_record(const choice *c, const cd_record_step *step, uint32_t n, cd_buf *line, cdmpp_err *err) {
+static cdmpp_status put_record(const choice *c, const cd_record_step *step, uint32_t n,
+                               cd_buf *line, cdmpp_err *err) {
     static const double never = 1e10;
-    const cd_record r = {.workload_key = text(c->task->workload_key), .target = text(c->o->target), .target_host = text(""), .has_hardware = true, .has_host = true,
-                         .has_layout = true, .has_inputs = true, .hardware = c->o->hardware, .layout_rewrite = cd_target_layout(false), .n_cost = 1,
-                         .cost_s = &never, .error_no = 1, .version = text("v0.6"), .step = step, .n_step = n};
+    const cd_record r = {.workload_key = text(c->task->workload_key),
+                         .target = text(c->o->target),
+                         .target_host = text(""),
+                         .has_hardware = true,
+                         .has_host = true,
+                         .has_layout = true,
+                         .has_inputs = true,
+                         .hardware = c->o->hardware,
+                         .layout_rewrite = cd_target_layout(false),
+                         .n_cost = 1,
+                         .cost_s = &never,
+                         .error_no = 1,
+                         .version = text("v0.6"),
+                         .step = step,
+                         .n_step = n};
     return cd_record_write(line, &r, err);
 }
 
@@ -51,16 +64,19 @@ static cdmpp_status put_template(const choice *c, cd_buf *line, cdmpp_err *err) 
 }
 
 /* Ways of one task; a task without a line gets sampled schedules. */
-static cdmpp_status put_line(const choice *c, const cd_workload_task *t, cd_arena *a, const char **line, size_t *n, cdmpp_err *err) {
+static cdmpp_status put_line(const choice *c, const cd_workload_task *t, cd_arena *a,
+                             const char **line, size_t *n, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = t->weight ? put_template(c, &b, err) : put_record(c, NULL, 0, &b, err);
     if (!st && b.oom) st = CD_FAIL(err, ENOMEM, "a record");
-    if (!st && b.n && !(line[(*n)++] = cd_str_dup(a, (cd_str){b.p, b.n}))) st = CD_FAIL(err, ENOMEM, "a record");
+    if (!st && b.n && !(line[(*n)++] = cd_str_dup(a, (cd_str){b.p, b.n})))
+        st = CD_FAIL(err, ENOMEM, "a record");
     cd_buf_free(&b);
     return st;
 }
 
-cdmpp_status cd_quantize_schedules(void *ctx, const cd_workload *w, cd_arena *a, const char *const **line, size_t *n_line, cdmpp_err *err) {
+cdmpp_status cd_quantize_schedules(void *ctx, const cd_workload *w, cd_arena *a,
+                                   const char *const **line, size_t *n_line, cdmpp_err *err) {
     choice c = {.o = ctx};
     const char **l = CD_NEWN(a, const char *, (size_t)w->n_task + 1);
     if (!l) return CD_FAIL(err, ENOMEM, "%u tasks", w->n_task);
@@ -81,7 +97,8 @@ static float normal(uint64_t seed, uint64_t i) {
     return (float)(sum * sqrt(3));
 }
 
-cdmpp_status cd_quantize_input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to, cdmpp_err *err) {
+cdmpp_status cd_quantize_input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to,
+                               cdmpp_err *err) {
     const int64_t n = cd_graph_shape_elements(&t->shape);
     cd_hash h = cd_hash_start();
     float *v = to;
@@ -90,5 +107,7 @@ cdmpp_status cd_quantize_input(void *ctx, const cd_graph_tensor *t, uint32_t dra
     cd_hash_add(&h, &draw, sizeof draw);
     for (int64_t i = 0; t->dtype == CD_F32 && i < n; i++) v[i] = normal(h.a, (uint64_t)i);
     if (t->dtype == CD_F32) return CDMPP_OK;
-    return cd_tensor_fill(t->dtype, (uint32_t)h.a, 0, (size_t)n, to) ? CDMPP_OK : CD_FAIL(err, EUNSUPPORTED, "%.80s: numbers of its type are not made", t->name);
+    return cd_tensor_fill(t->dtype, (uint32_t)h.a, 0, (size_t)n, to)
+               ? CDMPP_OK
+               : CD_FAIL(err, EUNSUPPORTED, "%.80s: numbers of its type are not made", t->name);
 }

@@ -25,7 +25,9 @@ static double turn(cd_network_live *live, bool cpu) {
     return best;
 }
 
-static double quantile(const double *sorted, uint32_t n, double q) { return sorted[(uint32_t)(q * (n - 1) + 0.5)]; }
+static double quantile(const double *sorted, uint32_t n, double q) {
+    return sorted[(uint32_t)(q * (n - 1) + 0.5)];
+}
 
 void cd_quantize_settle(cd_quantize_form *f, const double *float_s, double *s, uint32_t n) {
     double ratio[CD_QUANTIZE_MOST_TURNS];
@@ -37,7 +39,8 @@ void cd_quantize_settle(cd_quantize_form *f, const double *float_s, double *s, u
     f->low = quantile(ratio, n, 0.25), f->high = quantile(ratio, n, 0.75);
 }
 
-cdmpp_status cd_quantize_time(const cd_quantize_options *o, cd_quantize_net *net, cd_quantize_result *r, cdmpp_err *err) {
+cdmpp_status cd_quantize_time(const cd_quantize_options *o, cd_quantize_net *net,
+                              cd_quantize_result *r, cdmpp_err *err) {
     double s[MOST_NETS][CD_QUANTIZE_MOST_TURNS];
     const double until = now_s(false) + (o->budget_s > 0 ? o->budget_s : BUDGET_S);
     uint32_t n = 0;
@@ -45,7 +48,9 @@ cdmpp_status cd_quantize_time(const cd_quantize_options *o, cd_quantize_net *net
     cd_affinity_get(&all);
     (void)cd_affinity_last(1);
     r->left = cd_host_load_left(1);
-    for (; n < CD_QUANTIZE_MOST_TURNS && (n < LEAST_TURNS || now_s(false) < until) && !(o->stop && *o->stop); n++)
+    for (; n < CD_QUANTIZE_MOST_TURNS && (n < LEAST_TURNS || now_s(false) < until) &&
+           !(o->stop && *o->stop);
+         n++)
         for (uint32_t k = 0; k <= r->n_form; k++) s[k][n] = turn(net[k].live, o->cpu_time);
     cd_affinity_set(&all, 0);
     if (o->stop && *o->stop) return CD_FAIL(err, EINTERRUPTED, "while networks were timed");

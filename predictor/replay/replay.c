@@ -7,7 +7,10 @@
 #include "learner/inputs/inputs.h"
 #include "predictor/replay/replay_internal.h"
 
-enum { DRAWS = 400, DRAW_OPS = 4000000 }; /* at most so many replays of a network, and operators in all of them */
+enum {
+    DRAWS = 400,
+    DRAW_OPS = 4000000
+}; /* at most so many replays of a network, and operators in all of them */
 
 void cd_replay_free(cd_replay *r) {
     cd_arena_free(&r->arena);
@@ -33,14 +36,17 @@ static double sum_of(const cd_replay_sim *p, const cd_replay *r) {
         const cd_replay_device *d = &p->n->device[p->n->op[k].device];
         sum += p->n->op[k].seconds + d->gap_s + cd_replay_runs(&p->n->op[k]) * d->issue_s;
     }
-    for (uint32_t k = 0; k < r->n_copy; k++) sum += cd_replay_copy_s(p, r->copy[k].op, r->copy[k].link);
+    for (uint32_t k = 0; k < r->n_copy; k++)
+        sum += cd_replay_copy_s(p, r->copy[k].op, r->copy[k].link);
     return sum;
 }
 
-static cdmpp_status replay(const cd_replay_net *n, cd_arena *own, cd_arena *scratch, cd_replay *out, cdmpp_err *err) {
+static cdmpp_status replay(const cd_replay_net *n, cd_arena *own, cd_arena *scratch, cd_replay *out,
+                           cdmpp_err *err) {
     cd_replay_sim p;
     CD_TRY(cd_replay_prepare(n, own, &p, err));
-    double *seconds = CD_NEWN(own, double, (size_t)n->n_op + 1), *end = CD_NEWN(own, double, (size_t)n->n_op + 1);
+    double *seconds = CD_NEWN(own, double, (size_t)n->n_op + 1),
+           *end = CD_NEWN(own, double, (size_t)n->n_op + 1);
     if (!seconds || !end) return CD_FAIL(err, ENOMEM, "replay of %u operators", n->n_op);
     for (uint32_t k = 0; k < n->n_op; k++) seconds[k] = n->op[k].seconds;
     out->chain_s = cd_replay_chains(&p, seconds, end);
@@ -73,18 +79,23 @@ static void draw_seconds(const cd_replay_net *n, double shared, uint64_t seed, d
         const cd_replay_op *o = &n->op[k];
         const uint64_t key = o->like == UINT32_MAX ? (uint64_t)1 << 40 | k : (uint64_t)o->like + 1;
         const double part = o->shared > shared ? o->shared : shared;
-        seconds[k] = o->spread > 0 ? o->seconds * exp(o->spread * (sqrt(part) * all + sqrt(1 - part) * normal(seed, key))) : o->seconds;
+        seconds[k] = o->spread > 0
+                         ? o->seconds * exp(o->spread *
+                                            (sqrt(part) * all + sqrt(1 - part) * normal(seed, key)))
+                         : o->seconds;
     }
 }
 
 /* m replays with drawn times into took (m). The net is prepared once; only times change. */
-static cdmpp_status sample(const cd_replay_net *n, double shared, uint64_t seed, cd_arena *own, double *took, uint32_t m,
-                           cdmpp_err *err) {
+static cdmpp_status sample(const cd_replay_net *n, double shared, uint64_t seed, cd_arena *own,
+                           double *took, uint32_t m, cdmpp_err *err) {
     cd_replay_sim p;
     cd_arena scratch = {0};
     CD_TRY(cd_replay_prepare(n, own, &p, err));
-    double *seconds = CD_NEWN(own, double, (size_t)n->n_op + 1), *end = CD_NEWN(own, double, (size_t)n->n_op + 1);
-    cdmpp_status st = seconds && end ? CDMPP_OK : CD_FAIL(err, ENOMEM, "replay of %u operators", n->n_op);
+    double *seconds = CD_NEWN(own, double, (size_t)n->n_op + 1),
+           *end = CD_NEWN(own, double, (size_t)n->n_op + 1);
+    cdmpp_status st =
+        seconds && end ? CDMPP_OK : CD_FAIL(err, ENOMEM, "replay of %u operators", n->n_op);
     for (uint32_t i = 0; i < m && !st; i++) {
         cd_replay r = {0};
         draw_seconds(n, shared, cd_rng_at(seed, i), seconds);
@@ -98,11 +109,14 @@ static cdmpp_status sample(const cd_replay_net *n, double shared, uint64_t seed,
 }
 
 /* Fewer draws of large networks, so that all draws together stay below DRAW_OPS operators. Quantiles are order statistics of the draws. */
-cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double shared, uint64_t seed, cd_replay_interval *out,
-                              cdmpp_err *err) {
+cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double shared, uint64_t seed,
+                              cd_replay_interval *out, cdmpp_err *err) {
     if (!(level > 0 && level < 1) || !(shared >= 0 && shared <= 1))
         return CD_FAIL(err, ERANGE, "level %g, shared %g: expected 0 to 1", level, shared);
-    const uint32_t by_work = (uint32_t)(DRAW_OPS / ((uint64_t)n->n_op + 1)), m = by_work > DRAWS ? DRAWS : by_work < 20 ? 20 : by_work;
+    const uint32_t by_work = (uint32_t)(DRAW_OPS / ((uint64_t)n->n_op + 1)),
+                   m = by_work > DRAWS ? DRAWS
+                       : by_work < 20  ? 20
+                                       : by_work;
     double took[DRAWS], sum = 0;
     cd_arena own = {0};
     const cdmpp_status st = sample(n, shared, seed, &own, took, m, err);
@@ -115,7 +129,9 @@ cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double share
     return CDMPP_OK;
 }
 
-cdmpp_status cd_replay_interval_of(const cd_replay_net *n, double makespan_s, double level, double shared, uint64_t seed, cd_replay_interval *out, cdmpp_err *err) {
+cdmpp_status cd_replay_interval_of(const cd_replay_net *n, double makespan_s, double level,
+                                   double shared, uint64_t seed, cd_replay_interval *out,
+                                   cdmpp_err *err) {
     for (uint32_t k = 0; k < n->n_op; k++)
         if (n->op[k].spread > 0) return cd_replay_sample(n, level, shared, seed, out, err);
     *out = (cd_replay_interval){.low_s = makespan_s, .high_s = makespan_s, .mean_s = makespan_s};
@@ -129,7 +145,8 @@ void cd_replay_widen(double middle, double spread, double level, double *low, do
     *high = middle * exp(hypot(log(fmax(*high, middle) / middle), z));
 }
 
-void cd_replay_interval_finish(double makespan_s, double spread, double least_s, double level, cd_replay_interval *i) {
+void cd_replay_interval_finish(double makespan_s, double spread, double least_s, double level,
+                               cd_replay_interval *i) {
     if (spread > 0) cd_replay_widen(makespan_s, spread, level, &i->low_s, &i->high_s);
     if (i->low_s < least_s) i->low_s = least_s; /* NaN stays */
     if (!(i->low_s < i->high_s)) i->low_s = i->high_s = (double)NAN;

@@ -21,14 +21,15 @@
 typedef struct cd_replay_op {
     const char *name;
     uint32_t device;
-    uint32_t like;              /* operators that are mispredicted together, a task; UINT32_MAX: on its own */
-    double seconds;             /* >= 0, of all its runs */
-    double runs;                /* one behind the other, each handed out by the host; 0: one */
-    double spread;              /* standard deviation of ln(true / seconds); 0: known */
-    double shared;              /* part of its variance that all operators have in common, where that is more than the caller's */
-    double memory_share;        /* 0..1: of its time that the device's memory is busy */
-    int64_t bytes;              /* of its result */
-    uint32_t first, n_after;    /* after[first .. first + n_after): what it comes after */
+    uint32_t like;  /* operators that are mispredicted together, a task; UINT32_MAX: on its own */
+    double seconds; /* >= 0, of all its runs */
+    double runs;    /* one behind the other, each handed out by the host; 0: one */
+    double spread;  /* standard deviation of ln(true / seconds); 0: known */
+    double
+        shared; /* part of its variance that all operators have in common, where that is more than the caller's */
+    double memory_share;     /* 0..1: of its time that the device's memory is busy */
+    int64_t bytes;           /* of its result */
+    uint32_t first, n_after; /* after[first .. first + n_after): what it comes after */
 } cd_replay_op;
 
 typedef enum cd_replay_policy {
@@ -40,49 +41,50 @@ typedef enum cd_replay_policy {
 
 typedef struct cd_replay_device {
     const char *name;
-    uint32_t workers;           /* operators at a time, >= 1 */
+    uint32_t workers; /* operators at a time, >= 1 */
     cd_replay_policy policy;
-    double gap_s;               /* added to every operator */
-    double issue_s;             /* of the host, which hands out the device's operators by number, one after the other */
-    int64_t memory;             /* bytes; 0: no limit known */
+    double gap_s; /* added to every operator */
+    double
+        issue_s; /* of the host, which hands out the device's operators by number, one after the other */
+    int64_t memory; /* bytes; 0: no limit known */
 } cd_replay_device;
 
 typedef struct cd_replay_link {
-    uint32_t from, to;          /* devices; copies of one link one after the other */
+    uint32_t from, to; /* devices; copies of one link one after the other */
     double latency_s, bytes_per_s;
 } cd_replay_link;
 
 typedef struct cd_replay_net {
     uint32_t n_op, n_after, n_device, n_link;
-    const cd_replay_op *op;     /* (n_op) */
-    const uint32_t *after;      /* (n_after) */
+    const cd_replay_op *op;         /* (n_op) */
+    const uint32_t *after;          /* (n_after) */
     const cd_replay_device *device; /* (n_device) */
-    const cd_replay_link *link; /* (n_link) */
+    const cd_replay_link *link;     /* (n_link) */
 } cd_replay_net;
 
 typedef struct cd_replay_copy {
-    uint32_t op, link;          /* whose result */
+    uint32_t op, link; /* whose result */
     double ready_s, start_s, end_s;
 } cd_replay_copy;
 
 typedef struct cd_replay_ran {
     double ready_s, start_s, end_s;
     uint32_t worker;
-    uint32_t since;             /* what it waited for last: an operator; UINT32_MAX: nothing */
+    uint32_t since; /* what it waited for last: an operator; UINT32_MAX: nothing */
 } cd_replay_ran;
 
 typedef struct cd_replay {
     cd_arena arena;
     double makespan_s;
-    double chain_s;             /* longest chain: with no wait for workers, links or memory */
-    double sum_s;               /* of all durations and copies */
-    cd_replay_ran *op;          /* (n_op) */
+    double chain_s;    /* longest chain: with no wait for workers, links or memory */
+    double sum_s;      /* of all durations and copies */
+    cd_replay_ran *op; /* (n_op) */
     uint32_t n_copy;
-    cd_replay_copy *copy;       /* (n_copy) in the order of their start */
-    double *busy_s;             /* (n_device) summed over workers */
-    int64_t *peak;              /* (n_device) bytes of results alive at once */
+    cd_replay_copy *copy; /* (n_copy) in the order of their start */
+    double *busy_s;       /* (n_device) summed over workers */
+    int64_t *peak;        /* (n_device) bytes of results alive at once */
     uint32_t n_path;
-    uint32_t *path;             /* (n_path) operators that decided the makespan, the first one first */
+    uint32_t *path; /* (n_path) operators that decided the makespan, the first one first */
 } cd_replay;
 
 /* Errors: EINVALID (a cycle: names an operator of it; an edge to nowhere; no link between two devices), ERANGE
@@ -98,15 +100,18 @@ typedef struct cd_replay_interval {
 } cd_replay_interval;
 /* Interval of the latency at `level` (0..1); `shared` (0..1): part of the variance that all operators have in common. Errors: ERANGE, those of
  * cd_replay_run. */
-cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double shared, uint64_t seed, cd_replay_interval *out,
-                              cdmpp_err *err);
-#define CD_REPLAY_LEVEL 0.9     /* usual values of both */
+cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double shared, uint64_t seed,
+                              cd_replay_interval *out, cdmpp_err *err);
+#define CD_REPLAY_LEVEL  0.9 /* usual values of both */
 #define CD_REPLAY_SHARED 0.3
 /* The same; where no operator has a spread, the point `makespan_s`. */
-cdmpp_status cd_replay_interval_of(const cd_replay_net *n, double makespan_s, double level, double shared, uint64_t seed, cd_replay_interval *out, cdmpp_err *err);
+cdmpp_status cd_replay_interval_of(const cd_replay_net *n, double makespan_s, double level,
+                                   double shared, uint64_t seed, cd_replay_interval *out,
+                                   cdmpp_err *err);
 /* What all operators of a net have in common on top of it: `spread` (as cd_replay_op.spread) makes the interval wider, and its low end is no less than `least_s`. An
  * interval that is still a point becomes NaN: times as they were given, and nobody says how far off they are. */
-void cd_replay_interval_finish(double makespan_s, double spread, double least_s, double level, cd_replay_interval *i);
+void cd_replay_interval_finish(double makespan_s, double spread, double least_s, double level,
+                               cd_replay_interval *i);
 /* Both ends move out by what `spread` adds to the variance of the logarithm. `middle`, *low and *high: seconds; without all three above 0 nothing moves. */
 void cd_replay_widen(double middle, double spread, double level, double *low, double *high);
 
@@ -117,7 +122,8 @@ void cd_replay_widen(double middle, double spread, double level, double *low, do
  * Times are whole nanoseconds, each rounded by itself, so that what did not overlap does not in the trace either. */
 
 /* Errors: ENOMEM, ERANGE (longer than 2^62 ns). */
-cdmpp_status cd_replay_trace(cd_buf *out, const cd_replay_net *n, const cd_replay *r, cdmpp_err *err);
+cdmpp_status cd_replay_trace(cd_buf *out, const cd_replay_net *n, const cd_replay *r,
+                             cdmpp_err *err);
 
 /* timeline_page -- parts of pages that draw replays of networks: style, script of the timeline (web/), JSON within a page.
  *
@@ -129,8 +135,8 @@ cdmpp_status cd_replay_trace(cd_buf *out, const cd_replay_net *n, const cd_repla
  *   (3) the page's own script has `now` (the case that is shown), about(k): a note on operator k as HTML, and calls prepare(c), fit().
  * No state, any thread. */
 
-void cd_timeline_page_text(cd_buf *b, const char *s);   /* a JSON text; NULL: "" */
-void cd_timeline_page_ns(cd_buf *b, double s);          /* whole nanoseconds, or null */
+void cd_timeline_page_text(cd_buf *b, const char *s);             /* a JSON text; NULL: "" */
+void cd_timeline_page_ns(cd_buf *b, double s);                    /* whole nanoseconds, or null */
 void cd_timeline_page_real(cd_buf *b, const char *key, double v); /* ,"key":v */
 /* ,"lanes":[..],"links":[..],"copies":[..] of a replay. */
 void cd_timeline_page_queues(cd_buf *b, const cd_replay_net *n, const cd_replay *r);
@@ -141,5 +147,6 @@ typedef struct cd_timeline_page_parts {
     const cd_buf *data;
 } cd_timeline_page_parts;
 /* Errors: EIO, ENOMEM. */
-cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p, cdmpp_err *err);
+cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p,
+                                    cdmpp_err *err);
 #endif

@@ -12,22 +12,25 @@ enum { CD_REPLAY_MAX_DEVICE = 4096, CD_REPLAY_MAX_WORKER = 1024 };
 
 typedef struct cd_replay_sim {
     const cd_replay_net *n;
-    uint32_t *first, *to;       /* (n_op + 1), (n_after): to[first[k] .. first[k+1]) come after k */
-    uint32_t *order;            /* (n_op) */
-    uint32_t *link;             /* (n_device, n_device) CD_REPLAY_NONE: no such link */
-    double *tail;               /* (n_op) longest chain from its start to the end, copies left out */
+    uint32_t *first, *to; /* (n_op + 1), (n_after): to[first[k] .. first[k+1]) come after k */
+    uint32_t *order;      /* (n_op) */
+    uint32_t *link;       /* (n_device, n_device) CD_REPLAY_NONE: no such link */
+    double *tail;         /* (n_op) longest chain from its start to the end, copies left out */
 } cd_replay_sim;
 
 static inline double cd_replay_runs(const cd_replay_op *o) { return o->runs > 0 ? o->runs : 1; }
 
 /* Into the arena. Errors: those of cd_replay_run. */
-cdmpp_status cd_replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_sim *out, cdmpp_err *err);
+cdmpp_status cd_replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_sim *out,
+                               cdmpp_err *err);
 /* seconds (n_op) of each operator, gaps left out. Fills tail; returns the longest chain with copies. */
 double cd_replay_chains(cd_replay_sim *p, const double *seconds, double *end);
 double cd_replay_copy_s(const cd_replay_sim *p, uint32_t op, uint32_t link);
 
 /* Times of operators and copies into *out. scratch is reset. Errors: ENOMEM. */
-cdmpp_status cd_replay_simulate(const cd_replay_sim *p, const double *seconds, cd_arena *scratch, cd_replay *out, cdmpp_err *err);
+cdmpp_status cd_replay_simulate(const cd_replay_sim *p, const double *seconds, cd_arena *scratch,
+                                cd_replay *out, cdmpp_err *err);
 /* Bytes alive, from the times. Errors: ENOMEM. */
-cdmpp_status cd_replay_memory(const cd_replay_sim *p, cd_arena *scratch, cd_replay *out, cdmpp_err *err);
+cdmpp_status cd_replay_memory(const cd_replay_sim *p, cd_arena *scratch, cd_replay *out,
+                              cdmpp_err *err);
 #endif

@@ -27,14 +27,16 @@ static double last_reader(const cd_replay_sim *p, const cd_replay *r, uint32_t k
 
 /* Every result becomes two changes, at its start and at its end; sorted by time their running sum is what is alive. At equal times
  * what is freed comes first. */
-cdmpp_status cd_replay_memory(const cd_replay_sim *p, cd_arena *scratch, cd_replay *out, cdmpp_err *err) {
+cdmpp_status cd_replay_memory(const cd_replay_sim *p, cd_arena *scratch, cd_replay *out,
+                              cdmpp_err *err) {
     const cd_replay_net *n = p->n;
     cd_arena_reset(scratch);
     out->peak = CD_NEWN(&out->arena, int64_t, (size_t)n->n_device + 1);
     double *until = CD_NEWN(scratch, double, (size_t)n->n_op + 1);
     change *c = CD_NEWN(scratch, change, 2 * ((size_t)n->n_op + out->n_copy) + 1);
     int64_t *now = CD_NEWN(scratch, int64_t, (size_t)n->n_device + 1);
-    if (!out->peak || !until || !c || !now) return CD_FAIL(err, ENOMEM, "memory of %u operators", n->n_op);
+    if (!out->peak || !until || !c || !now)
+        return CD_FAIL(err, ENOMEM, "memory of %u operators", n->n_op);
     size_t m = 0;
     for (uint32_t k = 0; k < n->n_op; k++) until[k] = last_reader(p, out, k, n->op[k].device);
     for (uint32_t i = 0; i < out->n_copy; i++) {

@@ -16,13 +16,18 @@ static cdmpp_status check_sums(const cd_replay_net *n, cdmpp_err *err) {
     for (uint32_t k = 0; k < n->n_op; k++) {
         const cd_replay_device *d = &n->device[n->op[k].device];
         s += n->op[k].seconds + d->gap_s + cd_replay_runs(&n->op[k]) * d->issue_s;
-        if (!(s <= LONGEST_S)) return CD_FAIL(err, ERANGE, "more than %g s up to operator %u (%s)", LONGEST_S, k, n->op[k].name);
-        if (__builtin_add_overflow(bytes, n->op[k].bytes, &bytes) || __builtin_mul_overflow(bytes, (int64_t)n->n_device, &all))
-            return CD_FAIL(err, ERANGE, "results of more than 2^63 bytes up to operator %u (%s)", k, n->op[k].name);
+        if (!(s <= LONGEST_S))
+            return CD_FAIL(err, ERANGE, "more than %g s up to operator %u (%s)", LONGEST_S, k,
+                           n->op[k].name);
+        if (__builtin_add_overflow(bytes, n->op[k].bytes, &bytes) ||
+            __builtin_mul_overflow(bytes, (int64_t)n->n_device, &all))
+            return CD_FAIL(err, ERANGE, "results of more than 2^63 bytes up to operator %u (%s)", k,
+                           n->op[k].name);
     }
     for (uint32_t k = 0; k < n->n_link; k++)
         if (!(n->link[k].latency_s + (double)bytes / n->link[k].bytes_per_s <= LONGEST_S))
-            return CD_FAIL(err, ERANGE, "link %u: %g s, %g bytes/s for %lld bytes", k, n->link[k].latency_s, n->link[k].bytes_per_s, (long long)bytes);
+            return CD_FAIL(err, ERANGE, "link %u: %g s, %g bytes/s for %lld bytes", k,
+                           n->link[k].latency_s, n->link[k].bytes_per_s, (long long)bytes);
     return CDMPP_OK;
 }
 
@@ -33,14 +38,19 @@ static cdmpp_status check_ops(const cd_replay_net *n, size_t *n_edge, cdmpp_err 
         const cd_replay_op *o = &n->op[k];
         if (!is_time(o->seconds) || !is_time(o->spread) || !(o->shared >= 0 && o->shared <= 1) ||
             !is_time(o->runs) || !(o->memory_share >= 0 && o->memory_share <= 1) || o->bytes < 0)
-            return CD_FAIL(err, ERANGE, "operator %u (%s): %g s, spread %g, memory share %g, %lld bytes", k, o->name, o->seconds,
-                           o->spread, o->memory_share, (long long)o->bytes);
-        if (o->device >= n->n_device) return CD_FAIL(err, EINVALID, "operator %u (%s): device %u of %u", k, o->name, o->device, n->n_device);
+            return CD_FAIL(err, ERANGE,
+                           "operator %u (%s): %g s, spread %g, memory share %g, %lld bytes", k,
+                           o->name, o->seconds, o->spread, o->memory_share, (long long)o->bytes);
+        if (o->device >= n->n_device)
+            return CD_FAIL(err, EINVALID, "operator %u (%s): device %u of %u", k, o->name,
+                           o->device, n->n_device);
         if (o->first > n->n_after || o->n_after > n->n_after - o->first)
-            return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", k, o->name, o->first, o->first + o->n_after, n->n_after);
+            return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", k, o->name,
+                           o->first, o->first + o->n_after, n->n_after);
         for (uint32_t j = 0; j < o->n_after; j++)
             if (n->after[o->first + j] >= n->n_op)
-                return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", k, o->name, n->after[o->first + j], n->n_op);
+                return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", k, o->name,
+                               n->after[o->first + j], n->n_op);
         *n_edge += o->n_after;
     }
     if (*n_edge >= UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu edges", *n_edge);
@@ -48,16 +58,22 @@ static cdmpp_status check_ops(const cd_replay_net *n, size_t *n_edge, cdmpp_err 
 }
 
 static cdmpp_status check_devices(const cd_replay_net *n, cdmpp_err *err) {
-    if (n->n_device > CD_REPLAY_MAX_DEVICE) return CD_FAIL(err, ERANGE, "%u devices, at most %d", n->n_device, CD_REPLAY_MAX_DEVICE);
+    if (n->n_device > CD_REPLAY_MAX_DEVICE)
+        return CD_FAIL(err, ERANGE, "%u devices, at most %d", n->n_device, CD_REPLAY_MAX_DEVICE);
     for (uint32_t d = 0; d < n->n_device; d++) {
         const cd_replay_device *v = &n->device[d];
-        if (v->workers < 1 || v->workers > CD_REPLAY_MAX_WORKER || !is_time(v->gap_s) || !is_time(v->issue_s) || v->memory < 0)
-            return CD_FAIL(err, ERANGE, "device %u (%s): %u workers, gap %g s, issue %g s", d, v->name, v->workers, v->gap_s, v->issue_s);
+        if (v->workers < 1 || v->workers > CD_REPLAY_MAX_WORKER || !is_time(v->gap_s) ||
+            !is_time(v->issue_s) || v->memory < 0)
+            return CD_FAIL(err, ERANGE, "device %u (%s): %u workers, gap %g s, issue %g s", d,
+                           v->name, v->workers, v->gap_s, v->issue_s);
     }
     for (uint32_t k = 0; k < n->n_link; k++) {
         const cd_replay_link *l = &n->link[k];
-        if (l->from >= n->n_device || l->to >= n->n_device) return CD_FAIL(err, EINVALID, "link %u: devices %u to %u", k, l->from, l->to);
-        if (!is_time(l->latency_s) || !(l->bytes_per_s > 0)) return CD_FAIL(err, ERANGE, "link %u: %g s, %g bytes/s", k, l->latency_s, l->bytes_per_s);
+        if (l->from >= n->n_device || l->to >= n->n_device)
+            return CD_FAIL(err, EINVALID, "link %u: devices %u to %u", k, l->from, l->to);
+        if (!is_time(l->latency_s) || !(l->bytes_per_s > 0))
+            return CD_FAIL(err, ERANGE, "link %u: %g s, %g bytes/s", k, l->latency_s,
+                           l->bytes_per_s);
     }
     return CDMPP_OK;
 }
@@ -65,10 +81,13 @@ static cdmpp_status check_devices(const cd_replay_net *n, cdmpp_err *err) {
 /* Edges into an operator become edges out of it: a counting sort by the operator that they come from. */
 static void turn_around(const cd_replay_net *n, cd_replay_sim *p) {
     for (uint32_t e = 0; e < n->n_op; e++)
-        for (uint32_t j = 0; j < n->op[e].n_after; j++) p->first[n->after[n->op[e].first + j] + 1]++;
+        for (uint32_t j = 0; j < n->op[e].n_after; j++)
+            p->first[n->after[n->op[e].first + j] + 1]++;
     for (uint32_t k = 0; k < n->n_op; k++) p->first[k + 1] += p->first[k];
-    for (uint32_t e = n->n_op; e-- > 0;) /* from the end: first[k+1] walks down to where k's begin */
-        for (uint32_t j = 0; j < n->op[e].n_after; j++) p->to[--p->first[n->after[n->op[e].first + j] + 1]] = e;
+    for (uint32_t e = n->n_op;
+         e-- > 0;) /* from the end: first[k+1] walks down to where k's begin */
+        for (uint32_t j = 0; j < n->op[e].n_after; j++)
+            p->to[--p->first[n->after[n->op[e].first + j] + 1]] = e;
     memmove(p->first, p->first + 1, n->n_op * sizeof *p->first);
     uint32_t all = 0;
     for (uint32_t e = 0; e < n->n_op; e++) all += n->op[e].n_after;
@@ -84,7 +103,10 @@ static cdmpp_status sort(const cd_replay_net *n, cd_replay_sim *p, uint32_t *lef
         for (uint32_t j = p->first[p->order[at]]; j < p->first[p->order[at] + 1]; j++)
             if (!--left[p->to[j]]) p->order[end++] = p->to[j];
     for (uint32_t k = 0; k < n->n_op && end < n->n_op; k++)
-        if (left[k]) return CD_FAIL(err, EINVALID, "operator %u (%s) comes after itself: a cycle, or behind one", k, n->op[k].name);
+        if (left[k])
+            return CD_FAIL(err, EINVALID,
+                           "operator %u (%s) comes after itself: a cycle, or behind one", k,
+                           n->op[k].name);
     return CDMPP_OK;
 }
 
@@ -94,26 +116,34 @@ static cdmpp_status check_links(const cd_replay_sim *p, cdmpp_err *err) {
         for (uint32_t j = p->first[k]; j < p->first[k + 1]; j++) {
             const uint32_t from = n->op[k].device, to = n->op[p->to[j]].device;
             if (from != to && p->link[(size_t)from * n->n_device + to] == CD_REPLAY_NONE)
-                return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u on another device: no link from %s to %s", p->to[j],
-                               n->op[p->to[j]].name, k, n->device[from].name, n->device[to].name);
+                return CD_FAIL(
+                    err, EINVALID,
+                    "operator %u (%s) comes after %u on another device: no link from %s to %s",
+                    p->to[j], n->op[p->to[j]].name, k, n->device[from].name, n->device[to].name);
         }
     return CDMPP_OK;
 }
 
 /* The first link of a pair of devices counts. */
-cdmpp_status cd_replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_sim *out, cdmpp_err *err) {
+cdmpp_status cd_replay_prepare(const cd_replay_net *n, cd_arena *a, cd_replay_sim *out,
+                               cdmpp_err *err) {
     size_t n_edge;
     CD_TRY(check_ops(n, &n_edge, err));
     CD_TRY(check_devices(n, err));
     CD_TRY(check_sums(n, err));
     const size_t pairs = (size_t)n->n_device * n->n_device;
     uint32_t *left = CD_NEWN(a, uint32_t, (size_t)n->n_op + 1);
-    *out = (cd_replay_sim){.n = n, .first = CD_NEWN(a, uint32_t, (size_t)n->n_op + 2), .to = CD_NEWN(a, uint32_t, n_edge + 1),
-                       .order = CD_NEWN(a, uint32_t, (size_t)n->n_op + 1), .link = CD_NEWN(a, uint32_t, pairs + 1),
-                       .tail = CD_NEWN(a, double, (size_t)n->n_op + 1)};
-    if (!left || !out->first || !out->to || !out->order || !out->link || !out->tail) return CD_FAIL(err, ENOMEM, "network");
+    *out = (cd_replay_sim){.n = n,
+                           .first = CD_NEWN(a, uint32_t, (size_t)n->n_op + 2),
+                           .to = CD_NEWN(a, uint32_t, n_edge + 1),
+                           .order = CD_NEWN(a, uint32_t, (size_t)n->n_op + 1),
+                           .link = CD_NEWN(a, uint32_t, pairs + 1),
+                           .tail = CD_NEWN(a, double, (size_t)n->n_op + 1)};
+    if (!left || !out->first || !out->to || !out->order || !out->link || !out->tail)
+        return CD_FAIL(err, ENOMEM, "network");
     memset(out->link, 0xff, pairs * sizeof *out->link);
-    for (uint32_t k = n->n_link; k-- > 0;) out->link[(size_t)n->link[k].from * n->n_device + n->link[k].to] = k;
+    for (uint32_t k = n->n_link; k-- > 0;)
+        out->link[(size_t)n->link[k].from * n->n_device + n->link[k].to] = k;
     turn_around(n, out);
     CD_TRY(sort(n, out, left, err));
     return check_links(out, err);
@@ -130,7 +160,8 @@ double cd_replay_chains(cd_replay_sim *p, const double *seconds, double *end) {
     for (uint32_t i = n->n_op; i-- > 0;) {
         const uint32_t k = p->order[i];
         double behind = 0;
-        for (uint32_t j = p->first[k]; j < p->first[k + 1]; j++) behind = fmax(behind, p->tail[p->to[j]]);
+        for (uint32_t j = p->first[k]; j < p->first[k + 1]; j++)
+            behind = fmax(behind, p->tail[p->to[j]]);
         p->tail[k] = seconds[k] + n->device[n->op[k].device].gap_s + behind;
     }
     for (uint32_t i = 0; i < n->n_op; i++) {
@@ -139,12 +170,17 @@ double cd_replay_chains(cd_replay_sim *p, const double *seconds, double *end) {
         double start = n->device[o->device].issue_s;
         for (uint32_t j = 0; j < o->n_after; j++) {
             const uint32_t from = n->after[o->first + j], d = n->op[from].device;
-            const double copy = d == o->device ? 0 : cd_replay_copy_s(p, from, p->link[(size_t)d * n->n_device + o->device]);
+            const double copy =
+                d == o->device
+                    ? 0
+                    : cd_replay_copy_s(p, from, p->link[(size_t)d * n->n_device + o->device]);
             start = fmax(start, end[from] + copy);
         }
         const double alone = seconds[k] + n->device[o->device].gap_s, runs = cd_replay_runs(o);
         end[k] = start + alone;
-        if (runs > 1) end[k] = fmax(end[k], runs * n->device[o->device].issue_s + alone / runs); /* the last one's turn */
+        if (runs > 1)
+            end[k] = fmax(end[k], runs * n->device[o->device].issue_s +
+                                      alone / runs); /* the last one's turn */
         longest = fmax(longest, end[k]);
     }
     return longest;

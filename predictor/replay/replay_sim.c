@@ -20,12 +20,12 @@ typedef struct running {
 } running;
 
 typedef struct device {
-    uint32_t *ready, n_ready;   /* heap */
+    uint32_t *ready, n_ready;     /* heap */
     uint32_t *mine, n_mine, next; /* its operators by number; the next one to start, for a stream */
-    running *on;                /* (workers) */
+    running *on;                  /* (workers) */
     uint32_t n_on, version;
-    uint32_t *last;             /* (workers) the last operator of each */
-    bool *taken;                /* (workers) */
+    uint32_t *last; /* (workers) the last operator of each */
+    bool *taken;    /* (workers) */
     bool touched;
 } device;
 
@@ -33,14 +33,14 @@ typedef struct sim {
     const cd_replay_sim *p;
     const double *seconds;
     cd_replay *out;
-    uint32_t *left;             /* (n_op) what each waits for */
-    double *issued;             /* (n_op) when its last run is handed out; 0: no host in the way */
+    uint32_t *left; /* (n_op) what each waits for */
+    double *issued; /* (n_op) when its last run is handed out; 0: no host in the way */
     event *heap;
     size_t n_event;
-    device *dev;                /* (n_device) */
+    device *dev; /* (n_device) */
     uint32_t *touched, n_touched;
-    double *link_free;          /* (n_link) */
-    uint32_t *mark;             /* (n_device) operator whose copy went there last */
+    double *link_free; /* (n_link) */
+    uint32_t *mark;    /* (n_device) operator whose copy went there last */
 } sim;
 
 /* ---- heap of events ---- */
@@ -52,7 +52,8 @@ static bool earlier(const event *a, const event *b) {
 
 static void push(sim *s, event e) {
     size_t k = s->n_event++;
-    for (; k && earlier(&e, &s->heap[(k - 1) / 2]); k = (k - 1) / 2) s->heap[k] = s->heap[(k - 1) / 2];
+    for (; k && earlier(&e, &s->heap[(k - 1) / 2]); k = (k - 1) / 2)
+        s->heap[k] = s->heap[(k - 1) / 2];
     s->heap[k] = e;
 }
 
@@ -71,13 +72,15 @@ static event pop(sim *s) {
 /* ---- ready operators of a device ---- */
 
 static bool sooner(const sim *s, cd_replay_policy policy, uint32_t a, uint32_t b) {
-    if (policy == CD_REPLAY_CRITICAL && s->p->tail[a] != s->p->tail[b]) return s->p->tail[a] > s->p->tail[b];
+    if (policy == CD_REPLAY_CRITICAL && s->p->tail[a] != s->p->tail[b])
+        return s->p->tail[a] > s->p->tail[b];
     return a < b;
 }
 
 static void add_ready(sim *s, device *d, cd_replay_policy policy, uint32_t op) {
     uint32_t k = d->n_ready++;
-    for (; k && sooner(s, policy, op, d->ready[(k - 1) / 2]); k = (k - 1) / 2) d->ready[k] = d->ready[(k - 1) / 2];
+    for (; k && sooner(s, policy, op, d->ready[(k - 1) / 2]); k = (k - 1) / 2)
+        d->ready[k] = d->ready[(k - 1) / 2];
     d->ready[k] = op;
 }
 
@@ -118,7 +121,8 @@ static void reckon(sim *s, uint32_t id, double t) {
     for (uint32_t k = 0; k < d->n_on; k++) busy += s->p->n->op[d->on[k].op].memory_share;
     for (uint32_t k = 0; k < d->n_on; k++) {
         running *r = &d->on[k];
-        const double share = s->p->n->op[r->op].memory_share, stretch = busy > 1 ? 1 - share + share * busy : 1;
+        const double share = s->p->n->op[r->op].memory_share,
+                     stretch = busy > 1 ? 1 - share + share * busy : 1;
         if (stretch != r->stretch) {
             r->left = fmax(0, r->left - (t - r->since) / r->stretch);
             r->since = t;
@@ -148,7 +152,8 @@ static void start(sim *s, uint32_t id, uint32_t op, double t) {
     ran->worker = w;
     if (t > ran->ready_s) ran->since = waited_for(s, d, w, t);
     const double alone = s->seconds[op] + s->p->n->device[id].gap_s;
-    const double left = fmax(alone, s->issued[op] + alone / cd_replay_runs(&s->p->n->op[op]) - t); /* short runs wait for the host */
+    const double left = fmax(alone, s->issued[op] + alone / cd_replay_runs(&s->p->n->op[op]) -
+                                        t); /* short runs wait for the host */
     d->on[d->n_on++] = (running){op, w, t, left, 1, t + left};
 }
 
@@ -169,7 +174,8 @@ static void dispatch(sim *s, uint32_t id, double t) {
 static void copy_out(sim *s, uint32_t op, uint32_t to, double t) {
     const uint32_t link = s->p->link[(size_t)s->p->n->op[op].device * s->p->n->n_device + to];
     cd_replay_copy *c = &s->out->copy[s->out->n_copy];
-    *c = (cd_replay_copy){.op = op, .link = link, .ready_s = t, .start_s = fmax(t, s->link_free[link])};
+    *c = (cd_replay_copy){
+        .op = op, .link = link, .ready_s = t, .start_s = fmax(t, s->link_free[link])};
     c->end_s = c->start_s + cd_replay_copy_s(s->p, op, link);
     s->link_free[link] = c->end_s;
     push(s, (event){c->end_s, COPIED, s->out->n_copy++, 0});
@@ -231,9 +237,14 @@ static bool device_room(sim *s, cd_arena *a) {
     for (uint32_t k = 0; k < n->n_op; k++) count[n->op[k].device]++;
     for (uint32_t d = 0; d < n->n_device; d++) {
         const uint32_t w = n->device[d].workers;
-        s->dev[d] = (device){.ready = CD_NEWN(a, uint32_t, (size_t)count[d] + 1), .mine = CD_NEWN(a, uint32_t, (size_t)count[d] + 1),
-                             .on = CD_NEWN(a, running, w), .last = CD_NEWN(a, uint32_t, w), .taken = CD_NEWN(a, bool, w)};
-        if (!s->dev[d].ready || !s->dev[d].mine || !s->dev[d].on || !s->dev[d].last || !s->dev[d].taken) return false;
+        s->dev[d] = (device){.ready = CD_NEWN(a, uint32_t, (size_t)count[d] + 1),
+                             .mine = CD_NEWN(a, uint32_t, (size_t)count[d] + 1),
+                             .on = CD_NEWN(a, running, w),
+                             .last = CD_NEWN(a, uint32_t, w),
+                             .taken = CD_NEWN(a, bool, w)};
+        if (!s->dev[d].ready || !s->dev[d].mine || !s->dev[d].on || !s->dev[d].last ||
+            !s->dev[d].taken)
+            return false;
         for (uint32_t k = 0; k < w; k++) s->dev[d].last[k] = CD_REPLAY_NONE;
         s->mark[d] = CD_REPLAY_NONE;
     }
@@ -258,8 +269,7 @@ static void hand_out(sim *s, uint32_t id) {
 
 static void begin(sim *s) {
     const cd_replay_net *n = s->p->n;
-    for (uint32_t d = 0; d < n->n_device; d++)
-        hand_out(s, d);
+    for (uint32_t d = 0; d < n->n_device; d++) hand_out(s, d);
     for (uint32_t k = 0; k < n->n_op; k++) {
         const bool issued = n->device[n->op[k].device].issue_s > 0;
         s->left[k] = n->op[k].n_after + issued;
@@ -285,17 +295,20 @@ static void run(sim *s) {
             else if (e.version == s->dev[e.id].version) finish(s, e.id, t);
         }
     }
-    for (uint32_t k = 0; k < s->p->n->n_op; k++) s->out->makespan_s = fmax(s->out->makespan_s, s->out->op[k].end_s);
+    for (uint32_t k = 0; k < s->p->n->n_op; k++)
+        s->out->makespan_s = fmax(s->out->makespan_s, s->out->op[k].end_s);
 }
 
 static uint32_t crossings(const cd_replay_sim *p) {
     uint32_t c = 0;
     for (uint32_t k = 0; k < p->n->n_op; k++)
-        for (uint32_t j = p->first[k]; j < p->first[k + 1]; j++) c += p->n->op[p->to[j]].device != p->n->op[k].device;
+        for (uint32_t j = p->first[k]; j < p->first[k + 1]; j++)
+            c += p->n->op[p->to[j]].device != p->n->op[k].device;
     return c;
 }
 
-cdmpp_status cd_replay_simulate(const cd_replay_sim *p, const double *seconds, cd_arena *scratch, cd_replay *out, cdmpp_err *err) {
+cdmpp_status cd_replay_simulate(const cd_replay_sim *p, const double *seconds, cd_arena *scratch,
+                                cd_replay *out, cdmpp_err *err) {
     const cd_replay_net *n = p->n;
     const size_t room = (size_t)n->n_op + 1, edges = p->first[n->n_op], copies = crossings(p);
     out->op = CD_NEWN(&out->arena, cd_replay_ran, room);
@@ -303,12 +316,18 @@ cdmpp_status cd_replay_simulate(const cd_replay_sim *p, const double *seconds, c
     out->busy_s = CD_NEWN(&out->arena, double, (size_t)n->n_device + 1);
     cd_arena_reset(scratch);
     /* Each end and each operator that becomes ready may have a device reckoned anew. */
-    sim s = {.p = p, .seconds = seconds, .out = out, .left = CD_NEWN(scratch, uint32_t, room), .issued = CD_NEWN(scratch, double, room),
-             .heap = CD_NEWN(scratch, event, 3 * room + edges), .dev = CD_NEWN(scratch, device, (size_t)n->n_device + 1),
+    sim s = {.p = p,
+             .seconds = seconds,
+             .out = out,
+             .left = CD_NEWN(scratch, uint32_t, room),
+             .issued = CD_NEWN(scratch, double, room),
+             .heap = CD_NEWN(scratch, event, 3 * room + edges),
+             .dev = CD_NEWN(scratch, device, (size_t)n->n_device + 1),
              .touched = CD_NEWN(scratch, uint32_t, (size_t)n->n_device + 1),
-             .link_free = CD_NEWN(scratch, double, (size_t)n->n_link + 1), .mark = CD_NEWN(scratch, uint32_t, (size_t)n->n_device + 1)};
-    if (!out->op || !out->copy || !out->busy_s || !s.left || !s.issued || !s.heap || !s.dev || !s.touched || !s.link_free || !s.mark ||
-        !device_room(&s, scratch))
+             .link_free = CD_NEWN(scratch, double, (size_t)n->n_link + 1),
+             .mark = CD_NEWN(scratch, uint32_t, (size_t)n->n_device + 1)};
+    if (!out->op || !out->copy || !out->busy_s || !s.left || !s.issued || !s.heap || !s.dev ||
+        !s.touched || !s.link_free || !s.mark || !device_room(&s, scratch))
         return CD_FAIL(err, ENOMEM, "replay of %u operators", n->n_op);
     begin(&s);
     run(&s);

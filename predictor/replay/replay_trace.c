@@ -15,12 +15,15 @@ static void put_time(cd_buf *b, const char *key, int64_t ns) {
 static void put_text(cd_buf *b, const char *text) { cd_buf_put_json_str(b, text, strlen(text)); }
 
 static void put_name(cd_buf *b, const char *what, size_t pid, size_t tid, const char *name) {
-    cd_buf_putf(b, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%zu,\"tid\":%zu,\"args\":{\"name\":", what, pid, tid);
+    cd_buf_putf(b,
+                "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%zu,\"tid\":%zu,\"args\":{\"name\":", what,
+                pid, tid);
     put_text(b, name);
     cd_buf_puts(b, "}},\n");
 }
 
-static void put_slice(cd_buf *b, const char *name, const char *kind, size_t pid, size_t tid, double start, double end) {
+static void put_slice(cd_buf *b, const char *name, const char *kind, size_t pid, size_t tid,
+                      double start, double end) {
     const int64_t from = nanoseconds(start), to = nanoseconds(end);
     cd_buf_puts(b, "{\"ph\":\"X\",\"name\":");
     put_text(b, name);
@@ -41,7 +44,8 @@ static void put_tracks(cd_buf *b, const cd_replay_net *n) {
     }
     for (size_t k = 0; k < n->n_link; k++) {
         cd_buf name = {0};
-        cd_buf_putf(&name, "%s > %s", n->device[n->link[k].from].name, n->device[n->link[k].to].name);
+        cd_buf_putf(&name, "%s > %s", n->device[n->link[k].from].name,
+                    n->device[n->link[k].to].name);
         b->oom |= name.oom;
         if (!name.oom) put_name(b, "process_name", n->n_device + k, 0, name.p);
         cd_buf_free(&name);
@@ -49,19 +53,24 @@ static void put_tracks(cd_buf *b, const cd_replay_net *n) {
 }
 
 /* The last event, which sorts the first process, is there so that every slice may end in a comma. */
-cdmpp_status cd_replay_trace(cd_buf *out, const cd_replay_net *n, const cd_replay *r, cdmpp_err *err) {
+cdmpp_status cd_replay_trace(cd_buf *out, const cd_replay_net *n, const cd_replay *r,
+                             cdmpp_err *err) {
     if (!(r->makespan_s < 4e9)) return CD_FAIL(err, ERANGE, "a replay of %g s", r->makespan_s);
     cd_buf_puts(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
     put_tracks(out, n);
     for (uint32_t k = 0; k < n->n_op; k++) {
-        put_slice(out, n->op[k].name, "op", n->op[k].device, r->op[k].worker, r->op[k].start_s, r->op[k].end_s);
+        put_slice(out, n->op[k].name, "op", n->op[k].device, r->op[k].worker, r->op[k].start_s,
+                  r->op[k].end_s);
         cd_buf_putf(out, ",\"args\":{\"op\":%u,\"bytes\":%" PRId64 "}},\n", k, n->op[k].bytes);
     }
     for (uint32_t k = 0; k < r->n_copy; k++) {
         const cd_replay_copy *c = &r->copy[k];
-        put_slice(out, n->op[c->op].name, "copy", (size_t)n->n_device + c->link, 0, c->start_s, c->end_s);
-        cd_buf_putf(out, ",\"args\":{\"op\":%u,\"bytes\":%" PRId64 "}},\n", c->op, n->op[c->op].bytes);
+        put_slice(out, n->op[c->op].name, "copy", (size_t)n->n_device + c->link, 0, c->start_s,
+                  c->end_s);
+        cd_buf_putf(out, ",\"args\":{\"op\":%u,\"bytes\":%" PRId64 "}},\n", c->op,
+                    n->op[c->op].bytes);
     }
-    cd_buf_puts(out, "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":0,\"tid\":0,\"args\":{\"sort_index\":0}}\n]}\n");
+    cd_buf_puts(out, "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":0,\"tid\":0,\"args\":{"
+                     "\"sort_index\":0}}\n]}\n");
     return out->oom ? CD_FAIL(err, ENOMEM, "trace of %u operators", n->n_op) : CDMPP_OK;
 }

@@ -29,12 +29,14 @@ void cd_timeline_page_queues(cd_buf *b, const cd_replay_net *n, const cd_replay 
     for (uint32_t k = 0; k < n->n_device; k++) {
         cd_buf_puts(b, k ? ",{\"name\":" : "{\"name\":");
         cd_timeline_page_text(b, n->device[k].name);
-        cd_buf_putf(b, ",\"workers\":%u,\"gap\":%.9g,\"issue\":%.9g}", n->device[k].workers, n->device[k].gap_s, n->device[k].issue_s);
+        cd_buf_putf(b, ",\"workers\":%u,\"gap\":%.9g,\"issue\":%.9g}", n->device[k].workers,
+                    n->device[k].gap_s, n->device[k].issue_s);
     }
     cd_buf_puts(b, "],\"links\":[");
     for (uint32_t k = 0; k < n->n_link; k++) {
         cd_buf name = {0};
-        cd_buf_putf(&name, "%s > %s", n->device[n->link[k].from].name, n->device[n->link[k].to].name);
+        cd_buf_putf(&name, "%s > %s", n->device[n->link[k].from].name,
+                    n->device[n->link[k].to].name);
         cd_buf_puts(b, k ? ",{\"name\":" : "{\"name\":");
         cd_timeline_page_text(b, name.p);
         cd_buf_putf(b, ",\"to\":%u}", n->link[k].to);
@@ -57,9 +59,11 @@ static void put_pieces(const char *const *piece, cd_buf *b) {
 }
 
 /* The order of scripts matters: numbers and formats, the page's own data and headline, then simulation and drawing, which use both. */
-cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p, cdmpp_err *err) {
+cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p,
+                                    cdmpp_err *err) {
     cd_buf b = {0};
-    cd_buf_puts(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+    cd_buf_puts(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
+                    "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                     "<title>");
     cd_escape_xml(&b, cd_str_of(p->title));
     cd_buf_puts(&b, "</title>\n<style>\n");

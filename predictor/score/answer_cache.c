@@ -9,7 +9,7 @@
 
 typedef struct {
     cd_hash key;
-    uint64_t used;       /* the clock then; 0: empty */
+    uint64_t used; /* the clock then; 0: empty */
     cd_model_prediction pred;
     double measured_s, least_s, model_s;
     const cd_task *task; /* of records; lives with the tasks */
@@ -30,7 +30,9 @@ cdmpp_status cd_answer_cache_new(size_t entries, cd_answer_cache **out, cdmpp_er
     cd_answer_cache *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "cache");
     c->n_set = entries / CD_CACHE_WAYS + (entries % CD_CACHE_WAYS != 0);
-    c->entry = c->n_set < SIZE_MAX / CD_CACHE_WAYS ? cd_mem_zalloc(CD_CACHE_WAYS * c->n_set, sizeof *c->entry) : NULL;
+    c->entry = c->n_set < SIZE_MAX / CD_CACHE_WAYS
+                   ? cd_mem_zalloc(CD_CACHE_WAYS * c->n_set, sizeof *c->entry)
+                   : NULL;
     if (!c->entry) {
         cd_mem_free(c);
         return CD_FAIL(err, ENOMEM, "cache of %zu answers", entries);
@@ -52,7 +54,8 @@ static void add_str(cd_hash *h, cd_str s) { cd_hash_add(h, s.p, s.n); }
 
 static void add_aim(cd_hash *h, const cd_aim *a) {
     cd_hash_add(h, a->workload_key, strlen(a->workload_key));
-    cd_hash_add(h, &a->task, sizeof a->task); /* of one registry: the address says which definition, or none */
+    cd_hash_add(h, &a->task,
+                sizeof a->task); /* of one registry: the address says which definition, or none */
     add_str(h, a->target);
     add_str(h, a->device);
     cd_hash_add(h, &a->flop, sizeof a->flop);
@@ -86,14 +89,21 @@ static entry *entry_of(const cd_answer_cache *c, const cd_hash *key) {
 
 static void tell(const entry *e, const cd_candidate *ask, cd_scored *out) {
     const bool record = ask->form == CD_CANDIDATE_LINE || ask->form == CD_CANDIDATE_PARTS;
-    *out = (cd_scored){.st = CDMPP_OK, .pred = e->pred, .measured_s = e->measured_s, .which = e->which, .truncated = e->truncated,
-                       .least_s = e->least_s, .model_s = e->model_s, .unlike = e->unlike};
+    *out = (cd_scored){.st = CDMPP_OK,
+                       .pred = e->pred,
+                       .measured_s = e->measured_s,
+                       .which = e->which,
+                       .truncated = e->truncated,
+                       .least_s = e->least_s,
+                       .model_s = e->model_s,
+                       .unlike = e->unlike};
     out->task = record ? e->task : ask->aim ? ask->aim->task : NULL;
     out->key = record ? e->task->workload_key : ask->aim ? ask->aim->workload_key : "";
     memcpy(out->trait, e->trait, sizeof out->trait);
 }
 
-bool cd_answer_cache_find(cd_answer_cache *c, const cd_hash *key, const cd_candidate *ask, cd_scored *out) {
+bool cd_answer_cache_find(cd_answer_cache *c, const cd_hash *key, const cd_candidate *ask,
+                          cd_scored *out) {
     pthread_mutex_lock(&c->lock);
     entry *e = entry_of(c, key);
     c->asked++;
@@ -113,8 +123,16 @@ void cd_answer_cache_put(cd_answer_cache *c, const cd_hash *key, const cd_scored
         e = set;
         for (int k = 1; k < CD_CACHE_WAYS; k++)
             if (set[k].used < e->used) e = &set[k];
-        *e = (entry){.key = *key, .used = ++c->clock, .pred = o->pred, .measured_s = o->measured_s, .task = o->task,
-                     .which = o->which, .truncated = o->truncated, .least_s = o->least_s, .model_s = o->model_s, .unlike = o->unlike};
+        *e = (entry){.key = *key,
+                     .used = ++c->clock,
+                     .pred = o->pred,
+                     .measured_s = o->measured_s,
+                     .task = o->task,
+                     .which = o->which,
+                     .truncated = o->truncated,
+                     .least_s = o->least_s,
+                     .model_s = o->model_s,
+                     .unlike = o->unlike};
         memcpy(e->trait, o->trait, sizeof e->trait);
     }
     pthread_mutex_unlock(&c->lock);

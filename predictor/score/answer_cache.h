@@ -23,9 +23,12 @@ typedef struct cd_answer_cache cd_answer_cache;
 /* Room for `entries` > 0, rounded up to whole sets. Errors: ENOMEM. */
 cdmpp_status cd_answer_cache_new(size_t entries, CD_GIVE cd_answer_cache **out, cdmpp_err *err);
 void cd_answer_cache_free(CD_TAKE cd_answer_cache *c); /* NULL is fine */
-cd_hash cd_answer_cache_key(const cd_candidate *ask); /* of all forms but CD_CANDIDATE_SCHEDULE, whose steps the caller knows by a digest */
+cd_hash cd_answer_cache_key(
+    const cd_candidate *
+        ask); /* of all forms but CD_CANDIDATE_SCHEDULE, whose steps the caller knows by a digest */
 /* *out as the scorer left it then; its task and key are those of `ask`. */
-bool cd_answer_cache_find(cd_answer_cache *c, const cd_hash *key, const cd_candidate *ask, cd_scored *out);
+bool cd_answer_cache_find(cd_answer_cache *c, const cd_hash *key, const cd_candidate *ask,
+                          cd_scored *out);
 void cd_answer_cache_put(cd_answer_cache *c, const cd_hash *key, const cd_scored *o);
 /* Calls of find, and those that found something. */
 void cd_answer_cache_counts(cd_answer_cache *c, uint64_t *asked, uint64_t *found);

@@ -14,10 +14,11 @@
 #include "profiler/describe/describe.h"
 
 /* Name and version: the version grows when the recipe or the carried records change. */
-#define CD_DEFAULT_MODEL "cdmpp-default-6.cdmpp"
+#define CD_DEFAULT_MODEL     "cdmpp-default-6.cdmpp"
 #define CD_DEFAULT_MODEL_GPU "cdmpp-default-gpu-3.cdmpp" /* of programs of GPUs */
 
-#define CD_DEFAULT_MODEL_HERE "here.cdmpp" /* of cdmpp-tune calibrate: corrected for a machine (learner/model/here.h) */
+#define CD_DEFAULT_MODEL_HERE                                                                      \
+    "here.cdmpp" /* of cdmpp-tune calibrate: corrected for a machine (learner/model/here.h) */
 #define CD_DEFAULT_MODEL_HERE_GPU "here-gpu.cdmpp" /* the same of a GPU */
 
 struct cd_log;
@@ -33,7 +34,8 @@ CD_KEEP const char *cd_default_model_gpu(cd_arena *a, const char *backend, const
 CD_KEEP const char *cd_default_model_gpu_file(cd_arena *a);
 /* Why cd_default_model_gpu gives none although the file is there: "here-gpu.cdmpp is of another GPU (...) and is not used"; "" where it is not there. Returns `out`. */
 enum { CD_DEFAULT_MODEL_SAID = 800 };
-const char *cd_default_model_gpu_why(const char *backend, const char *gpu, char out[CD_DEFAULT_MODEL_SAID]);
+const char *cd_default_model_gpu_why(const char *backend, const char *gpu,
+                                     char out[CD_DEFAULT_MODEL_SAID]);
 /* The installed one of GPUs, in `a`; NULL: it is not installed, $CDMPP_DEFAULT_MODEL names another model or none, or out of memory. */
 CD_KEEP const char *cd_default_model_gpu_plain(cd_arena *a);
 /* Is this file that one, by its name? */
@@ -55,17 +57,23 @@ cdmpp_status cd_default_model_missing(cdmpp_err *err);
  * nearest one. here->exact false: predictions are out of range. Of a model that is corrected for this machine it is the device of that
  * name, and here->exact; so it is of a GPU of this machine. log NULL: silent.
  * Errors: EMODEL (no described CPU among them), EBACKEND (this machine cannot be described), ENOMEM. */
-cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices, const char *const *name, size_t n,
-                                     struct cd_log *log, CD_KEEP const char **out, cd_describe_match *here, cdmpp_err *err);
+cdmpp_status cd_default_model_device(const char *model_path, const cd_device_table *devices,
+                                     const char *const *name, size_t n, struct cd_log *log,
+                                     CD_KEEP const char **out, cd_describe_match *here,
+                                     cdmpp_err *err);
 /* The same of a model of GPUs that is not corrected, and the GPU of this machine that this back end has (as it counts it, "": the first). The driver is asked in a process of its own.
  * Errors: EMODEL (it is no GPU; no described GPU among them), EBACKEND (there is none), EIO, ENOMEM. */
-cdmpp_status cd_default_model_gpu_device(const char *model_path, const char *backend, const char *gpu, const cd_device_table *devices, const char *const *name, size_t n,
-                                         struct cd_log *log, CD_KEEP const char **out, cd_describe_match *here, cdmpp_err *err);
+cdmpp_status cd_default_model_gpu_device(const char *model_path, const char *backend,
+                                         const char *gpu, const cd_device_table *devices,
+                                         const char *const *name, size_t n, struct cd_log *log,
+                                         CD_KEEP const char **out, cd_describe_match *here,
+                                         cdmpp_err *err);
 /* Both for a loaded model, with the installed descriptions; *out lives with `m`. Errors: also those of
  * cd_device_table_load. */
 struct cd_model;
-cdmpp_status cd_default_model_gpu_host(const char *model_path, const struct cd_model *m, const char *backend, const char *gpu, struct cd_log *log, CD_KEEP const char **out,
-                                       cdmpp_err *err);
-cdmpp_status cd_default_model_host(const char *model_path, const struct cd_model *m, struct cd_log *log, CD_KEEP const char **out,
-                                   cdmpp_err *err);
+cdmpp_status cd_default_model_gpu_host(const char *model_path, const struct cd_model *m,
+                                       const char *backend, const char *gpu, struct cd_log *log,
+                                       CD_KEEP const char **out, cdmpp_err *err);
+cdmpp_status cd_default_model_host(const char *model_path, const struct cd_model *m,
+                                   struct cd_log *log, CD_KEEP const char **out, cdmpp_err *err);
 #endif

@@ -12,10 +12,10 @@
 /* A name that the model does not say itself, and who answers for it. A board's processor and its GPU may have one name. */
 typedef struct {
     char *name;
-    int gpu;                   /* kind of the programs, -1: not known */
+    int gpu; /* kind of the programs, -1: not known */
     uint32_t device;
-    bool alias;                /* another name of that device */
-    const cd_device *own;      /* NULL: not described */
+    bool alias;           /* another name of that device */
+    const cd_device *own; /* NULL: not described */
     cd_device_doubt doubt;
 } stranger;
 
@@ -54,12 +54,16 @@ static bool described(const float *v) {
 }
 
 /* gpu: kind of the target, -1 when there is none. */
-static cdmpp_status most_similar(const cd_device_match *w, const char *name, int gpu, uint32_t *out, cd_device_doubt *doubt, cdmpp_err *err) {
+static cdmpp_status most_similar(const cd_device_match *w, const char *name, int gpu, uint32_t *out,
+                                 cd_device_doubt *doubt, cdmpp_err *err) {
     float want[CD_N_DEVICE_COL];
     double least = (double)INFINITY;
     size_t width;
     if (!w->o.devices)
-        return CD_FAIL(err, EMODEL, "device: '%.60s' is not in the model, and there are no descriptions to find the nearest by", name);
+        return CD_FAIL(err, EMODEL,
+                       "device: '%.60s' is not in the model, and there are no descriptions to find "
+                       "the nearest by",
+                       name);
     CD_TRY(cd_device_table_vector(w->o.devices, name, want, err));
     const bool is_gpu = gpu < 0 ? want[0] > 0 : gpu > 0;
     for (size_t i = 0; i < cd_model_n_device(w->m); i++) {
@@ -77,13 +81,17 @@ static cdmpp_status most_similar(const cd_device_match *w, const char *name, int
             *doubt = cd_model_device_doubt(w->m, i, want, v);
         }
     }
-    return isfinite(least) ? CDMPP_OK
-                           : CD_FAIL(err, EMODEL, "device: the model has no described %s to stand for '%.60s'", is_gpu ? "GPU" : "CPU", name);
+    return isfinite(least)
+               ? CDMPP_OK
+               : CD_FAIL(err, EMODEL, "device: the model has no described %s to stand for '%.60s'",
+                         is_gpu ? "GPU" : "CPU", name);
 }
 
-static cdmpp_status nearest(const cd_device_match *w, const char *name, int gpu, uint32_t *out, cd_device_doubt *doubt, cdmpp_err *err) {
+static cdmpp_status nearest(const cd_device_match *w, const char *name, int gpu, uint32_t *out,
+                            cd_device_doubt *doubt, cdmpp_err *err) {
     const cdmpp_status st = most_similar(w, name, gpu, out, doubt, err);
-    if (!st || st == CDMPP_ENOMEM || cd_model_n_device(w->m) > 1) return st ? cd_err_key(err, st, "device") : st;
+    if (!st || st == CDMPP_ENOMEM || cd_model_n_device(w->m) > 1)
+        return st ? cd_err_key(err, st, "device") : st;
     *out = 0; /* the only one there is */
     *doubt = cd_model_device_doubt(w->m, 0, NULL, NULL);
     return CDMPP_OK;
@@ -95,14 +103,18 @@ int cd_device_match_find(const cd_model *m, const cd_device_table *devices, cons
     const int k = cd_model_find_device(m, name, strlen(name));
     if (k >= 0 || !devices || cd_device_table_find(devices, name, &asked, NULL)) return k;
     for (size_t i = 0; i < cd_model_n_device(m); i++)
-        if (!cd_device_table_find(devices, cd_model_device(m, i), &is, NULL) && is == asked) return (int)i;
+        if (!cd_device_table_find(devices, cd_model_device(m, i), &is, NULL) && is == asked)
+            return (int)i;
     return -1;
 }
 
-static cd_device_pick known(const cd_device_match *w, uint32_t device) { return (cd_device_pick){device, cd_model_device(w->m, device), false, NULL, {0, 0}, false}; }
+static cd_device_pick known(const cd_device_match *w, uint32_t device) {
+    return (cd_device_pick){device, cd_model_device(w->m, device), false, NULL, {0, 0}, false};
+}
 
 static cd_device_pick pick_of(const cd_device_match *w, const stranger *s) {
-    return s->alias ? known(w, s->device) : (cd_device_pick){s->device, s->name, true, s->own, s->doubt, false};
+    return s->alias ? known(w, s->device)
+                    : (cd_device_pick){s->device, s->name, true, s->own, s->doubt, false};
 }
 
 static cdmpp_status look_up(const cd_device_match *w, bool near, stranger *s, cdmpp_err *err) {
@@ -117,10 +129,12 @@ static cdmpp_status look_up(const cd_device_match *w, bool near, stranger *s, cd
 }
 
 /* Who answers for a name that is none of the model's, of programs of this kind; remembered. *found false: nobody, as no nearest one is wanted. */
-static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, bool near, cd_device_pick *out, bool *found, cdmpp_err *err) {
+static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, bool near,
+                               cd_device_pick *out, bool *found, cdmpp_err *err) {
     *found = true;
     for (size_t i = 0; i < w->n_seen; i++)
-        if (w->seen[i].gpu == gpu && (near || w->seen[i].alias) && cd_str_is(name, w->seen[i].name)) {
+        if (w->seen[i].gpu == gpu && (near || w->seen[i].alias) &&
+            cd_str_is(name, w->seen[i].name)) {
             *out = pick_of(w, &w->seen[i]);
             return CDMPP_OK;
         }
@@ -140,7 +154,8 @@ static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, bool ne
 }
 
 /* ---- picking ---- */
-cdmpp_status cd_device_match_new(const cd_model *m, const cd_device_match_options *o, cd_device_match **out, cdmpp_err *err) {
+cdmpp_status cd_device_match_new(const cd_model *m, const cd_device_match_options *o,
+                                 cd_device_match **out, cdmpp_err *err) {
     char names[120];
     bool found = true;
     cdmpp_status st = CDMPP_OK;
@@ -149,28 +164,37 @@ cdmpp_status cd_device_match_new(const cd_model *m, const cd_device_match_option
     *w = (cd_device_match){.m = m, .o = *o, .has_fixed = o->device != NULL};
     const int k = o->device ? cd_model_find_device(m, o->device, strlen(o->device)) : 0;
     if (o->device && k >= 0) w->fixed = known(w, (uint32_t)k);
-    else if (o->device) st = answer_for(w, (cd_str){o->device, strlen(o->device)}, -1, o->nearest, &w->fixed, &found, err);
-    if (!found) st = CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.60s'", device_list(m, names, sizeof names), o->device);
+    else if (o->device)
+        st = answer_for(w, (cd_str){o->device, strlen(o->device)}, -1, o->nearest, &w->fixed,
+                        &found, err);
+    if (!found)
+        st = CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.60s'",
+                     device_list(m, names, sizeof names), o->device);
     if (st) cd_device_match_free(w);
     else *out = w;
     return st;
 }
 
-const cd_device_pick *cd_device_match_fixed(const cd_device_match *w) { return w->has_fixed ? &w->fixed : NULL; }
+const cd_device_pick *cd_device_match_fixed(const cd_device_match *w) {
+    return w->has_fixed ? &w->fixed : NULL;
+}
 
 /* A model of GPU programs says nothing about a CPU program, whatever it is called. */
-static cdmpp_status check_kind(const cd_device_match *w, cd_str target, uint32_t device, cdmpp_err *err) {
+static cdmpp_status check_kind(const cd_device_match *w, cd_str target, uint32_t device,
+                               cdmpp_err *err) {
     const bool gpu = cd_target_is_gpu(target);
     if (!target.n || gpu == (cd_model_device_is_gpu(w->m, device) != 0)) return CDMPP_OK;
-    const cdmpp_status st = CD_FAIL(err, EMODEL, "the record is for a %s, the model's device %.60s is a %s", gpu ? "GPU" : "CPU",
-                                    cd_model_device(w->m, device), gpu ? "CPU" : "GPU");
+    const cdmpp_status st =
+        CD_FAIL(err, EMODEL, "the record is for a %s, the model's device %.60s is a %s",
+                gpu ? "GPU" : "CPU", cd_model_device(w->m, device), gpu ? "CPU" : "GPU");
     return cd_err_key(err, st, "i[0][1]");
 }
 
-static cdmpp_status not_known(const cd_device_match *w, cd_str name, const char *advice, cdmpp_err *err) {
+static cdmpp_status not_known(const cd_device_match *w, cd_str name, const char *advice,
+                              cdmpp_err *err) {
     char names[120];
-    return CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.*s'%s", device_list(w->m, names, sizeof names),
-                   cd_str_shown(name, 60), name.p, advice);
+    return CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.*s'%s",
+                   device_list(w->m, names, sizeof names), cd_str_shown(name, 60), name.p, advice);
 }
 
 static bool is_described(const cd_device_match *w, cd_str name) {
@@ -188,19 +212,28 @@ static cdmpp_status nobody(const cd_device_match *w, cd_str target, cdmpp_err *e
     char names[80];
     const char *kin[SHOWN];
     const cd_str arch = cd_device_arch_of(target);
-    const size_t n = w->o.devices && arch.n ? cd_device_table_of_arch(w->o.devices, arch, kin, SHOWN) : 0;
+    const size_t n =
+        w->o.devices && arch.n ? cd_device_table_of_arch(w->o.devices, arch, kin, SHOWN) : 0;
     cd_buf b = {0};
     for (size_t i = 0; i < n && i < SHOWN; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", kin[i]);
     if (n > SHOWN) cd_buf_puts(&b, " ...");
     const char *list = device_list(w->m, names, sizeof names);
-    const cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "names of devices")
-                          : n ? CD_FAIL(err, EMODEL, "device: expected -model= of one of %s, found none; %.*s is %s: --device %s --nearest takes what is most similar to it", list, (int)arch.n, arch.p, b.p, kin[0])
-                              : CD_FAIL(err, EMODEL, "device: expected -model= of one of %s, found none; --device NAME says which, with --nearest any device that is described", list);
+    const cdmpp_status st =
+        b.oom ? CD_FAIL(err, ENOMEM, "names of devices")
+        : n   ? CD_FAIL(err, EMODEL,
+                        "device: expected -model= of one of %s, found none; %.*s is %s: --device %s "
+                          "--nearest takes what is most similar to it",
+                        list, (int)arch.n, arch.p, b.p, kin[0])
+              : CD_FAIL(err, EMODEL,
+                        "device: expected -model= of one of %s, found none; --device NAME says "
+                          "which, with --nearest any device that is described",
+                        list);
     cd_buf_free(&b);
     return st;
 }
 
-static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
+static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *source,
+                               cd_device_pick *out, cdmpp_err *err) {
     const cd_str name = cd_device_name_of(target, source);
     int k = cd_model_find_device(w->m, name.p, name.n);
     /* -model= names a device. A folder's name does where somebody describes one of that name. */
@@ -213,27 +246,40 @@ static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *so
         return CDMPP_OK;
     }
     bool found = false;
-    if (unnamed && !is_described(w, name)) return cd_err_key(err, nobody(w, target, err), "i[0][1]");
-    CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, w->o.nearest, out, &found, err));
+    if (unnamed && !is_described(w, name))
+        return cd_err_key(err, nobody(w, target, err), "i[0][1]");
+    CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, w->o.nearest, out, &found,
+                      err));
     if (found) return CDMPP_OK;
-    return cd_err_key(err, not_known(w, name, "; --device NAME says which to take, --nearest takes the most similar one", err), "i[0][1]");
+    return cd_err_key(
+        err,
+        not_known(w, name,
+                  "; --device NAME says which to take, --nearest takes the most similar one", err),
+        "i[0][1]");
 }
 
-cdmpp_status cd_device_match_pick(cd_device_match *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
+cdmpp_status cd_device_match_pick(cd_device_match *w, cd_str target, const char *source,
+                                  cd_device_pick *out, cdmpp_err *err) {
     if (w->has_fixed) *out = w->fixed;
     else CD_TRY(own_device(w, target, source, out, err));
     return check_kind(w, target, out->device, err);
 }
 
-cdmpp_status cd_device_match_named(cd_device_match *w, cd_str name, cd_str target, cd_device_pick *out, cdmpp_err *err) {
+cdmpp_status cd_device_match_named(cd_device_match *w, cd_str name, cd_str target,
+                                   cd_device_pick *out, cdmpp_err *err) {
     char names[120];
     bool found = true;
     if (!name.n && !target.n && !w->has_fixed && cd_model_n_device(w->m) > 1)
-        return cd_err_key(err, CD_FAIL(err, EMODEL, "expected one of %s, found none", device_list(w->m, names, sizeof names)), "device");
+        return cd_err_key(err,
+                          CD_FAIL(err, EMODEL, "expected one of %s, found none",
+                                  device_list(w->m, names, sizeof names)),
+                          "device");
     if (!name.n) return cd_device_match_pick(w, target, "", out, err);
     const int k = cd_model_find_device(w->m, name.p, name.n);
     if (k >= 0) *out = known(w, (uint32_t)k);
-    else CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, w->o.nearest, out, &found, err));
+    else
+        CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, w->o.nearest, out,
+                          &found, err));
     if (!found) return cd_err_key(err, not_known(w, name, "", err), "device");
     return check_kind(w, target, out->device, err);
 }

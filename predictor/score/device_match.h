@@ -21,15 +21,16 @@
 typedef struct cd_device_match cd_device_match;
 
 typedef struct cd_device_match_options {
-    const char *device;        /* of every candidate; NULL: each its own */
+    const char *device; /* of every candidate; NULL: each its own */
     bool nearest;
-    const cd_device_table *devices; /* other names of devices, and for nearest; borrowed. NULL: exact names, and only a model of one device finds the nearest */
+    const cd_device_table *
+        devices; /* other names of devices, and for nearest; borrowed. NULL: exact names, and only a model of one device finds the nearest */
 } cd_device_match_options;
 
 typedef struct cd_device_pick {
-    uint32_t device;  /* number in the model */
-    const char *name; /* as it was asked for; lives with the cd_device_match */
-    bool unknown;     /* the model does not know that name */
+    uint32_t device;      /* number in the model */
+    const char *name;     /* as it was asked for; lives with the cd_device_match */
+    bool unknown;         /* the model does not know that name */
     const cd_device *own; /* its own description, of one that is unknown and described; else NULL */
     cd_device_doubt doubt; /* of an unknown one: what it adds that another device answers */
     bool assumed;          /* nothing says the device: it is the only one of the model */
@@ -39,12 +40,15 @@ typedef struct cd_device_pick {
 int cd_device_match_find(const cd_model *m, const cd_device_table *devices, const char *name);
 
 /* Errors: EMODEL (fixed name), ENOMEM. */
-cdmpp_status cd_device_match_new(CD_KEEP const cd_model *m, const cd_device_match_options *o, CD_GIVE cd_device_match **out, cdmpp_err *err);
+cdmpp_status cd_device_match_new(CD_KEEP const cd_model *m, const cd_device_match_options *o,
+                                 CD_GIVE cd_device_match **out, cdmpp_err *err);
 void cd_device_match_free(CD_TAKE cd_device_match *w); /* NULL is fine */
 /* `target`: target string, n == 0 when there is none; `source`: file, "" if none. Errors: EMODEL, ENOMEM. */
-cdmpp_status cd_device_match_pick(cd_device_match *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err);
+cdmpp_status cd_device_match_pick(cd_device_match *w, cd_str target, const char *source,
+                                  cd_device_pick *out, cdmpp_err *err);
 /* The same of a candidate that says its device; name.n == 0: it does not. */
-cdmpp_status cd_device_match_named(cd_device_match *w, cd_str name, cd_str target, cd_device_pick *out, cdmpp_err *err);
+cdmpp_status cd_device_match_named(cd_device_match *w, cd_str name, cd_str target,
+                                   cd_device_pick *out, cdmpp_err *err);
 /* The fixed one; NULL: there is none. */
 CD_KEEP const cd_device_pick *cd_device_match_fixed(const cd_device_match *w);
 #endif

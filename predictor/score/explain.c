@@ -33,8 +33,11 @@ static void end(work *w) {
 }
 
 /* As cd_scorer_finish does it. */
-static cdmpp_status compare_kind(work *w, const cd_task *t, const cd_record *r, const cd_device_pick *pick, cd_explanation *e, cdmpp_err *err) {
-    const cd_hardware *hardware = r->has_hardware ? &r->hardware : t->has_hardware ? &t->hardware : NULL;
+static cdmpp_status compare_kind(work *w, const cd_task *t, const cd_record *r,
+                                 const cd_device_pick *pick, cd_explanation *e, cdmpp_err *err) {
+    const cd_hardware *hardware = r->has_hardware   ? &r->hardware
+                                  : t->has_hardware ? &t->hardware
+                                                    : NULL;
     cd_kinds *kinds;
     CD_TRY(cd_kinds_new(w->m, false, &kinds, err));
     const cdmpp_status st = cd_kinds_check(kinds, t, r->target, hardware, pick, &e->unlike, err);
@@ -42,7 +45,8 @@ static cdmpp_status compare_kind(work *w, const cd_task *t, const cd_record *r, 
     return st;
 }
 
-static cdmpp_status begin(work *w, const cd_model *m, const cd_device_match_options *which, cdmpp_err *err) {
+static cdmpp_status begin(work *w, const cd_model *m, const cd_device_match_options *which,
+                          cdmpp_err *err) {
     *w = (work){.m = m};
     CD_TRY(cd_device_match_new(m, which, &w->which, err));
     CD_TRY(cd_program_new(&w->program, err));
@@ -57,7 +61,8 @@ static cdmpp_status order(work *w, cdmpp_err *err) {
     if (!cd_model_orders_rows(w->m)) return CDMPP_OK;
     float *row = cd_arena_alloc(&w->arena, n * CD_N_COL, sizeof *row);
     uint32_t *from = cd_arena_alloc(&w->arena, n, sizeof *from);
-    int32_t *to = cd_arena_alloc(&w->arena, n, sizeof *to), *leaf = cd_arena_alloc(&w->arena, n_leaf + 1, sizeof *leaf);
+    int32_t *to = cd_arena_alloc(&w->arena, n, sizeof *to),
+            *leaf = cd_arena_alloc(&w->arena, n_leaf + 1, sizeof *leaf);
     if (!row || !from || !to || !leaf) return CD_FAIL(err, ENOMEM, "%zu feature rows", n);
     memcpy(row, w->rows.row, n * CD_N_COL * sizeof *row);
     cd_rows_order(row, n, from);
@@ -69,13 +74,17 @@ static cdmpp_status order(work *w, cdmpp_err *err) {
 }
 
 /* Reads one record and builds its program as a scorer does, but keeps the program: its loop nest is printed later. */
-static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predict_line *l, cd_explanation *e, cdmpp_err *err) {
+static cdmpp_status build(work *w, const cd_task_registry *tasks, const cd_predict_line *l,
+                          cd_explanation *e, cdmpp_err *err) {
     cd_record r;
     CD_TRY(cd_record_read(&w->arena, l->text, l->len, &r, err));
     const cd_task *t = cd_task_registry_find(tasks, r.workload_key);
     if (!t)
-        return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", r.workload_key.n > 150 ? 150 : (int)r.workload_key.n,
-                                       r.workload_key.p), "i[0][0]");
+        return cd_err_key(err,
+                          CD_FAIL(err, ENOTASK, "no task file defines %.*s",
+                                  r.workload_key.n > 150 ? 150 : (int)r.workload_key.n,
+                                  r.workload_key.p),
+                          "i[0][0]");
     CD_TRY(cd_device_match_pick(w->which, r.target, l->source, &w->pick, err));
     CD_TRY(compare_kind(w, t, &r, &w->pick, e, err));
     CD_TRY(cd_program_build(w->program, t, &r, &w->rows, err));
@@ -101,18 +110,21 @@ static const char *buffer_name(cd_arena *a, const char *nest, int32_t line) {
 /* A leaf is a store. Its line in the printed nest names the buffer that a row of features belongs to. */
 static cdmpp_status show(work *w, cd_explanation *e, cdmpp_err *err) {
     cd_buf b = {0};
-    int32_t *line = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *line), *row = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *row);
+    int32_t *line = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *line),
+            *row = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *row);
     e->buffer = cd_arena_alloc(&e->arena, e->n_row, sizeof *e->buffer);
     cdmpp_status st = cd_program_print(w->program, &b, err);
     if (!st) e->nest = cd_str_dup(&e->arena, (cd_str){b.p ? b.p : "", b.n});
     cd_buf_free(&b);
     CD_TRY(st);
-    if (!line || !row || !e->buffer || !e->nest) return CD_FAIL(err, ENOMEM, "loop nest of %zu leaves", e->n_leaf);
+    if (!line || !row || !e->buffer || !e->nest)
+        return CD_FAIL(err, ENOMEM, "loop nest of %zu leaves", e->n_leaf);
     cd_program_leaf_lines(w->program, line, e->n_leaf);
     for (size_t r = 0; r < e->n_row; r++) e->buffer[r] = "";
     for (size_t l = 0; l < e->n_leaf; l++) {
         row[l] = w->rows.leaf_row[l];
-        if (!(e->buffer[row[l]] = buffer_name(&e->arena, e->nest, line[l]))) return CD_FAIL(err, ENOMEM, "name of a buffer");
+        if (!(e->buffer[row[l]] = buffer_name(&e->arena, e->nest, line[l])))
+            return CD_FAIL(err, ENOMEM, "name of a buffer");
     }
     e->leaf_line = line;
     e->leaf_row = row;
@@ -120,17 +132,22 @@ static cdmpp_status show(work *w, cd_explanation *e, cdmpp_err *err) {
 }
 
 /* ---- groups ---- */
-static const char *const group_name[CD_EXPLAIN_GROUPS] = {"computation", "buffers", "intensity", "allocation", "outer"};
+static const char *const group_name[CD_EXPLAIN_GROUPS] = {"computation", "buffers", "intensity",
+                                                          "allocation", "outer"};
 
 static bool in_group(size_t column, size_t g) {
     const char *of = cd_cols()[column].group;
-    return strcmp(group_name[g], "buffers") == 0 ? strncmp(of, "buffer ", 7) == 0 : strcmp(of, group_name[g]) == 0;
+    return strcmp(group_name[g], "buffers") == 0 ? strncmp(of, "buffer ", 7) == 0
+                                                 : strcmp(of, group_name[g]) == 0;
 }
 
 /* Rows of the program, as they are or changed; facts stay as they are. */
 static cdmpp_status gather(work *w, const cd_rows *r, cdmpp_err *err) {
     CD_TRY(cd_batch_builder_add(w->gather, r, w->pick.device, w->flop, err));
-    return w->facts.scratch ? cd_batch_builder_add_facts(w->gather, (int)cd_model_facts_set(w->facts.m), w->facts.fact, w->facts.analytic, err) : CDMPP_OK;
+    return w->facts.scratch
+               ? cd_batch_builder_add_facts(w->gather, (int)cd_model_facts_set(w->facts.m),
+                                            w->facts.fact, w->facts.analytic, err)
+               : CDMPP_OK;
 }
 
 /* The program once more, with a group of columns set to `middle`. */
@@ -147,8 +164,10 @@ static cdmpp_status add_changed(work *w, size_t g, const float *middle, float *x
 }
 
 /* As cd_scorer_finish does it. */
-static cdmpp_status settle(const work *w, const cd_program_view *v, size_t i, uint32_t reason, cd_model_prediction *p, cdmpp_err *err) {
-    const cd_model_asked asked = {.compared = true, .reason = reason, .doubt = w->pick.unknown ? &w->pick.doubt : NULL};
+static cdmpp_status settle(const work *w, const cd_program_view *v, size_t i, uint32_t reason,
+                           cd_model_prediction *p, cdmpp_err *err) {
+    const cd_model_asked asked = {
+        .compared = true, .reason = reason, .doubt = w->pick.unknown ? &w->pick.doubt : NULL};
     return cd_model_settle(w->m, v, i, &asked, p, err);
 }
 
@@ -167,7 +186,8 @@ static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, CD_EXPLAIN_GROUPS, pred, err));
     for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
-        CD_TRY(settle(w, &v, g, e->unlike.reason, &pred[g], err)); /* as the program itself, so that they differ by the group alone */
+        CD_TRY(settle(w, &v, g, e->unlike.reason, &pred[g],
+                      err)); /* as the program itself, so that they differ by the group alone */
         e->group[g] = (cd_explain_group){.name = group_name[g], .latency_s = pred[g].latency_s};
         for (size_t c = 0; c < CD_N_COL; c++) e->group[g].n_col += in_group(c, g);
     }
@@ -177,7 +197,8 @@ static cdmpp_status groups(work *w, cd_explanation *e, cdmpp_err *err) {
 static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
     e->row_share = cd_arena_alloc(&e->arena, e->n_row, sizeof *e->row_share);
     e->leaf_share = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *e->leaf_share);
-    if (!e->row_share || !e->leaf_share) return CD_FAIL(err, ENOMEM, "shares of %zu leaves", e->n_leaf);
+    if (!e->row_share || !e->leaf_share)
+        return CD_FAIL(err, ENOMEM, "shares of %zu leaves", e->n_leaf);
     CD_TRY(gather(w, &w->rows, err));
     const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, 1, &e->pred, err));
@@ -186,11 +207,15 @@ static cdmpp_status shares(work *w, cd_explanation *e, cdmpp_err *err) {
     return cd_attribution_shares(w->m, &v, w->rows.leaf_row, e->row_share, e->leaf_share, err);
 }
 
-cdmpp_status cd_explain(const cd_model *m, const cd_task_registry *tasks, const cd_device_match_options *which, const cd_predict_line *line,
+cdmpp_status cd_explain(const cd_model *m, const cd_task_registry *tasks,
+                        const cd_device_match_options *which, const cd_predict_line *line,
                         cd_explanation *out, cdmpp_err *err) {
     work w;
     *out = (cd_explanation){0};
-    if (cd_model_needs_steps(m)) return CD_FAIL(err, EUNSUPPORTED, "the model's tlp reads the steps of schedules and no rows or leaves that could take time");
+    if (cd_model_needs_steps(m))
+        return CD_FAIL(err, EUNSUPPORTED,
+                       "the model's tlp reads the steps of schedules and no rows or leaves that "
+                       "could take time");
     cdmpp_status st = begin(&w, m, which, err);
     if (!st) st = build(&w, tasks, line, out, err);
     if (!st) st = show(&w, out, err);

@@ -17,29 +17,30 @@
 enum { CD_EXPLAIN_GROUPS = 5 };
 
 typedef struct cd_explain_group {
-    const char *name;        /* as in features/rows/leaf_cols.def; "buffers": the five blocks */
+    const char *name; /* as in features/rows/leaf_cols.def; "buffers": the five blocks */
     size_t n_col;
-    double latency_s;        /* with the group as in the middle of training */
+    double latency_s; /* with the group as in the middle of training */
 } cd_explain_group;
 
 typedef struct cd_explanation {
     cd_model_prediction pred;
-    cd_unlike unlike;        /* why it is out of range */
+    cd_unlike unlike; /* why it is out of range */
     const char *workload_key, *device;
-    const char *nest;        /* lines, as cdmpp-extract --print */
+    const char *nest; /* lines, as cdmpp-extract --print */
     size_t n_row, n_leaf;
-    double *row_share;       /* (n_row) */
-    double *leaf_share;      /* (n_leaf) */
-    const int32_t *leaf_row; /* (n_leaf) */
-    const int32_t *leaf_line;/* (n_leaf) its line of the nest, from 0 */
-    const char **buffer;     /* (n_row) name of the buffer that the row is about */
-    bool has_groups;         /* not of a model of version 1 */
+    double *row_share;        /* (n_row) */
+    double *leaf_share;       /* (n_leaf) */
+    const int32_t *leaf_row;  /* (n_leaf) */
+    const int32_t *leaf_line; /* (n_leaf) its line of the nest, from 0 */
+    const char **buffer;      /* (n_row) name of the buffer that the row is about */
+    bool has_groups;          /* not of a model of version 1 */
     cd_explain_group group[CD_EXPLAIN_GROUPS];
     cd_arena arena;
 } cd_explanation;
 
 /* Free *out after an error too. Errors: those of cd_scored.st; EUNSUPPORTED (a model that reads steps); ENOMEM. */
-cdmpp_status cd_explain(const cd_model *m, const cd_task_registry *tasks, const cd_device_match_options *which, const cd_predict_line *line,
+cdmpp_status cd_explain(const cd_model *m, const cd_task_registry *tasks,
+                        const cd_device_match_options *which, const cd_predict_line *line,
                         cd_explanation *out, cdmpp_err *err);
 void cd_explain_free(cd_explanation *e);
 

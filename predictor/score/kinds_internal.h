@@ -12,9 +12,11 @@
 typedef struct cd_kinds cd_kinds;
 
 /* stranger: all that are asked about are of another device than the one of the model that they name (a stand-in). Errors: ENOMEM. */
-cdmpp_status cd_kinds_new(CD_KEEP const cd_model *m, bool stranger, CD_GIVE cd_kinds **out, cdmpp_err *err);
+cdmpp_status cd_kinds_new(CD_KEEP const cd_model *m, bool stranger, CD_GIVE cd_kinds **out,
+                          cdmpp_err *err);
 void cd_kinds_free(CD_TAKE cd_kinds *k); /* NULL is fine */
 /* t, or its definition, NULL: only the device counts. hardware NULL: not known. Errors: ENOMEM. */
-cdmpp_status cd_kinds_check(cd_kinds *k, const cd_task *t, cd_str target, const cd_hardware *hardware, const cd_device_pick *which,
+cdmpp_status cd_kinds_check(cd_kinds *k, const cd_task *t, cd_str target,
+                            const cd_hardware *hardware, const cd_device_pick *which,
                             cd_unlike *out, cdmpp_err *err);
 #endif

@@ -5,7 +5,8 @@
 #include "features/task/task.h"
 
 typedef struct cd_launch {
-    double flop, bytes;           /* operations of the task, NaN: cannot be counted; its arguments, each once */
+    double flop,
+        bytes; /* operations of the task, NaN: cannot be counted; its arguments, each once */
     double blocks, block_threads; /* grid of the largest kernel, a block of it; 0: no GPU program */
 } cd_launch;
 

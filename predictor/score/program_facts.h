@@ -8,9 +8,10 @@
 #include "predictor/score/device_match.h"
 
 typedef struct cd_program_facts {
-    cd_facts *scratch;                /* NULL: the model reads none */
+    cd_facts *scratch; /* NULL: the model reads none */
     const cd_model *m;
-    const cd_device_numbers *numbers; /* what all analytic times are computed with; NULL: with those of the device that is asked about */
+    const cd_device_numbers *
+        numbers; /* what all analytic times are computed with; NULL: with those of the device that is asked about */
     float fact[CD_N_FACTS], analytic[CD_N_ANALYTIC];
 } cd_program_facts;
 
@@ -20,5 +21,6 @@ void cd_program_facts_free(cd_program_facts *f);
 /* Fills fact and analytic of the program that was just built in p; nothing where the model reads none. rows: there is no program, rows are known alone.
  * Errors: EMODEL (rows alone, a GPU program where the model was trained on CPU programs, or the reverse), those of cd_facts_of and
  * cd_analytic_seconds_of. */
-cdmpp_status cd_program_facts_fill(cd_program_facts *f, cd_program *p, bool rows, const cd_device_pick *which, cdmpp_err *err);
+cdmpp_status cd_program_facts_fill(cd_program_facts *f, cd_program *p, bool rows,
+                                   const cd_device_pick *which, cdmpp_err *err);
 #endif

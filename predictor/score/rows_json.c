@@ -15,8 +15,10 @@ static cdmpp_status need(cd_rows_json *t, char c, const char *where, cdmpp_err *
         t->at++;
         return CDMPP_OK;
     }
-    if (t->at == t->end) return CD_FAIL(err, EPARSE, "expected '%c' %s, found end of text", c, where);
-    return CD_FAIL(err, EPARSE, "expected '%c' %s, found byte 0x%02x", c, where, (unsigned)(unsigned char)*t->at);
+    if (t->at == t->end)
+        return CD_FAIL(err, EPARSE, "expected '%c' %s, found end of text", c, where);
+    return CD_FAIL(err, EPARSE, "expected '%c' %s, found byte 0x%02x", c, where,
+                   (unsigned)(unsigned char)*t->at);
 }
 
 static bool is_next(cd_rows_json *t, char c) {
@@ -43,16 +45,19 @@ static cdmpp_status row(cd_rows_json *t, double *v, size_t n_col, cdmpp_err *err
     size_t n = 0;
     CD_TRY(need(t, '[', "of a row", err));
     CD_TRY(numbers(t, v, n_col, &n, err));
-    return n == n_col ? CDMPP_OK : CD_FAIL(err, EMODEL, "expected rows of %zu numbers, found %zu", n_col, n);
+    return n == n_col ? CDMPP_OK
+                      : CD_FAIL(err, EMODEL, "expected rows of %zu numbers, found %zu", n_col, n);
 }
 
-cdmpp_status cd_rows_json_next(cd_rows_json *t, double *v, size_t n_col, bool *more, cdmpp_err *err) {
+cdmpp_status cd_rows_json_next(cd_rows_json *t, double *v, size_t n_col, bool *more,
+                               cdmpp_err *err) {
     *more = false;
     if (!t->begun) CD_TRY(need(t, '[', "of the list of rows", err));
     t->begun = true;
     if (is_next(t, ']')) {
         t->at = blanks(t->at + 1, t->end);
-        return t->at == t->end ? CDMPP_OK : CD_FAIL(err, EPARSE, "expected the end behind the rows");
+        return t->at == t->end ? CDMPP_OK
+                               : CD_FAIL(err, EPARSE, "expected the end behind the rows");
     }
     if (t->n) CD_TRY(need(t, ',', "between rows", err));
     CD_TRY(cd_err_index(err, row(t, v, n_col, err), t->n));

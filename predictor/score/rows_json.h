@@ -12,11 +12,12 @@
 
 typedef struct cd_rows_json {
     const char *at, *end;
-    size_t n;    /* rows read */
+    size_t n; /* rows read */
     bool begun;
 } cd_rows_json;
 
 /* The next row into v (n_col); *more false: there was none, and the text ended properly. Errors, key [row]: EPARSE;
  * EMODEL (a row of another length: says both). */
-cdmpp_status cd_rows_json_next(cd_rows_json *t, double *v, size_t n_col, bool *more, cdmpp_err *err);
+cdmpp_status cd_rows_json_next(cd_rows_json *t, double *v, size_t n_col, bool *more,
+                               cdmpp_err *err);
 #endif

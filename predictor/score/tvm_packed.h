@@ -15,7 +15,8 @@
 
 /* Check the bytes and write where candidates begin: at (n+1), byte offsets, at[i] == at[i+1] for one
  * that was not lowered. Errors: EPARSE (damaged, another n), EMODEL (rows of another length). */
-cdmpp_status cd_tvm_packed_open(const void *bytes, size_t len, size_t n, size_t *at, cdmpp_err *err);
+cdmpp_status cd_tvm_packed_open(const void *bytes, size_t len, size_t n, size_t *at,
+                                cdmpp_err *err);
 /* Rows of candidate i, and their number, 0 where at[i] == at[i+1] as well. */
 const void *cd_tvm_packed_rows(const void *bytes, const size_t *at, size_t i, size_t *n_row);
 #endif

@@ -57,7 +57,8 @@ static void give(cd_line_reader *in, size_t n, bool whole, cd_str *line) {
 
 /* Looks for a line end in what was read. True: there is a line to give out, or the end of one that was too long. */
 static bool found(cd_line_reader *in, cd_line_reader_kind *kind, cd_str *line) {
-    const char *nl = in->end > in->seen ? memchr(in->buf + in->seen, '\n', in->end - in->seen) : NULL;
+    const char *nl =
+        in->end > in->seen ? memchr(in->buf + in->seen, '\n', in->end - in->seen) : NULL;
     in->seen = in->end;
     *kind = in->skipping ? CD_INTAKE_LONG : CD_INTAKE_LINE;
     if (in->skipping) {
@@ -101,7 +102,9 @@ static cdmpp_status room(cd_line_reader *in, bool *there, cdmpp_err *err) {
     if (in->end < in->cap) return CDMPP_OK;
     *there = !in->held;
     if (in->held) return CDMPP_OK;
-    const size_t cap = in->cap < in->max ? 2 * in->cap : in->max + CD_INTAKE_ROOM; /* above max: never asked for again */
+    const size_t cap = in->cap < in->max
+                           ? 2 * in->cap
+                           : in->max + CD_INTAKE_ROOM; /* above max: never asked for again */
     char *p = cd_mem_realloc(in->buf, in->end, cap);
     if (!p) return CD_FAIL(err, ENOMEM, "line of %zu bytes", cap);
     in->buf = p;
@@ -121,7 +124,8 @@ static bool wait_for(int fd, short what, int64_t until_ns) {
 static bool again(int e) { return e == EINTR || e == EAGAIN || e == EWOULDBLOCK; }
 
 /* A signal interrupts poll() and read(); the caller sees LATE and can look at its stop flag. */
-cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_reader_kind *kind, cd_str *line, cdmpp_err *err) {
+cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_reader_kind *kind,
+                                 cd_str *line, cdmpp_err *err) {
     bool there;
     while (!found(in, kind, line)) {
         CD_TRY(room(in, &there, err));
@@ -134,7 +138,8 @@ cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_r
             return CDMPP_OK;
         }
         const ssize_t n = read(in->fd, in->buf + in->end, in->cap - in->end);
-        if (n < 0 && !again(errno)) return CD_FAIL(err, EIO, "cannot read standard input: %s", strerror(errno));
+        if (n < 0 && !again(errno))
+            return CD_FAIL(err, EIO, "cannot read standard input: %s", strerror(errno));
         if (n > 0) in->end += (size_t)n;
         in->eof = !n;
     }
@@ -142,13 +147,17 @@ cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_r
 }
 
 /* ---- frames, and writing ---- */
-cdmpp_status cd_line_reader_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop, size_t *got, cdmpp_err *err) {
+cdmpp_status cd_line_reader_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop,
+                                  size_t *got, cdmpp_err *err) {
     char skipped[4096];
     for (*got = 0; *got < n;) {
-        const size_t left = n - *got, most = to ? left : left < sizeof skipped ? left : sizeof skipped;
+        const size_t left = n - *got, most = to                      ? left
+                                             : left < sizeof skipped ? left
+                                                                     : sizeof skipped;
         const ssize_t k = read(fd, to ? (char *)to + *got : skipped, most);
         if (!k || (k < 0 && stop && *stop)) return CDMPP_OK;
-        if (k < 0 && !again(errno)) return CD_FAIL(err, EIO, "cannot read standard input: %s", strerror(errno));
+        if (k < 0 && !again(errno))
+            return CD_FAIL(err, EIO, "cannot read standard input: %s", strerror(errno));
         if (k > 0) *got += (size_t)k;
         else if (errno != EINTR) (void)wait_for(fd, POLLIN, -1);
     }

@@ -14,13 +14,18 @@ typedef struct {
     cd_buf out;
 } state;
 
-static size_t longest(const state *s) { return s->o->max_bytes ? s->o->max_bytes : CD_REQUEST_LINE_MAX; }
+static size_t longest(const state *s) {
+    return s->o->max_bytes ? s->o->max_bytes : CD_REQUEST_LINE_MAX;
+}
 
-static cdmpp_status read_line(state *s, cd_str line, const cd_json **root, cd_str *id, cdmpp_err *err) {
+static cdmpp_status read_line(state *s, cd_str line, const cd_json **root, cd_str *id,
+                              cdmpp_err *err) {
     *id = (cd_str){NULL, 0};
     if (!line.p) return CD_FAIL(err, ERANGE, "the line is longer than %zu bytes", longest(s));
     CD_TRY(cd_json_parse(&s->text, line.p, line.n, root, err));
-    if ((*root)->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected a JSON object, found %s", cd_json_kind_name((*root)->kind));
+    if ((*root)->kind != CD_JSON_OBJ)
+        return CD_FAIL(err, ESCHEMA, "expected a JSON object, found %s",
+                       cd_json_kind_name((*root)->kind));
     return cd_err_key(err, cd_request_id(&s->text, line, id, err), "id");
 }
 
@@ -48,7 +53,8 @@ static cdmpp_status one(state *s, cd_str line, cdmpp_err *err) {
 }
 
 static cdmpp_status flush(state *s, cdmpp_err *err) {
-    const cdmpp_status st = s->out.n ? cd_line_reader_send(s->o->out, s->out.p, s->out.n, err) : CDMPP_OK;
+    const cdmpp_status st =
+        s->out.n ? cd_line_reader_send(s->o->out, s->out.p, s->out.n, err) : CDMPP_OK;
     cd_buf_clear(&s->out);
     return st;
 }
@@ -64,12 +70,14 @@ static cdmpp_status serve(state *s, cdmpp_err *err) {
         if (kind == CD_INTAKE_LONG) line = (cd_str){NULL, 0};
         if (kind == CD_INTAKE_LONG || (kind == CD_INTAKE_LINE && line.n)) CD_TRY(one(s, line, err));
         cd_line_reader_release(s->in);
-        if (kind == CD_INTAKE_LATE || kind == CD_INTAKE_FULL || s->out.n >= FLUSH) CD_TRY(flush(s, err));
+        if (kind == CD_INTAKE_LATE || kind == CD_INTAKE_FULL || s->out.n >= FLUSH)
+            CD_TRY(flush(s, err));
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_line_server_run(const cd_line_server *o, cd_line_server_stats *stats, cdmpp_err *err) {
+cdmpp_status cd_line_server_run(const cd_line_server *o, cd_line_server_stats *stats,
+                                cdmpp_err *err) {
     state s = {.o = o, .stats = stats};
     *stats = (cd_line_server_stats){0};
     cdmpp_status st = cd_line_reader_new(o->in, longest(&s), &s.in, err);
@@ -89,6 +97,7 @@ const cd_json *cd_line_server_member(const cd_json *root, const char *key) {
 
 cdmpp_status cd_line_server_alone(const cd_json *root, const char *key, cdmpp_err *err) {
     for (const cd_json *m = root->u.child; m; m = m->next)
-        if (m->kind != CD_JSON_NULL && !cd_str_is(m->key, "id") && !cd_str_is(m->key, key)) return CD_FAIL(err, ESCHEMA, "\"%s\" goes with no other member but id", key);
+        if (m->kind != CD_JSON_NULL && !cd_str_is(m->key, "id") && !cd_str_is(m->key, key))
+            return CD_FAIL(err, ESCHEMA, "\"%s\" goes with no other member but id", key);
     return CDMPP_OK;
 }

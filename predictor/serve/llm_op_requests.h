@@ -17,15 +17,18 @@
 enum { CD_LLM_OP_REQUESTS_MOST = 65536 }; /* operators of one request */
 
 typedef struct cd_llm_op_requests_options {
-    int in, out;                       /* descriptors */
-    size_t max_bytes;                  /* of a line; 0: CD_REQUEST_LINE_MAX */
-    const volatile sig_atomic_t *stop; /* set: what was read whole is answered, then EINTERRUPTED; NULL: never */
+    int in, out;      /* descriptors */
+    size_t max_bytes; /* of a line; 0: CD_REQUEST_LINE_MAX */
+    const volatile sig_atomic_t
+        *stop; /* set: what was read whole is answered, then EINTERRUPTED; NULL: never */
 } cd_llm_op_requests_options;
 
 typedef struct cd_llm_op_requests_stats {
-    size_t asked, answered, bad;       /* lines; operators with an answer; lines and operators without one */
+    size_t asked, answered,
+        bad; /* lines; operators with an answer; lines and operators without one */
 } cd_llm_op_requests_stats;
 
 /* Until the end of input. *stats is right after an error, too. Errors: EIO, ENOMEM, EINTERRUPTED. */
-cdmpp_status cd_llm_op_requests(const cd_llm_op_oracle *oracle, const cd_llm_op_requests_options *o, cd_llm_op_requests_stats *stats, cdmpp_err *err);
+cdmpp_status cd_llm_op_requests(const cd_llm_op_oracle *oracle, const cd_llm_op_requests_options *o,
+                                cd_llm_op_requests_stats *stats, cdmpp_err *err);
 #endif

@@ -25,7 +25,7 @@ typedef struct cd_llm_op_stream_options {
     const char *device;        /* of rows that name none; NULL: then an error */
     bool eval, strict, silent; /* as in cd_library_op_stream_options */
     const volatile sig_atomic_t *stop;
-    cd_op_bad_line *warn;      /* told of columns that are most likely misspelt; NULL: nobody */
+    cd_op_bad_line *warn; /* told of columns that are most likely misspelt; NULL: nobody */
     void *ctx;
 } cd_llm_op_stream_options;
 
@@ -34,8 +34,11 @@ typedef struct cd_llm_op_stream_options {
 void cd_llm_op_answer_put(cd_buf *b, const cd_dict *names, const cd_llm_op_told *q, double level);
 
 /* measured: an indexed table, whose names grow with those of the questions; not NULL, but it may be empty. Errors: ENOMEM; ESCHEMA: no such device. */
-cdmpp_status cd_llm_op_stream_new(CD_KEEP const cd_llm_op_model *m, CD_KEEP cd_llm_op_table *measured, CD_KEEP const cd_device_table *devices,
-                                  const cd_llm_op_stream_options *o, CD_KEEP FILE *out, CD_GIVE cd_llm_op_stream **s, cdmpp_err *err);
+cdmpp_status cd_llm_op_stream_new(CD_KEEP const cd_llm_op_model *m,
+                                  CD_KEEP cd_llm_op_table *measured,
+                                  CD_KEEP const cd_device_table *devices,
+                                  const cd_llm_op_stream_options *o, CD_KEEP FILE *out,
+                                  CD_GIVE cd_llm_op_stream **s, cdmpp_err *err);
 void cd_llm_op_stream_free(CD_TAKE cd_llm_op_stream *s); /* NULL is fine */
 /* All rows of a table. Errors: those of cd_llm_op_reader_open, EIO, ENOMEM. */
 cdmpp_status cd_llm_op_stream_file(cd_llm_op_stream *s, const char *path, cdmpp_err *err);

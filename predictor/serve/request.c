@@ -4,7 +4,9 @@
 #include <string.h>
 
 enum { ID, CMD, I, ROWS, STEPS, R, V, DEVICE, TASK, TARGET, HARDWARE, FLOP, ORIGIN, N_MEMBER };
-static const char *const name[N_MEMBER] = {"id", "cmd", "i", "rows", "steps", "r", "v", "device", "task", "target", "hardware", "flop", "origin"};
+static const char *const name[N_MEMBER] = {"id",       "cmd",  "i",      "rows", "steps",
+                                           "r",        "v",    "device", "task", "target",
+                                           "hardware", "flop", "origin"};
 
 typedef struct {
     cd_arena *a;
@@ -16,7 +18,9 @@ static cdmpp_status keep(members *s, cd_str key, cd_str value, cdmpp_err *err) {
     int k = 0;
     while (k < N_MEMBER && !cd_str_is(key, name[k])) k++;
     if (k == N_MEMBER)
-        return CD_FAIL(err, ESCHEMA, "expected only id, cmd, i, r, v, rows, steps, device, task, target, hardware, flop, origin, found \"%.*s\"",
+        return CD_FAIL(err, ESCHEMA,
+                       "expected only id, cmd, i, r, v, rows, steps, device, task, target, "
+                       "hardware, flop, origin, found \"%.*s\"",
                        cd_str_shown(key, 24), key.p);
     if (s->m[k].n) return CD_FAIL(err, ESCHEMA, "\"%s\" comes twice", name[k]);
     if (!value.n) return CD_FAIL(err, EPARSE, "\"%s\": expected a value", name[k]);
@@ -26,17 +30,29 @@ static cdmpp_status keep(members *s, cd_str key, cd_str value, cdmpp_err *err) {
 
 /* Members that are allowed only together with others: a bit for each of these. */
 static cdmpp_status check_company(const members *s, cdmpp_err *err) {
-    static const struct { int member; unsigned with; const char *say; } rule[] = {
-        {R, 1u << I, "goes with i"}, {V, 1u << I, "goes with i"}, {ORIGIN, 1u << I, "goes with i"}, /* who chose a schedule, in records of cdmpp-tune: not read */
-        {TASK, 1u << ROWS | 1u << STEPS, "goes with rows or steps"}, {TARGET, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
-        {HARDWARE, 1u << STEPS, "goes with steps"}, {FLOP, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
-        {STEPS, 1u << TASK, "needs task: steps alone name none"}, {DEVICE, 1u << I | 1u << ROWS | 1u << STEPS, "goes with i, rows or steps"}};
+    static const struct {
+        int member;
+        unsigned with;
+        const char *say;
+    } rule[] = {{R, 1u << I, "goes with i"},
+                {V, 1u << I, "goes with i"},
+                {ORIGIN, 1u << I,
+                 "goes with i"}, /* who chose a schedule, in records of cdmpp-tune: not read */
+                {TASK, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
+                {TARGET, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
+                {HARDWARE, 1u << STEPS, "goes with steps"},
+                {FLOP, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
+                {STEPS, 1u << TASK, "needs task: steps alone name none"},
+                {DEVICE, 1u << I | 1u << ROWS | 1u << STEPS, "goes with i, rows or steps"}};
     unsigned have = 0, asked = 0;
     for (int k = 0; k < N_MEMBER; k++) have |= s->m[k].n ? 1u << k : 0u;
     for (int k = CMD; k <= STEPS; k++) asked += have >> k & 1u;
-    if (asked != 1) return CD_FAIL(err, ESCHEMA, "expected one of i, rows, steps, cmd, found %u of them", asked);
+    if (asked != 1)
+        return CD_FAIL(err, ESCHEMA, "expected one of i, rows, steps, cmd, found %u of them",
+                       asked);
     for (size_t k = 0; k < sizeof rule / sizeof *rule; k++)
-        if (have >> rule[k].member & 1 && !(have & rule[k].with)) return CD_FAIL(err, ESCHEMA, "\"%s\" %s", name[rule[k].member], rule[k].say);
+        if (have >> rule[k].member & 1 && !(have & rule[k].with))
+            return CD_FAIL(err, ESCHEMA, "\"%s\" %s", name[rule[k].member], rule[k].say);
     return CDMPP_OK;
 }
 
@@ -48,16 +64,20 @@ static cdmpp_status value(const members *s, int k, const cd_json **out, cdmpp_er
 static cdmpp_status check_id(cd_arena *a, cd_str text, cd_str *out, cdmpp_err *err) {
     const cd_json *v = NULL;
     if (!text.n) return CDMPP_OK;
-    if (text.n > CD_REQUEST_ID) return CD_FAIL(err, ERANGE, "expected at most %d bytes, found %zu", CD_REQUEST_ID, text.n);
+    if (text.n > CD_REQUEST_ID)
+        return CD_FAIL(err, ERANGE, "expected at most %d bytes, found %zu", CD_REQUEST_ID, text.n);
     CD_TRY(cd_json_parse(a, text.p, text.n, &v, err));
     if (v->kind == CD_JSON_NULL) return CDMPP_OK; /* as if it were not there */
     if (v->kind != CD_JSON_INT && v->kind != CD_JSON_REAL && v->kind != CD_JSON_STR)
-        return CD_FAIL(err, ESCHEMA, "expected a number or a string, found %s", cd_json_kind_name(v->kind));
+        return CD_FAIL(err, ESCHEMA, "expected a number or a string, found %s",
+                       cd_json_kind_name(v->kind));
     *out = text;
     return CDMPP_OK;
 }
 
-static cdmpp_status read_id(const members *s, cd_str *out, cdmpp_err *err) { return check_id(s->a, s->m[ID], out, err); }
+static cdmpp_status read_id(const members *s, cd_str *out, cdmpp_err *err) {
+    return check_id(s->a, s->m[ID], out, err);
+}
 
 cdmpp_status cd_request_id(cd_arena *a, cd_str line, cd_str *out, cdmpp_err *err) {
     cd_str key, v, id = {NULL, 0};
@@ -83,13 +103,20 @@ static cdmpp_status text(const members *s, int k, cd_str *out, cdmpp_err *err) {
 static cdmpp_status read_hardware(const members *s, cd_aim *aim, cdmpp_err *err) {
     const cd_json *v = NULL, *c = NULL;
     cd_hardware *h = &aim->hardware;
-    int64_t *to[8] = {&h->num_cores, &h->vector_unit_bytes, &h->cache_line_bytes, &h->max_shared_memory_per_block,
-                      &h->max_local_memory_per_block, &h->max_threads_per_block, &h->max_vthread_extent, &h->warp_size};
+    int64_t *to[8] = {&h->num_cores,
+                      &h->vector_unit_bytes,
+                      &h->cache_line_bytes,
+                      &h->max_shared_memory_per_block,
+                      &h->max_local_memory_per_block,
+                      &h->max_threads_per_block,
+                      &h->max_vthread_extent,
+                      &h->warp_size};
     if (!s->m[HARDWARE].n) return CDMPP_OK;
     CD_TRY(value(s, HARDWARE, &v, err));
     CD_TRY(cd_json_arr(v, 8, &c, err));
     if (v->n != 8) return CD_FAIL(err, ESCHEMA, "expected 8 integers, found %u", v->n);
-    for (size_t i = 0; i < 8; i++, c = c->next) CD_TRY(cd_err_index(err, cd_json_int(c, INT32_MIN, INT64_MAX, to[i], err), i));
+    for (size_t i = 0; i < 8; i++, c = c->next)
+        CD_TRY(cd_err_index(err, cd_json_int(c, INT32_MIN, INT64_MAX, to[i], err), i));
     aim->has_hardware = true;
     return CDMPP_OK;
 }
@@ -100,16 +127,21 @@ static cdmpp_status read_flop(const members *s, cd_aim *aim, cdmpp_err *err) {
     if (!s->m[FLOP].n) return CDMPP_OK;
     CD_TRY(value(s, FLOP, &v, err));
     CD_TRY(cd_json_real(v, &flop, err));
-    if (!(flop > 0 && flop <= 1e300)) return CD_FAIL(err, ERANGE, "expected a number above 0, found %g", flop);
+    if (!(flop > 0 && flop <= 1e300))
+        return CD_FAIL(err, ERANGE, "expected a number above 0, found %g", flop);
     aim->flop = flop;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_request_aim(cd_arena *a, const cd_task_registry *tasks, cd_str task, cd_str target, cd_aim *out, cdmpp_err *err) {
+cdmpp_status cd_request_aim(cd_arena *a, const cd_task_registry *tasks, cd_str task, cd_str target,
+                            cd_aim *out, cdmpp_err *err) {
     *out = (cd_aim){.workload_key = "", .target = {"", 0}, .device = {"", 0}, .flop = -1};
     if (task.n && tasks) {
         if (!(out->task = cd_task_registry_find(tasks, task)))
-            return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", cd_str_shown(task, 150), task.p), "task");
+            return cd_err_key(
+                err,
+                CD_FAIL(err, ENOTASK, "no task file defines %.*s", cd_str_shown(task, 150), task.p),
+                "task");
         out->workload_key = out->task->workload_key;
         out->target = (cd_str){out->task->target, strlen(out->task->target)};
         out->flop = cd_task_flop(out->task);
@@ -120,12 +152,14 @@ cdmpp_status cd_request_aim(cd_arena *a, const cd_task_registry *tasks, cd_str t
     return CDMPP_OK;
 }
 
-static cdmpp_status read_aim(const members *s, const cd_task_registry *tasks, cd_aim *aim, cdmpp_err *err) {
+static cdmpp_status read_aim(const members *s, const cd_task_registry *tasks, cd_aim *aim,
+                             cdmpp_err *err) {
     cd_str task = {"", 0}, target = {"", 0}, device = {"", 0};
     CD_TRY(text(s, TASK, &task, err));
     CD_TRY(text(s, TARGET, &target, err));
     CD_TRY(text(s, DEVICE, &device, err));
-    if (s->m[DEVICE].n && !device.n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a name, found none"), name[DEVICE]);
+    if (s->m[DEVICE].n && !device.n)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a name, found none"), name[DEVICE]);
     CD_TRY(cd_request_aim(s->a, tasks, task, target, aim, err));
     aim->device = device;
     CD_TRY(cd_err_key(err, read_hardware(s, aim, err), name[HARDWARE]));
@@ -137,7 +171,10 @@ static cdmpp_status read_command(const members *s, cd_request *out, cdmpp_err *e
     CD_TRY(text(s, CMD, &cmd, err));
     out->kind = cd_str_is(cmd, "hello") ? CD_REQUEST_HELLO : CD_REQUEST_STATS;
     if (out->kind == CD_REQUEST_HELLO || cd_str_is(cmd, "stats")) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected hello or stats, found \"%.*s\"", cd_str_shown(cmd, 24), cmd.p), name[CMD]);
+    return cd_err_key(err,
+                      CD_FAIL(err, ESCHEMA, "expected hello or stats, found \"%.*s\"",
+                              cd_str_shown(cmd, 24), cmd.p),
+                      name[CMD]);
 }
 
 static cdmpp_status read_members(members *s, cd_str line, cdmpp_err *err) {
@@ -152,18 +189,24 @@ static cdmpp_status read_members(members *s, cd_str line, cdmpp_err *err) {
 }
 
 /* The id is read even from a line that is broken later, so that the error carries it; only the first error is reported. */
-cdmpp_status cd_request_read(cd_arena *a, const cd_task_registry *tasks, cd_str line, bool costs, cd_request *out, cdmpp_err *err) {
+cdmpp_status cd_request_read(cd_arena *a, const cd_task_registry *tasks, cd_str line, bool costs,
+                             cd_request *out, cdmpp_err *err) {
     members s = {.a = a};
     *out = (cd_request){.kind = CD_REQUEST_SCORE};
     while (line.n && (*line.p == ' ' || *line.p == '\t')) line.p++, line.n--;
     const cdmpp_status walked = read_members(&s, line, err);
-    const cdmpp_status st = cd_err_key(walked ? NULL : err, read_id(&s, &out->id, walked ? NULL : err), name[ID]);
+    const cdmpp_status st =
+        cd_err_key(walked ? NULL : err, read_id(&s, &out->id, walked ? NULL : err), name[ID]);
     CD_TRY(walked ? walked : st);
     CD_TRY(check_company(&s, err));
     if (s.m[CMD].n) return read_command(&s, out, err);
     CD_TRY(read_aim(&s, tasks, &out->aim, err));
     const int what = s.m[I].n ? I : s.m[ROWS].n ? ROWS : STEPS;
-    out->ask = (cd_candidate){.form = what == I ? CD_CANDIDATE_PARTS : what == ROWS ? CD_CANDIDATE_ROWS_TEXT : CD_CANDIDATE_STEPS, .text = s.m[what], .version = s.m[V]};
+    out->ask = (cd_candidate){.form = what == I      ? CD_CANDIDATE_PARTS
+                                      : what == ROWS ? CD_CANDIDATE_ROWS_TEXT
+                                                     : CD_CANDIDATE_STEPS,
+                              .text = s.m[what],
+                              .version = s.m[V]};
     if (costs) out->ask.costs = s.m[R];
     return CDMPP_OK;
 }

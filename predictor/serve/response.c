@@ -10,8 +10,10 @@ enum { NUMBERS = 256 }; /* room for five numbers of at most 24 characters, with 
 static const struct {
     uint32_t flag;
     const char *name;
-} names[] = {{CDMPP_FLAG_LOWERING_FAILED, "lowering_failed"}, {CDMPP_FLAG_OUT_OF_RANGE, "out_of_range"},
-             {CDMPP_FLAG_UNKNOWN_DEVICE, "unknown_device"}, {CDMPP_FLAG_TRUNCATED, "truncated"}};
+} names[] = {{CDMPP_FLAG_LOWERING_FAILED, "lowering_failed"},
+             {CDMPP_FLAG_OUT_OF_RANGE, "out_of_range"},
+             {CDMPP_FLAG_UNKNOWN_DEVICE, "unknown_device"},
+             {CDMPP_FLAG_TRUNCATED, "truncated"}};
 
 static void put_flags(cd_buf *b, uint32_t flags, const char *quote, const char *between) {
     bool any = false;
@@ -32,18 +34,24 @@ static void put_text(cd_buf *b, const char *text, int n) {
 static void put_numbers(cd_buf *b, const cd_scored *o) {
     const cd_model_prediction *p = &o->pred;
     char text[NUMBERS];
-    put_text(b, text, snprintf(text, sizeof text, ",\"latency_s\":%.9g,\"score\":%.9g", p->latency_s, cd_score_of(p->order_s)));
+    put_text(b, text,
+             snprintf(text, sizeof text, ",\"latency_s\":%.9g,\"score\":%.9g", p->latency_s,
+                      cd_score_of(p->order_s)));
     if (isnan(p->low_s) && !(p->flags & CD_MODEL_OUT_OF_RANGE)) return; /* a model of version 1 */
     if (isnan(p->low_s)) {
         cd_buf_puts(b, ",\"low_s\":null,\"high_s\":null,\"rel_std\":null");
         return;
     }
-    put_text(b, text, snprintf(text, sizeof text, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g", p->low_s, p->high_s, p->rel_std));
+    put_text(b, text,
+             snprintf(text, sizeof text, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g",
+                      p->low_s, p->high_s, p->rel_std));
 }
 
 static void put_costs(cd_buf *b, const cd_scored *o) {
     if (isnan(o->measured_s)) cd_buf_puts(b, ",\"measured_s\":null,\"rel_error\":null");
-    else cd_buf_putf(b, ",\"measured_s\":%.9g,\"rel_error\":%.6g", o->measured_s, o->pred.latency_s / o->measured_s - 1);
+    else
+        cd_buf_putf(b, ",\"measured_s\":%.9g,\"rel_error\":%.6g", o->measured_s,
+                    o->pred.latency_s / o->measured_s - 1);
 }
 
 /* Written by hand, piece by piece: this is the inner loop of a stream of requests. */
@@ -90,9 +98,13 @@ void cd_response_csv(cd_buf *b, const cd_response *a) {
         cd_csv_fields_put_bare(b, o->err.msg, strlen(o->err.msg));
         cd_buf_puts(b, ",");
     } else {
-        put_text(b, text, snprintf(text, sizeof text, ",%.9g,%.9g,", p->latency_s, cd_score_of(p->order_s)));
+        put_text(b, text,
+                 snprintf(text, sizeof text, ",%.9g,%.9g,", p->latency_s, cd_score_of(p->order_s)));
         if (isnan(p->low_s)) cd_buf_puts(b, ",,,");
-        else put_text(b, text, snprintf(text, sizeof text, "%.9g,%.9g,%.4g,", p->low_s, p->high_s, p->rel_std));
+        else
+            put_text(
+                b, text,
+                snprintf(text, sizeof text, "%.9g,%.9g,%.4g,", p->low_s, p->high_s, p->rel_std));
         put_flags(b, cd_score_flags(o, false), "", " ");
         cd_buf_puts(b, ",,,");
         cd_csv_fields_put_bare(b, o->unlike.text, strlen(o->unlike.text));

@@ -12,16 +12,21 @@ void cd_serve_refuse(cd_serve_state *s, size_t i, const cdmpp_err *e) {
     s->ask[i] = (cd_candidate){.form = CD_CANDIDATE_REFUSED, .why = &s->why[i]};
 }
 
-cdmpp_status cd_serve_check_rows(const cd_serve_state *s, cdmpp_err *err) { return cd_score_check_rows(s->c->impl, err); }
+cdmpp_status cd_serve_check_rows(const cd_serve_state *s, cdmpp_err *err) {
+    return cd_score_check_rows(s->c->impl, err);
+}
 
 /* A chunk was scored: its answers, by whichever thread did it. */
-static cdmpp_status answer_chunk(void *arg, cd_api_worker *w, size_t first, size_t n, cdmpp_err *err) {
+static cdmpp_status answer_chunk(void *arg, cd_api_worker *w, size_t first, size_t n,
+                                 cdmpp_err *err) {
     cd_serve_state *s = arg;
     cd_serve_chunk *k = &s->chunk[first / CD_CHUNK];
     for (size_t i = 0; i < n; i++) {
         const size_t at = s->base + first + i;
         const cd_scored *o = &w->scored[i];
-        const cd_response a = {s->id[at], s->line[at], o, o->st ? "" : cd_model_device(s->m->impl, o->which.device), s->o.costs};
+        const cd_response a = {s->id[at], s->line[at], o,
+                               o->st ? "" : cd_model_device(s->m->impl, o->which.device),
+                               s->o.costs};
         k->n[o->st]++;
         if (s->o.format == CD_SERVE_CSV) cd_response_csv(&k->out, &a);
         else cd_response_json(&k->out, &a);
@@ -88,7 +93,8 @@ cdmpp_status cd_serve_take(cd_serve_state *s, cdmpp_err *err) {
 /* ---- lines ---- */
 static bool stopped(const cd_serve_state *s) { return s->o.stop && *s->o.stop; }
 
-cdmpp_status cd_serve_line(cd_serve_state *s, bool copied, cd_str *line, bool *more, cdmpp_err *err) {
+cdmpp_status cd_serve_line(cd_serve_state *s, bool copied, cd_str *line, bool *more,
+                           cdmpp_err *err) {
     cd_line_reader_kind kind = CD_INTAKE_END;
     *more = false;
     *line = (cd_str){NULL, 0};
@@ -96,7 +102,9 @@ cdmpp_status cd_serve_line(cd_serve_state *s, bool copied, cd_str *line, bool *m
     while (!stopped(s)) {
         const int64_t until = s->n ? s->first_ns + (int64_t)s->o.max_delay_ms * 1000000 : -1;
         CD_TRY(cd_line_reader_next(s->in, until, &kind, line, err));
-        if (kind == CD_INTAKE_END || (kind == CD_INTAKE_LINE && !cd_line_reader_whole(s->in) && stopped(s))) return CDMPP_OK;
+        if (kind == CD_INTAKE_END ||
+            (kind == CD_INTAKE_LINE && !cd_line_reader_whole(s->in) && stopped(s)))
+            return CDMPP_OK;
         *more = kind == CD_INTAKE_LINE || kind == CD_INTAKE_LONG;
         if (kind == CD_INTAKE_LONG) *line = (cd_str){NULL, 0};
         if (*more) return CDMPP_OK;
@@ -130,15 +138,18 @@ static cdmpp_status set_up(cd_serve_state *s, cdmpp_err *err) {
     s->line = cd_mem_zalloc(n, sizeof *s->line);
     s->why = cd_mem_zalloc(n, sizeof *s->why);
     s->chunk = cd_mem_zalloc(s->n_chunk, sizeof *s->chunk);
-    if (!s->ask || !s->aim || !s->id || !s->line || !s->why || !s->chunk) return CD_FAIL(err, ENOMEM, "batch of %zu", s->o.batch);
+    if (!s->ask || !s->aim || !s->id || !s->line || !s->why || !s->chunk)
+        return CD_FAIL(err, ENOMEM, "batch of %zu", s->o.batch);
     return cd_line_reader_new(s->o.in, s->o.max_bytes, &s->in, err);
 }
 
 /* The format has the loop. What is left in the batch at the end of input is answered here, also after a signal. */
-cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks *tasks, const cd_serve_options *o,
-                      cd_serve_stats *stats, cdmpp_err *err) {
-    static cdmpp_status (*const run[])(cd_serve_state *, cdmpp_err *) = {cd_serve_ndjson, cd_serve_csv, cd_serve_packed};
-    cd_serve_state s = {.c = c, .m = m, .tasks = tasks ? tasks->impl : NULL, .o = *o, .stats = stats};
+cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks *tasks,
+                      const cd_serve_options *o, cd_serve_stats *stats, cdmpp_err *err) {
+    static cdmpp_status (*const run[])(cd_serve_state *, cdmpp_err *) = {
+        cd_serve_ndjson, cd_serve_csv, cd_serve_packed};
+    cd_serve_state s = {
+        .c = c, .m = m, .tasks = tasks ? tasks->impl : NULL, .o = *o, .stats = stats};
     *stats = (cd_serve_stats){0};
     if (!s.o.batch) s.o.batch = CD_SERVE_BATCH;
     if (s.o.max_delay_ms < 0) s.o.max_delay_ms = CD_SERVE_DELAY_MS;

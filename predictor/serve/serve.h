@@ -48,17 +48,19 @@
 typedef struct cd_library_op_stream cd_library_op_stream;
 
 typedef struct cd_library_op_stream_options {
-    const char *device; /* of rows that name none; NULL: then an error, or `from` */
-    const char *from, *to; /* scale; both or none */
+    const char *device;              /* of rows that name none; NULL: then an error, or `from` */
+    const char *from, *to;           /* scale; both or none */
     const cd_library_op_data *truth; /* rows of `to`; borrowed; NULL: none */
-    bool eval, strict;  /* strict: the first bad row ends the run with its error */
-    bool silent;        /* nothing is printed: only the counts and errors are wanted */
+    bool eval, strict;               /* strict: the first bad row ends the run with its error */
+    bool silent;                     /* nothing is printed: only the counts and errors are wanted */
     const volatile sig_atomic_t *stop; /* set: tables end before their next batch; NULL: never */
 } cd_library_op_stream_options;
 
 /* m NULL: only with `from` and `to`, closed forms. Errors: ENOMEM; ESCHEMA: no such device. */
-cdmpp_status cd_library_op_stream_new(CD_KEEP const cd_library_op_model *m, CD_KEEP const cd_device_table *devices, const cd_library_op_stream_options *o,
-                             CD_KEEP FILE *out, CD_GIVE cd_library_op_stream **s, cdmpp_err *err);
+cdmpp_status cd_library_op_stream_new(CD_KEEP const cd_library_op_model *m,
+                                      CD_KEEP const cd_device_table *devices,
+                                      const cd_library_op_stream_options *o, CD_KEEP FILE *out,
+                                      CD_GIVE cd_library_op_stream **s, cdmpp_err *err);
 void cd_library_op_stream_free(CD_TAKE cd_library_op_stream *s); /* NULL is fine */
 /* All rows of a table. Errors: those of cd_library_op_reader_open, EIO, ENOMEM. */
 cdmpp_status cd_library_op_stream_file(cd_library_op_stream *s, const char *path, cdmpp_err *err);
@@ -74,34 +76,36 @@ CD_KEEP cd_library_op_score *cd_library_op_stream_closed(cd_library_op_stream *s
  * `from`, a model and evaluation. Errors: ENOMEM. */
 cdmpp_status cd_library_op_stream_print_json(cd_library_op_stream *s, cd_buf *b, cdmpp_err *err);
 
-#define CD_REQUEST_LINE_MAX ((size_t)64 << 20) /* bytes of a request: one is held at a time, and 16,384 rows of features take 25 MB */
+#define CD_REQUEST_LINE_MAX                                                                        \
+    ((size_t)64                                                                                    \
+     << 20) /* bytes of a request: one is held at a time, and 16,384 rows of features take 25 MB */
 enum { CD_PROTOCOL = 1, CD_SERVE_BATCH = 256, CD_SERVE_DELAY_MS = 2 };
 
 typedef enum { CD_SERVE_NDJSON, CD_SERVE_CSV, CD_SERVE_PACKED } cd_serve_format;
 #define CD_SERVE_FORMATS "ndjson|csv|packed"
 
 typedef struct cd_serve_options {
-    int in, out;              /* descriptors */
+    int in, out; /* descriptors */
     cd_serve_format format;
-    size_t batch;             /* 0: CD_SERVE_BATCH */
-    int max_delay_ms;         /* below 0: CD_SERVE_DELAY_MS */
-    size_t max_bytes;         /* of a line or frame; 0: CD_REQUEST_LINE_MAX */
-    bool costs;               /* records: also what was measured */
-    const char *profile;      /* for hello */
-    const volatile sig_atomic_t *stop; /* set by a signal: what was read whole is answered, then EINTERRUPTED; NULL: never */
+    size_t batch;        /* 0: CD_SERVE_BATCH */
+    int max_delay_ms;    /* below 0: CD_SERVE_DELAY_MS */
+    size_t max_bytes;    /* of a line or frame; 0: CD_REQUEST_LINE_MAX */
+    bool costs;          /* records: also what was measured */
+    const char *profile; /* for hello */
+    const volatile sig_atomic_t *
+        stop; /* set by a signal: what was read whole is answered, then EINTERRUPTED; NULL: never */
 } cd_serve_options;
 
 typedef struct cd_serve_stats {
-    size_t asked, scored, bad, batches;    /* requests; packed: candidates, and a bad frame as one */
-    size_t reason[CDMPP_STATUS_COUNT];     /* of the bad ones */
+    size_t asked, scored, bad, batches; /* requests; packed: candidates, and a bad frame as one */
+    size_t reason[CDMPP_STATUS_COUNT];  /* of the bad ones */
     uint64_t cache_asked, cache_found;
 } cd_serve_stats;
 
 /* Until the end of input. tasks NULL: none. *stats is right after an error, too. Errors: EIO, ENOMEM, EINTERRUPTED;
  * EMODEL (a model that reads loop nests has no packed form); CSV: EPARSE, ESCHEMA of its first line. */
-cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks *tasks, const cd_serve_options *o,
-                      cd_serve_stats *stats, cdmpp_err *err);
-
+cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks *tasks,
+                      const cd_serve_options *o, cd_serve_stats *stats, cdmpp_err *err);
 
 /* ---- serve_print.c: the counts at the end, as messages for people and as one JSON object ---- */
 void cd_serve_print_log(const cd_serve_stats *n, cd_log *log);
@@ -128,30 +132,40 @@ typedef struct cd_stream cd_stream;
 
 typedef struct cd_stream_stats {
     size_t lines, scored, bad, unmeasured;
-    size_t ranged, inside, out_of_range; /* of scored and measured ones: with an interval, inside of it; of scored ones */
-    size_t known;               /* of scored and measured ones: of tasks that the model was trained on, on their device */
-    size_t own;                 /* of scored and measured ones: also among those of cd_stream_measured, so that the answer knew the time */
+    size_t ranged, inside,
+        out_of_range; /* of scored and measured ones: with an interval, inside of it; of scored ones */
+    size_t
+        known; /* of scored and measured ones: of tasks that the model was trained on, on their device */
+    size_t
+        own; /* of scored and measured ones: also among those of cd_stream_measured, so that the answer knew the time */
     size_t reason[CDMPP_STATUS_COUNT]; /* of the bad ones */
-    size_t uncorrected;         /* of scored ones, where the model is corrected for a machine: of another device */
-    size_t assumed;             /* of scored ones: nothing says their device, so they are taken for the model's only one */
-    char assumed_at[256];       /* FILE:LINE of the first of these */
-    const char *other;          /* the first of the uncorrected ones; lives with the stream; NULL: none */
+    size_t
+        uncorrected; /* of scored ones, where the model is corrected for a machine: of another device */
+    size_t
+        assumed; /* of scored ones: nothing says their device, so they are taken for the model's only one */
+    char assumed_at[256]; /* FILE:LINE of the first of these */
+    const char *other;    /* the first of the uncorrected ones; lives with the stream; NULL: none */
 } cd_stream_stats;
 
 typedef struct cd_stream_options {
-    const char *device;         /* of all records; NULL: as each says */
-    const cd_device *from, *to; /* scale what was measured on `from`; borrowed; both or NULL; without `device` and `eval` */
+    const char *device; /* of all records; NULL: as each says */
+    const cd_device *from,
+        *to; /* scale what was measured on `from`; borrowed; both or NULL; without `device` and `eval` */
     const cd_device_table *devices; /* descriptions of the model's devices; borrowed; NULL: none */
-    bool nearest;               /* a device that the model does not know is answered by the most similar by these; else an error */
-    bool eval, strict;          /* measured times too; the first bad line ends the run with its error */
-    bool silent;                /* nothing is printed for the lines: only the counts and figures are wanted */
-    bool adapt;                 /* cd_stream_measured comes before the lines, and its measurements correct their answers */
-    const volatile sig_atomic_t *stop; /* set by a signal's handler: files end before their next line, what was read is scored; NULL: never */
+    bool
+        nearest; /* a device that the model does not know is answered by the most similar by these; else an error */
+    bool eval, strict; /* measured times too; the first bad line ends the run with its error */
+    bool silent; /* nothing is printed for the lines: only the counts and figures are wanted */
+    bool
+        adapt; /* cd_stream_measured comes before the lines, and its measurements correct their answers */
+    const volatile sig_atomic_t *
+        stop; /* set by a signal's handler: files end before their next line, what was read is scored; NULL: never */
 } cd_stream_options;
 
 /* Errors: those of cd_scorer_new. */
-cdmpp_status cd_stream_new(CD_KEEP const cd_model *m, CD_KEEP const cd_task_registry *tasks, const cd_stream_options *o,
-                           CD_KEEP cd_threads *pool, CD_KEEP FILE *out, CD_GIVE cd_stream **s, cdmpp_err *err);
+cdmpp_status cd_stream_new(CD_KEEP const cd_model *m, CD_KEEP const cd_task_registry *tasks,
+                           const cd_stream_options *o, CD_KEEP cd_threads *pool, CD_KEEP FILE *out,
+                           CD_GIVE cd_stream **s, cdmpp_err *err);
 void cd_stream_free(CD_TAKE cd_stream *s); /* NULL is fine */
 /* All lines of a file ("-": standard input); the last ones may stay in the batch. */
 cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err);
@@ -159,7 +173,8 @@ cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err);
 cdmpp_status cd_stream_inputs(cd_stream *s, const cd_texts *input, cdmpp_err *err);
 /* With `adapt`: measured records, which are not printed and correct the answers of all later lines (learner/model/model.h, online_adapt).
  * A line that cannot be used is told to `log` and counted in *bad; *used: the others. Errors: ENODATA (none of use), those of cd_stream_inputs. */
-cdmpp_status cd_stream_measured(cd_stream *s, const cd_texts *input, cd_log *log, size_t *used, size_t *bad, cdmpp_err *err);
+cdmpp_status cd_stream_measured(cd_stream *s, const cd_texts *input, cd_log *log, size_t *used,
+                                size_t *bad, cdmpp_err *err);
 /* Print what is left. */
 cdmpp_status cd_stream_end(cd_stream *s, cdmpp_err *err);
 CD_KEEP const cd_stream_stats *cd_stream_counts(const cd_stream *s);

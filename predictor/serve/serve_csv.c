@@ -9,12 +9,22 @@
 
 #include "predictor/serve/serve_internal.h"
 
-enum { ID, DEVICE, TASK, TARGET, FLOP, STEPS, N_WORD, MOST = N_WORD + CD_N_COL, ROOM = CD_SCORER_ROWS + CD_MAX_ROWS };
+enum {
+    ID,
+    DEVICE,
+    TASK,
+    TARGET,
+    FLOP,
+    STEPS,
+    N_WORD,
+    MOST = N_WORD + CD_N_COL,
+    ROOM = CD_SCORER_ROWS + CD_MAX_ROWS
+};
 static const char *const word[N_WORD] = {"id", "device", "task", "target", "flop", "steps"};
 
 typedef struct {
     cd_serve_state *s;
-    int at[MOST];          /* of each field: a word, or N_WORD + feature column */
+    int at[MOST]; /* of each field: a word, or N_WORD + feature column */
     size_t n_field;
     bool rows, has_id;
     cd_buf line;           /* the line, taken apart in place */
@@ -50,19 +60,28 @@ static cdmpp_status read_head(sheet *t, cd_str line, cdmpp_err *err) {
     bool have[MOST] = {false};
     size_t n_col = 0;
     CD_TRY(split(t, line, field, &t->n_field, err));
-    if (t->n_field > MOST) return CD_FAIL(err, ERANGE, "expected at most %d columns, found more", MOST);
+    if (t->n_field > MOST)
+        return CD_FAIL(err, ERANGE, "expected at most %d columns, found more", MOST);
     for (size_t i = 0; i < t->n_field; i++) {
         const int k = t->at[i] = find(field[i]);
         const int shown = field[i].n < 40 ? (int)field[i].n : 40;
-        if (k < 0) return CD_FAIL(err, ESCHEMA, "column %zu: expected id, device, task, target, flop, steps or a feature (docs/reference/columns.md), found '%.*s'", i + 1, shown, field[i].p);
-        if (have[k]) return CD_FAIL(err, ESCHEMA, "column %zu: '%.*s' comes twice", i + 1, shown, field[i].p);
+        if (k < 0)
+            return CD_FAIL(err, ESCHEMA,
+                           "column %zu: expected id, device, task, target, flop, steps or a "
+                           "feature (docs/reference/columns.md), found '%.*s'",
+                           i + 1, shown, field[i].p);
+        if (have[k])
+            return CD_FAIL(err, ESCHEMA, "column %zu: '%.*s' comes twice", i + 1, shown,
+                           field[i].p);
         have[k] = true;
         n_col += k >= N_WORD;
     }
     t->rows = n_col > 0;
     t->has_id = have[ID];
-    if (n_col && n_col != CD_N_COL) return CD_FAIL(err, ESCHEMA, "expected all %d features, found %zu", CD_N_COL, n_col);
-    if (t->rows == have[STEPS]) return CD_FAIL(err, ESCHEMA, "expected either the %d features or steps", CD_N_COL);
+    if (n_col && n_col != CD_N_COL)
+        return CD_FAIL(err, ESCHEMA, "expected all %d features, found %zu", CD_N_COL, n_col);
+    if (t->rows == have[STEPS])
+        return CD_FAIL(err, ESCHEMA, "expected either the %d features or steps", CD_N_COL);
     if (have[STEPS] && !have[TASK]) return CD_FAIL(err, ESCHEMA, "steps need the column task");
     return t->rows ? cd_serve_check_rows(t->s, err) : CDMPP_OK;
 }
@@ -101,7 +120,8 @@ static cdmpp_status read_aim(sheet *t, const cd_str *w, cd_aim *aim, cdmpp_err *
     aim->device = w[DEVICE];
     if (!f.n) return CDMPP_OK;
     if (cd_json_number(f.p, f.p + f.n, &flop) != f.p + f.n || !(flop > 0 && flop <= 1e300))
-        return CD_FAIL(err, ERANGE, "flop: expected a number above 0, found '%.*s'", f.n < 20 ? (int)f.n : 20, f.p);
+        return CD_FAIL(err, ERANGE, "flop: expected a number above 0, found '%.*s'",
+                       f.n < 20 ? (int)f.n : 20, f.p);
     aim->flop = flop;
     return CDMPP_OK;
 }
@@ -116,12 +136,16 @@ static cdmpp_status close_program(sheet *t, cdmpp_err *err) {
     t->open = false;
     for (int k = 0; k < N_WORD; k++) {
         w[k] = said(t, k);
-        if (w[k].n && !(w[k].p = cd_str_dup(&s->text, w[k]))) return CD_FAIL(err, ENOMEM, "program");
+        if (w[k].n && !(w[k].p = cd_str_dup(&s->text, w[k])))
+            return CD_FAIL(err, ENOMEM, "program");
     }
     s->id[i] = w[ID];
     s->line[i] = t->number;
-    s->ask[i] = (cd_candidate){.form = t->rows ? CD_CANDIDATE_ROWS_F32 : CD_CANDIDATE_STEPS, .aim = &s->aim[i], .text = w[STEPS],
-                         .row = t->row ? t->row + t->first * CD_N_COL : NULL, .n_row = t->n_row - t->first};
+    s->ask[i] = (cd_candidate){.form = t->rows ? CD_CANDIDATE_ROWS_F32 : CD_CANDIDATE_STEPS,
+                               .aim = &s->aim[i],
+                               .text = w[STEPS],
+                               .row = t->row ? t->row + t->first * CD_N_COL : NULL,
+                               .n_row = t->n_row - t->first};
     const cdmpp_status st = t->bad ? CDMPP_OK : read_aim(t, w, &s->aim[i], &why);
     if (st == CDMPP_ENOMEM && err) *err = why;
     if (st == CDMPP_ENOMEM) return st;
@@ -134,7 +158,8 @@ static cdmpp_status close_program(sheet *t, cdmpp_err *err) {
 /* Rows of batches that are answered make room; nothing points at the others then. */
 static void tidy(sheet *t) {
     if (t->s->n || !t->first) return;
-    memmove(t->row, t->row + t->first * CD_N_COL, (t->n_row - t->first) * CD_N_COL * sizeof *t->row);
+    memmove(t->row, t->row + t->first * CD_N_COL,
+            (t->n_row - t->first) * CD_N_COL * sizeof *t->row);
     t->n_row -= t->first;
     t->first = 0;
 }
@@ -148,7 +173,8 @@ static cdmpp_status read_row(sheet *t, const cd_str *field, cdmpp_err *err) {
         if (t->at[i] < N_WORD) continue;
         const char *name = cd_cols()[t->at[i] - N_WORD].name, *end = field[i].p + field[i].n;
         if (cd_json_number(field[i].p, end, &v) != end)
-            return CD_FAIL(err, EPARSE, "%s: expected a number, found '%.*s'", name, field[i].n < 20 ? (int)field[i].n : 20, field[i].p);
+            return CD_FAIL(err, EPARSE, "%s: expected a number, found '%.*s'", name,
+                           field[i].n < 20 ? (int)field[i].n : 20, field[i].p);
         if (fabs(v) > 3.4e38) return CD_FAIL(err, ENUMERIC, "%s is beyond float", name);
         x[t->at[i] - N_WORD] = (float)v;
     }
@@ -159,7 +185,8 @@ static cdmpp_status read_row(sheet *t, const cd_str *field, cdmpp_err *err) {
 /* Words that a program's later lines must repeat. */
 static cdmpp_status check_words(const sheet *t, const cd_str *now, cdmpp_err *err) {
     for (int k = DEVICE; k < N_WORD; k++)
-        if (!cd_str_eq(now[k], said(t, k))) return CD_FAIL(err, ESCHEMA, "%s differs within a program", word[k]);
+        if (!cd_str_eq(now[k], said(t, k)))
+            return CD_FAIL(err, ESCHEMA, "%s differs within a program", word[k]);
     return CDMPP_OK;
 }
 
@@ -168,7 +195,8 @@ static void add_row(sheet *t, const cd_str *field, const cd_str *now) {
     if (t->bad) return;
     tidy(t);
     cdmpp_status st = check_words(t, now, &why);
-    if (!st && t->n_row - t->first >= CD_MAX_ROWS) st = CD_FAIL(&why, ERANGE, "expected at most %d rows, found more", CD_MAX_ROWS);
+    if (!st && t->n_row - t->first >= CD_MAX_ROWS)
+        st = CD_FAIL(&why, ERANGE, "expected at most %d rows, found more", CD_MAX_ROWS);
     if (!st) st = read_row(t, field, &why);
     if (st) refuse(t, &why);
 }
@@ -194,7 +222,8 @@ static cdmpp_status add_line(sheet *t, cd_str line, cdmpp_err *err) {
     else st = CD_FAIL(&why, ERANGE, "the line is longer than %zu bytes", t->s->o.max_bytes);
     if (st == CDMPP_ENOMEM && err) *err = why;
     if (st == CDMPP_ENOMEM) return st;
-    if (!st && n != t->n_field) st = CD_FAIL(&why, ESCHEMA, "expected %zu fields, found %zu", t->n_field, n);
+    if (!st && n != t->n_field)
+        st = CD_FAIL(&why, ESCHEMA, "expected %zu fields, found %zu", t->n_field, n);
     if (st) return bad_line(t, &why, err);
     for (int k = 0; k < N_WORD; k++) now[k] = (cd_str){"", 0};
     for (size_t i = 0; i < n; i++)
@@ -214,10 +243,13 @@ static cdmpp_status sheet_run(sheet *t, cdmpp_err *err) {
     bool more = true;
     CD_TRY(cd_serve_line(t->s, true, &line, &more, err));
     if (!more) return CDMPP_OK;
-    if (!line.p) return CD_FAIL(err, ERANGE, "the line is longer than %zu bytes", t->s->o.max_bytes);
+    if (!line.p)
+        return CD_FAIL(err, ERANGE, "the line is longer than %zu bytes", t->s->o.max_bytes);
     CD_TRY(cd_err_at(err, read_head(t, line, err), "-", 1));
-    if (t->rows && !(t->row = cd_mem_zalloc((size_t)ROOM, CD_N_COL * sizeof *t->row))) return CD_FAIL(err, ENOMEM, "%d feature rows", ROOM);
-    CD_TRY(cd_line_reader_send(t->s->o.out, CD_ANSWER_CSV_HEAD, sizeof CD_ANSWER_CSV_HEAD - 1, err));
+    if (t->rows && !(t->row = cd_mem_zalloc((size_t)ROOM, CD_N_COL * sizeof *t->row)))
+        return CD_FAIL(err, ENOMEM, "%d feature rows", ROOM);
+    CD_TRY(
+        cd_line_reader_send(t->s->o.out, CD_ANSWER_CSV_HEAD, sizeof CD_ANSWER_CSV_HEAD - 1, err));
     while (more) {
         CD_TRY(cd_serve_line(t->s, true, &line, &more, err));
         if (more && (!line.p || line.n)) {

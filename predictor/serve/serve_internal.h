@@ -27,7 +27,7 @@
  * No state, any thread. */
 
 typedef struct cd_response {
-    cd_str id;            /* as it is to be written; n == 0: none */
+    cd_str id; /* as it is to be written; n == 0: none */
     long line;
     const cd_scored *o;
     const char *answered; /* name of the model's device that answered */
@@ -56,14 +56,22 @@ void cd_response_csv(cd_buf *b, const cd_response *a);
 enum { CD_INTAKE_ROOM = 1 << 20 };
 
 typedef struct cd_line_reader cd_line_reader;
-typedef enum { CD_INTAKE_LINE, CD_INTAKE_LONG, CD_INTAKE_LATE, CD_INTAKE_FULL, CD_INTAKE_END } cd_line_reader_kind;
+typedef enum {
+    CD_INTAKE_LINE,
+    CD_INTAKE_LONG,
+    CD_INTAKE_LATE,
+    CD_INTAKE_FULL,
+    CD_INTAKE_END
+} cd_line_reader_kind;
 
 /* Errors: ENOMEM. */
-cdmpp_status cd_line_reader_new(int fd, size_t max_line, CD_GIVE cd_line_reader **out, cdmpp_err *err);
+cdmpp_status cd_line_reader_new(int fd, size_t max_line, CD_GIVE cd_line_reader **out,
+                                cdmpp_err *err);
 void cd_line_reader_free(CD_TAKE cd_line_reader *in); /* NULL is fine; leaves fd open */
 /* The next line; LATE: none was whole at `until_ns` of CLOCK_MONOTONIC (below 0: wait for ever), or a signal came.
  * Errors: EIO, ENOMEM. */
-cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_reader_kind *kind, CD_KEEP cd_str *line, cdmpp_err *err);
+cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_reader_kind *kind,
+                                 CD_KEEP cd_str *line, cdmpp_err *err);
 /* The caller no longer needs the lines that were given out: the buffer may move. */
 void cd_line_reader_release(cd_line_reader *in);
 /* 1-based number of the line that came last; whether it had an end. */
@@ -72,7 +80,8 @@ bool cd_line_reader_whole(const cd_line_reader *in);
 
 /* Frames: n bytes, *got fewer at the end of input; `to` NULL: skip them. With *stop set a signal ends the wait.
  * Errors: EIO. Not to be mixed with lines. */
-cdmpp_status cd_line_reader_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop, size_t *got, cdmpp_err *err);
+cdmpp_status cd_line_reader_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop,
+                                  size_t *got, cdmpp_err *err);
 /* Writes all of p (n bytes) to fd, and waits as long as the reader needs. Errors: EIO. */
 cdmpp_status cd_line_reader_send(int fd, const void *p, size_t n, cdmpp_err *err);
 int64_t cd_line_reader_now(void); /* CLOCK_MONOTONIC in ns */
@@ -100,18 +109,20 @@ enum { CD_REQUEST_ID = 256 };
 typedef enum { CD_REQUEST_SCORE, CD_REQUEST_HELLO, CD_REQUEST_STATS } cd_request_kind;
 
 typedef struct cd_request {
-    cd_str id;   /* n == 0: none, or not read yet when something was wrong */
+    cd_str id; /* n == 0: none, or not read yet when something was wrong */
     cd_request_kind kind;
-    cd_candidate ask;  /* of SCORE; without its aim */
+    cd_candidate ask; /* of SCORE; without its aim */
     cd_aim aim;
 } cd_request;
 
 /* tasks NULL: none are defined; "task" is then only a name. Errors, key is the member: EPARSE, ESCHEMA, ERANGE, ENOTASK, ENOMEM. */
-cdmpp_status cd_request_read(cd_arena *a, const cd_task_registry *tasks, cd_str line, bool costs, cd_request *out, cdmpp_err *err);
+cdmpp_status cd_request_read(cd_arena *a, const cd_task_registry *tasks, cd_str line, bool costs,
+                             cd_request *out, cdmpp_err *err);
 /* The id of a line that is a JSON object, as it was written; n == 0: it has none. Errors: EPARSE, ESCHEMA, ERANGE, ENOMEM. */
 cdmpp_status cd_request_id(cd_arena *a, cd_str line, cd_str *out, cdmpp_err *err);
 /* The same from texts that are not JSON, each n == 0 where there is none. Errors: ENOTASK, ENOMEM. */
-cdmpp_status cd_request_aim(cd_arena *a, const cd_task_registry *tasks, cd_str task, cd_str target, cd_aim *out, cdmpp_err *err);
+cdmpp_status cd_request_aim(cd_arena *a, const cd_task_registry *tasks, cd_str task, cd_str target,
+                            cd_aim *out, cdmpp_err *err);
 
 /* What a chunk of the batch leaves behind; chunks are written in order. */
 typedef struct cd_serve_chunk {
@@ -122,21 +133,21 @@ typedef struct cd_serve_chunk {
 typedef struct cd_serve_state {
     cdmpp_context *c;
     const cdmpp_model *m;
-    const cd_task_registry *tasks;   /* NULL: none */
-    cd_serve_options o;      /* without defaults */
+    const cd_task_registry *tasks; /* NULL: none */
+    cd_serve_options o;            /* without defaults */
     cd_serve_stats *stats;
-    cd_line_reader *in;           /* lines; NULL: frames */
-    cd_arena text;           /* of the batch */
-    size_t n;                /* requests in the batch */
-    cd_candidate *ask;             /* (batch) */
-    cd_aim *aim;             /* (batch) */
-    cd_str *id;              /* (batch) */
-    long *line;              /* (batch) */
-    cdmpp_err *why;          /* (batch) of those that are refused */
-    size_t base;             /* number in the batch of what the context calls 0 */
-    cd_serve_chunk *chunk;   /* (n_chunk) */
+    cd_line_reader *in;    /* lines; NULL: frames */
+    cd_arena text;         /* of the batch */
+    size_t n;              /* requests in the batch */
+    cd_candidate *ask;     /* (batch) */
+    cd_aim *aim;           /* (batch) */
+    cd_str *id;            /* (batch) */
+    long *line;            /* (batch) */
+    cdmpp_err *why;        /* (batch) of those that are refused */
+    size_t base;           /* number in the batch of what the context calls 0 */
+    cd_serve_chunk *chunk; /* (n_chunk) */
     size_t n_chunk;
-    int64_t first_ns;        /* when the first of the batch came */
+    int64_t first_ns; /* when the first of the batch came */
 } cd_serve_state;
 
 /* Request i of the batch is bad; *e is copied. */
@@ -149,7 +160,8 @@ cdmpp_status cd_serve_take(cd_serve_state *s, cdmpp_err *err);
 cdmpp_status cd_serve_flush(cd_serve_state *s, cdmpp_err *err);
 /* The next line; flushes the batch when max_delay_ms are over or the reader's room is used up, and releases the lines before if `copied`. False: the end. A line that
  * is too long comes as line->p NULL. */
-cdmpp_status cd_serve_line(cd_serve_state *s, bool copied, cd_str *line, bool *more, cdmpp_err *err);
+cdmpp_status cd_serve_line(cd_serve_state *s, bool copied, cd_str *line, bool *more,
+                           cdmpp_err *err);
 
 /* ---- the formats: each reads its requests until the end of input and answers them. Errors: those of cd_serve ---- */
 cdmpp_status cd_serve_ndjson(cd_serve_state *s, cdmpp_err *err);

@@ -12,21 +12,28 @@ static void put_name(cd_buf *b, const cd_request *r) {
 }
 
 static void put_hello(const cd_serve_state *s, cd_buf *b) {
-    cd_buf_putf(b, "\"cdmpp\":\"%s\",\"protocol\":%d,\"model\":\"sha256:%s\",\"feature_len\":%zu,\"takes_rows\":%s,\"units\":\"s\",\"profile\":\"%s\",\"devices\":[",
+    cd_buf_putf(b,
+                "\"cdmpp\":\"%s\",\"protocol\":%d,\"model\":\"sha256:%s\",\"feature_len\":%zu,"
+                "\"takes_rows\":%s,\"units\":\"s\",\"profile\":\"%s\",\"devices\":[",
                 cdmpp_version(), CD_PROTOCOL, cd_model_digest(s->m->impl), cdmpp_model_n_col(s->m),
-                cd_serve_check_rows(s, NULL) ? "false" : "true", s->o.profile ? s->o.profile : "full");
+                cd_serve_check_rows(s, NULL) ? "false" : "true",
+                s->o.profile ? s->o.profile : "full");
     for (size_t i = 0; i < cdmpp_model_n_device(s->m); i++) {
         if (i) cd_buf_puts(b, ",");
         cd_buf_put_json_str(b, cdmpp_model_device(s->m, i), strlen(cdmpp_model_device(s->m, i)));
     }
-    cd_buf_putf(b, "],\"batch\":%zu,\"max_delay_ms\":%d,\"max_line_bytes\":%zu}\n", s->o.batch, s->o.max_delay_ms, s->o.max_bytes);
+    cd_buf_putf(b, "],\"batch\":%zu,\"max_delay_ms\":%d,\"max_line_bytes\":%zu}\n", s->o.batch,
+                s->o.max_delay_ms, s->o.max_bytes);
 }
 
 static void put_stats(const cd_serve_state *s, cd_buf *b) {
     uint64_t asked = 0, found = 0;
     cdmpp_context_cache(s->c, &asked, &found);
-    cd_buf_putf(b, "\"requests\":%zu,\"scored\":%zu,\"bad\":%zu,\"batches\":%zu,\"cache\":{\"asked\":%llu,\"found\":%llu}}\n", s->stats->asked,
-                s->stats->scored, s->stats->bad, s->stats->batches, (unsigned long long)asked, (unsigned long long)found);
+    cd_buf_putf(b,
+                "\"requests\":%zu,\"scored\":%zu,\"bad\":%zu,\"batches\":%zu,\"cache\":{\"asked\":%"
+                "llu,\"found\":%llu}}\n",
+                s->stats->asked, s->stats->scored, s->stats->bad, s->stats->batches,
+                (unsigned long long)asked, (unsigned long long)found);
 }
 
 /* "hello" and "stats" are answered outside of batches, after all earlier requests; the request still points into its line. */
@@ -56,7 +63,8 @@ static cdmpp_status add(cd_serve_state *s, cd_str line, bool *is_command, cdmpp_
     }
     *is_command = !st && r.kind != CD_REQUEST_SCORE;
     if (*is_command) return command(s, &r, err);
-    if (!st && r.ask.form == CD_CANDIDATE_ROWS_TEXT) st = cd_err_key(&why, cd_serve_check_rows(s, &why), "rows");
+    if (!st && r.ask.form == CD_CANDIDATE_ROWS_TEXT)
+        st = cd_err_key(&why, cd_serve_check_rows(s, &why), "rows");
     s->id[i] = r.id;
     s->line[i] = cd_line_reader_number(s->in);
     s->aim[i] = r.aim;

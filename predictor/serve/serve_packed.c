@@ -24,7 +24,9 @@ static void put_u32(unsigned char *p, uint32_t v) {
     for (int k = 0; k < 4; k++) p[k] = (unsigned char)(v >> 8 * k);
 }
 
-static uint32_t get_u32(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; }
+static uint32_t get_u32(const unsigned char *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
 
 /* A frame without meaning counts as one bad request, whatever number of candidates it should have had. */
 static cdmpp_status send_error(port *p, const cdmpp_err *why, cdmpp_err *err) {
@@ -90,11 +92,13 @@ static cdmpp_status score(port *p, size_t len, cdmpp_err *err) {
     const size_t n = len >= 4 ? get_u32(p->frame) : 0;
     cdmpp_err why = {0};
     if (n > len / 4) {
-        (void)CD_FAIL(&why, EPARSE, "packed features: %zu bytes end inside the sizes of %zu candidates", len, n);
+        (void)CD_FAIL(&why, EPARSE,
+                      "packed features: %zu bytes end inside the sizes of %zu candidates", len, n);
         return send_error(p, &why, err);
     }
     CD_TRY(room_scores(p, n + 1, err));
-    const cdmpp_batch b = {.size = sizeof b, .form = CDMPP_PACKED, .n = n, .data = p->frame, .len = len};
+    const cdmpp_batch b = {
+        .size = sizeof b, .form = CDMPP_PACKED, .n = n, .data = p->frame, .len = len};
     const cdmpp_result r = {.size = sizeof r, .score_f32 = p->score, .status = p->status};
     const cdmpp_status st = cdmpp_score(p->s->c, &b, &r, &why);
     if (!st) return send_scores(p, n, err);

@@ -23,9 +23,11 @@ typedef struct cd_step_requests {
     double shared;                     /* of cd_serving_session */
     int in, out;                       /* descriptors */
     size_t max_bytes;                  /* of a line; 0: CD_REQUEST_LINE_MAX */
-    const volatile sig_atomic_t *stop; /* set: what was read whole is answered, then EINTERRUPTED; NULL: never */
+    const volatile sig_atomic_t
+        *stop; /* set: what was read whole is answered, then EINTERRUPTED; NULL: never */
 } cd_step_requests;
 
 /* Until the end of input. *asked, *bad: lines, those with an error; right after an error, too. Errors: EIO, ENOMEM, EINTERRUPTED. */
-cdmpp_status cd_step_requests_run(const cd_step_requests *o, size_t *asked, size_t *bad, cdmpp_err *err);
+cdmpp_status cd_step_requests_run(const cd_step_requests *o, size_t *asked, size_t *bad,
+                                  cdmpp_err *err);
 #endif

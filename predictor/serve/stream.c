@@ -23,23 +23,24 @@ struct cd_stream {
     cd_threads *pool;
     FILE *out;
     cd_stream_options o;
-    cd_scorer **scorer;   /* (threads) */
-    cd_scorer **from;     /* (threads) of o.from; NULL: nothing is scaled */
-    cd_arena text;        /* of the batch */
-    cd_predict_line *line;        /* (BATCH) */
-    cd_scored *scored;    /* (BATCH) */
-    cd_scored *on_from;   /* (BATCH) likewise */
+    cd_scorer **scorer;    /* (threads) */
+    cd_scorer **from;      /* (threads) of o.from; NULL: nothing is scaled */
+    cd_arena text;         /* of the batch */
+    cd_predict_line *line; /* (BATCH) */
+    cd_scored *scored;     /* (BATCH) */
+    cd_scored *on_from;    /* (BATCH) likewise */
     size_t n;
     cd_buf json;
     cd_stream_stats stats;
-    pair *pair;           /* (n_pair) */
+    pair *pair; /* (n_pair) */
     size_t n_pair, cap_pair;
-    double *weight;       /* (tasks) occurrences in networks */
+    double *weight;           /* (tasks) occurrences in networks */
     cd_trained_tasks trained; /* of the model, with evaluation */
-    cd_online_adapt *adapt; /* of o.adapt; NULL: nothing was measured */
-    cd_log *told;         /* while measured records are read: who hears of those that cannot be used; else NULL */
+    cd_online_adapt *adapt;   /* of o.adapt; NULL: nothing was measured */
+    cd_log *
+        told; /* while measured records are read: who hears of those that cannot be used; else NULL */
     size_t measured, refused;
-    uint64_t *own;        /* (measured) of cd_stream_measured, ascending: the records themselves */
+    uint64_t *own; /* (measured) of cd_stream_measured, ascending: the records themselves */
     size_t cap_own;
 };
 
@@ -72,7 +73,8 @@ static void set_weights(cd_stream *s) {
 }
 
 static cdmpp_status fill_from(cd_stream *s, int n, cdmpp_err *err) {
-    const cd_scorer_options o = {.which = {.device = s->o.from->name, .devices = s->o.devices}, .peaks = s->o.devices};
+    const cd_scorer_options o = {.which = {.device = s->o.from->name, .devices = s->o.devices},
+                                 .peaks = s->o.devices};
     s->from = cd_mem_zalloc((size_t)n, sizeof *s->from);
     s->on_from = cd_mem_zalloc(BATCH, sizeof *s->on_from);
     if (!s->from || !s->on_from) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
@@ -86,17 +88,22 @@ static cdmpp_status fill(cd_stream *s, cdmpp_err *err) {
     s->line = cd_mem_zalloc(BATCH, sizeof *s->line);
     s->scored = cd_mem_zalloc(BATCH, sizeof *s->scored);
     s->weight = cd_mem_zalloc(cd_task_registry_count(s->tasks) + 1, sizeof *s->weight);
-    if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
+    if (!s->scorer || !s->line || !s->scored || !s->weight)
+        return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
     if (s->o.eval) CD_TRY(cd_trained_tasks_of(s->m, &s->trained, err));
-    const cd_scorer_options o = {.which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest, s->o.devices},
-                                 .launch = s->o.from != NULL, .traits = s->o.adapt, .peaks = s->o.devices};
+    const cd_scorer_options o = {
+        .which = {s->o.from ? s->o.to->name : s->o.device, s->o.nearest, s->o.devices},
+        .launch = s->o.from != NULL,
+        .traits = s->o.adapt,
+        .peaks = s->o.devices};
     for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->scorer[w], err));
     return s->o.from ? fill_from(s, n, err) : CDMPP_OK;
 }
 
-cdmpp_status cd_stream_new(const cd_model *m, const cd_task_registry *tasks, const cd_stream_options *o, cd_threads *pool, FILE *out,
-                           cd_stream **res, cdmpp_err *err) {
+cdmpp_status cd_stream_new(const cd_model *m, const cd_task_registry *tasks,
+                           const cd_stream_options *o, cd_threads *pool, FILE *out, cd_stream **res,
+                           cdmpp_err *err) {
     cd_stream *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "stream");
     s->m = m;
@@ -112,17 +119,25 @@ cdmpp_status cd_stream_new(const cd_model *m, const cd_task_registry *tasks, con
 
 /* ---- scaling ---- */
 /* The answer for o.to, moved by a part of what the model misses on o.from, with its interval. */
-static cdmpp_status scale(cd_stream *s, cd_scored *o, const cd_scored *from, cd_wave_scale_answer *closed, cdmpp_err *err) {
-    const double roofline_s = o->launch.flop / (s->o.to->fp32_gflops * 1e9), memory_s = o->launch.bytes / (s->o.to->bandwidth_gb_s * 1e9);
-    const cd_wave_scale_kernel k = {.time_s = o->measured_s, .balance = s->o.to->fp32_gflops > 0 ? roofline_s / memory_s : (double)NAN,
-                                    .blocks = o->launch.blocks, .block_threads = o->launch.block_threads};
+static cdmpp_status scale(cd_stream *s, cd_scored *o, const cd_scored *from,
+                          cd_wave_scale_answer *closed, cdmpp_err *err) {
+    const double roofline_s = o->launch.flop / (s->o.to->fp32_gflops * 1e9),
+                 memory_s = o->launch.bytes / (s->o.to->bandwidth_gb_s * 1e9);
+    const cd_wave_scale_kernel k = {.time_s = o->measured_s,
+                                    .balance = s->o.to->fp32_gflops > 0 ? roofline_s / memory_s
+                                                                        : (double)NAN,
+                                    .blocks = o->launch.blocks,
+                                    .block_threads = o->launch.block_threads};
     if (from->st) {
         if (err) *err = from->err;
         return from->st;
     }
-    if (isnan(o->measured_s)) return CD_FAIL(err, EINVALID, "the measurement failed: there is no time to scale");
+    if (isnan(o->measured_s))
+        return CD_FAIL(err, EINVALID, "the measurement failed: there is no time to scale");
     if (o->measured_s * CD_SERVE_ABOVE_PEAK < from->least_s)
-        return CD_FAIL(err, ERANGE, "%.3g s is %.3g times the peak of %s, which needs %.3g s at least", o->measured_s, from->least_s / o->measured_s, s->o.from->name, from->least_s);
+        return CD_FAIL(
+            err, ERANGE, "%.3g s is %.3g times the peak of %s, which needs %.3g s at least",
+            o->measured_s, from->least_s / o->measured_s, s->o.from->name, from->least_s);
     CD_TRY(cd_wave_scale(&k, s->o.from, s->o.to, closed, err));
     const double moved = pow(o->measured_s / from->pred.latency_s, CD_LIBRARY_OP_SCALE_CARRIED);
     o->pred.latency_s *= moved;
@@ -135,14 +150,18 @@ static cdmpp_status scale(cd_stream *s, cd_scored *o, const cd_scored *from, cd_
 }
 
 /* ---- printing ---- */
-static void put_scaled(cd_stream *s, const cd_scored *o, const cd_scored *from, const cd_wave_scale_answer *closed) {
+static void put_scaled(cd_stream *s, const cd_scored *o, const cd_scored *from,
+                       const cd_wave_scale_answer *closed) {
     cd_buf *b = &s->json;
     cd_buf_puts(b, ",\"from\":");
     cd_buf_put_json_str(b, s->o.from->name, strlen(s->o.from->name));
     cd_buf_puts(b, ",\"to\":");
     cd_buf_put_json_str(b, s->o.to->name, strlen(s->o.to->name));
-    cd_buf_putf(b, ",\"from_s\":%.9g,\"form\":\"model\",\"predicted_from_s\":%.9g,\"closed_s\":%.9g,\"closed_form\":\"%s\",\"gamma\":%.4g",
-                o->measured_s, from->pred.latency_s, closed->time_s, cd_wave_scale_form_name(closed->form), closed->gamma);
+    cd_buf_putf(b,
+                ",\"from_s\":%.9g,\"form\":\"model\",\"predicted_from_s\":%.9g,\"closed_s\":%.9g,"
+                "\"closed_form\":\"%s\",\"gamma\":%.4g",
+                o->measured_s, from->pred.latency_s, closed->time_s,
+                cd_wave_scale_form_name(closed->form), closed->gamma);
 }
 
 static void put_scored(cd_stream *s, const cd_scored *o) {
@@ -151,15 +170,22 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
     cd_buf_put_json_str(b, o->task->workload_key, strlen(o->task->workload_key));
     cd_buf_putf(b, ",\"latency_s\":%.9g", o->pred.latency_s);
     if (cd_model_order(s->m)) cd_buf_putf(b, ",\"score\":%.9g", cd_score_of(o->pred.order_s));
-    if (!isnan(o->pred.low_s)) cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g", o->pred.low_s, o->pred.high_s, o->pred.rel_std);
-    else if (o->pred.flags & CD_MODEL_OUT_OF_RANGE) cd_buf_puts(b, ",\"low_s\":null,\"high_s\":null,\"rel_std\":null");
-    if (!isnan(o->pred.low_s) || o->pred.flags & CD_MODEL_OUT_OF_RANGE) cd_buf_putf(b, ",\"out_of_range\":%s", o->pred.flags & CD_MODEL_OUT_OF_RANGE ? "true" : "false");
+    if (!isnan(o->pred.low_s))
+        cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g", o->pred.low_s,
+                    o->pred.high_s, o->pred.rel_std);
+    else if (o->pred.flags & CD_MODEL_OUT_OF_RANGE)
+        cd_buf_puts(b, ",\"low_s\":null,\"high_s\":null,\"rel_std\":null");
+    if (!isnan(o->pred.low_s) || o->pred.flags & CD_MODEL_OUT_OF_RANGE)
+        cd_buf_putf(b, ",\"out_of_range\":%s",
+                    o->pred.flags & CD_MODEL_OUT_OF_RANGE ? "true" : "false");
     if (o->unlike.reason) {
         cd_buf_puts(b, ",\"reason\":");
         cd_buf_put_json_str(b, o->unlike.text, strlen(o->unlike.text));
     }
     if (s->o.eval && isnan(o->measured_s)) cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
-    else if (s->o.eval) cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s, o->pred.latency_s / o->measured_s - 1);
+    else if (s->o.eval)
+        cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s,
+                    o->pred.latency_s / o->measured_s - 1);
 }
 
 /* A record by its task, its program and its time. */
@@ -174,15 +200,17 @@ static uint64_t print_of(const cd_scored *o) {
 static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     if (CD_GROW(s->pair, s->n_pair, s->cap_pair)) return CD_FAIL(err, ENOMEM, "records");
     const size_t task = cd_task_registry_index(s->tasks, o->task);
-    s->stats.known += cd_trained_tasks_knows(&s->trained, o->task->workload_key, cd_model_device(s->m, o->which.device));
+    s->stats.known += cd_trained_tasks_knows(&s->trained, o->task->workload_key,
+                                             cd_model_device(s->m, o->which.device));
     if (s->own) {
         const uint64_t print = print_of(o);
         s->stats.own += bsearch(&print, s->own, s->measured, sizeof print, cd_sort_by_u64) != NULL;
     }
     s->stats.ranged += !isnan(o->pred.low_s) ? 1u : 0u;
     s->stats.inside += o->pred.low_s <= o->measured_s && o->measured_s <= o->pred.high_s;
-    s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, o->pred.order_s, s->weight[task],
-                                  (uint32_t)(task * cd_model_n_device(s->m) + o->which.device)};
+    s->pair[s->n_pair++] =
+        (pair){o->measured_s, o->pred.latency_s, o->pred.order_s, s->weight[task],
+               (uint32_t)(task * cd_model_n_device(s->m) + o->which.device)};
     return CDMPP_OK;
 }
 
@@ -191,7 +219,10 @@ static cdmpp_status enter(cd_stream *s, const cd_predict_line *l, cd_scored *o, 
     const cd_trained_on *t = cd_model_trained_on(s->m);
     cdmpp_err why = o->err;
     cdmpp_status st = o->st;
-    if (!st && !(o->measured_s > 0)) st = cd_err_at(&why, CD_FAIL(&why, EINVALID, "the measurement failed: there is no time to learn from"), l->source, l->number);
+    if (!st && !(o->measured_s > 0))
+        st = cd_err_at(
+            &why, CD_FAIL(&why, EINVALID, "the measurement failed: there is no time to learn from"),
+            l->source, l->number);
     if (st && s->o.strict) {
         if (err) *err = why;
         return st;
@@ -202,8 +233,10 @@ static cdmpp_status enter(cd_stream *s, const cd_predict_line *l, cd_scored *o, 
         return CDMPP_OK;
     }
     const bool unknown = o->which.unknown || (t && !cd_trained_on_saw(t, o->which.device));
-    const cd_online_adapt_item item = cd_online_adapt_item_of(&o->pred, unknown, o->trait, o->measured_s);
-    if (CD_GROW(s->own, s->measured, s->cap_own)) return CD_FAIL(err, ENOMEM, "%zu measured records", s->measured);
+    const cd_online_adapt_item item =
+        cd_online_adapt_item_of(&o->pred, unknown, o->trait, o->measured_s);
+    if (CD_GROW(s->own, s->measured, s->cap_own))
+        return CD_FAIL(err, ENOMEM, "%zu measured records", s->measured);
     s->own[s->measured++] = print_of(o);
     return cd_online_adapt_add(s->adapt, o->which.name, unknown, o->key, &item, err);
 }
@@ -213,14 +246,17 @@ static void count_scored(cd_stream *s, const cd_predict_line *l, const cd_scored
     const cd_here *h = cd_model_here(s->m);
     s->stats.scored++;
     s->stats.out_of_range += (o->pred.flags & CD_MODEL_OUT_OF_RANGE) != 0;
-    if (o->which.assumed && !s->stats.assumed++) (void)snprintf(s->stats.assumed_at, sizeof s->stats.assumed_at, "%.200s:%ld", l->source, l->number);
+    if (o->which.assumed && !s->stats.assumed++)
+        (void)snprintf(s->stats.assumed_at, sizeof s->stats.assumed_at, "%.200s:%ld", l->source,
+                       l->number);
     if (!h || (!o->which.unknown && o->which.device == h->device)) return;
     if (!s->stats.uncorrected++) s->stats.other = o->which.name;
 }
 
 /* With --strict the line with the error is still printed, and then its error ends the run. Pairs for the figures need a measured time
  * above 0. */
-static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored *o, const cd_scored *from, cdmpp_err *err) {
+static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored *o,
+                              const cd_scored *from, cdmpp_err *err) {
     cd_wave_scale_answer closed;
     if (from && !o->st) o->st = scale(s, o, from, &closed, &o->err);
     s->stats.lines++;
@@ -254,11 +290,14 @@ static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, cd_scored 
 static cdmpp_status print_batch(cd_stream *s, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     cd_buf_clear(&s->json);
-    for (size_t i = 0; s->told && !st && i < s->n; i++) st = enter(s, &s->line[i], &s->scored[i], err);
-    for (size_t i = 0; !s->told && !st && i < s->n; i++) st = print_one(s, &s->line[i], &s->scored[i], s->from ? &s->on_from[i] : NULL, err);
+    for (size_t i = 0; s->told && !st && i < s->n; i++)
+        st = enter(s, &s->line[i], &s->scored[i], err);
+    for (size_t i = 0; !s->told && !st && i < s->n; i++)
+        st = print_one(s, &s->line[i], &s->scored[i], s->from ? &s->on_from[i] : NULL, err);
     if (s->json.oom) return CD_FAIL(err, ENOMEM, "output");
     if (s->o.silent) return st;
-    if (s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n) return CD_FAIL(err, EIO, "cannot write the output");
+    if (s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n)
+        return CD_FAIL(err, EIO, "cannot write the output");
     return st;
 }
 
@@ -268,7 +307,9 @@ static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
     if (s->from) CD_TRY(cd_scorer_run(s->from[w], s->line + beg, end - beg, s->on_from + beg, err));
     CD_TRY(cd_scorer_run(s->scorer[w], s->line + beg, end - beg, s->scored + beg, err));
     for (cd_scored *o = s->scored + beg; s->adapt && !s->told && o < s->scored + end; o++)
-        if (!o->st) (void)cd_online_adapt_apply(s->adapt, o->which.name, o->key, o->trait, &o->pred), cd_score_bound(o);
+        if (!o->st)
+            (void)cd_online_adapt_apply(s->adapt, o->which.name, o->key, o->trait, &o->pred),
+                cd_score_bound(o);
     return CDMPP_OK;
 }
 
@@ -285,11 +326,13 @@ static bool is_record(const char *p, size_t n) {
     return n && *p != '#';
 }
 
-static cdmpp_status add_line(cd_stream *s, const char *path, const char *p, size_t n, long number, cdmpp_err *err) {
+static cdmpp_status add_line(cd_stream *s, const char *path, const char *p, size_t n, long number,
+                             cdmpp_err *err) {
     char *copy = cd_arena_alloc(&s->text, n + 1, 1);
     const size_t n_path = strlen(path) + 1;
     /* One copy of the path for each batch and file; the arena is reset between. */
-    const char *source = s->n && !strcmp(s->line[s->n - 1].source, path) ? s->line[s->n - 1].source : NULL;
+    const char *source =
+        s->n && !strcmp(s->line[s->n - 1].source, path) ? s->line[s->n - 1].source : NULL;
     char *path_copy = source ? NULL : cd_arena_alloc(&s->text, n_path, 1);
     if (!copy || (!source && !path_copy)) return CD_FAIL(err, ENOMEM, "line of %zu bytes", n);
     if (!source) source = memcpy(path_copy, path, n_path);
@@ -301,7 +344,8 @@ static cdmpp_status add_line(cd_stream *s, const char *path, const char *p, size
 
 /* A line that the reader refused, or the end of a damaged file: it takes its turn
  * in the output. */
-static cdmpp_status add_bad(cd_stream *s, const char *path, long number, const cdmpp_err *why, cdmpp_err *err) {
+static cdmpp_status add_bad(cd_stream *s, const char *path, long number, const cdmpp_err *why,
+                            cdmpp_err *err) {
     CD_TRY(flush_batch(s, err));
     s->line[0] = (cd_predict_line){"", 0, path, number};
     s->scored[0] = (cd_scored){.st = why->code, .err = *why};
@@ -353,17 +397,20 @@ cdmpp_status cd_stream_inputs(cd_stream *s, const cd_texts *input, cdmpp_err *er
         CD_TRY(st);
     }
     CD_TRY(cd_stream_end(s, err));
-    return s->o.stop && *s->o.stop ? CD_FAIL(err, EINTERRUPTED, "after %zu lines", s->stats.lines) : CDMPP_OK;
+    return s->o.stop && *s->o.stop ? CD_FAIL(err, EINTERRUPTED, "after %zu lines", s->stats.lines)
+                                   : CDMPP_OK;
 }
 
-cdmpp_status cd_stream_measured(cd_stream *s, const cd_texts *input, cd_log *log, size_t *used, size_t *bad, cdmpp_err *err) {
+cdmpp_status cd_stream_measured(cd_stream *s, const cd_texts *input, cd_log *log, size_t *used,
+                                size_t *bad, cdmpp_err *err) {
     CD_TRY(cd_online_adapt_new(&s->adapt, err));
     s->told = log;
     cdmpp_status st = cd_stream_inputs(s, input, err);
     s->told = NULL;
     *used = s->measured;
     *bad = s->refused;
-    if (!st && !s->measured) st = CD_FAIL(err, ENODATA, "no measured record can be used, of %zu", s->refused);
+    if (!st && !s->measured)
+        st = CD_FAIL(err, ENODATA, "no measured record can be used, of %zu", s->refused);
     if (s->measured) qsort(s->own, s->measured, sizeof *s->own, cd_sort_by_u64);
     return st ? st : cd_online_adapt_fit(s->adapt, err);
 }
@@ -373,7 +420,8 @@ const cd_stream_stats *cd_stream_counts(const cd_stream *s) { return &s->stats; 
 /* One allocation has the columns y, p, weight and median. A group is a task on a device. */
 cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metric *out, cdmpp_err *err) {
     const size_t n = s->n_pair;
-    double *v = cd_mem_zalloc(n + 1, 4 * sizeof *v), *y = v, *p = v + n, *w = v + 2 * n, *median = v + 3 * n;
+    double *v = cd_mem_zalloc(n + 1, 4 * sizeof *v), *y = v, *p = v + n, *w = v + 2 * n,
+           *median = v + 3 * n;
     uint32_t *group = cd_mem_zalloc(n + 1, sizeof *group);
     cdmpp_status st = v && group ? CDMPP_OK : CD_FAIL(err, ENOMEM, "figures of %zu records", n);
     for (size_t i = 0; !st && i < n; i++) {

@@ -9,7 +9,7 @@
 
 enum { CD_SERVING_BAD = 8 }; /* are told one by one */
 typedef struct cd_serving_bad {
-    size_t n;                      /* all */
+    size_t n;                        /* all */
     cdmpp_err first[CD_SERVING_BAD]; /* by line */
 } cd_serving_bad;
 

@@ -6,9 +6,10 @@
 #include "predictor/serving/serving_internal.h"
 #include "predictor/serving/serving_memo.h"
 
-#define LEVEL 0.9
-#define NORMAL 1.6449   /* half of an interval of that level, in standard deviations */
-#define SMALL_SHARE 0.8 /* of the bandwidth that a small kernel reaches: docs/reference/serving.md */
+#define LEVEL  0.9
+#define NORMAL 1.6449 /* half of an interval of that level, in standard deviations */
+#define SMALL_SHARE                                                                                \
+    0.8 /* of the bandwidth that a small kernel reaches: docs/reference/serving.md */
 #define HAND_OVER_S 1e-5
 
 enum { KEY = 2 + CD_LLM_OP_MAX_SIZE, VALUE = 4 }; /* numbers of a question; of its answer */
@@ -16,17 +17,19 @@ enum { KEY = 2 + CD_LLM_OP_MAX_SIZE, VALUE = 4 }; /* numbers of a question; of i
 struct cd_serving_cost {
     const cd_llm_op_model *m;
     cd_llm_op_asker *a;
-    bool borrowed;         /* another's */
+    bool borrowed; /* another's */
     cd_serving_tables *t;
     const cd_device *d;
-    long device;           /* in the tables; CD_LLM_OP_NONE: not there */
-    bool rows;             /* the tables have some of it, or of a GPU of the same chip */
-    uint32_t stack, other; /* numbers of the name that questions carry, and of a stack of another library that the model knows; the same: it knows none */
+    long device; /* in the tables; CD_LLM_OP_NONE: not there */
+    bool rows;   /* the tables have some of it, or of a GPU of the same chip */
+    uint32_t stack,
+        other; /* numbers of the name that questions carry, and of a stack of another library that the model knows; the same: it knows none */
     cd_serving_kernels kernels;
     cd_serving_kernel named[CD_LLM_OP_N_KIND];
     double between_s;
-    unsigned told;         /* CD_LLM_OP_NEW_* that answers tell: a stack without a version is none that is new */
-    double level;          /* of the intervals that are asked for; 0: none, they take half of the time */
+    unsigned
+        told; /* CD_LLM_OP_NEW_* that answers tell: a stack without a version is none that is new */
+    double level; /* of the intervals that are asked for; 0: none, they take half of the time */
     cd_serving_memo known; /* key_of to value_of */
     size_t asked;
 };
@@ -44,7 +47,10 @@ static uint32_t pick_stack(const cd_serving_cost *c, uint32_t asked, long device
     size_t most = 0;
     for (uint32_t s = 1; device >= 0 && s < names->n; s++) {
         size_t rows = 0;
-        for (size_t i = 0; i < c->t->n_group; i++) rows += c->t->group[i].stack == s && c->t->group[i].device == (uint32_t)device ? c->t->group[i].rows : 0;
+        for (size_t i = 0; i < c->t->n_group; i++)
+            rows += c->t->group[i].stack == s && c->t->group[i].device == (uint32_t)device
+                        ? c->t->group[i].rows
+                        : 0;
         if (rows && s == asked) return s;
         if (rows > most && same_maker(names->text[s], names->text[asked])) most = rows, best = s;
     }
@@ -60,7 +66,8 @@ static long like_of(const cd_serving_cost *c, cd_llm_op_family f) {
 /* Products first: most of a step is theirs. */
 static uint32_t measured_stack(const cd_serving_cost *c, uint32_t asked) {
     uint32_t s = pick_stack(c, asked, c->device);
-    for (int f = 0; !s && f < CD_LLM_OP_N_FAMILY; f++) s = pick_stack(c, asked, like_of(c, (cd_llm_op_family)f));
+    for (int f = 0; !s && f < CD_LLM_OP_N_FAMILY; f++)
+        s = pick_stack(c, asked, like_of(c, (cd_llm_op_family)f));
     return s ? s : asked;
 }
 
@@ -74,21 +81,32 @@ static bool has_rows(const cd_serving_cost *c) {
 static cdmpp_status pick_other(cd_serving_cost *c, cdmpp_err *err) {
     c->other = c->stack;
     for (size_t i = c->m->stacks.n; i-- > 0;)
-        if (!same_maker(c->m->stacks.text[i], c->t->t.names.text[c->stack])) return cd_dict_add(&c->t->t.names, (cd_str){c->m->stacks.text[i], strlen(c->m->stacks.text[i])}, &c->other, err);
+        if (!same_maker(c->m->stacks.text[i], c->t->t.names.text[c->stack]))
+            return cd_dict_add(&c->t->t.names,
+                               (cd_str){c->m->stacks.text[i], strlen(c->m->stacks.text[i])},
+                               &c->other, err);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d, const char *stack, const char *kernels, double between_s,
+cdmpp_status cd_serving_cost_new(const cd_llm_op_model *m, cd_serving_tables *t, const cd_device *d,
+                                 const char *stack, const char *kernels, double between_s,
                                  cd_serving_cost **out, cdmpp_err *err) {
     cd_serving_cost *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
-    *c = (cd_serving_cost){.m = m, .t = t, .d = d, .device = cd_llm_op_table_device(&t->t, d), .between_s = between_s, .known = {.n_key = KEY, .n_value = VALUE}, .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
+    *c = (cd_serving_cost){.m = m,
+                           .t = t,
+                           .d = d,
+                           .device = cd_llm_op_table_device(&t->t, d),
+                           .between_s = between_s,
+                           .known = {.n_key = KEY, .n_value = VALUE},
+                           .told = ~(strchr(stack, '-') ? 0u : (unsigned)CD_LLM_OP_NEW_STACK)};
     c->rows = has_rows(c);
     cdmpp_status st = cd_dict_add(&t->t.names, (cd_str){stack, strlen(stack)}, &c->stack, err);
     if (!st) c->stack = measured_stack(c, c->stack);
     if (!st) st = pick_other(c, err);
     if (!st) st = cd_serving_kernels_read(kernels, &c->kernels, err);
-    for (int k = 0; !st && k < CD_LLM_OP_N_KIND; k++) st = cd_serving_kernels_find(&c->kernels, t, m, (uint8_t)k, &c->named[k], err);
+    for (int k = 0; !st && k < CD_LLM_OP_N_KIND; k++)
+        st = cd_serving_kernels_find(&c->kernels, t, m, (uint8_t)k, &c->named[k], err);
     if (!st) st = cd_llm_op_asker_new(m, &t->t, &t->t.names, &c->a, err);
     if (st) cd_serving_cost_free(c);
     else *out = c;
@@ -110,25 +128,40 @@ void cd_serving_cost_free(cd_serving_cost *c) {
     cd_mem_free(c);
 }
 
-void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh) { *asked = c->asked, *fresh = c->known.n; }
-const char *cd_serving_cost_stack(const cd_serving_cost *c) { return !c->rows ? "" : c->t->t.names.text[c->stack]; }
+void cd_serving_cost_counts(const cd_serving_cost *c, size_t *asked, size_t *fresh) {
+    *asked = c->asked, *fresh = c->known.n;
+}
+const char *cd_serving_cost_stack(const cd_serving_cost *c) {
+    return !c->rows ? "" : c->t->t.names.text[c->stack];
+}
 
 const cd_serving_kernel *cd_serving_cost_named(const cd_serving_cost *c) { return c->named; }
 double cd_serving_cost_power(const cd_serving_cost *c) { return cd_llm_op_machine_power(c->d); }
 
 /* ---- one question ---- */
-static const char *kernel_name(const cd_serving_cost *c, uint32_t kernel) { return kernel ? c->t->t.names.text[kernel] : NULL; }
+static const char *kernel_name(const cd_serving_cost *c, uint32_t kernel) {
+    return kernel ? c->t->t.names.text[kernel] : NULL;
+}
 
 /* How near: of a twin's answer, how near the twin was measured. */
-static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out, cdmpp_err *err) {
+static cdmpp_status point(const cd_serving_cost *c, const cd_llm_op_record *r, cd_serving_time *out,
+                          cdmpp_err *err) {
     cd_llm_op_answer a;
     CD_TRY(cd_llm_op_ask_as_is(c->a, r, c->d, c->level, &a, err));
     const bool range = a.low_s > 0;
-    *out = (cd_serving_time){a.latency_s, range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0, a.twin ? a.twin_how : a.how, range || a.how == CD_LLM_OP_MEASURED, a.news & c->told, a.alike, a.twin, kernel_name(c, r->kernel)};
+    *out = (cd_serving_time){a.latency_s,
+                             range ? log(a.high_s / a.low_s) / (2 * NORMAL) : 0,
+                             a.twin ? a.twin_how : a.how,
+                             range || a.how == CD_LLM_OP_MEASURED,
+                             a.news & c->told,
+                             a.alike,
+                             a.twin,
+                             kernel_name(c, r->kernel)};
     return CDMPP_OK;
 }
 
-static cdmpp_status base_of(const cd_serving_cost *c, const cd_llm_op_record *r, double *out, cdmpp_err *err) {
+static cdmpp_status base_of(const cd_serving_cost *c, const cd_llm_op_record *r, double *out,
+                            cdmpp_err *err) {
     cd_llm_op_estimate e;
     CD_TRY(cd_llm_op_estimate_of(r, c->d, &e, err));
     *out = log(e.base_s);
@@ -138,9 +171,11 @@ static cdmpp_status base_of(const cd_serving_cost *c, const cd_llm_op_record *r,
 /* Sizes besides the axis that tables have grids of: between two of their values the ratio to the estimate is interpolated. */
 static unsigned grid_of(uint8_t kind) {
     switch (kind) {
-    case CD_LLM_OP_GEMM: return 1u << 1 | 1u << 2;                            /* n, k */
-    case CD_LLM_OP_PREFILL: case CD_LLM_OP_LATENT_PREFILL: return 1u << 2;    /* batch */
-    case CD_LLM_OP_DECODE: case CD_LLM_OP_LATENT_DECODE: return 1u << 1;
+    case CD_LLM_OP_GEMM: return 1u << 1 | 1u << 2; /* n, k */
+    case CD_LLM_OP_PREFILL:
+    case CD_LLM_OP_LATENT_PREFILL: return 1u << 2; /* batch */
+    case CD_LLM_OP_DECODE:
+    case CD_LLM_OP_LATENT_DECODE: return 1u << 1;
     default: return 0;
     }
 }
@@ -158,7 +193,9 @@ static bool bracket(const cd_serving_group *g, size_t k, double v, double *lo, d
     return true;
 }
 
-static cdmpp_status corners(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r, unsigned sides, cd_serving_time *out, cdmpp_err *err) {
+static cdmpp_status corners(const cd_serving_cost *c, const cd_serving_group *g,
+                            const cd_llm_op_record *r, unsigned sides, cd_serving_time *out,
+                            cdmpp_err *err) {
     double lo, hi, at, below, above;
     cd_serving_time a, b;
     cd_llm_op_record q = *r;
@@ -185,11 +222,17 @@ static cdmpp_status corners(const cd_serving_cost *c, const cd_serving_group *g,
     return CDMPP_OK;
 }
 
-static bool collective(uint8_t kind) { return kind == CD_LLM_OP_ALL_REDUCE || kind == CD_LLM_OP_ALL_GATHER || kind == CD_LLM_OP_REDUCE_SCATTER || kind == CD_LLM_OP_ALL_TO_ALL; }
+static bool collective(uint8_t kind) {
+    return kind == CD_LLM_OP_ALL_REDUCE || kind == CD_LLM_OP_ALL_GATHER ||
+           kind == CD_LLM_OP_REDUCE_SCATTER || kind == CD_LLM_OP_ALL_TO_ALL;
+}
 
-static cdmpp_status of_group(const cd_serving_cost *c, const cd_serving_group *g, cd_llm_op_record r, cd_serving_time *out, cdmpp_err *err) {
+static cdmpp_status of_group(const cd_serving_cost *c, const cd_serving_group *g,
+                             cd_llm_op_record r, cd_serving_time *out, cdmpp_err *err) {
     cd_serving_time grid;
-    const uint8_t alike = r.type != g->type ? (uint8_t)(g->type + 1) : r.kv != g->kv ? (uint8_t)(g->kv + 1) : 0;
+    const uint8_t alike = r.type != g->type ? (uint8_t)(g->type + 1)
+                          : r.kv != g->kv   ? (uint8_t)(g->kv + 1)
+                                            : 0;
     r.type = g->type, r.kv = g->kv, r.stack = g->stack, r.kernel = g->kernel;
     CD_TRY(point(c, &r, out, err));
     if (alike && !collective(r.kind)) out->alike = alike;
@@ -206,10 +249,14 @@ enum { TWIN = 3, OTHER = 2 * TWIN };
 static bool sixteen(uint8_t type) { return type == CD_LLM_OP_T_BF16 || type == CD_LLM_OP_T_F16; }
 
 /* 0: the same type; TWIN: the other one of 16 bits, which moves as many bytes and runs on the same units; OTHER. */
-static int type_rank(uint8_t a, uint8_t b) { return a == b ? 0 : sixteen(a) && sixteen(b) ? TWIN : OTHER; }
+static int type_rank(uint8_t a, uint8_t b) {
+    return a == b ? 0 : sixteen(a) && sixteen(b) ? TWIN : OTHER;
+}
 
 /* Rows of NCCL name no kernel, or name it. A serving library's own all-reduce writes to its peers' memory, so a group over several nodes cannot use it. */
-static bool reaches(const cd_serving_cost *c, uint32_t kernel, bool nodes) { return !nodes || !kernel || strcasestr(c->t->t.names.text[kernel], "nccl"); }
+static bool reaches(const cd_serving_cost *c, uint32_t kernel, bool nodes) {
+    return !nodes || !kernel || strcasestr(c->t->t.names.text[kernel], "nccl");
+}
 
 /* The kernel that was named for operators like this one; 0: none was, or it does not reach as far. */
 static uint32_t named_for(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes) {
@@ -219,25 +266,34 @@ static uint32_t named_for(const cd_serving_cost *c, const cd_llm_op_record *r, b
 
 /* 0: the stack itself, 1: its library, 2: another, TWIN to TWIN + 2: of these with a twin of the type; OTHER: rows of something else. Collectives move bytes, whatever
  * their type is. */
-static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r, bool nodes, long device) {
+static int rank_of(const cd_serving_cost *c, const cd_serving_group *g, const cd_llm_op_record *r,
+                   bool nodes, long device) {
     const char *const *name = (const char *const *)c->t->t.names.text;
     const int a = type_rank(g->type, r->type), b = type_rank(g->kv, r->kv), twin = a > b ? a : b;
-    if (g->kind != r->kind || device < 0 || g->device != (uint32_t)device || !reaches(c, g->kernel, nodes)) return OTHER;
-    if (named_for(c, r, nodes) && !cd_serving_kernels_has(&c->kernels, g->kind, name[g->kernel])) return OTHER;
+    if (g->kind != r->kind || device < 0 || g->device != (uint32_t)device ||
+        !reaches(c, g->kernel, nodes))
+        return OTHER;
+    if (named_for(c, r, nodes) && !cd_serving_kernels_has(&c->kernels, g->kind, name[g->kernel]))
+        return OTHER;
     if (!collective(r->kind) && twin == OTHER) return OTHER;
-    if (collective(r->kind) && cd_llm_op_type_weight_bytes((cd_llm_op_type)g->type) < 2) return OTHER;
-    return (collective(r->kind) ? 0 : twin) + (g->stack == c->stack ? 0 : same_maker(name[g->stack], name[c->stack]) ? 1 : 2);
+    if (collective(r->kind) && cd_llm_op_type_weight_bytes((cd_llm_op_type)g->type) < 2)
+        return OTHER;
+    return (collective(r->kind) ? 0 : twin) + (g->stack == c->stack                         ? 0
+                                               : same_maker(name[g->stack], name[c->stack]) ? 1
+                                                                                            : 2);
 }
 
 static int best_of(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, long device) {
     int best = OTHER;
     for (size_t i = 0; i < c->t->n_group; i++)
-        if (rank_of(c, &c->t->group[i], r, nodes, device) < best) best = rank_of(c, &c->t->group[i], r, nodes, device);
+        if (rank_of(c, &c->t->group[i], r, nodes, device) < best)
+            best = rank_of(c, &c->t->group[i], r, nodes, device);
     return best;
 }
 
 /* Of several kernels the one that was measured nearest: a library has chosen it. Of those alike the fastest. */
-static cdmpp_status by_stack(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, cd_serving_time *out, cdmpp_err *err) {
+static cdmpp_status by_stack(const cd_serving_cost *c, const cd_llm_op_record *r, bool nodes,
+                             cd_serving_time *out, cdmpp_err *err) {
     cd_llm_op_record plain = *r;
     int best = best_of(c, r, nodes, c->device);
     const cd_device *twin = best < OTHER ? NULL : cd_llm_op_twin_for(c->m, r, c->d);
@@ -265,7 +321,9 @@ static double floor_of(const cd_serving_cost *c, const cd_llm_op_record *r) {
     double least = 0;
     for (size_t i = 0; i < c->m->n_call; i++) {
         const cd_llm_op_call *k = &c->m->call[i];
-        if (k->kind != r->kind || k->type != r->type || !(k->host_s > 0) || isnan(codes.maker) || (int)codes.maker != (int)k->maker) continue;
+        if (k->kind != r->kind || k->type != r->type || !(k->host_s > 0) || isnan(codes.maker) ||
+            (int)codes.maker != (int)k->maker)
+            continue;
         if (!(least > 0) || k->host_s < least) least = k->host_s;
     }
     return least;
@@ -273,8 +331,10 @@ static double floor_of(const cd_serving_cost *c, const cd_llm_op_record *r) {
 
 /* An engine hands steps out as graphs, or its part of a layer counts (layer_s): the host does not bound each call. What the GPU takes for such a call tables tell of
  * another operator that moves as many bytes on the same units: of products with blocks of scales those with one scale, of latent attention that of another library. */
-static cdmpp_status fresh(cd_serving_cost *c, const cd_llm_op_record *r, bool nodes, cd_serving_time *out, cdmpp_err *err) {
-    const bool blocks = r->kind == CD_LLM_OP_GEMM && r->type == CD_LLM_OP_T_FP8_BLOCK, latent = r->kind == CD_LLM_OP_LATENT_PREFILL || r->kind == CD_LLM_OP_LATENT_DECODE;
+static cdmpp_status fresh(cd_serving_cost *c, const cd_llm_op_record *r, bool nodes,
+                          cd_serving_time *out, cdmpp_err *err) {
+    const bool blocks = r->kind == CD_LLM_OP_GEMM && r->type == CD_LLM_OP_T_FP8_BLOCK,
+               latent = r->kind == CD_LLM_OP_LATENT_PREFILL || r->kind == CD_LLM_OP_LATENT_DECODE;
     const double floor = blocks || latent ? floor_of(c, r) : 0;
     const uint32_t own = c->stack;
     cd_llm_op_record twin = *r;
@@ -299,7 +359,10 @@ static void key_of(const cd_serving_op *o, double key[KEY]) {
     memcpy(key + 2, o->r.size, sizeof o->r.size);
 }
 
-enum { NEWS = 16 << CD_LLM_OP_N_NEWS, TYPES = 16 * NEWS }; /* 16 times the values of cd_llm_op_answer's news; these times those of alike */
+enum {
+    NEWS = 16 << CD_LLM_OP_N_NEWS,
+    TYPES = 16 * NEWS
+}; /* 16 times the values of cd_llm_op_answer's news; these times those of alike */
 _Static_assert(CD_LLM_OP_N_TYPE < TYPES / NEWS, "alike has room");
 
 /* 1 + its number in the model; 0: no twin has answered. */
@@ -310,29 +373,55 @@ static size_t twin_number(const cd_llm_op_model *m, const char *twin) {
 }
 
 /* v[2]: 0: nobody has asked; below 0: for the seconds alone. v[3]: the number of the kernel. */
-static void put_value(const cd_serving_cost *c, const cd_serving_time *t, bool whole, double v[VALUE]) {
+static void put_value(const cd_serving_cost *c, const cd_serving_time *t, bool whole,
+                      double v[VALUE]) {
     uint32_t kernel = 0;
-    if (whole && t->kernel) (void)cd_dict_find(&c->t->t.names, (cd_str){t->kernel, strlen(t->kernel)}, &kernel);
+    if (whole && t->kernel)
+        (void)cd_dict_find(&c->t->t.names, (cd_str){t->kernel, strlen(t->kernel)}, &kernel);
     v[3] = kernel;
     v[0] = t->s, v[1] = t->sigma;
-    v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16.0 * t->news + NEWS * t->alike + TYPES * (double)twin_number(c->m, t->twin) : -1;
+    v[2] = whole ? 1 + 2 * t->known + 4 * (int)t->how + 16.0 * t->news + NEWS * t->alike +
+                       TYPES * (double)twin_number(c->m, t->twin)
+                 : -1;
 }
 
 static cd_serving_time value_of(const cd_serving_cost *c, const double v[VALUE]) {
     const unsigned u = (unsigned)v[2], twin = u / TYPES;
-    return (cd_serving_time){v[0], v[1], (cd_llm_op_how)(u / 4 % 4), u / 2 % 2, u / 16 % (NEWS / 16), (uint8_t)(u / NEWS % (TYPES / NEWS)), twin ? c->m->device[twin - 1].about.name : NULL,
+    return (cd_serving_time){v[0],
+                             v[1],
+                             (cd_llm_op_how)(u / 4 % 4),
+                             u / 2 % 2,
+                             u / 16 % (NEWS / 16),
+                             (uint8_t)(u / NEWS % (TYPES / NEWS)),
+                             twin ? c->m->device[twin - 1].about.name : NULL,
                              kernel_name(c, (uint32_t)v[3])};
 }
 
 /* What no table measures. */
-static cdmpp_status moved(const cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
-    const double rate = op->rate > 0 ? op->rate * 1e-9 : op->link ? c->d->link_gb_s : SMALL_SHARE * c->d->bandwidth_gb_s;
-    if (!(rate > 0)) return cd_llm_op_machine_lacks(c->d, op->link ? "link_gb_s" : "bandwidth_gb_s", op->link ? c->d->link_gb_s : c->d->bandwidth_gb_s, "link", NULL, err);
-    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s : op->link ? HAND_OVER_S : c->between_s), 0, CD_LLM_OP_PREDICTED, true, 0, 0, NULL, NULL};
+static cdmpp_status moved(const cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out,
+                          cdmpp_err *err) {
+    const double rate = op->rate > 0 ? op->rate * 1e-9
+                        : op->link   ? c->d->link_gb_s
+                                     : SMALL_SHARE * c->d->bandwidth_gb_s;
+    if (!(rate > 0))
+        return cd_llm_op_machine_lacks(c->d, op->link ? "link_gb_s" : "bandwidth_gb_s",
+                                       op->link ? c->d->link_gb_s : c->d->bandwidth_gb_s, "link",
+                                       NULL, err);
+    *out = (cd_serving_time){op->bytes / (rate * 1e9) + (op->latency_s > 0 ? op->latency_s
+                                                         : op->link        ? HAND_OVER_S
+                                                                           : c->between_s),
+                             0,
+                             CD_LLM_OP_PREDICTED,
+                             true,
+                             0,
+                             0,
+                             NULL,
+                             NULL};
     return CDMPP_OK;
 }
 
-static cdmpp_status known_of(cd_serving_cost *c, const cd_serving_op *op, bool whole, const double **out, cdmpp_err *err) {
+static cdmpp_status known_of(cd_serving_cost *c, const cd_serving_op *op, bool whole,
+                             const double **out, cdmpp_err *err) {
     double key[KEY];
     key_of(op, key);
     double *v = cd_serving_memo_at(&c->known, key);
@@ -348,7 +437,8 @@ static cdmpp_status known_of(cd_serving_cost *c, const cd_serving_op *op, bool w
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out, cdmpp_err *err) {
+cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_serving_time *out,
+                                cdmpp_err *err) {
     const double *v;
     c->asked++;
     if (op->bytes > 0) return moved(c, op, out, err);
@@ -357,7 +447,8 @@ cdmpp_status cd_serving_cost_of(cd_serving_cost *c, const cd_serving_op *op, cd_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_cost_s(cd_serving_cost *c, const cd_serving_op *op, double *out, cdmpp_err *err) {
+cdmpp_status cd_serving_cost_s(cd_serving_cost *c, const cd_serving_op *op, double *out,
+                               cdmpp_err *err) {
     cd_serving_time t = {0};
     const double *v;
     c->asked++;

@@ -18,7 +18,9 @@ static uint64_t hash_of(const double *key, size_t n) {
     return cd_rng_mix(h);
 }
 
-static double *entry(const cd_serving_memo *m, size_t i) { return m->page[i / PAGE] + i % PAGE * (m->n_key + m->n_value); }
+static double *entry(const cd_serving_memo *m, size_t i) {
+    return m->page[i / PAGE] + i % PAGE * (m->n_key + m->n_value);
+}
 
 /* Slots alone move; the half of the hash that they have is enough to place them. */
 static bool widen(cd_serving_memo *m) {
@@ -39,7 +41,8 @@ static bool widen(cd_serving_memo *m) {
 static double *add(cd_serving_memo *m, const double *key, uint64_t tag, size_t at) {
     if (m->n / PAGE == m->n_page) {
         if (CD_GROW(m->page, m->n_page, m->cap_page)) return NULL;
-        if (!(m->page[m->n_page] = cd_mem_zalloc(PAGE * (m->n_key + m->n_value), sizeof(double)))) return NULL;
+        if (!(m->page[m->n_page] = cd_mem_zalloc(PAGE * (m->n_key + m->n_value), sizeof(double))))
+            return NULL;
         m->n_page++;
     }
     double *e = entry(m, m->n);
@@ -68,8 +71,12 @@ void cd_serving_memo_free(cd_serving_memo *m) {
 }
 
 /* ---- sums ---- */
-cdmpp_status cd_serving_sums_new(cd_serving_sums *s, size_t n_value, size_t near_a, size_t near_b, cdmpp_err *err) {
-    *s = (cd_serving_sums){.near_a = near_a, .near_b = near_b, .far = {.n_key = 2, .n_value = n_value}, .column = cd_mem_zalloc(near_b + 1, sizeof *s->column)};
+cdmpp_status cd_serving_sums_new(cd_serving_sums *s, size_t n_value, size_t near_a, size_t near_b,
+                                 cdmpp_err *err) {
+    *s = (cd_serving_sums){.near_a = near_a,
+                           .near_b = near_b,
+                           .far = {.n_key = 2, .n_value = n_value},
+                           .column = cd_mem_zalloc(near_b + 1, sizeof *s->column)};
     return s->column ? CDMPP_OK : CD_FAIL(err, ENOMEM, "sums");
 }
 
@@ -94,7 +101,8 @@ static bool lengthen(cd_serving_column *c, size_t least, size_t most, size_t n_v
 
 double *cd_serving_sums_at(cd_serving_sums *s, double a, double b) {
     const double key[] = {a, b};
-    if (!(a >= 0 && b >= 0 && a < (double)s->near_a && b < (double)s->near_b)) return cd_serving_memo_at(&s->far, key);
+    if (!(a >= 0 && b >= 0 && a < (double)s->near_a && b < (double)s->near_b))
+        return cd_serving_memo_at(&s->far, key);
     const size_t i = (size_t)a, k = (size_t)b;
     if ((double)i < a || (double)k < b) return cd_serving_memo_at(&s->far, key);
     if (i >= s->column[k].n && !lengthen(&s->column[k], i, s->near_a, s->far.n_value)) return NULL;

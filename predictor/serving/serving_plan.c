@@ -23,14 +23,31 @@ cd_serving_config cd_serving_config_defaults(void) {
     const cd_serving_worker one = {.tp = 1, .pp = 1, .dp = 1, .ep = 1, .count = 1};
     cd_serving_worker none = one;
     none.count = 0;
-    return (cd_serving_config){.kernels = "", .worker = one, .decode = none, .isl = 1024, .osl = 128, .concurrency = 1, .linear = -1, .expert = -1, .kv = -1, .prompts = -1};
+    return (cd_serving_config){.kernels = "",
+                               .worker = one,
+                               .decode = none,
+                               .isl = 1024,
+                               .osl = 128,
+                               .concurrency = 1,
+                               .linear = -1,
+                               .expert = -1,
+                               .kv = -1,
+                               .prompts = -1};
 }
 
-double cd_serving_longest(const cd_serving_config *c) { return c->given ? c->given->longest : round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread)); }
+double cd_serving_longest(const cd_serving_config *c) {
+    return c->given ? c->given->longest
+                    : round(c->isl * (1 + c->spread)) + round(c->osl * (1 + c->spread));
+}
 
-double cd_serving_in_flight(const cd_serving_config *c) { return c->requests > 0 && c->concurrency > 0 ? fmin(c->requests, ceil(c->concurrency)) : ceil(c->concurrency); }
+double cd_serving_in_flight(const cd_serving_config *c) {
+    return c->requests > 0 && c->concurrency > 0 ? fmin(c->requests, ceil(c->concurrency))
+                                                 : ceil(c->concurrency);
+}
 
-bool cd_serving_too_short(const cd_serving_config *c) { return !c->given && c->spread > 0 && fmin(c->isl, c->osl) * (1 - c->spread) < 0.5; }
+bool cd_serving_too_short(const cd_serving_config *c) {
+    return !c->given && c->spread > 0 && fmin(c->isl, c->osl) * (1 - c->spread) < 0.5;
+}
 
 void cd_serving_session_end(cd_serving_session *s) {
     for (size_t i = 0; i < s->n_made; i++) cd_serving_engine_free(s->made[i].e);
@@ -51,11 +68,14 @@ void cd_serving_session_counts(const cd_serving_session *s, size_t *asked, size_
 }
 
 /* "vllm" is answered by any version of it. */
-void cd_serving_session_stand_ins(const cd_serving_session *s, cd_serving_stand_in *say, void *ctx) {
+void cd_serving_session_stand_ins(const cd_serving_session *s, cd_serving_stand_in *say,
+                                  void *ctx) {
     for (size_t i = 0; i < s->n_known; i++) {
         const char *asked = s->known[i].stack, *taken = cd_serving_cost_stack(s->known[i].c);
         const size_t n = strlen(asked);
-        if (taken[0] && strcmp(asked, taken) != 0 && !(!strchr(asked, '-') && !strncmp(asked, taken, n) && taken[n] == '-')) say(ctx, s->known[i].gpu, asked, taken);
+        if (taken[0] && strcmp(asked, taken) != 0 &&
+            !(!strchr(asked, '-') && !strncmp(asked, taken, n) && taken[n] == '-'))
+            say(ctx, s->known[i].gpu, asked, taken);
     }
 }
 
@@ -70,11 +90,13 @@ cd_serving_about cd_serving_session_about(const cd_serving_session *s, const cha
 }
 
 enum { NODE = 8 };
-#define QUEUE 0.1 /* of all requests, in the mean: a queue that does not grow is far shorter where there are many */
+#define QUEUE                                                                                      \
+    0.1 /* of all requests, in the mean: a queue that does not grow is far shorter where there are many */
 
 double cd_serving_overload(const cd_serving_config *c, const cd_serving_answer *a) {
     const double answered = a->r.tokens_s / c->osl, all = answered * a->r.total_s;
-    return c->rate > 0 && all > 20 && a->r.waiting > QUEUE * all && answered < c->rate ? answered : 0;
+    return c->rate > 0 && all > 20 && a->r.waiting > QUEUE * all && answered < c->rate ? answered
+                                                                                       : 0;
 }
 
 bool cd_serving_crowded(const cd_serving_answer *a) { return a->r.crowded > 0.1; }
@@ -87,34 +109,45 @@ double cd_serving_wide(const cd_serving_config *c) {
 }
 
 /* The tables of another library may stand for it: "vllm" for sglang. */
-static const char *table_stack(const cd_serving_stack *k, const char *asked) { return k->tables[0] ? k->tables : asked; }
+static const char *table_stack(const cd_serving_stack *k, const char *asked) {
+    return k->tables[0] ? k->tables : asked;
+}
 
-static cdmpp_status known_of(cd_serving_session *s, const cd_serving_config *c, const struct cd_serving_known **out, cdmpp_err *err) {
+static cdmpp_status known_of(cd_serving_session *s, const cd_serving_config *c,
+                             const struct cd_serving_known **out, cdmpp_err *err) {
     struct cd_serving_known k = {.gpu = c->gpu, .stack = c->stack, .kernels = c->kernels};
     for (size_t i = 0; i < s->n_known; i++)
-        if (!strcmp(s->known[i].gpu, c->gpu) && !strcmp(s->known[i].stack, c->stack) && !strcmp(s->known[i].kernels, c->kernels)) return *out = &s->known[i], CDMPP_OK;
+        if (!strcmp(s->known[i].gpu, c->gpu) && !strcmp(s->known[i].stack, c->stack) &&
+            !strcmp(s->known[i].kernels, c->kernels))
+            return *out = &s->known[i], CDMPP_OK;
     CD_TRY(cd_err_key(err, cd_device_table_find(s->devices, c->gpu, &k.d, err), "gpu"));
     CD_TRY(cd_serving_stack_find(s->stacks, c->stack, &k.k, err));
     if (CD_GROW(s->known, s->n_known, s->cap_known)) return CD_FAIL(err, ENOMEM, "costs");
-    CD_TRY(cd_serving_cost_new(s->ops, s->tables, k.d, table_stack(k.k, c->stack), c->kernels, k.k->between_s, &k.c, err));
+    CD_TRY(cd_serving_cost_new(s->ops, s->tables, k.d, table_stack(k.k, c->stack), c->kernels,
+                               k.k->between_s, &k.c, err));
     s->known[s->n_known] = k;
     *out = &s->known[s->n_known++];
     return CDMPP_OK;
 }
 
 /* Configurations of one GPU follow each other in a sweep, and have one text. */
-cdmpp_status cd_serving_session_know(cd_serving_session *s, const cd_serving_config *c, size_t n, cdmpp_err *err) {
+cdmpp_status cd_serving_session_know(cd_serving_session *s, const cd_serving_config *c, size_t n,
+                                     cdmpp_err *err) {
     const struct cd_serving_known *k;
     for (size_t i = 0; i < n; i++)
-        if (!i || c[i].gpu != c[i - 1].gpu || c[i].stack != c[i - 1].stack || c[i].kernels != c[i - 1].kernels) CD_TRY(known_of(s, &c[i], &k, err));
+        if (!i || c[i].gpu != c[i - 1].gpu || c[i].stack != c[i - 1].stack ||
+            c[i].kernels != c[i - 1].kernels)
+            CD_TRY(known_of(s, &c[i], &k, err));
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_session_twin(const cd_serving_session *s, cd_serving_session *out, cdmpp_err *err) {
+cdmpp_status cd_serving_session_twin(const cd_serving_session *s, cd_serving_session *out,
+                                     cdmpp_err *err) {
     *out = *s;
     out->made = NULL, out->n_made = out->cap_made = out->n_known = out->asked = out->fresh = 0;
     out->cap_known = s->n_known;
-    if (!(out->known = cd_mem_zalloc(s->n_known + 1, sizeof *s->known))) return CD_FAIL(err, ENOMEM, "costs");
+    if (!(out->known = cd_mem_zalloc(s->n_known + 1, sizeof *s->known)))
+        return CD_FAIL(err, ENOMEM, "costs");
     for (size_t i = 0; i < s->n_known; i++) {
         out->known[i] = s->known[i];
         CD_TRY(cd_serving_cost_twin(s->known[i].c, &out->known[i].c, err));
@@ -141,45 +174,82 @@ typedef struct {
 
 /* The type of what is not quantised: --dtype where it is one of 16 bits, else the checkpoint's. */
 static cd_llm_op_type base_of(const cd_serving_model *m, const cd_serving_config *c) {
-    return c->linear == CD_LLM_OP_T_BF16 || c->linear == CD_LLM_OP_T_F16 ? (cd_llm_op_type)c->linear : m->base;
+    return c->linear == CD_LLM_OP_T_BF16 || c->linear == CD_LLM_OP_T_F16 ? (cd_llm_op_type)c->linear
+                                                                         : m->base;
 }
 
 bool cd_serving_half(const cd_serving_model *m, const cd_serving_config *c, const cd_device *d) {
-    return c->linear != CD_LLM_OP_T_BF16 && base_of(m, c) == CD_LLM_OP_T_BF16 && d->kind == CD_DEVICE_GPU && !(d->bf16_tflops > 0) && !(d->bf16_tflops < 0) && d->tensor_tflops > 0;
+    return c->linear != CD_LLM_OP_T_BF16 && base_of(m, c) == CD_LLM_OP_T_BF16 &&
+           d->kind == CD_DEVICE_GPU && !(d->bf16_tflops > 0) && !(d->bf16_tflops < 0) &&
+           d->tensor_tflops > 0;
 }
 
-static cd_serving_layout types_of(const cd_serving_model *m, const struct cd_serving_known *k, const cd_serving_config *c, const cd_serving_worker *w) {
-    cd_serving_layout l = {.tp = w->tp, .pp = w->pp, .dp = w->dp, .moe_ep = w->ep, .graph = c->graph_tokens > 0 ? c->graph_tokens : (double)k->k->graph_tokens, .node = c->node, .node_bytes_s = c->node_gb_s * 1e9, .base = base_of(m, c)};
+static cd_serving_layout types_of(const cd_serving_model *m, const struct cd_serving_known *k,
+                                  const cd_serving_config *c, const cd_serving_worker *w) {
+    cd_serving_layout l = {.tp = w->tp,
+                           .pp = w->pp,
+                           .dp = w->dp,
+                           .moe_ep = w->ep,
+                           .graph =
+                               c->graph_tokens > 0 ? c->graph_tokens : (double)k->k->graph_tokens,
+                           .node = c->node,
+                           .node_bytes_s = c->node_gb_s * 1e9,
+                           .base = base_of(m, c)};
     const bool half = cd_serving_half(m, c, k->d);
     if (half) l.base = CD_LLM_OP_T_F16;
     const cd_llm_op_type of[] = {m->linear, m->attention, m->shared, m->recurrent};
     cd_llm_op_type *const to[] = {&l.linear, &l.project, &l.shared, &l.recurrent};
-    for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = c->linear >= 0 ? (cd_llm_op_type)c->linear : half && of[i] == m->base ? l.base : of[i];
-    l.expert = c->expert >= 0 ? (cd_llm_op_type)c->expert : m->expert != m->base ? m->expert : c->linear >= 0 ? l.linear : l.base;
-    if (c->expert < 0 && l.expert == CD_LLM_OP_T_W4A16_MXFP4 && k->k->mxfp4_inputs_fp8 && k->d->fp4_tflops > 0) l.expert = CD_LLM_OP_T_W4A8_MXFP4;
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++)
+        *to[i] = c->linear >= 0             ? (cd_llm_op_type)c->linear
+                 : half && of[i] == m->base ? l.base
+                                            : of[i];
+    l.expert = c->expert >= 0         ? (cd_llm_op_type)c->expert
+               : m->expert != m->base ? m->expert
+               : c->linear >= 0       ? l.linear
+                                      : l.base;
+    if (c->expert < 0 && l.expert == CD_LLM_OP_T_W4A16_MXFP4 && k->k->mxfp4_inputs_fp8 &&
+        k->d->fp4_tflops > 0)
+        l.expert = CD_LLM_OP_T_W4A8_MXFP4;
     const bool narrow = k->k->fp8_attention && l.linear == CD_LLM_OP_T_FP8;
-    l.kv = c->kv >= 0 ? (cd_llm_op_type)c->kv : m->kv >= 0 ? (cd_llm_op_type)m->kv : narrow ? CD_LLM_OP_T_FP8 : l.base;
+    l.kv = c->kv >= 0   ? (cd_llm_op_type)c->kv
+           : m->kv >= 0 ? (cd_llm_op_type)m->kv
+           : narrow     ? CD_LLM_OP_T_FP8
+                        : l.base;
     l.attention = narrow && l.kv == CD_LLM_OP_T_FP8 ? CD_LLM_OP_T_FP8 : l.base;
     return l;
 }
 
 /* Of a cache, not of weights alone or of blocks of them. */
 bool cd_serving_kv_type(int type) {
-    const cd_llm_op_type of[] = {CD_LLM_OP_T_F32, CD_LLM_OP_T_BF16, CD_LLM_OP_T_F16, CD_LLM_OP_T_FP8, CD_LLM_OP_T_INT8, CD_LLM_OP_T_NVFP4};
+    const cd_llm_op_type of[] = {CD_LLM_OP_T_F32, CD_LLM_OP_T_BF16, CD_LLM_OP_T_F16,
+                                 CD_LLM_OP_T_FP8, CD_LLM_OP_T_INT8, CD_LLM_OP_T_NVFP4};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (type == (int)of[i]) return true;
     return false;
 }
 
-static cdmpp_status check_config(const cd_serving_model *m, const cd_serving_config *c, cdmpp_err *err) {
+static cdmpp_status check_config(const cd_serving_model *m, const cd_serving_config *c,
+                                 cdmpp_err *err) {
     CD_TRY(cd_serving_model_typed(m, c->linear, err));
-    if (c->expert >= 0 && !(m->experts > 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "the model has no experts, so no type of them either"), "experts_dtype");
-    if (c->node_gb_s > 0 && !(c->node > 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected also how many GPUs a node has (node_gpus): without nodes nothing goes between them"), "node_gbs");
+    if (c->expert >= 0 && !(m->experts > 0))
+        return cd_err_key(
+            err, CD_FAIL(err, ERANGE, "the model has no experts, so no type of them either"),
+            "experts_dtype");
+    if (c->node_gb_s > 0 && !(c->node > 0))
+        return cd_err_key(err,
+                          CD_FAIL(err, ERANGE,
+                                  "expected also how many GPUs a node has (node_gpus): without "
+                                  "nodes nothing goes between them"),
+                          "node_gbs");
     if (c->kv < 0 || cd_serving_kv_type(c->kv)) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected " CD_SERVING_KV_TYPES ", found %s", cd_llm_op_type_name((cd_llm_op_type)c->kv)), "kv_dtype");
+    return cd_err_key(err,
+                      CD_FAIL(err, ERANGE, "expected " CD_SERVING_KV_TYPES ", found %s",
+                              cd_llm_op_type_name((cd_llm_op_type)c->kv)),
+                      "kv_dtype");
 }
 
-static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *c, const cd_serving_worker *w, worker *out, cdmpp_err *err) {
+static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *c,
+                                const cd_serving_worker *w, worker *out, cdmpp_err *err) {
     const struct cd_serving_known *known = NULL;
     CD_TRY(check_config(s->m, c, err));
     CD_TRY(known_of(s, c, &known, err));
@@ -192,20 +262,29 @@ static cdmpp_status make_worker(cd_serving_session *s, const cd_serving_config *
     CD_TRY(cd_serving_layout_check(s->m, &out->layout, err));
     CD_TRY(cd_serving_kernels_check(cd_serving_cost_named(known->c), s->m, &out->layout, err));
     const double tokens = c->tokens > 0 ? c->tokens : (double)k.tokens;
-    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl, cd_serving_longest(c), &out->memory, err));
-    out->limit = (cd_serving_limits){.tokens = tokens, .sequences = w->batch > 0 ? w->batch : (double)k.sequences, .cache_tokens = floor(out->memory.tokens / w->pp),
-                                     .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts), .reserved = k.cache == 0, .ahead = (double)k.ahead, .copies = together ? w->dp : 1};
+    CD_TRY(cd_serving_memory_of(s->m, &out->layout, &k, out->k.d, tokens, c->isl + c->osl,
+                                cd_serving_longest(c), &out->memory, err));
+    out->limit = (cd_serving_limits){
+        .tokens = tokens,
+        .sequences = w->batch > 0 ? w->batch : (double)k.sequences,
+        .cache_tokens = floor(out->memory.tokens / w->pp),
+        .prompts = (cd_serving_prompts)(c->prompts < 0 ? k.prompts : c->prompts),
+        .reserved = k.cache == 0,
+        .ahead = (double)k.ahead,
+        .copies = together ? w->dp : 1};
     return CDMPP_OK;
 }
 
 static bool same_layout(const cd_serving_layout *a, const cd_serving_layout *b) {
-    const double x[] = {a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph}, y[] = {b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph};
+    const double x[] = {a->pp, a->dp, a->moe_tp, a->moe_ep, a->graph},
+                 y[] = {b->pp, b->dp, b->moe_tp, b->moe_ep, b->graph};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return false;
     return cd_serving_engine_alike(a, b);
 }
 
-static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving_engine **out, cdmpp_err *err) {
+static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving_engine **out,
+                              cdmpp_err *err) {
     const cd_serving_engine *like = NULL, *experts = NULL;
     for (size_t i = 0; i < s->n_made; i++) {
         const struct cd_serving_made *m = &s->made[i];
@@ -215,19 +294,22 @@ static cdmpp_status engine_of(cd_serving_session *s, const worker *w, cd_serving
         if (cd_serving_engine_same_experts(&m->l, &w->layout)) experts = m->e;
     }
     if (CD_GROW(s->made, s->n_made, s->cap_made)) return CD_FAIL(err, ENOMEM, "engines");
-    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, experts ? experts : like, out, err));
+    CD_TRY(cd_serving_engine_new(s->m, &w->layout, w->k.k, w->k.c, experts ? experts : like, out,
+                                 err));
     s->made[s->n_made++] = (struct cd_serving_made){w->layout, w->k.c, *out};
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_engine_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_engine **e, cd_serving_layout *out, cdmpp_err *err) {
+cdmpp_status cd_serving_engine_of(cd_serving_session *s, const cd_serving_config *c,
+                                  cd_serving_engine **e, cd_serving_layout *out, cdmpp_err *err) {
     worker w = {0};
     CD_TRY(make_worker(s, c, &c->worker, &w, err));
     *out = w.layout;
     return engine_of(s, &w, e, err);
 }
 
-static cdmpp_status run_worker(cd_serving_session *s, const worker *w, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status run_worker(cd_serving_session *s, const worker *w, cd_serving_load load,
+                               cd_serving_result *out, cdmpp_err *err) {
     cd_serving_engine *e = NULL;
     load.stop = s->stop;
     CD_TRY(engine_of(s, w, &e, err));
@@ -237,18 +319,26 @@ static cdmpp_status run_worker(cd_serving_session *s, const worker *w, cd_servin
 /* ---- both forms ---- */
 /* Means of requests count by how many each kind of scheduler answers; a median or a percentile of all lies between those of the kinds, and is put there. */
 static void add_kind(cd_serving_result *sum, const cd_serving_result *r, double n, double *weight) {
-    double *const to[] = {&sum->ttft_s, &sum->ttft_median_s, &sum->ttft_p99_s, &sum->tpot_s, &sum->tpot_p99_s, &sum->request_s};
-    const double from[] = {r->ttft_s, r->ttft_median_s, r->ttft_p99_s, r->tpot_s, r->tpot_p99_s, r->request_s}, w = isfinite(r->tokens_s) ? n * r->tokens_s : n, all = *weight + w;
-    for (size_t i = 0; i < sizeof to / sizeof *to; i++) *to[i] = *weight > 0 ? *to[i] + (from[i] - *to[i]) * (w / all) : from[i];
-    sum->tokens_s += n * r->tokens_s, sum->running += n * r->running, sum->waiting += n * r->waiting, sum->put_back += n * r->put_back, sum->steps += r->steps;
+    double *const to[] = {&sum->ttft_s, &sum->ttft_median_s, &sum->ttft_p99_s,
+                          &sum->tpot_s, &sum->tpot_p99_s,    &sum->request_s};
+    const double from[] = {r->ttft_s, r->ttft_median_s, r->ttft_p99_s,
+                           r->tpot_s, r->tpot_p99_s,    r->request_s},
+                 w = isfinite(r->tokens_s) ? n * r->tokens_s : n, all = *weight + w;
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++)
+        *to[i] = *weight > 0 ? *to[i] + (from[i] - *to[i]) * (w / all) : from[i];
+    sum->tokens_s += n * r->tokens_s, sum->running += n * r->running,
+        sum->waiting += n * r->waiting, sum->put_back += n * r->put_back, sum->steps += r->steps;
     sum->requests += n * r->requests, sum->cut |= r->cut;
     sum->total_s = fmax(sum->total_s, r->total_s), sum->crowded = fmax(sum->crowded, r->crowded);
     *weight = all;
 }
 
 /* Of n schedulers that share a load: the requests in flight are whole, so some may have one more than the others, or none. Sums of all. */
-static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, const worker *w, double n, cd_serving_load load, cd_serving_result *out, cdmpp_err *err) {
-    const double all = load.concurrency, few = floor(all / n), more = all - few * n, kind[][2] = {{more, few + 1}, {n - more, few}};
+static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, const worker *w,
+                            double n, cd_serving_load load, cd_serving_result *out,
+                            cdmpp_err *err) {
+    const double all = load.concurrency, few = floor(all / n), more = all - few * n,
+                 kind[][2] = {{more, few + 1}, {n - more, few}};
     double weight = 0;
     *out = (cd_serving_result){0};
     for (size_t i = 0; i < 2; i++) {
@@ -268,13 +358,27 @@ static cdmpp_status run_all(cd_serving_session *s, const cd_serving_config *c, c
 }
 
 static cd_serving_load load_of(const cd_serving_config *c) {
-    return (cd_serving_load){.isl = c->isl, .osl = c->osl, .spread = c->spread, .concurrency = cd_serving_in_flight(c), .given = c->given, .seed = 1};
+    return (cd_serving_load){.isl = c->isl,
+                             .osl = c->osl,
+                             .spread = c->spread,
+                             .concurrency = cd_serving_in_flight(c),
+                             .given = c->given,
+                             .seed = 1};
 }
 
 /* Seconds in which the cache of a prompt goes from the GPUs that computed it to those that decode, each of them at its own rate. */
-static cdmpp_status copy_s(const cd_serving_config *c, const worker *p, double *out, cdmpp_err *err) {
-    const double rate = p->layout.node > 0 && p->layout.node_bytes_s > 0 ? p->layout.node_bytes_s : p->k.d->link_gb_s * 1e9;
-    if (!(rate > 0)) return cd_err_key(err, CD_FAIL(err, EMODEL, "the description of %s has no such number, and caches are copied between workers", p->k.d->name), "link_gb_s");
+static cdmpp_status copy_s(const cd_serving_config *c, const worker *p, double *out,
+                           cdmpp_err *err) {
+    const double rate = p->layout.node > 0 && p->layout.node_bytes_s > 0 ? p->layout.node_bytes_s
+                                                                         : p->k.d->link_gb_s * 1e9;
+    if (!(rate > 0))
+        return cd_err_key(
+            err,
+            CD_FAIL(
+                err, EMODEL,
+                "the description of %s has no such number, and caches are copied between workers",
+                p->k.d->name),
+            "link_gb_s");
     *out = p->memory.token * c->isl / rate;
     return CDMPP_OK;
 }
@@ -284,7 +388,8 @@ enum { SPLITS = 16 };
 
 /* A request of a closed loop is either with the workers of prompts or with those that decode. Each kind is simulated while a request is away as long as the other kind keeps
  * it, until both times stay the same. */
-static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, worker *p, worker *d, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, worker *p, worker *d,
+                          cd_serving_result *out, cdmpp_err *err) {
     const double np = c->worker.count * p->schedulers, nd = c->decode.count * d->schedulers;
     double before = 0, copy = 0;
     cd_serving_result first = {0}, last = {0};
@@ -305,7 +410,8 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, wor
     out->ttft_median_s = first.ttft_median_s + copy + last.ttft_median_s;
     out->ttft_p99_s = first.ttft_p99_s + copy + last.ttft_p99_s;
     out->request_s = first.request_s + copy + last.request_s;
-    if (c->concurrency > 0 && out->request_s > 0) out->tokens_s = cd_serving_in_flight(c) / out->request_s * c->osl; /* Little's law */
+    if (c->concurrency > 0 && out->request_s > 0)
+        out->tokens_s = cd_serving_in_flight(c) / out->request_s * c->osl; /* Little's law */
     else out->tokens_s = fmin(last.tokens_s, first.tokens_s * c->osl);
     out->waiting += first.waiting, out->idle += first.idle, out->cut |= first.cut;
     out->total_s = (double)NAN;
@@ -313,7 +419,8 @@ static cdmpp_status split(cd_serving_session *s, const cd_serving_config *c, wor
     return CDMPP_OK;
 }
 
-static cdmpp_status together(cd_serving_session *s, const cd_serving_config *c, worker *w, cd_serving_result *out, cdmpp_err *err) {
+static cdmpp_status together(cd_serving_session *s, const cd_serving_config *c, worker *w,
+                             cd_serving_result *out, cdmpp_err *err) {
     return run_all(s, c, w, c->worker.count * w->schedulers, load_of(c), out, err);
 }
 
@@ -329,8 +436,10 @@ static double deviations(double level) {
     return lo;
 }
 
-static void interval(double s, double sigma, double spread, bool known, double level, double *low, double *high) {
-    const double half = known && spread > 0 ? deviations(level) * hypot(sigma, spread) : (double)NAN;
+static void interval(double s, double sigma, double spread, bool known, double level, double *low,
+                     double *high) {
+    const double half =
+        known && spread > 0 ? deviations(level) * hypot(sigma, spread) : (double)NAN;
     *low = s * exp(-half), *high = s * exp(half);
 }
 
@@ -339,7 +448,8 @@ static bool is_fitted(const worker *w, const cd_serving_model *m) {
     char here[2 * CD_SERVING_NAME + 128];
     const char *fitted = w->k.k->fitted;
     const size_t n = strlen(fitted);
-    snprintf(here, sizeof here, "%s %.0f %.0f %s %s ", m->name, m->layers, m->hidden, w->k.d->name, cd_llm_op_type_name(w->layout.linear));
+    snprintf(here, sizeof here, "%s %.0f %.0f %s %s ", m->name, m->layers, m->hidden, w->k.d->name,
+             cd_llm_op_type_name(w->layout.linear));
     return !n || (!strncmp(fitted, here, n) && here[n] == ' ');
 }
 
@@ -349,32 +459,45 @@ static bool known_rows(const cd_serving_rows *r) {
     return true;
 }
 
-static cdmpp_status ranges(cd_serving_session *s, const cd_serving_config *c, const worker *p, const worker *d, cd_serving_answer *out, cd_serving_rows *prompt,
+static cdmpp_status ranges(cd_serving_session *s, const cd_serving_config *c, const worker *p,
+                           const worker *d, cd_serving_answer *out, cd_serving_rows *prompt,
                            cd_serving_rows *decode, cdmpp_err *err) {
     cd_serving_engine *e = NULL;
     const double n = d->schedulers * (c->decode.count > 0 ? c->decode.count : c->worker.count);
-    const double copies = fmax(1, d->limit.copies), mean = out->r.running / n, running = fmax(1, copies > 1 ? ceil(mean) : round(mean)), each = ceil(running / copies);
-    const cd_serving_step one = {.prompts = 1, .isl = c->isl}, many = {.decodes = each, .context = c->isl + c->osl / 2, .others = running - each};
+    const double copies = fmax(1, d->limit.copies), mean = out->r.running / n,
+                 running = fmax(1, copies > 1 ? ceil(mean) : round(mean)),
+                 each = ceil(running / copies);
+    const cd_serving_step one = {.prompts = 1, .isl = c->isl},
+                          many = {.decodes = each,
+                                  .context = c->isl + c->osl / 2,
+                                  .others = running - each};
     CD_TRY(engine_of(s, p, &e, err));
     CD_TRY(cd_serving_step_rows(e, &one, s->shared, prompt, err));
     CD_TRY(engine_of(s, d, &e, err));
     CD_TRY(cd_serving_step_rows(e, &many, s->shared, decode, err));
     const bool fitted = is_fitted(d, s->m);
-    interval(out->r.ttft_s, prompt->sigma, fitted ? p->k.k->spread_ttft : p->k.k->spread_ttft_other, known_rows(prompt), s->level, &out->ttft_low_s, &out->ttft_high_s);
-    interval(out->r.tpot_s, decode->sigma, fitted ? d->k.k->spread_tpot : d->k.k->spread_tpot_other, known_rows(decode), s->level, &out->tpot_low_s, &out->tpot_high_s);
+    interval(out->r.ttft_s, prompt->sigma, fitted ? p->k.k->spread_ttft : p->k.k->spread_ttft_other,
+             known_rows(prompt), s->level, &out->ttft_low_s, &out->ttft_high_s);
+    interval(out->r.tpot_s, decode->sigma, fitted ? d->k.k->spread_tpot : d->k.k->spread_tpot_other,
+             known_rows(decode), s->level, &out->tpot_low_s, &out->tpot_high_s);
     return CDMPP_OK;
 }
 
 static double gpus_of(const cd_serving_worker *w) { return w->count * w->tp * w->pp * w->dp; }
 
-cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config *c, cd_serving_answer *out, cd_serving_rows *prompt, cd_serving_rows *decode,
-                                  cdmpp_err *err) {
+cdmpp_status cd_serving_answer_of(cd_serving_session *s, const cd_serving_config *c,
+                                  cd_serving_answer *out, cd_serving_rows *prompt,
+                                  cd_serving_rows *decode, cdmpp_err *err) {
     const bool apart = c->decode.count > 0;
     worker p = {0}, d = {0};
     CD_TRY(make_worker(s, c, &c->worker, &p, err));
     if (apart) CD_TRY(cd_err_key(err, make_worker(s, c, &c->decode, &d, err), "decode"));
     else d = p;
-    *out = (cd_serving_answer){.layout = d.layout, .memory = d.memory, .limit = d.limit, .gpus = gpus_of(&c->worker) + (apart ? gpus_of(&c->decode) : 0), .level = s->level};
+    *out = (cd_serving_answer){.layout = d.layout,
+                               .memory = d.memory,
+                               .limit = d.limit,
+                               .gpus = gpus_of(&c->worker) + (apart ? gpus_of(&c->decode) : 0),
+                               .level = s->level};
     CD_TRY(apart ? split(s, c, &p, &d, &out->r, err) : together(s, c, &p, &out->r, err));
     out->layout = d.layout;
     out->per_gpu = out->r.tokens_s / out->gpus;

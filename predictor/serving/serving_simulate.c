@@ -19,15 +19,15 @@ typedef struct {
     uint32_t isl, osl, made;        /* made: tokens before it was put back */
     uint32_t copy;                  /* that computes it, where a part is computed */
     bool ends;                      /* its prompt, in this step */
-    double part, taken;             /* tokens of its prompt: computed in steps before, in this step */
-    uint64_t joined, last, seen;    /* turns; steps before it was ready */
+    double part, taken;          /* tokens of its prompt: computed in steps before, in this step */
+    uint64_t joined, last, seen; /* turns; steps before it was ready */
 } request;
 
 /* What a step takes of the queue for one copy. */
 typedef struct {
-    double room;                    /* tokens that it could take beside */
-    double prompts, tokens;         /* prompts that are whole in this step; tokens of these */
-    double part, past;              /* of one more prompt, behind `past` computed tokens */
+    double room;            /* tokens that it could take beside */
+    double prompts, tokens; /* prompts that are whole in this step; tokens of these */
+    double part, past;      /* of one more prompt, behind `past` computed tokens */
 } copy;
 
 /* A running sequence, in the heap. */
@@ -39,30 +39,34 @@ typedef struct {
 typedef struct {
     cd_serving_engine *e;
     const cd_serving_load *load;
-    cd_serving_limits limit;        /* of all copies together */
+    cd_serving_limits limit; /* of all copies together */
     double copies;
-    copy *copy;                     /* (copies) of these the first n_copy; a step has given nothing to the last of them, nor to those behind it, which are like it */
+    copy *
+        copy; /* (copies) of these the first n_copy; a step has given nothing to the last of them, nor to those behind it, which are like it */
     size_t n_copy;
     request *r;
-    uint32_t *wait;                 /* (n) requests in the queue, a ring */
-    running *heap;                  /* (n) */
-    size_t n, sent, done, head, n_wait, n_seen, n_part, n_run; /* the first ones of the queue: n_seen are ready, of n_part a part is computed */
+    uint32_t *wait; /* (n) requests in the queue, a ring */
+    running *heap;  /* (n) */
+    size_t n, sent, done, head, n_wait, n_seen, n_part,
+        n_run; /* the first ones of the queue: n_seen are ready, of n_part a part is computed */
     uint64_t turn;
-    double now, front, held;        /* front: when the front end is free */
-    double promised;                /* tokens that running sequences have at their end */
+    double now, front, held; /* front: when the front end is free */
+    double promised;         /* tokens that running sequences have at their end */
     double run_time, busy_time, wait_time, crowded_time, put_back, request_s;
-    bool crowded;                   /* sequences that decode leave the first prompt no room in a step */
+    bool crowded; /* sequences that decode leave the first prompt no room in a step */
     uint64_t steps;
 } sim;
 
 /* What a step takes of the queue. */
 typedef struct {
-    size_t n, whole;                /* requests, the first ones of the queue; of these, whose prompts end in it */
-    double tokens;                  /* of all copies */
+    size_t n, whole; /* requests, the first ones of the queue; of these, whose prompts end in it */
+    double tokens;   /* of all copies */
 } taken;
 
 /* ---- running sequences ---- */
-static bool before(running a, running b) { return a.last < b.last || (a.last == b.last && a.id < b.id); }
+static bool before(running a, running b) {
+    return a.last < b.last || (a.last == b.last && a.id < b.id);
+}
 
 static void up(sim *s, size_t i, running v) {
     for (; i && before(v, s->heap[(i - 1) / 2]); i = (i - 1) / 2) s->heap[i] = s->heap[(i - 1) / 2];
@@ -80,7 +84,9 @@ static void fill(sim *s, size_t i) {
     up(s, i, v);
 }
 
-static double whole_of(const sim *s, uint32_t id) { return s->load->given ? (double)s->r[id].isl + s->r[id].osl : 0; }
+static double whole_of(const sim *s, uint32_t id) {
+    return s->load->given ? (double)s->r[id].isl + s->r[id].osl : 0;
+}
 
 static void join(sim *s, uint32_t id) {
     s->promised += whole_of(s, id);
@@ -94,7 +100,9 @@ static uint32_t take_out(sim *s, size_t i) {
     return id;
 }
 
-static double length_of(const sim *s, uint32_t id) { return s->r[id].isl + s->r[id].made + 1.0 + (double)(s->turn - s->r[id].joined); }
+static double length_of(const sim *s, uint32_t id) {
+    return s->r[id].isl + s->r[id].made + 1.0 + (double)(s->turn - s->r[id].joined);
+}
 
 /* ---- requests ---- */
 static uint32_t length(const sim *s, double mean, uint64_t i) {
@@ -112,13 +120,17 @@ static void send(sim *s, double at) {
     const uint32_t id = (uint32_t)s->sent++;
     const cd_serving_request *g = given(s, id);
     s->front = fmax(s->front, at) + s->request_s;
-    s->r[id] = (request){.sent = at, .ready = s->front, .isl = g ? g->isl : length(s, s->load->isl, 2 * (uint64_t)id), .osl = g ? g->osl : length(s, s->load->osl, 2 * (uint64_t)id + 1)};
+    s->r[id] = (request){.sent = at,
+                         .ready = s->front,
+                         .isl = g ? g->isl : length(s, s->load->isl, 2 * (uint64_t)id),
+                         .osl = g ? g->osl : length(s, s->load->osl, 2 * (uint64_t)id + 1)};
     s->wait[(s->head + s->n_wait++) % s->n] = id;
 }
 
 static void send_first(sim *s) {
     double at = 0;
-    for (size_t i = 0; s->load->concurrency > 0 && i < (size_t)s->load->concurrency; i++) send(s, 0);
+    for (size_t i = 0; s->load->concurrency > 0 && i < (size_t)s->load->concurrency; i++)
+        send(s, 0);
     for (size_t i = 0; !(s->load->concurrency > 0) && i < s->n; i++) {
         if (!(s->load->rate > 0)) at = given(s, i)->at_s;
         else at -= log(1 - cd_rng_unit(s->load->seed + 1, i)) / s->load->rate;
@@ -134,41 +146,53 @@ static void end(sim *s, uint32_t id) {
 
 /* ---- a step ---- */
 static double need(const sim *s, size_t k) {
-    return (double)s->r[s->wait[(s->head + k) % s->n]].isl + s->r[s->wait[(s->head + k) % s->n]].made;
+    return (double)s->r[s->wait[(s->head + k) % s->n]].isl +
+           s->r[s->wait[(s->head + k) % s->n]].made;
 }
 
 static request *waiting(const sim *s, size_t k) { return &s->r[s->wait[(s->head + k) % s->n]]; }
 
 static void see(sim *s) {
-    for (; s->n_seen < s->n_wait && waiting(s, s->n_seen)->ready <= s->now; s->n_seen++) waiting(s, s->n_seen)->seen = s->steps;
+    for (; s->n_seen < s->n_wait && waiting(s, s->n_seen)->ready <= s->now; s->n_seen++)
+        waiting(s, s->n_seen)->seen = s->steps;
 }
 
 /* Steps are put together ahead of their time, so a request is in none of the next ones; an engine that has nothing to do waits for nothing. */
-static bool is_ready(const sim *s, size_t k) { return k < s->n_seen && (!s->n_run || s->steps >= waiting(s, k)->seen + (uint64_t)s->limit.ahead); }
+static bool is_ready(const sim *s, size_t k) {
+    return k < s->n_seen &&
+           (!s->n_run || s->steps >= waiting(s, k)->seen + (uint64_t)s->limit.ahead);
+}
 
 /* Is there room in the cache for `more` beside what is held, and for a turn of all; of a sequence alone always, as the layout was checked. */
 static bool fits(const sim *s, double held, double more, double to_come, size_t others) {
-    return !others || held + more + (s->limit.reserved ? to_come : (double)others + 1) <= s->limit.cache_tokens;
+    return !others || held + more + (s->limit.reserved ? to_come : (double)others + 1) <=
+                          s->limit.cache_tokens;
 }
 
 /* Nobody knows the lengths of drawn requests before: their means are reserved. */
 static double reserved(const sim *s) {
-    return s->limit.reserved && s->load->given ? s->promised : s->limit.reserved ? (double)s->n_run * (s->load->isl + s->load->osl) : s->held;
+    return s->limit.reserved && s->load->given ? s->promised
+           : s->limit.reserved                 ? (double)s->n_run * (s->load->isl + s->load->osl)
+                                               : s->held;
 }
 
 /* All copies have as many sequences that decode, or one more. */
 static void clear(sim *s, bool apart) {
-    s->copy[0] = (copy){.room = s->limit.tokens / s->copies - (apart ? 0 : ceil((double)s->n_run / s->copies))};
+    s->copy[0] = (copy){.room = s->limit.tokens / s->copies -
+                                (apart ? 0 : ceil((double)s->n_run / s->copies))};
     s->n_copy = 1;
 }
 
 /* Copy k is given something, so one that was given nothing stands behind it. */
 static copy *copy_of(sim *s, size_t k) {
-    for (; s->n_copy < k + 2 && s->n_copy < (size_t)s->copies; s->n_copy++) s->copy[s->n_copy] = s->copy[s->n_copy - 1];
+    for (; s->n_copy < k + 2 && s->n_copy < (size_t)s->copies; s->n_copy++)
+        s->copy[s->n_copy] = s->copy[s->n_copy - 1];
     return &s->copy[k];
 }
 
-static bool roomier(const copy *a, const copy *b) { return a->room > b->room || (!(a->room < b->room) && a->prompts < b->prompts); }
+static bool roomier(const copy *a, const copy *b) {
+    return a->room > b->room || (!(a->room < b->room) && a->prompts < b->prompts);
+}
 
 /* Of a prompt with `left` tokens to go, of which no copy has a part: the copy with the most room; where no copy has room for all of them, the one with the most that can
  * compute a part. Prompts that are there already take no room: each copy gets as many. */
@@ -176,7 +200,9 @@ static uint32_t copy_for(const sim *s, double left) {
     size_t most = 0, part = 0;
     for (size_t i = 1; i < s->n_copy; i++) {
         if (roomier(&s->copy[i], &s->copy[most])) most = i;
-        if (!(s->copy[i].part > 0) && (s->copy[part].part > 0 || roomier(&s->copy[i], &s->copy[part]))) part = i;
+        if (!(s->copy[i].part > 0) &&
+            (s->copy[part].part > 0 || roomier(&s->copy[i], &s->copy[part])))
+            part = i;
     }
     return (uint32_t)(left > s->copy[most].room ? part : most);
 }
@@ -198,7 +224,8 @@ static taken take(sim *s) {
     s->crowded = false;
     for (size_t k = 0; is_ready(s, k) && s->n_run + k < (size_t)s->limit.sequences; k++) {
         request *r = waiting(s, k);
-        const double all = need(s, k), to_come = s->load->given ? r->osl : s->load->osl, left = s->load->tokens_alone ? 0 : all - r->part;
+        const double all = need(s, k), to_come = s->load->given ? r->osl : s->load->osl,
+                     left = s->load->tokens_alone ? 0 : all - r->part;
         if (!fits(s, held, all, to_come, s->n_run + k)) break;
         if (k >= s->n_part) r->copy = copy_for(s, left);
         if (left > copy_of(s, r->copy)->room && s->limit.prompts == CD_SERVING_WHOLE) {
@@ -238,7 +265,8 @@ static void prompts_done(sim *s, const taken *t) {
         if (!left) end(s, id);
         else join(s, id), s->held += r->isl + r->made + 1.0;
     }
-    s->n_part = (t->n > s->n_part ? t->n : s->n_part) - t->whole; /* those that were not taken have their parts still */
+    s->n_part = (t->n > s->n_part ? t->n : s->n_part) -
+                t->whole; /* those that were not taken have their parts still */
 }
 
 static void turns_done(sim *s, uint64_t turns) {
@@ -254,10 +282,12 @@ static void turns_done(sim *s, uint64_t turns) {
 /* The newest sequence gives its cache back and waits in front of all. */
 static void put_back(sim *s) {
     size_t newest = 0;
-    for (; s->n_part; s->n_part--) waiting(s, s->n_part - 1)->part = 0; /* so do prompts that are computed in part */
+    for (; s->n_part; s->n_part--)
+        waiting(s, s->n_part - 1)->part = 0; /* so do prompts that are computed in part */
     for (size_t i = 1; i < s->n_run; i++) {
         const uint32_t a = s->heap[i].id, b = s->heap[newest].id;
-        if (s->r[a].joined > s->r[b].joined || (s->r[a].joined == s->r[b].joined && a > b)) newest = i;
+        if (s->r[a].joined > s->r[b].joined || (s->r[a].joined == s->r[b].joined && a > b))
+            newest = i;
     }
     const uint32_t id = take_out(s, newest);
     s->held -= length_of(s, id);
@@ -272,22 +302,27 @@ static void put_back(sim *s) {
 /* Requests wait from when they are ready on; those that come later are in the ring, too. `taken_s`: of the step that has just ended. */
 static void count_waiting(sim *s, double taken_s) {
     s->wait_time += taken_s * (double)s->n_seen;
-    for (size_t k = s->n_seen; k < s->n_wait && waiting(s, k)->ready < s->now; k++) s->wait_time += s->now - waiting(s, k)->ready;
+    for (size_t k = s->n_seen; k < s->n_wait && waiting(s, k)->ready < s->now; k++)
+        s->wait_time += s->now - waiting(s, k)->ready;
 }
 
 /* How many steps of decoding in a row: until a sequence ends, the cache is full, or a request comes. */
 static uint64_t turns_of(const sim *s, double each) {
     double n = (double)(s->heap[0].last - s->turn);
-    if (!s->limit.reserved) n = fmin(n, fmax(1, floor((s->limit.cache_tokens - s->held) / (double)s->n_run)));
-    if (s->n_seen && !is_ready(s, 0)) n = fmin(n, (double)(waiting(s, 0)->seen + (uint64_t)s->limit.ahead - s->steps));
-    if (s->n_seen < s->n_wait) n = fmin(n, fmax(1, ceil((waiting(s, s->n_seen)->ready - s->now) / each)));
+    if (!s->limit.reserved)
+        n = fmin(n, fmax(1, floor((s->limit.cache_tokens - s->held) / (double)s->n_run)));
+    if (s->n_seen && !is_ready(s, 0))
+        n = fmin(n, (double)(waiting(s, 0)->seen + (uint64_t)s->limit.ahead - s->steps));
+    if (s->n_seen < s->n_wait)
+        n = fmin(n, fmax(1, ceil((waiting(s, s->n_seen)->ready - s->now) / each)));
     return (uint64_t)fmax(1, n);
 }
 
 static double tokens_of(const copy *c) { return c->tokens + c->part; }
 
 static bool heavier(const copy *a, const copy *b) {
-    const double x[] = {tokens_of(a), a->past, a->prompts}, y[] = {tokens_of(b), b->past, b->prompts};
+    const double x[] = {tokens_of(a), a->past, a->prompts},
+                 y[] = {tokens_of(b), b->past, b->prompts};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         if (x[i] < y[i] || x[i] > y[i]) return x[i] > y[i];
     return false;
@@ -299,35 +334,52 @@ static cd_serving_step slowest(const sim *s, const taken *t, double decodes, dou
     const copy *c = s->copy;
     for (size_t i = 1; i < s->n_copy; i++)
         if (heavier(&s->copy[i], c)) c = &s->copy[i];
-    cd_serving_step one = {.prompts = c->prompts, .part = c->part, .part_past = c->past, .decodes = ceil(decodes / s->copies), .context = context};
+    cd_serving_step one = {.prompts = c->prompts,
+                           .part = c->part,
+                           .part_past = c->past,
+                           .decodes = ceil(decodes / s->copies),
+                           .context = context};
     if (c->prompts > 0) one.isl = round(c->tokens / c->prompts);
     if (s->copies > 1) one.others = fmax(0, t->tokens + decodes - (tokens_of(c) + one.decodes));
     return one;
 }
 
-static cdmpp_status step_s(const sim *s, const taken *t, double decodes, double context, double *out, cdmpp_err *err) {
+static cdmpp_status step_s(const sim *s, const taken *t, double decodes, double context,
+                           double *out, cdmpp_err *err) {
     const cd_serving_step one = slowest(s, t, decodes, context);
     return cd_serving_step_s(s->e, &one, out, err);
 }
 
 static cdmpp_status step(sim *s, cdmpp_err *err) {
-    bool full = false; /* a step that puts a sequence back takes no prompt: it would take the same one at once, and where prompts are apart nothing would ever decode */
-    for (; !s->limit.reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit.cache_tokens; full = true) put_back(s);
+    bool full =
+        false; /* a step that puts a sequence back takes no prompt: it would take the same one at once, and where prompts are apart nothing would ever decode */
+    for (; !s->limit.reserved && s->n_run > 1 && s->held + (double)s->n_run > s->limit.cache_tokens;
+         full = true)
+        put_back(s);
     see(s);
     taken t = {0};
     if (full) clear(s, s->crowded = false);
     else t = take(s);
-    const bool prompts = t.whole || t.tokens > 0, apart = s->limit.prompts == CD_SERVING_APART && prompts;
+    const bool prompts = t.whole || t.tokens > 0,
+               apart = s->limit.prompts == CD_SERVING_APART && prompts;
     double each;
     uint64_t turns = 1;
     if (!prompts && !s->n_run) {
-        if (is_ready(s, 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "a step takes at most %g tokens and no part of a prompt; the prompt has %g", s->limit.tokens / s->copies, need(s, 0)), "isl");
+        if (is_ready(s, 0))
+            return cd_err_key(
+                err,
+                CD_FAIL(err, ERANGE,
+                        "a step takes at most %g tokens and no part of a prompt; the prompt has %g",
+                        s->limit.tokens / s->copies, need(s, 0)),
+                "isl");
         s->now = waiting(s, 0)->ready;
         return CDMPP_OK;
     }
-    const double decodes = apart ? 0 : (double)s->n_run, context = s->n_run ? s->held / (double)s->n_run : 0;
+    const double decodes = apart ? 0 : (double)s->n_run,
+                 context = s->n_run ? s->held / (double)s->n_run : 0;
     CD_TRY(step_s(s, &t, decodes, context, &each, err));
-    if (!prompts && (turns = turns_of(s, each)) > 1) CD_TRY(step_s(s, &t, decodes, context + ((double)turns - 1) / 2, &each, err));
+    if (!prompts && (turns = turns_of(s, each)) > 1)
+        CD_TRY(step_s(s, &t, decodes, context + ((double)turns - 1) / 2, &each, err));
     const double taken_s = each * (double)turns;
     s->now += taken_s, s->busy_time += taken_s;
     s->run_time += taken_s * (double)s->n_run;
@@ -343,7 +395,10 @@ static cdmpp_status step(sim *s, cdmpp_err *err) {
 static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err) {
     double *a = cd_mem_zalloc(s->n, sizeof *a), *b = cd_mem_zalloc(s->n, sizeof *b), tokens = 0;
     size_t n = 0;
-    *out = (cd_serving_result){.steps = (size_t)s->steps, .put_back = s->put_back, .requests = (double)s->n, .total_s = s->now};
+    *out = (cd_serving_result){.steps = (size_t)s->steps,
+                               .put_back = s->put_back,
+                               .requests = (double)s->n,
+                               .total_s = s->now};
     for (size_t i = 0; a && b && i < s->n; i++) {
         const request *r = &s->r[i];
         a[i] = r->first - r->sent;
@@ -359,25 +414,41 @@ static cdmpp_status figures(const sim *s, cd_serving_result *out, cdmpp_err *err
         out->ttft_median_s = cd_sort_median(a, s->n);
         out->ttft_p99_s = a[(s->n * 99) / 100];
         out->tpot_p99_s = n ? b[(n * 99) / 100] : (double)NAN;
-        out->tokens_s = s->now > 0 ? tokens / s->now : (double)INFINITY; /* a worker that decodes, and nothing to decode */
-        if (s->now > 0) out->running = s->run_time / s->now, out->busy = s->busy_time / s->now, out->waiting = s->wait_time / s->now, out->crowded = s->crowded_time / s->now;
+        out->tokens_s = s->now > 0
+                            ? tokens / s->now
+                            : (double)INFINITY; /* a worker that decodes, and nothing to decode */
+        if (s->now > 0)
+            out->running = s->run_time / s->now, out->busy = s->busy_time / s->now,
+            out->waiting = s->wait_time / s->now, out->crowded = s->crowded_time / s->now;
     }
     const cdmpp_status st = a && b ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s->n);
     cd_mem_free(a), cd_mem_free(b);
     return st;
 }
 
-static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, double requests, cd_serving_result *out,
-                             cdmpp_err *err) {
-    sim s = {.e = e, .load = load, .limit = *limit, .copies = fmax(1, limit->copies), .n = (size_t)requests, .request_s = request_s};
+static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load,
+                             const cd_serving_limits *limit, double request_s, double requests,
+                             cd_serving_result *out, cdmpp_err *err) {
+    sim s = {.e = e,
+             .load = load,
+             .limit = *limit,
+             .copies = fmax(1, limit->copies),
+             .n = (size_t)requests,
+             .request_s = request_s};
     s.limit.tokens *= s.copies, s.limit.sequences *= s.copies, s.limit.cache_tokens *= s.copies;
-    if (s.n > MAX_REQUESTS) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %d, found %zu", MAX_REQUESTS, s.n), "requests");
+    if (s.n > MAX_REQUESTS)
+        return cd_err_key(err,
+                          CD_FAIL(err, ERANGE, "expected at most %d, found %zu", MAX_REQUESTS, s.n),
+                          "requests");
     s.r = cd_mem_zalloc(s.n, sizeof *s.r), s.wait = cd_mem_zalloc(s.n, sizeof *s.wait);
-    s.heap = cd_mem_zalloc(s.n, sizeof *s.heap), s.copy = cd_mem_zalloc((size_t)s.copies, sizeof *s.copy);
-    cdmpp_status st = s.r && s.wait && s.heap && s.copy ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
+    s.heap = cd_mem_zalloc(s.n, sizeof *s.heap),
+    s.copy = cd_mem_zalloc((size_t)s.copies, sizeof *s.copy);
+    cdmpp_status st =
+        s.r && s.wait && s.heap && s.copy ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu requests", s.n);
     if (!st) send_first(&s);
     while (!st && s.done < s.n) {
-        if (load->stop && *load->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu requests", s.done, s.n);
+        if (load->stop && *load->stop)
+            st = CD_FAIL(err, EINTERRUPTED, "after %zu of %zu requests", s.done, s.n);
         else st = step(&s, err);
     }
     if (!st) st = figures(&s, out, err);
@@ -386,13 +457,16 @@ static cdmpp_status simulate(cd_serving_engine *e, const cd_serving_load *load, 
 }
 
 /* Of requests that come by themselves nobody knows before how many are in flight: the simulation grows until those are a small part (by Little's law). */
-cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load, const cd_serving_limits *limit, double request_s, cd_serving_result *out,
-                                 cdmpp_err *err) {
-    double n = load->requests > 0 ? load->requests : fmax(LEAST, STEADY * load->concurrency), want = n;
+cdmpp_status cd_serving_simulate(cd_serving_engine *e, const cd_serving_load *load,
+                                 const cd_serving_limits *limit, double request_s,
+                                 cd_serving_result *out, cdmpp_err *err) {
+    double n = load->requests > 0 ? load->requests : fmax(LEAST, STEADY * load->concurrency),
+           want = n;
     do {
         n = want;
         CD_TRY(simulate(e, load, limit, request_s, n, out, err));
-        out->cut = !(load->requests > 0) && !(load->concurrency > 0) && STEADY * load->rate * out->request_s > n;
+        out->cut = !(load->requests > 0) && !(load->concurrency > 0) &&
+                   STEADY * load->rate * out->request_s > n;
         if (out->cut) want = fmin(MOST, fmax(2 * n, ceil(STEADY * load->rate * out->request_s)));
     } while (want > n);
     return CDMPP_OK;

@@ -11,51 +11,80 @@ enum { MOST = 256 };
 #define AT(member) offsetof(cd_serving_stack, member)
 static const cd_conf_key key[] = {
     {"stack", CD_CONF_TEXT, AT(name), "\"\"", "", "name of the library, without its version"},
-    {"tables", CD_CONF_TEXT, AT(tables), "\"\"", "", "library whose tables stand for it; empty: its own"},
-    {"since", CD_CONF_TEXT, AT(since), "\"\"", "", "the first version that the entry is of; empty: any"},
-    {"overlap", CD_CONF_BOOL, AT(overlap), "false", "", "the host prepares a step while the GPU computes: the longer of both counts"},
-    {"prompts", CD_CONF_ENUM, AT(prompts), "chunked", CD_SERVING_PROMPTS, "what a step takes of prompts: whole ones, also a part, or steps of their own"},
-    {"cache", CD_CONF_ENUM, AT(cache), "grown", CD_SERVING_CACHES, "cache of a sequence: reserved to its end, or grown"},
-    {"mxfp4_inputs_fp8", CD_CONF_BOOL, AT(mxfp4_inputs_fp8), "false", "", "experts in MXFP4 take inputs in fp8 on GPUs with units for fp4"},
-    {"fp8_attention", CD_CONF_BOOL, AT(fp8_attention), "false", "", "with fp8 products attention and its cache are in fp8, too"},
+    {"tables", CD_CONF_TEXT, AT(tables), "\"\"", "",
+     "library whose tables stand for it; empty: its own"},
+    {"since", CD_CONF_TEXT, AT(since), "\"\"", "",
+     "the first version that the entry is of; empty: any"},
+    {"overlap", CD_CONF_BOOL, AT(overlap), "false", "",
+     "the host prepares a step while the GPU computes: the longer of both counts"},
+    {"prompts", CD_CONF_ENUM, AT(prompts), "chunked", CD_SERVING_PROMPTS,
+     "what a step takes of prompts: whole ones, also a part, or steps of their own"},
+    {"cache", CD_CONF_ENUM, AT(cache), "grown", CD_SERVING_CACHES,
+     "cache of a sequence: reserved to its end, or grown"},
+    {"mxfp4_inputs_fp8", CD_CONF_BOOL, AT(mxfp4_inputs_fp8), "false", "",
+     "experts in MXFP4 take inputs in fp8 on GPUs with units for fp4"},
+    {"fp8_attention", CD_CONF_BOOL, AT(fp8_attention), "false", "",
+     "with fp8 products attention and its cache are in fp8, too"},
     {"tokens", CD_CONF_INT, AT(tokens), "8192", "1..1e9", "tokens of a step at most"},
     {"sequences", CD_CONF_INT, AT(sequences), "1024", "1..1e9", "sequences of a step at most"},
-    {"ahead", CD_CONF_INT, AT(ahead), "0", "0..100", "steps that are put together before a request that has just come may be in one"},
-    {"memory_share", CD_CONF_REAL, AT(memory_share), "0.9", "(0..1", "part of the GPU's memory that the engine fills"},
-    {"share_of", CD_CONF_ENUM, AT(share_of), "all", CD_SERVING_SHARES, "of the whole memory, of what the others leave the cache, or of the whole for weights and the cache alone"},
-    {"reserve_gb", CD_CONF_REAL, AT(reserve_gb), "4", "0..1e6", "GB of context, graphs and buffers of collectives"},
+    {"ahead", CD_CONF_INT, AT(ahead), "0", "0..100",
+     "steps that are put together before a request that has just come may be in one"},
+    {"memory_share", CD_CONF_REAL, AT(memory_share), "0.9", "(0..1",
+     "part of the GPU's memory that the engine fills"},
+    {"share_of", CD_CONF_ENUM, AT(share_of), "all", CD_SERVING_SHARES,
+     "of the whole memory, of what the others leave the cache, or of the whole for weights and the "
+     "cache alone"},
+    {"reserve_gb", CD_CONF_REAL, AT(reserve_gb), "4", "0..1e6",
+     "GB of context, graphs and buffers of collectives"},
     {"step_s", CD_CONF_REAL, AT(step_s), "0", "0..10", "seconds of the host in each step"},
     {"sequence_s", CD_CONF_REAL, AT(sequence_s), "0", "0..10", "for each sequence of a step"},
-    {"graph_tokens", CD_CONF_INT, AT(graph_tokens), "0", "0..1e9", "a step with prompts of no more tokens is handed out as a graph"},
-    {"layer_s", CD_CONF_REAL, AT(layer_s), "0", "0..1", "in which the host hands out a layer of a step with prompts; the GPU waits where it is faster"},
-    {"lift", CD_CONF_REAL, AT(lift), "1", "0.5..3", "times that a step with prompts takes over its operators alone"},
-    {"lift_power", CD_CONF_REAL, AT(lift_power), "0", "0..1", "share of the peak that power allows the GPU that lift is of; where power allows more lift is less, where all it is 1; 0: the same everywhere"},
+    {"graph_tokens", CD_CONF_INT, AT(graph_tokens), "0", "0..1e9",
+     "a step with prompts of no more tokens is handed out as a graph"},
+    {"layer_s", CD_CONF_REAL, AT(layer_s), "0", "0..1",
+     "in which the host hands out a layer of a step with prompts; the GPU waits where it is "
+     "faster"},
+    {"lift", CD_CONF_REAL, AT(lift), "1", "0.5..3",
+     "times that a step with prompts takes over its operators alone"},
+    {"lift_power", CD_CONF_REAL, AT(lift_power), "0", "0..1",
+     "share of the peak that power allows the GPU that lift is of; where power allows more lift is "
+     "less, where all it is 1; 0: the same everywhere"},
     {"request_s", CD_CONF_REAL, AT(request_s), "0", "0..100", "from the request to the queue"},
-    {"between_s", CD_CONF_REAL, AT(between_s), "3e-6", "0..1", "of a small kernel that is in no table, beside its bytes"},
-    {"spread_tpot", CD_CONF_REAL, AT(spread_tpot), "0", "0..10", "standard deviation of ln(measured TPOT / predicted)"},
+    {"between_s", CD_CONF_REAL, AT(between_s), "3e-6", "0..1",
+     "of a small kernel that is in no table, beside its bytes"},
+    {"spread_tpot", CD_CONF_REAL, AT(spread_tpot), "0", "0..10",
+     "standard deviation of ln(measured TPOT / predicted)"},
     {"spread_ttft", CD_CONF_REAL, AT(spread_ttft), "0", "0..10", "the same of TTFT"},
-    {"fitted", CD_CONF_TEXT, AT(fitted), "\"\"", "", "model_type, num_hidden_layers and hidden_size of the model that constants were fitted on, the GPU, the type of products; words left out at the end, or all: any; none: of no run"},
-    {"spread_tpot_other", CD_CONF_REAL, AT(spread_tpot_other), "0", "0..10", "spread_tpot of other models, GPUs and types; 0: not known"},
+    {"fitted", CD_CONF_TEXT, AT(fitted), "\"\"", "",
+     "model_type, num_hidden_layers and hidden_size of the model that constants were fitted on, "
+     "the GPU, the type of products; words left out at the end, or all: any; none: of no run"},
+    {"spread_tpot_other", CD_CONF_REAL, AT(spread_tpot_other), "0", "0..10",
+     "spread_tpot of other models, GPUs and types; 0: not known"},
     {"spread_ttft_other", CD_CONF_REAL, AT(spread_ttft_other), "0", "0..10", "the same of TTFT"},
     {"source", CD_CONF_TEXT, AT(source), "\"\"", "", "where these numbers come from"},
 };
 
-static cdmpp_status read_entry(const char *path, const cd_yaml *map, cd_diag *diag, cd_serving_stacks *s, cdmpp_err *err) {
+static cdmpp_status read_entry(const char *path, const cd_yaml *map, cd_diag *diag,
+                               cd_serving_stacks *s, cdmpp_err *err) {
     const cd_conf c = {key, sizeof key / sizeof *key, &s->v[s->n], &s->arena, diag};
     char found[96];
     if (map->kind != CD_YAML_MAP) {
-        cd_diag_add(diag, err, CDMPP_ESCHEMA, path, map, false, "", "expected the keys of a stack, found %s", cd_yaml_found(map, found, sizeof found));
+        cd_diag_add(diag, err, CDMPP_ESCHEMA, path, map, false, "",
+                    "expected the keys of a stack, found %s",
+                    cd_yaml_found(map, found, sizeof found));
         return CDMPP_OK;
     }
     CD_TRY(cd_conf_defaults(&c, err));
     const cdmpp_status st = cd_conf_map(&c, path, map, err);
     if (st == CDMPP_ENOMEM) return st;
-    if (!st && !s->v[s->n].name[0]) cd_diag_add(diag, err, CDMPP_ESCHEMA, path, map, false, "stack", "expected the name of the library, found nothing");
+    if (!st && !s->v[s->n].name[0])
+        cd_diag_add(diag, err, CDMPP_ESCHEMA, path, map, false, "stack",
+                    "expected the name of the library, found nothing");
     s->n++;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_stacks_read(const char *path, const char *text, size_t n, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err) {
+cdmpp_status cd_serving_stacks_read(const char *path, const char *text, size_t n, cd_diag *diag,
+                                    cd_serving_stacks *out, cdmpp_err *err) {
     const cd_yaml *root = NULL;
     const size_t before = diag->n;
     cdmpp_err first = {0};
@@ -63,12 +92,19 @@ cdmpp_status cd_serving_stacks_read(const char *path, const char *text, size_t n
     *out = (cd_serving_stacks){0};
     cdmpp_status st = cd_yaml_parse(&out->arena, path, text, n, &root, diag, &first);
     if (!st && (!root || root->kind != CD_YAML_SEQ || root->n > MOST)) {
-        if (root) cd_diag_add(diag, &first, CDMPP_ESCHEMA, path, root, false, "", "expected a list of at most %d stacks, found %s", MOST, cd_yaml_found(root, found, sizeof found));
-        else st = cd_err_at(&first, CD_FAIL(&first, ESCHEMA, "expected a list of stacks, found nothing"), path, 0);
+        if (root)
+            cd_diag_add(diag, &first, CDMPP_ESCHEMA, path, root, false, "",
+                        "expected a list of at most %d stacks, found %s", MOST,
+                        cd_yaml_found(root, found, sizeof found));
+        else
+            st = cd_err_at(&first,
+                           CD_FAIL(&first, ESCHEMA, "expected a list of stacks, found nothing"),
+                           path, 0);
     } else if (!st) {
         out->v = CD_NEWN(&out->arena, cd_serving_stack, (size_t)root->n + 1);
         st = out->v ? CDMPP_OK : CD_FAIL(&first, ENOMEM, "%u stacks", root->n);
-        for (const cd_yaml *v = root->child; !st && v; v = v->next) st = read_entry(path, v, diag, out, &first);
+        for (const cd_yaml *v = root->child; !st && v; v = v->next)
+            st = read_entry(path, v, diag, out, &first);
     }
     if (!st && diag->n > before) st = first.code ? first.code : CDMPP_ESCHEMA;
     if (st && err) *err = first;
@@ -83,14 +119,17 @@ static const char *usual(cd_arena *a) {
     return !access(here, R_OK) ? here : cd_data_path_find(a, here);
 }
 
-cdmpp_status cd_serving_stacks_load(const char *path, cd_diag *diag, cd_serving_stacks *out, cdmpp_err *err) {
+cdmpp_status cd_serving_stacks_load(const char *path, cd_diag *diag, cd_serving_stacks *out,
+                                    cdmpp_err *err) {
     cd_arena a = {0};
     char *text = NULL;
     size_t n;
     if (!path) path = usual(&a);
     cdmpp_status st = CDMPP_OK;
     if (path) st = cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err);
-    else st = CD_FAIL(err, EIO, "there is no configs/" CD_SERVING_FILE " here, and none is installed");
+    else
+        st = CD_FAIL(err, EIO,
+                     "there is no configs/" CD_SERVING_FILE " here, and none is installed");
     if (!st) st = cd_serving_stacks_read(path, text, n, diag, out, err);
     cd_mem_free(text);
     cd_arena_free(&a);
@@ -127,25 +166,38 @@ static const cd_serving_stack *entry_of(const cd_serving_stacks *s, const char *
     const cd_serving_stack *best = NULL;
     for (size_t i = 0; i < s->n; i++) {
         const cd_serving_stack *k = &s->v[i];
-        if (strlen(k->name) != n || strncmp(k->name, stack, n) != 0 || (version && by_version(k->since, version) > 0)) continue;
+        if (strlen(k->name) != n || strncmp(k->name, stack, n) != 0 ||
+            (version && by_version(k->since, version) > 0))
+            continue;
         if (!best || by_version(k->since, best->since) > 0) best = k;
     }
     return best;
 }
 
-cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack, const cd_serving_stack **out, cdmpp_err *err) {
+cdmpp_status cd_serving_stack_find(const cd_serving_stacks *s, const char *stack,
+                                   const cd_serving_stack **out, cdmpp_err *err) {
     const char *version = version_of(stack);
     cd_buf b = {0};
     if (version && !isdigit((unsigned char)version[0])) /* it would be taken for older than all */
-        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a version of numbers, as vllm-0.24.0, or none; found '%.60s'", stack), "stack");
+        return cd_err_key(
+            err,
+            CD_FAIL(err, ESCHEMA,
+                    "expected a version of numbers, as vllm-0.24.0, or none; found '%.60s'", stack),
+            "stack");
     if ((*out = entry_of(s, stack))) return CDMPP_OK;
-    for (size_t i = 0; i < s->n; i++) cd_buf_putf(&b, "%s%s%s%s", i ? ", " : "", s->v[i].name, s->v[i].since[0] ? " since " : "", s->v[i].since);
-    const cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "names") : CD_FAIL(err, ESCHEMA, "expected %s, each also with its version; found '%.60s'", b.p ? b.p : "", stack);
+    for (size_t i = 0; i < s->n; i++)
+        cd_buf_putf(&b, "%s%s%s%s", i ? ", " : "", s->v[i].name, s->v[i].since[0] ? " since " : "",
+                    s->v[i].since);
+    const cdmpp_status st =
+        b.oom ? CD_FAIL(err, ENOMEM, "names")
+              : CD_FAIL(err, ESCHEMA, "expected %s, each also with its version; found '%.60s'",
+                        b.p ? b.p : "", stack);
     cd_buf_free(&b);
     return cd_err_key(err, st, "stack");
 }
 
-cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, const char **out, cdmpp_err *err) {
+cdmpp_status cd_serving_stack_name(cd_arena *a, const char *stack, const char **out,
+                                   cdmpp_err *err) {
     const char *version = version_of(stack);
     char *copy = cd_arena_text(a, stack);
     if (!copy) return CD_FAIL(err, ENOMEM, "name of a stack");

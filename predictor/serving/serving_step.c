@@ -5,11 +5,24 @@
 #include "predictor/serving/serving_internal.h"
 #include "predictor/serving/serving_memo.h"
 
-#define LENGTHS_EACH 8.0 /* lengths of caches are asked at so many points in each doubling, and lie on lines between */
+#define LENGTHS_EACH                                                                               \
+    8.0 /* lengths of caches are asked at so many points in each doubling, and lie on lines between */
 
 /* LENGTHS: DECODES at points between which lengths of caches lie, by the number of the point. EACH: operators of COPIES or SHARED at most. A collective over nodes is two:
  * dispatch, experts and combine are five, the shared expert's three and an all-reduce, too. */
-enum { TOKENS, ROWS, PROMPTS, DECODES, LENGTHS, STAGES, COPIES, SHARED, KINDS, EACH = 5, POINTS = 256 };
+enum {
+    TOKENS,
+    ROWS,
+    PROMPTS,
+    DECODES,
+    LENGTHS,
+    STAGES,
+    COPIES,
+    SHARED,
+    KINDS,
+    EACH = 5,
+    POINTS = 256
+};
 
 /* What was asked before, of one kind each. Of COPIES and SHARED the time of each operator; else the sums of all but collectives, and of collectives. */
 typedef struct {
@@ -34,19 +47,24 @@ struct cd_serving_engine {
     cd_serving_cost *c;
     double lift; /* stack->lift on this GPU */
     sequence sparse[2];
-    size_t n_each[2]; /* operators of COPIES, of SHARED; of none nothing is asked */
+    size_t n_each[2];  /* operators of COPIES, of SHARED; of none nothing is asked */
     kept *kept[KINDS]; /* engines that differ in what a kind does not depend on have the same */
     double length[POINTS];
 };
 
 /* Links keep their rate when clocks fall: no lift lengthens them. */
-static bool is_link(const cd_serving_op *v) { return v->link || cd_llm_op_family_of((cd_llm_op_kind)v->r.kind) == CD_LLM_OP_COLLECTIVE; }
+static bool is_link(const cd_serving_op *v) {
+    return v->link || cd_llm_op_family_of((cd_llm_op_kind)v->r.kind) == CD_LLM_OP_COLLECTIVE;
+}
 
 static bool equal(double a, double b) { return !(a < b) && !(a > b); }
 
 bool cd_serving_engine_alike(const cd_serving_layout *a, const cd_serving_layout *b) {
-    return equal(a->tp, b->tp) && equal(a->node, b->node) && equal(a->node_bytes_s, b->node_bytes_s) && a->linear == b->linear && a->project == b->project && a->shared == b->shared &&
-           a->recurrent == b->recurrent && a->expert == b->expert && a->attention == b->attention && a->kv == b->kv && a->base == b->base;
+    return equal(a->tp, b->tp) && equal(a->node, b->node) &&
+           equal(a->node_bytes_s, b->node_bytes_s) && a->linear == b->linear &&
+           a->project == b->project && a->shared == b->shared && a->recurrent == b->recurrent &&
+           a->expert == b->expert && a->attention == b->attention && a->kv == b->kv &&
+           a->base == b->base;
 }
 
 /* ---- sums ---- */
@@ -59,7 +77,8 @@ static void kept_free(kept *k) {
     cd_mem_free(k);
 }
 
-static cdmpp_status kept_new(size_t n_value, size_t near_a, size_t near_b, kept **out, cdmpp_err *err) {
+static cdmpp_status kept_new(size_t n_value, size_t near_a, size_t near_b, kept **out,
+                             cdmpp_err *err) {
     kept *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "engine");
     k->engines = 1;
@@ -95,25 +114,33 @@ bool cd_serving_engine_same_experts(const cd_serving_layout *a, const cd_serving
 /* Whether what was asked of a kind is the same for a layout that is alike. */
 static bool has_same(int what, const cd_serving_layout *a, const cd_serving_layout *b) {
     if (what < STAGES) return true;
-    return what == STAGES ? equal(a->pp, b->pp) && equal(a->dp, b->dp) : cd_serving_engine_same_experts(a, b);
+    return what == STAGES ? equal(a->pp, b->pp) && equal(a->dp, b->dp)
+                          : cd_serving_engine_same_experts(a, b);
 }
 
 static cdmpp_status keep_of(cd_serving_engine *e, const cd_serving_engine *like, cdmpp_err *err) {
     const size_t *n = e->n_each;
-    const size_t near_a[KINDS] = {[COPIES] = NEAR_COPIES}, near_b[KINDS] = {[PROMPTS] = NEAR_BATCH, [DECODES] = NEAR_BATCH, [LENGTHS] = POINTS};
+    const size_t near_a[KINDS] = {[COPIES] = NEAR_COPIES},
+                 near_b[KINDS] = {
+                     [PROMPTS] = NEAR_BATCH, [DECODES] = NEAR_BATCH, [LENGTHS] = POINTS};
     const size_t width[KINDS] = {[COPIES] = n[0], [SHARED] = n[1]};
     for (int k = 0; k < KINDS; k++) {
         if (like && has_same(k, &e->l, &like->l)) e->kept[k] = like->kept[k], e->kept[k]->engines++;
-        else CD_TRY(kept_new(width[k] > 2 ? width[k] : 2, near_a[k] ? near_a[k] : NEAR_TOKENS, near_b[k] ? near_b[k] : 1, &e->kept[k], err));
+        else
+            CD_TRY(kept_new(width[k] > 2 ? width[k] : 2, near_a[k] ? near_a[k] : NEAR_TOKENS,
+                            near_b[k] ? near_b[k] : 1, &e->kept[k], err));
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l, const cd_serving_stack *s, cd_serving_cost *c, const cd_serving_engine *like,
-                                   cd_serving_engine **out, cdmpp_err *err) {
+cdmpp_status cd_serving_engine_new(const cd_serving_model *m, const cd_serving_layout *l,
+                                   const cd_serving_stack *s, cd_serving_cost *c,
+                                   const cd_serving_engine *like, cd_serving_engine **out,
+                                   cdmpp_err *err) {
     cd_serving_engine *e = cd_mem_zalloc(1, sizeof *e);
     if (!e) return CD_FAIL(err, ENOMEM, "engine");
-    *e = (cd_serving_engine){.m = m, .l = *l, .stack = s, .c = c, .lift = lift_of(s, cd_serving_cost_power(c))};
+    *e = (cd_serving_engine){
+        .m = m, .l = *l, .stack = s, .c = c, .lift = lift_of(s, cd_serving_cost_power(c))};
     for (int decode = 0; decode < 2; decode++) sequence_of(e, decode, &e->sparse[decode]);
     for (size_t i = 0; i < e->sparse[0].n; i++) e->n_each[e->sparse[0].v[i].shared]++;
     for (size_t k = 0; k < POINTS; k++) e->length[k] = point_length((double)k);
@@ -129,10 +156,13 @@ void cd_serving_engine_free(cd_serving_engine *e) {
     cd_mem_free(e);
 }
 
-static double length_at(const cd_serving_engine *e, double k) { return k < POINTS ? e->length[(size_t)k] : point_length(k); }
+static double length_at(const cd_serving_engine *e, double k) {
+    return k < POINTS ? e->length[(size_t)k] : point_length(k);
+}
 
 /* of: CD_SERVING_OF_*, the operators that count; -1: all. */
-static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of, double out[EACH], cdmpp_err *err) {
+static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of, double out[EACH],
+                          cdmpp_err *err) {
     double s[3][2] = {{0}};
     for (size_t i = 0; i < o->n; i++) {
         double t;
@@ -145,7 +175,8 @@ static cdmpp_status total(cd_serving_engine *e, const cd_serving_ops *o, int of,
     return CDMPP_OK;
 }
 
-static cdmpp_status each(cd_serving_engine *e, const cd_serving_ops *o, int of, double out[EACH], cdmpp_err *err) {
+static cdmpp_status each(cd_serving_engine *e, const cd_serving_ops *o, int of, double out[EACH],
+                         cdmpp_err *err) {
     for (size_t i = 0, n = 0; i < o->n; i++) {
         double t;
         if (o->v[i].of != of) continue;
@@ -155,20 +186,29 @@ static cdmpp_status each(cd_serving_engine *e, const cd_serving_ops *o, int of, 
     return CDMPP_OK;
 }
 
-static cdmpp_status fresh(cd_serving_engine *e, int what, double a, double b, double out[EACH], cdmpp_err *err) {
-    static const int of[] = {[TOKENS] = CD_SERVING_OF_TOKENS, [ROWS] = CD_SERVING_OF_ROWS, [PROMPTS] = -1, [DECODES] = -1, [LENGTHS] = -1, [COPIES] = CD_SERVING_OF_COPIES,
-                             [SHARED] = CD_SERVING_OF_SHARED, [STAGES] = CD_SERVING_OF_STAGES};
+static cdmpp_status fresh(cd_serving_engine *e, int what, double a, double b, double out[EACH],
+                          cdmpp_err *err) {
+    static const int of[] = {[TOKENS] = CD_SERVING_OF_TOKENS,
+                             [ROWS] = CD_SERVING_OF_ROWS,
+                             [PROMPTS] = -1,
+                             [DECODES] = -1,
+                             [LENGTHS] = -1,
+                             [COPIES] = CD_SERVING_OF_COPIES,
+                             [SHARED] = CD_SERVING_OF_SHARED,
+                             [STAGES] = CD_SERVING_OF_STAGES};
     cd_serving_ops o;
     if (what == PROMPTS) cd_serving_ops_prompt(e->m, &e->l, b, a, &o);
     else if (what == DECODES) cd_serving_ops_decode(e->m, &e->l, b, a, &o);
     else if (what == LENGTHS) cd_serving_ops_decode(e->m, &e->l, a, length_at(e, b), &o);
     else if (what == COPIES || what == SHARED) cd_serving_ops_experts(e->m, &e->l, a, a, false, &o);
     else cd_serving_ops_rest(e->m, &e->l, a, a, a, false, &o);
-    return what == COPIES || what == SHARED ? each(e, &o, of[what], out, err) : total(e, &o, of[what], out, err);
+    return what == COPIES || what == SHARED ? each(e, &o, of[what], out, err)
+                                            : total(e, &o, of[what], out, err);
 }
 
 /* Where its values are; of all but 0 nothing was asked yet, or nothing takes time. b: sequences of PROMPTS and DECODES, the point of LENGTHS, else 0. */
-static cdmpp_status known_of(cd_serving_engine *e, int what, double a, double b, const double **out, cdmpp_err *err) {
+static cdmpp_status known_of(cd_serving_engine *e, int what, double a, double b, const double **out,
+                             cdmpp_err *err) {
     cd_serving_sums *t = &e->kept[what]->v;
     double *v = cd_serving_sums_at(t, a, b), s[EACH] = {0};
     if (!v) return CD_FAIL(err, ENOMEM, "sums");
@@ -180,7 +220,8 @@ static cdmpp_status known_of(cd_serving_engine *e, int what, double a, double b,
     return CDMPP_OK;
 }
 
-static cdmpp_status asked_new(cd_serving_engine *e, int what, double a, double b, double lift, double *out, cdmpp_err *err) {
+static cdmpp_status asked_new(cd_serving_engine *e, int what, double a, double b, double lift,
+                              double *out, cdmpp_err *err) {
     const double *v;
     CD_TRY(known_of(e, what, a, b, &v, err));
     *out = lift * v[0] + v[1];
@@ -188,7 +229,9 @@ static cdmpp_status asked_new(cd_serving_engine *e, int what, double a, double b
 }
 
 /* The time of all with the lift; not of COPIES and SHARED. Most of a sweep is this line. */
-static inline __attribute__((always_inline)) cdmpp_status asked(cd_serving_engine *e, int what, double a, double b, double lift, double *out, cdmpp_err *err) {
+static inline __attribute__((always_inline)) cdmpp_status asked(cd_serving_engine *e, int what,
+                                                                double a, double b, double lift,
+                                                                double *out, cdmpp_err *err) {
     const double *v = cd_serving_sums_near(&e->kept[what]->v, a, b);
     if (!v || !(v[0] > 0 || v[1] > 0)) return asked_new(e, what, a, b, lift, out, err);
     *out = lift * v[0] + v[1];
@@ -196,20 +239,23 @@ static inline __attribute__((always_inline)) cdmpp_status asked(cd_serving_engin
 }
 
 /* Operators of tokens of all copies, and those of the shared expert between them, in the order in which they were summed ever. */
-static cdmpp_status copies_s(cd_serving_engine *e, bool decode, double tokens, double all, double lift, double *out, cdmpp_err *err) {
+static cdmpp_status copies_s(cd_serving_engine *e, bool decode, double tokens, double all,
+                             double lift, double *out, cdmpp_err *err) {
     const sequence *q = &e->sparse[decode];
     const double *of[2] = {NULL};
     double s[3] = {0};
     size_t n[2] = {0};
     if (e->n_each[0]) CD_TRY(known_of(e, COPIES, all, 0, &of[0], err));
     if (e->n_each[1]) CD_TRY(known_of(e, SHARED, tokens, 0, &of[1], err));
-    for (size_t i = 0; i < q->n; i++) s[q->v[i].beside] += (q->v[i].link ? 1 : lift) * of[q->v[i].shared][n[q->v[i].shared]++];
+    for (size_t i = 0; i < q->n; i++)
+        s[q->v[i].beside] += (q->v[i].link ? 1 : lift) * of[q->v[i].shared][n[q->v[i].shared]++];
     *out = s[0] + fmax(s[1], s[2]);
     return CDMPP_OK;
 }
 
 /* Everything but attention. */
-static cdmpp_status rest_s(cd_serving_engine *e, bool decode, double tokens, double rows, double all, double lift, double *out, cdmpp_err *err) {
+static cdmpp_status rest_s(cd_serving_engine *e, bool decode, double tokens, double rows,
+                           double all, double lift, double *out, cdmpp_err *err) {
     double row, copies = 0, stages = 0;
     CD_TRY(asked(e, TOKENS, tokens, 0, lift, out, err));
     CD_TRY(asked(e, ROWS, rows, 0, lift, &row, err));
@@ -223,7 +269,8 @@ static cdmpp_status rest_s(cd_serving_engine *e, bool decode, double tokens, dou
  * have; one token's reading of the cache. */
 typedef enum { ALONE, BEHIND, CACHE } attention;
 
-static cdmpp_status attention_s(cd_serving_engine *e, double batch, double n, double past, double lift, double *out, attention *a, cdmpp_err *err) {
+static cdmpp_status attention_s(cd_serving_engine *e, double batch, double n, double past,
+                                double lift, double *out, attention *a, cdmpp_err *err) {
     double all, less, least, cache;
     *out = 0, *a = ALONE;
     if (!(batch > 0) || !(n > 0)) return CDMPP_OK;
@@ -238,12 +285,14 @@ static cdmpp_status attention_s(cd_serving_engine *e, double batch, double n, do
     return CDMPP_OK;
 }
 
-static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, double past, double lift, double *out, cdmpp_err *err) {
+static cdmpp_status prompts_s(cd_serving_engine *e, double batch, double n, double past,
+                              double lift, double *out, cdmpp_err *err) {
     attention a;
     return attention_s(e, batch, n, past, lift, out, &a, err);
 }
 
-static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context, double lift, double *out, cdmpp_err *err) {
+static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context, double lift,
+                             double *out, cdmpp_err *err) {
     const double k = floor(LENGTHS_EACH * log2(fmax(context, 1))), lo = length_at(e, k);
     double a, b, hi = length_at(e, k + 1), step = k + 1;
     while (hi <= lo) hi = length_at(e, ++step);
@@ -253,19 +302,25 @@ static cdmpp_status decode_s(cd_serving_engine *e, double batch, double context,
     return CDMPP_OK;
 }
 
-static double tokens_of(const cd_serving_step *s) { return s->prompts * s->isl + s->part + s->decodes; }
+static double tokens_of(const cd_serving_step *s) {
+    return s->prompts * s->isl + s->part + s->decodes;
+}
 
 /* gpu_s: with the lift. *waits: the GPU waits for the host. A step that decodes is one graph. One with prompts is handed out kernel by kernel while the GPU computes, unless it is so small that a library has graphs of it. */
-static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode, double gpu_s, bool *waits) {
+static double with_host(const cd_serving_engine *e, const cd_serving_step *s, bool decode,
+                        double gpu_s, bool *waits) {
     const cd_serving_stack *k = e->stack;
-    const double parts = e->m->attention_layers + e->m->state.layers + e->m->dense_layers + e->m->sparse_layers; /* a layer has two */
+    const double parts = e->m->attention_layers + e->m->state.layers + e->m->dense_layers +
+                         e->m->sparse_layers; /* a layer has two */
     const double handed_out = tokens_of(s) > e->l.graph ? k->layer_s * parts / 2 : 0;
-    const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)), gpu = decode ? gpu_s : fmax(gpu_s, handed_out);
+    const double host = k->step_s + k->sequence_s * (s->decodes + s->prompts + (s->part > 0)),
+                 gpu = decode ? gpu_s : fmax(gpu_s, handed_out);
     *waits = gpu > gpu_s || (k->overlap && host > gpu);
     return k->overlap ? fmax(host, gpu) : host + gpu;
 }
 
-cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out, cdmpp_err *err) {
+cdmpp_status cd_serving_step_s(cd_serving_engine *e, const cd_serving_step *s, double *out,
+                               cdmpp_err *err) {
     const double tokens = tokens_of(s), rows = fmax(1, s->decodes + s->prompts);
     const bool decode = !(tokens > s->decodes);
     const double lift = decode ? 1 : e->lift;
@@ -287,7 +342,8 @@ void cd_serving_rows_free(cd_serving_rows *r) {
 }
 
 /* sign: 1, or -1 of a list that is taken off. */
-static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, double sign, cd_serving_rows *out, cdmpp_err *err) {
+static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, double sign,
+                             cd_serving_rows *out, cdmpp_err *err) {
     double s[3] = {0};
     const size_t first = out->n;
     for (size_t i = 0; i < o->n; i++) {
@@ -295,16 +351,23 @@ static cdmpp_status add_rows(cd_serving_engine *e, const cd_serving_ops *o, doub
         cd_serving_time t;
         CD_TRY(cd_err_key(err, cd_serving_cost_of(e->c, v, &t, err), v->name));
         if (CD_GROW(out->v, out->n, out->cap)) return CD_FAIL(err, ENOMEM, "%zu operators", out->n);
-        out->v[out->n++] = (cd_serving_row){v->name, v->r, sign * v->count, sign * v->count * t.s, t.sigma, t.how, t.news, t.alike, t.twin, t.kernel, t.known, false, is_link(v), 0};
+        out->v[out->n++] =
+            (cd_serving_row){v->name,    v->r,     sign * v->count, sign * v->count * t.s,
+                             t.sigma,    t.how,    t.news,          t.alike,
+                             t.twin,     t.kernel, t.known,         false,
+                             is_link(v), 0};
         s[v->beside] += v->count * t.s;
     }
-    const int longer = s[1] < s[2] ? 2 : 1; /* of two that take as long the first counts, as in total */
-    for (size_t i = 0; i < o->n; i++) out->v[first + i].hidden = o->v[i].beside && o->v[i].beside != longer;
+    const int longer =
+        s[1] < s[2] ? 2 : 1; /* of two that take as long the first counts, as in total */
+    for (size_t i = 0; i < o->n; i++)
+        out->v[first + i].hidden = o->v[i].beside && o->v[i].beside != longer;
     return CDMPP_OK;
 }
 
 /* As attention_s. */
-static cdmpp_status add_prompts(cd_serving_engine *e, const cd_serving_prompt *p, cd_serving_rows *out, cdmpp_err *err) {
+static cdmpp_status add_prompts(cd_serving_engine *e, const cd_serving_prompt *p,
+                                cd_serving_rows *out, cdmpp_err *err) {
     cd_serving_ops o;
     attention a;
     double s;
@@ -328,7 +391,8 @@ static double variance_of(const cd_serving_rows *r, double shared) {
     double all = 0, square = 0;
     for (size_t i = 0, end; i < r->n; i = end) {
         double s = 0, sigma = 0;
-        for (end = i; end == i || (end < r->n && r->v[i].group && r->v[end].group == r->v[i].group); end++)
+        for (end = i; end == i || (end < r->n && r->v[i].group && r->v[end].group == r->v[i].group);
+             end++)
             if (!r->v[end].hidden) s += r->v[end].total_s, sigma = fmax(sigma, r->v[end].sigma);
         all += s * sigma;
         square += s * sigma * s * sigma;
@@ -336,7 +400,8 @@ static double variance_of(const cd_serving_rows *r, double shared) {
     return shared * all * all + (1 - shared) * square;
 }
 
-static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, double shared, cd_serving_rows *out) {
+static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, double shared,
+                   cd_serving_rows *out) {
     double lifted = 0;
     for (size_t i = 0; i < out->n; i++) {
         const cd_serving_row *r = &out->v[i];
@@ -344,7 +409,8 @@ static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, 
         out->total_s += r->total_s;
         lifted += (decode || r->link ? 1 : e->lift) * r->total_s;
         out->how_s[r->how] += r->total_s;
-        for (int k = 0; k < CD_LLM_OP_N_NEWS; k++) out->new_s[k] += r->news >> k & 1u ? r->total_s : 0;
+        for (int k = 0; k < CD_LLM_OP_N_NEWS; k++)
+            out->new_s[k] += r->news >> k & 1u ? r->total_s : 0;
         out->unknown_s += r->known ? 0 : r->total_s;
     }
     const double gpu_s = out->total_s;
@@ -353,12 +419,16 @@ static void sum_up(cd_serving_engine *e, const cd_serving_step *s, bool decode, 
     out->sigma = sqrt(variance_of(out, shared)) / out->total_s;
 }
 
-cdmpp_status cd_serving_batch_rows(cd_serving_engine *e, const cd_serving_batch *b, double shared, cd_serving_rows *out, cdmpp_err *err) {
-    cd_serving_step like = {.decodes = b->decodes}; /* what the host's part depends on: tokens and sequences. A mean of lengths times their number may be more than their sum */
+cdmpp_status cd_serving_batch_rows(cd_serving_engine *e, const cd_serving_batch *b, double shared,
+                                   cd_serving_rows *out, cdmpp_err *err) {
+    cd_serving_step like = {
+        .decodes =
+            b->decodes}; /* what the host's part depends on: tokens and sequences. A mean of lengths times their number may be more than their sum */
     cd_serving_ops o;
     double tokens = b->decodes;
     *out = (cd_serving_rows){.v = out->v, .cap = out->cap};
-    for (size_t i = 0; i < b->n; i++) tokens += b->prompt[i].count * b->prompt[i].n, like.prompts += b->prompt[i].count;
+    for (size_t i = 0; i < b->n; i++)
+        tokens += b->prompt[i].count * b->prompt[i].n, like.prompts += b->prompt[i].count;
     if (!(tokens > 0)) return CDMPP_OK;
     const bool decode = !(tokens > b->decodes);
     if (like.prompts > 0) like.prompts--, like.part = tokens - b->decodes;
@@ -373,8 +443,11 @@ cdmpp_status cd_serving_batch_rows(cd_serving_engine *e, const cd_serving_batch 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s, double shared, cd_serving_rows *out, cdmpp_err *err) {
-    const cd_serving_prompt p[] = {{s->prompts, s->isl, s->past}, {s->part > 0, s->part, s->part_past}};
-    const cd_serving_batch b = {p, sizeof p / sizeof *p, s->decodes, s->context, s->others, s->decodes + s->prompts};
+cdmpp_status cd_serving_step_rows(cd_serving_engine *e, const cd_serving_step *s, double shared,
+                                  cd_serving_rows *out, cdmpp_err *err) {
+    const cd_serving_prompt p[] = {{s->prompts, s->isl, s->past},
+                                   {s->part > 0, s->part, s->part_past}};
+    const cd_serving_batch b = {p,         sizeof p / sizeof *p,   s->decodes, s->context,
+                                s->others, s->decodes + s->prompts};
     return cd_serving_batch_rows(e, &b, shared, out, err);
 }

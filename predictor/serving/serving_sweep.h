@@ -16,53 +16,66 @@ typedef struct cd_serving_lists {
 } cd_serving_lists;
 
 /* All combinations. Texts and the list live in the arena. Errors: EUSAGE: not a list (key: the option), more than 1e6 of them; ENOMEM. */
-cdmpp_status cd_serving_combine(cd_arena *a, const cd_serving_config *usual, const cd_serving_lists *l, CD_KEEP cd_serving_config **out, size_t *n, cdmpp_err *err);
+cdmpp_status cd_serving_combine(cd_arena *a, const cd_serving_config *usual,
+                                const cd_serving_lists *l, CD_KEEP cd_serving_config **out,
+                                size_t *n, cdmpp_err *err);
 
 typedef struct cd_serving_point {
     const cd_serving_config *c;
-    cd_serving_about about;         /* of its GPU */
-    double ttft_s, tpot_s, tokens_s, per_gpu, per_user, gpus, price; /* price: of a million generated tokens; NaN: none was given */
-    bool met, front, crowded, idle; /* crowded: cd_serving_crowded(); idle: some schedulers get no request */
-    bool ranked;                    /* false: nobody knows the interval of some of its operators, so it is not compared with others */
-    unsigned news;                  /* CD_LLM_OP_NEW_* of these operators */
+    cd_serving_about about; /* of its GPU */
+    double ttft_s, tpot_s, tokens_s, per_gpu, per_user, gpus,
+        price; /* price: of a million generated tokens; NaN: none was given */
+    bool met, front, crowded,
+        idle; /* crowded: cd_serving_crowded(); idle: some schedulers get no request */
+    bool
+        ranked; /* false: nobody knows the interval of some of its operators, so it is not compared with others */
+    unsigned news; /* CD_LLM_OP_NEW_* of these operators */
 } cd_serving_point;
 
 typedef struct cd_serving_reason {
-    char text[96];  /* key of the error: memory, tp ... */
+    char text[96]; /* key of the error: memory, tp ... */
     size_t n;
 } cd_serving_reason;
 enum { CD_SERVING_REASONS = 32 };
 
 /* A point that is named, with the interval of its session's level; NaN: nobody knows it. */
 typedef struct cd_serving_named {
-    const cd_serving_point *p;      /* NULL: there is none */
+    const cd_serving_point *p; /* NULL: there is none */
     double ttft_low_s, ttft_high_s, tpot_low_s, tpot_high_s, per_gpu_low, per_gpu_high;
 } cd_serving_named;
 
 typedef struct cd_serving_sweep {
-    cd_serving_point *v;            /* (n) that could be simulated, in order */
-    size_t n, tried, done, n_met, n_front, n_crowded, n_idle, n_unranked; /* done: of those tried that were answered or left out; fewer where it was stopped */
+    cd_serving_point *v; /* (n) that could be simulated, in order */
+    size_t n, tried, done, n_met, n_front, n_crowded, n_idle,
+        n_unranked; /* done: of those tried that were answered or left out; fewer where it was stopped */
     cd_serving_reason reason[CD_SERVING_REASONS];
     size_t n_reason;
-    double ttft_s, tpot_s, level;   /* targets; 0: none. Level of the intervals */
-    cd_serving_named most, cheapest; /* of those that meet the targets: most tokens/s/GPU, the least price of tokens (without prices there is none) */
-    cd_serving_named nearest;       /* where none meets the targets: the one that is the least times over the target that it misses most */
+    double ttft_s, tpot_s, level; /* targets; 0: none. Level of the intervals */
+    cd_serving_named most,
+        cheapest; /* of those that meet the targets: most tokens/s/GPU, the least price of tokens (without prices there is none) */
+    cd_serving_named
+        nearest; /* where none meets the targets: the one that is the least times over the target that it misses most */
 } cd_serving_sweep;
 
 typedef double cd_serving_price(void *ctx, const char *gpu);
 typedef struct cd_serving_sweep_options {
-    double ttft_s, tpot_s;          /* targets; 0: none */
-    cd_serving_price *price;        /* of an hour of a GPU by name, NULL: none */
+    double ttft_s, tpot_s;   /* targets; 0: none */
+    cd_serving_price *price; /* of an hour of a GPU by name, NULL: none */
     void *ctx;
-    void (*step)(void *ctx, size_t taken); /* told of each configuration that is begun, by one thread at a time; NULL: nobody is */
+    void (*step)(
+        void *ctx,
+        size_t
+            taken); /* told of each configuration that is begun, by one thread at a time; NULL: nobody is */
     void *step_ctx;
-    cd_threads *threads;            /* NULL: this one alone */
+    cd_threads *threads;               /* NULL: this one alone */
     const volatile sig_atomic_t *stop; /* above 0: the sweep ends; NULL: nothing stops it */
 } cd_serving_sweep_options;
 
 /* Errors: those that are not of one configuration: ENOMEM, an unknown GPU or stack; EINTERRUPTED (*stop): *out has what was answered until then; ENODATA: none could be
  * simulated (names the reasons). Free after an error, too. */
-cdmpp_status cd_serving_sweep_run(cd_serving_session *s, const cd_serving_config *c, size_t n, const cd_serving_sweep_options *o, cd_serving_sweep *out, cdmpp_err *err);
+cdmpp_status cd_serving_sweep_run(cd_serving_session *s, const cd_serving_config *c, size_t n,
+                                  const cd_serving_sweep_options *o, cd_serving_sweep *out,
+                                  cdmpp_err *err);
 void cd_serving_sweep_free(cd_serving_sweep *s);
 /* Does the interval reach over a target that the point itself meets? */
 bool cd_serving_reaches_over(double value, double high, double target);

@@ -3,14 +3,19 @@
 
 #include "predictor/serving/serving_sweep_internal.h"
 
-bool cd_serving_reaches_over(double value, double high, double target) { return target > 0 && value <= target && high > target; }
+bool cd_serving_reaches_over(double value, double high, double target) {
+    return target > 0 && value <= target && high > target;
+}
 
 /* Of equal ones the first counts, of equal prices the one with more tokens/s/GPU: GPUs that cost nothing are all as cheap. */
-static bool cheaper(const cd_serving_point *a, const cd_serving_point *b) { return a->price < b->price || (!(a->price > b->price) && a->per_gpu > b->per_gpu); }
+static bool cheaper(const cd_serving_point *a, const cd_serving_point *b) {
+    return a->price < b->price || (!(a->price > b->price) && a->per_gpu > b->per_gpu);
+}
 
 /* Times over the target that is missed most. */
 static double times_over(const cd_serving_sweep *w, const cd_serving_point *p) {
-    return fmax(w->ttft_s > 0 ? p->ttft_s / w->ttft_s : 0, w->tpot_s > 0 ? p->tpot_s / w->tpot_s : 0); /* a TPOT that is none misses nothing */
+    return fmax(w->ttft_s > 0 ? p->ttft_s / w->ttft_s : 0,
+                w->tpot_s > 0 ? p->tpot_s / w->tpot_s : 0); /* a TPOT that is none misses nothing */
 }
 
 static void choose(cd_serving_sweep *w) {
@@ -18,8 +23,10 @@ static void choose(cd_serving_sweep *w) {
         const cd_serving_point *p = &w->v[i];
         if (!p->ranked) continue;
         if (p->met && (!w->most.p || p->per_gpu > w->most.p->per_gpu)) w->most.p = p;
-        if (p->met && !isnan(p->price) && (!w->cheapest.p || cheaper(p, w->cheapest.p))) w->cheapest.p = p;
-        if (!w->n_met && (!w->nearest.p || times_over(w, p) < times_over(w, w->nearest.p))) w->nearest.p = p;
+        if (p->met && !isnan(p->price) && (!w->cheapest.p || cheaper(p, w->cheapest.p)))
+            w->cheapest.p = p;
+        if (!w->n_met && (!w->nearest.p || times_over(w, p) < times_over(w, w->nearest.p)))
+            w->nearest.p = p;
     }
 }
 
@@ -28,8 +35,10 @@ static bool is_strange(const cd_serving_row *r) {
     return r->news & ~(unsigned)(CD_LLM_OP_NEW_SIZE | (r->twin ? CD_LLM_OP_NEW_DEVICE : 0));
 }
 
-cdmpp_status cd_serving_sweep_rank(cd_serving_session *s, const cd_serving_config *c, cd_serving_point *p, cdmpp_err *err) {
-    const cd_serving_step step[] = {{.prompts = 1, .isl = c->isl}, {.decodes = 1, .context = c->isl + c->osl / 2}};
+cdmpp_status cd_serving_sweep_rank(cd_serving_session *s, const cd_serving_config *c,
+                                   cd_serving_point *p, cdmpp_err *err) {
+    const cd_serving_step step[] = {{.prompts = 1, .isl = c->isl},
+                                    {.decodes = 1, .context = c->isl + c->osl / 2}};
     cd_serving_engine *e;
     cd_serving_layout l;
     cd_serving_rows r = {0};
@@ -44,7 +53,9 @@ cdmpp_status cd_serving_sweep_rank(cd_serving_session *s, const cd_serving_confi
     return st;
 }
 
-static double seconds(const cd_serving_config *c, double ttft_s, double tpot_s) { return ttft_s + (c->osl > 1 ? (c->osl - 1) * tpot_s : 0); }
+static double seconds(const cd_serving_config *c, double ttft_s, double tpot_s) {
+    return ttft_s + (c->osl > 1 ? (c->osl - 1) * tpot_s : 0);
+}
 
 /* Where so many requests are in flight all the time, throughput is their number over the seconds of one (Little's law). TTFT and TPOT are taken to be wrong together. Requests that
  * come by themselves are answered as they come, until there are too many: nobody knows the interval. */
@@ -65,7 +76,8 @@ static cdmpp_status interval(cd_serving_session *s, cd_serving_named *v, cdmpp_e
     cd_serving_rows_free(&prompt);
     cd_serving_rows_free(&decode);
     CD_TRY(st);
-    v->ttft_low_s = a.ttft_low_s, v->ttft_high_s = a.ttft_high_s, v->tpot_low_s = a.tpot_low_s, v->tpot_high_s = a.tpot_high_s;
+    v->ttft_low_s = a.ttft_low_s, v->ttft_high_s = a.ttft_high_s, v->tpot_low_s = a.tpot_low_s,
+    v->tpot_high_s = a.tpot_high_s;
     throughput(&a, v);
     return CDMPP_OK;
 }

@@ -10,7 +10,8 @@
 static void put_point(const cd_serving_point *p, cd_buf *b) {
     const cd_serving_config *c = p->c;
     cd_buf_puts(b, "| "), cd_serving_gpu_text(c->gpu, &p->about, b);
-    cd_buf_putf(b, " | %g | %g | %g | %g | %g | %g | ", p->gpus, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep, c->concurrency);
+    cd_buf_putf(b, " | %g | %g | %g | %g | %g | %g | ", p->gpus, c->worker.tp, c->worker.pp,
+                c->worker.dp, c->worker.ep, c->concurrency);
     cd_units_put_seconds(b, p->ttft_s);
     cd_buf_puts(b, " | ");
     cd_units_put_seconds(b, p->tpot_s);
@@ -22,7 +23,8 @@ static void put_point(const cd_serving_point *p, cd_buf *b) {
 }
 
 static int by_user(const void *a, const void *b) {
-    const double x = (*(const cd_serving_point *const *)a)->per_user, y = (*(const cd_serving_point *const *)b)->per_user;
+    const double x = (*(const cd_serving_point *const *)a)->per_user,
+                 y = (*(const cd_serving_point *const *)b)->per_user;
     return (x > y) - (x < y);
 }
 
@@ -50,9 +52,12 @@ static void put_named(const char *what, const cd_serving_named *v, cd_buf *b) {
     const cd_serving_point *p = v->p;
     const cd_serving_config *c = p->c;
     cd_buf_putf(b, "| %s | ", what), cd_serving_gpu_text(c->gpu, &p->about, b);
-    cd_buf_putf(b, " | %g | %g | %g | %g | %g | %g | ", p->gpus, c->worker.tp, c->worker.pp, c->worker.dp, c->worker.ep, c->concurrency);
-    cd_units_put_seconds(b, p->ttft_s), cd_buf_puts(b, " |"), put_range(b, v->ttft_low_s, v->ttft_high_s), cd_buf_puts(b, " ");
-    cd_units_put_seconds(b, p->tpot_s), cd_buf_puts(b, " |"), put_range(b, v->tpot_low_s, v->tpot_high_s);
+    cd_buf_putf(b, " | %g | %g | %g | %g | %g | %g | ", p->gpus, c->worker.tp, c->worker.pp,
+                c->worker.dp, c->worker.ep, c->concurrency);
+    cd_units_put_seconds(b, p->ttft_s), cd_buf_puts(b, " |"),
+        put_range(b, v->ttft_low_s, v->ttft_high_s), cd_buf_puts(b, " ");
+    cd_units_put_seconds(b, p->tpot_s), cd_buf_puts(b, " |"),
+        put_range(b, v->tpot_low_s, v->tpot_high_s);
     cd_buf_putf(b, " %.4g |", p->per_gpu);
     if (isnan(v->per_gpu_low)) cd_buf_puts(b, " - |");
     else cd_buf_putf(b, " %.4g to %.4g |", v->per_gpu_low, v->per_gpu_high);
@@ -61,7 +66,8 @@ static void put_named(const char *what, const cd_serving_named *v, cd_buf *b) {
 }
 
 /* By how much a target is missed, or that the interval reaches over it. */
-static void put_target(const char *what, const char *of, double value, double high, double target, bool *any, cd_buf *b) {
+static void put_target(const char *what, const char *of, double value, double high, double target,
+                       bool *any, cd_buf *b) {
     const bool misses = target > 0 && value > target;
     if (!misses && !cd_serving_reaches_over(value, high, target)) return;
     if (!*any) cd_buf_puts(b, "\n");
@@ -81,8 +87,12 @@ static void put_all_named(const cd_serving_sweep *s, cd_buf *b) {
     bool any = false;
     if (!s->most.p && !s->nearest.p) return;
     snprintf(range, sizeof range, "%g %% interval", 100 * s->level);
-    cd_buf_putf(b, "\n| named | GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | %s | TPOT | %s | tokens/s/GPU | %s | price of 1e6 tokens |\n", range, range, range);
-    cd_buf_puts(b, "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --- | --: | --- | --: | --- | --: |\n");
+    cd_buf_putf(b,
+                "\n| named | GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | %s | TPOT | %s | "
+                "tokens/s/GPU | %s | price of 1e6 tokens |\n",
+                range, range, range);
+    cd_buf_puts(b, "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --- | --: | --- | --: "
+                   "| --- | --: |\n");
     for (size_t i = 0; i < 3; i++)
         if (v[i]->p) put_named(name[i], v[i], b);
     for (size_t i = 0; i < 3; i++) {
@@ -97,22 +107,42 @@ static void put_unranked(const cd_serving_sweep *s, cd_buf *b) {
     unsigned of = 0;
     for (size_t i = 0; i < s->n; i++) of |= s->v[i].news;
     cd_llm_op_news_text(of, news);
-    if (s->n_unranked) cd_buf_putf(b, "%zu of them are not ranked: no experiment tells how far off their operators are (new: %s)\n", s->n_unranked, news);
+    if (s->n_unranked)
+        cd_buf_putf(b,
+                    "%zu of them are not ranked: no experiment tells how far off their operators "
+                    "are (new: %s)\n",
+                    s->n_unranked, news);
 }
 
 void cd_serving_sweep_text(const cd_serving_sweep *s, cd_buf *b) {
     const cd_serving_point **v = front_of(s);
     if (!v) b->oom = true;
-    if (s->done < s->tried) cd_buf_putf(b, "NOT COMPLETE: stopped after %zu of %zu configurations; all that follows is of these\n", s->done, s->tried);
-    cd_buf_putf(b, "%zu configurations, %zu of them can be, %zu meet the targets, %zu are on the front\n", s->done, s->n, s->n_met, s->n_front);
-    for (size_t i = 0; i < s->n_reason; i++) cd_buf_putf(b, "%zu left out: %s\n", s->reason[i].n, s->reason[i].text);
-    if (s->n_idle) cd_buf_putf(b, "in %zu of them there are fewer requests in flight than schedulers (engines x pp, without experts x dp): the others idle\n", s->n_idle);
-    if (s->n_crowded) cd_buf_putf(b, "in %zu of them prompts wait for room in a step: see --max-tokens and --prompts\n", s->n_crowded);
+    if (s->done < s->tried)
+        cd_buf_putf(
+            b,
+            "NOT COMPLETE: stopped after %zu of %zu configurations; all that follows is of these\n",
+            s->done, s->tried);
+    cd_buf_putf(
+        b, "%zu configurations, %zu of them can be, %zu meet the targets, %zu are on the front\n",
+        s->done, s->n, s->n_met, s->n_front);
+    for (size_t i = 0; i < s->n_reason; i++)
+        cd_buf_putf(b, "%zu left out: %s\n", s->reason[i].n, s->reason[i].text);
+    if (s->n_idle)
+        cd_buf_putf(b,
+                    "in %zu of them there are fewer requests in flight than schedulers (engines x "
+                    "pp, without experts x dp): the others idle\n",
+                    s->n_idle);
+    if (s->n_crowded)
+        cd_buf_putf(
+            b, "in %zu of them prompts wait for room in a step: see --max-tokens and --prompts\n",
+            s->n_crowded);
     put_unranked(s, b);
     put_all_named(s, b);
     if (s->n_front)
-        cd_buf_puts(b, "\n| GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | TPOT | tokens/s/GPU | tokens/s/user | price of 1e6 tokens |\n"
-                       "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+        cd_buf_puts(b,
+                    "\n| GPU | GPUs | tp | pp | dp | ep | in flight | TTFT | TPOT | tokens/s/GPU | "
+                    "tokens/s/user | price of 1e6 tokens |\n"
+                    "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
     for (size_t i = 0; v && i < s->n_front; i++) put_point(v[i], b);
     cd_mem_free(v);
 }
@@ -124,22 +154,38 @@ static void json_point(cd_json_writer *w, const cd_serving_point *p) {
     const struct {
         const char *key;
         double v;
-    } f[] = {{"gpus", p->gpus}, {"tp", k->tp}, {"pp", k->pp}, {"dp", k->dp}, {"ep", k->ep}, {"concurrency", p->c->concurrency}, {"ttft_s", p->ttft_s}, {"tpot_s", p->tpot_s},
-             {"tokens_s", p->tokens_s}, {"tokens_s_gpu", p->per_gpu}, {"tokens_s_user", p->per_user}, {"price_million_tokens", p->price}};
-    for (size_t j = 0; j < sizeof f / sizeof *f; j++) cd_json_write_member_real(w, f[j].key, f[j].v);
-    cd_json_write_member_bool(w, "met", p->met), cd_json_write_member_bool(w, "front", p->front), cd_json_write_member_bool(w, "crowded", p->crowded);
-    cd_json_write_member_bool(w, "idle", p->idle), cd_json_write_member_bool(w, "ranked", p->ranked);
+    } f[] = {{"gpus", p->gpus},
+             {"tp", k->tp},
+             {"pp", k->pp},
+             {"dp", k->dp},
+             {"ep", k->ep},
+             {"concurrency", p->c->concurrency},
+             {"ttft_s", p->ttft_s},
+             {"tpot_s", p->tpot_s},
+             {"tokens_s", p->tokens_s},
+             {"tokens_s_gpu", p->per_gpu},
+             {"tokens_s_user", p->per_user},
+             {"price_million_tokens", p->price}};
+    for (size_t j = 0; j < sizeof f / sizeof *f; j++)
+        cd_json_write_member_real(w, f[j].key, f[j].v);
+    cd_json_write_member_bool(w, "met", p->met), cd_json_write_member_bool(w, "front", p->front),
+        cd_json_write_member_bool(w, "crowded", p->crowded);
+    cd_json_write_member_bool(w, "idle", p->idle),
+        cd_json_write_member_bool(w, "ranked", p->ranked);
 }
 
 static void json_missed(cd_json_writer *w, const char *key, double value, double target) {
     if (!(target > 0) || !(value > target)) return;
     cd_json_write_key(w, key), cd_json_write_open(w, '{');
-    cd_json_write_member_real(w, "target_s", target), cd_json_write_member_real(w, "over_s", value - target), cd_json_write_member_real(w, "times", value / target);
+    cd_json_write_member_real(w, "target_s", target),
+        cd_json_write_member_real(w, "over_s", value - target),
+        cd_json_write_member_real(w, "times", value / target);
     cd_json_write_close(w, '}');
 }
 
 /* null: there is none. */
-static void json_named(cd_json_writer *w, const char *key, const cd_serving_sweep *s, const cd_serving_named *v) {
+static void json_named(cd_json_writer *w, const char *key, const cd_serving_sweep *s,
+                       const cd_serving_named *v) {
     cd_json_write_key(w, key);
     if (!v->p) {
         cd_json_write_null(w);
@@ -150,28 +196,43 @@ static void json_named(cd_json_writer *w, const char *key, const cd_serving_swee
     const struct {
         const char *key;
         double v;
-    } f[] = {{"level", s->level}, {"ttft_low_s", v->ttft_low_s}, {"ttft_high_s", v->ttft_high_s}, {"tpot_low_s", v->tpot_low_s}, {"tpot_high_s", v->tpot_high_s},
-             {"tokens_s_gpu_low", v->per_gpu_low}, {"tokens_s_gpu_high", v->per_gpu_high}};
-    for (size_t j = 0; j < sizeof f / sizeof *f; j++) cd_json_write_member_real(w, f[j].key, f[j].v);
+    } f[] = {{"level", s->level},
+             {"ttft_low_s", v->ttft_low_s},
+             {"ttft_high_s", v->ttft_high_s},
+             {"tpot_low_s", v->tpot_low_s},
+             {"tpot_high_s", v->tpot_high_s},
+             {"tokens_s_gpu_low", v->per_gpu_low},
+             {"tokens_s_gpu_high", v->per_gpu_high}};
+    for (size_t j = 0; j < sizeof f / sizeof *f; j++)
+        cd_json_write_member_real(w, f[j].key, f[j].v);
     cd_json_write_key(w, "interval_over"), cd_json_write_open(w, '[');
-    if (cd_serving_reaches_over(v->p->ttft_s, v->ttft_high_s, s->ttft_s)) cd_json_write_str(w, "ttft");
-    if (cd_serving_reaches_over(v->p->tpot_s, v->tpot_high_s, s->tpot_s)) cd_json_write_str(w, "tpot");
+    if (cd_serving_reaches_over(v->p->ttft_s, v->ttft_high_s, s->ttft_s))
+        cd_json_write_str(w, "ttft");
+    if (cd_serving_reaches_over(v->p->tpot_s, v->tpot_high_s, s->tpot_s))
+        cd_json_write_str(w, "tpot");
     cd_json_write_close(w, ']');
     cd_json_write_key(w, "missed"), cd_json_write_open(w, '{');
-    json_missed(w, "ttft", v->p->ttft_s, s->ttft_s), json_missed(w, "tpot", v->p->tpot_s, s->tpot_s);
+    json_missed(w, "ttft", v->p->ttft_s, s->ttft_s),
+        json_missed(w, "tpot", v->p->tpot_s, s->tpot_s);
     cd_json_write_close(w, '}'), cd_json_write_close(w, '}');
 }
 
 void cd_serving_sweep_json(const cd_serving_sweep *s, bool all, cd_buf *b) {
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');
-    cd_json_write_member_int(&w, "tried", (int64_t)s->tried), cd_json_write_member_int(&w, "done", (int64_t)s->done);
-    cd_json_write_member_bool(&w, "complete", s->done == s->tried), cd_json_write_member_int(&w, "met", (int64_t)s->n_met), cd_json_write_member_int(&w, "crowded", (int64_t)s->n_crowded);
-    cd_json_write_member_int(&w, "idle", (int64_t)s->n_idle), cd_json_write_member_int(&w, "not_ranked", (int64_t)s->n_unranked);
+    cd_json_write_member_int(&w, "tried", (int64_t)s->tried),
+        cd_json_write_member_int(&w, "done", (int64_t)s->done);
+    cd_json_write_member_bool(&w, "complete", s->done == s->tried),
+        cd_json_write_member_int(&w, "met", (int64_t)s->n_met),
+        cd_json_write_member_int(&w, "crowded", (int64_t)s->n_crowded);
+    cd_json_write_member_int(&w, "idle", (int64_t)s->n_idle),
+        cd_json_write_member_int(&w, "not_ranked", (int64_t)s->n_unranked);
     cd_json_write_key(&w, "left_out"), cd_json_write_open(&w, '{');
-    for (size_t i = 0; i < s->n_reason; i++) cd_json_write_member_int(&w, s->reason[i].text, (int64_t)s->reason[i].n);
+    for (size_t i = 0; i < s->n_reason; i++)
+        cd_json_write_member_int(&w, s->reason[i].text, (int64_t)s->reason[i].n);
     cd_json_write_close(&w, '}');
-    json_named(&w, "most_tokens_s_gpu", s, &s->most), json_named(&w, "cheapest", s, &s->cheapest), json_named(&w, "nearest_miss", s, &s->nearest);
+    json_named(&w, "most_tokens_s_gpu", s, &s->most), json_named(&w, "cheapest", s, &s->cheapest),
+        json_named(&w, "nearest_miss", s, &s->nearest);
     cd_json_write_key(&w, "configurations"), cd_json_write_open(&w, '[');
     for (size_t i = 0; i < s->n; i++) {
         if (!all && !s->v[i].front) continue;
@@ -188,14 +249,21 @@ static void name_number(double v, char *buf, size_t n) { snprintf(buf, n, "%g", 
 /* Those of GPUs that no training saw have colours of their own, also on the front. */
 enum { FRONT, MEETS, MISSES, NEW_FRONT, NEW_MEETS, NEW_MISSES, KINDS };
 
-static int kind_of(const cd_serving_point *p) { return (p->front ? FRONT : p->met ? MEETS : MISSES) + (p->about.news ? NEW_FRONT : FRONT); }
+static int kind_of(const cd_serving_point *p) {
+    return (p->front ? FRONT : p->met ? MEETS : MISSES) + (p->about.news ? NEW_FRONT : FRONT);
+}
 
 static void dots(cd_chart *c, const cd_serving_sweep *s, double *x, double *y, int kind) {
-    static const char *const text[KINDS] = {"the front", "meets the targets", "misses a target", "the front, GPU not trained on", "meets the targets, GPU not trained on",
+    static const char *const text[KINDS] = {"the front",
+                                            "meets the targets",
+                                            "misses a target",
+                                            "the front, GPU not trained on",
+                                            "meets the targets, GPU not trained on",
                                             "misses a target, GPU not trained on"};
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++)
-        if (kind_of(&s->v[i]) == kind && !isnan(s->v[i].per_user)) x[n] = s->v[i].per_user, y[n++] = s->v[i].per_gpu;
+        if (kind_of(&s->v[i]) == kind && !isnan(s->v[i].per_user))
+            x[n] = s->v[i].per_user, y[n++] = s->v[i].per_gpu;
     if (!n) return;
     cd_plot_dots(&c->p, x, y, n, cd_chart_colour((size_t)kind));
     cd_chart_legend(c, (size_t)kind, text[kind]);
@@ -221,7 +289,8 @@ cdmpp_status cd_serving_sweep_picture(const cd_serving_sweep *s, const char *pat
         st = CD_FAIL(err, ENOMEM, "picture");
     } else {
         span(s, &c.p.x, &c.p.y);
-        cd_chart_begin(&c, "Throughput of a GPU against speed for a user", "tokens/s/user", "tokens/s/GPU", name_number, name_number);
+        cd_chart_begin(&c, "Throughput of a GPU against speed for a user", "tokens/s/user",
+                       "tokens/s/GPU", name_number, name_number);
         size_t n = 0;
         for (int k = KINDS; k-- > 0;)
             if (k % NEW_FRONT != FRONT) dots(&c, s, x, y, k);

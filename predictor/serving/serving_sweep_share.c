@@ -18,17 +18,19 @@ typedef struct {
     part *part;             /* (n_part) */
     size_t n_part;
     const cd_serving_config *c;
-    size_t *order;          /* numbers in c; parts are of these */
+    size_t *order; /* numbers in c; parts are of these */
     const cd_serving_sweep_options *o;
     cd_serving_outcomes *out;
-    pthread_mutex_t lock;   /* of parts, keys, the count and the error */
+    pthread_mutex_t lock; /* of parts, keys, the count and the error */
     size_t taken;
-    size_t failed_at;       /* SIZE_MAX: nothing has failed */
+    size_t failed_at; /* SIZE_MAX: nothing has failed */
     cdmpp_status st;
     cdmpp_err err;
 } share;
 
-static bool same_engine(const cd_serving_config *a, const cd_serving_config *b) { return a->gpu == b->gpu && !memcmp(&a->worker, &b->worker, sizeof a->worker); }
+static bool same_engine(const cd_serving_config *a, const cd_serving_config *b) {
+    return a->gpu == b->gpu && !memcmp(&a->worker, &b->worker, sizeof a->worker);
+}
 
 static void take_turns(const share *h, part p, part *run) {
     size_t n = 0, at = p.next;
@@ -50,7 +52,9 @@ static void take_turns(const share *h, part p, part *run) {
 static size_t cut(const share *h, size_t from, size_t to) {
     const size_t middle = from + (to - from) / 2;
     size_t i = middle;
-    while (i > from && i < to && h->order[i] && same_engine(&h->c[h->order[i] - 1], &h->c[h->order[i]])) i++;
+    while (i > from && i < to && h->order[i] &&
+           same_engine(&h->c[h->order[i] - 1], &h->c[h->order[i]]))
+        i++;
     return i < to ? i : middle;
 }
 
@@ -75,7 +79,9 @@ static bool take(share *h, size_t who, size_t *i) {
 }
 
 /* ---- what became of one ---- */
-static bool of_one(cdmpp_status st) { return st == CDMPP_ERANGE || st == CDMPP_EMODEL || st == CDMPP_EUNSUPPORTED; }
+static bool of_one(cdmpp_status st) {
+    return st == CDMPP_ERANGE || st == CDMPP_EMODEL || st == CDMPP_EUNSUPPORTED;
+}
 
 /* The number of the key of an error; more keys than there is room for are the last one. */
 static size_t key_of(cd_serving_outcomes *o, const cdmpp_err *why) {
@@ -90,7 +96,8 @@ static size_t key_of(cd_serving_outcomes *o, const cdmpp_err *why) {
 static void refuse(share *h, size_t i, cdmpp_status st, const cdmpp_err *why) {
     pthread_mutex_lock(&h->lock);
     if (of_one(st)) h->out->of[i] = (uint8_t)(CD_SERVING_REFUSED + key_of(h->out, why));
-    else if (st != CDMPP_EINTERRUPTED && i < h->failed_at) h->failed_at = i, h->st = st, h->err = *why;
+    else if (st != CDMPP_EINTERRUPTED && i < h->failed_at)
+        h->failed_at = i, h->st = st, h->err = *why;
     pthread_mutex_unlock(&h->lock);
 }
 
@@ -107,8 +114,15 @@ static cdmpp_status work(void *ctx, size_t who, size_t end, int w, cdmpp_err *er
             refuse(h, i, st, &why);
             continue;
         }
-        h->out->v[i] = (cd_serving_point){.c = &h->c[i], .ttft_s = a.r.ttft_s, .tpot_s = a.r.tpot_s, .tokens_s = a.r.tokens_s, .per_gpu = a.per_gpu, .per_user = a.per_user, .gpus = a.gpus,
-                                          .crowded = cd_serving_crowded(&a), .idle = a.r.idle > 0};
+        h->out->v[i] = (cd_serving_point){.c = &h->c[i],
+                                          .ttft_s = a.r.ttft_s,
+                                          .tpot_s = a.r.tpot_s,
+                                          .tokens_s = a.r.tokens_s,
+                                          .per_gpu = a.per_gpu,
+                                          .per_user = a.per_user,
+                                          .gpus = a.gpus,
+                                          .crowded = cd_serving_crowded(&a),
+                                          .idle = a.r.idle > 0};
         h->out->of[i] = CD_SERVING_ANSWERED;
     }
     return CDMPP_OK;
@@ -140,10 +154,21 @@ static cdmpp_status run(share *h, size_t n, cd_threads *threads, cdmpp_err *err)
     return h->st;
 }
 
-cdmpp_status cd_serving_sweep_share(cd_serving_session *s, const cd_serving_config *c, size_t n, const cd_serving_sweep_options *o, cd_serving_outcomes *out, cdmpp_err *err) {
+cdmpp_status cd_serving_sweep_share(cd_serving_session *s, const cd_serving_config *c, size_t n,
+                                    const cd_serving_sweep_options *o, cd_serving_outcomes *out,
+                                    cdmpp_err *err) {
     cd_threads *threads = o->threads;
-    const size_t n_part = (size_t)cd_threads_count(threads) < n ? (size_t)cd_threads_count(threads) : n ? n : 1;
-    share h = {.s = cd_mem_zalloc(n_part, sizeof *h.s), .part = cd_mem_zalloc(n_part, sizeof *h.part), .n_part = n_part, .c = c, .order = cd_mem_zalloc(n + 1, sizeof *h.order), .o = o, .out = out, .failed_at = SIZE_MAX};
+    const size_t n_part = (size_t)cd_threads_count(threads) < n ? (size_t)cd_threads_count(threads)
+                          : n                                   ? n
+                                                                : 1;
+    share h = {.s = cd_mem_zalloc(n_part, sizeof *h.s),
+               .part = cd_mem_zalloc(n_part, sizeof *h.part),
+               .n_part = n_part,
+               .c = c,
+               .order = cd_mem_zalloc(n + 1, sizeof *h.order),
+               .o = o,
+               .out = out,
+               .failed_at = SIZE_MAX};
     cd_serving_session *twin = cd_mem_zalloc(n_part, sizeof *twin);
     size_t n_twin = 0;
     cdmpp_status st = CDMPP_OK;

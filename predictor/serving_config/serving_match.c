@@ -12,8 +12,8 @@ typedef enum { NOTHING, WORDS, STARS, EXPRESSION } kind;
 
 struct cd_serving_pattern {
     kind kind;
-    char *text;  /* from "layers." on, where that is named */
-    long layer;  /* that words are of; -1: of any */
+    char *text; /* from "layers." on, where that is named */
+    long layer; /* that words are of; -1: of any */
     regex_t re;
 };
 
@@ -41,17 +41,23 @@ static const char *from_layers(const char *p) {
 static void understand(struct cd_serving_pattern *p, bool *bad) {
     char text[2 * TEXT];
     if (!strncmp(p->text, "re:", 3)) {
-        if (translated(p->text + 3, text, sizeof text) && !regcomp(&p->re, text, REG_EXTENDED | REG_NOSUB)) p->kind = EXPRESSION;
+        if (translated(p->text + 3, text, sizeof text) &&
+            !regcomp(&p->re, text, REG_EXTENDED | REG_NOSUB))
+            p->kind = EXPRESSION;
         else *bad = true;
         return;
     }
     p->kind = strchr(p->text, '*') ? STARS : *p->text ? WORDS : NOTHING;
     const char *at = strstr(p->text, "layers.");
-    if (p->kind == WORDS && at && isdigit((unsigned char)at[7])) p->layer = strtol(at + 7, NULL, 10);
+    if (p->kind == WORDS && at && isdigit((unsigned char)at[7]))
+        p->layer = strtol(at + 7, NULL, 10);
 }
 
 cdmpp_status cd_serving_match_new(const cd_json *list, cd_serving_match *out, cdmpp_err *err) {
-    const cd_json *first = !list ? NULL : list->kind == CD_JSON_ARR ? list->u.child : list->kind == CD_JSON_STR ? list : NULL;
+    const cd_json *first = !list                       ? NULL
+                           : list->kind == CD_JSON_ARR ? list->u.child
+                           : list->kind == CD_JSON_STR ? list
+                                                       : NULL;
     const size_t n = !first ? 0 : first == list ? 1 : list->n;
     *out = (cd_serving_match){.v = cd_mem_zalloc(n + 1, sizeof *out->v)};
     if (!out->v) return CD_FAIL(err, ENOMEM, "%zu patterns", n);
@@ -93,8 +99,12 @@ bool cd_serving_match_any(const cd_serving_match *m, size_t layer, const char *m
     for (size_t i = 0; i < m->n; i++) {
         const struct cd_serving_pattern *p = &m->v[i];
         if (p->kind == EXPRESSION && !regexec(&p->re, name, 0, NULL, 0)) return true;
-        if (p->kind == WORDS && (p->layer < 0 || p->layer == (long)layer) && holds(name, from_layers(p->text))) return true;
-        if (p->kind == STARS && (cd_str_fits(p->text, name) || cd_str_fits(from_layers(p->text), from_layers(name)))) return true;
+        if (p->kind == WORDS && (p->layer < 0 || p->layer == (long)layer) &&
+            holds(name, from_layers(p->text)))
+            return true;
+        if (p->kind == STARS &&
+            (cd_str_fits(p->text, name) || cd_str_fits(from_layers(p->text), from_layers(name))))
+            return true;
     }
     return false;
 }

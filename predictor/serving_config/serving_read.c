@@ -5,8 +5,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-cdmpp_status cd_serving_fields_of(cd_arena *a, const cd_json *o, cd_serving_model *m, cd_serving_fields *out, cdmpp_err *err) {
-    *out = (cd_serving_fields){.o = o, .a = a, .m = m, .asked = cd_arena_zalloc(a, o && o->kind == CD_JSON_OBJ ? o->n + 1 : 1, sizeof *out->asked)};
+cdmpp_status cd_serving_fields_of(cd_arena *a, const cd_json *o, cd_serving_model *m,
+                                  cd_serving_fields *out, cdmpp_err *err) {
+    *out =
+        (cd_serving_fields){.o = o,
+                            .a = a,
+                            .m = m,
+                            .asked = cd_arena_zalloc(a, o && o->kind == CD_JSON_OBJ ? o->n + 1 : 1,
+                                                     sizeof *out->asked)};
     return out->asked ? CDMPP_OK : CD_FAIL(err, ENOMEM, "fields");
 }
 
@@ -29,11 +35,15 @@ static bool differ(const cd_json *a, const cd_json *b) {
     return !cd_json_real(a, &x, NULL) && !cd_json_real(b, &y, NULL) && fabs(x - y) > 0;
 }
 
-static void contradicts(cd_serving_fields *f, const char *name, const cd_json *v, const char *key, const cd_json *own) {
+static void contradicts(cd_serving_fields *f, const char *name, const cd_json *v, const char *key,
+                        const cd_json *own) {
     double x = 0, y = 0;
     if (f->unlike.code || !differ(own, v)) return;
     (void)cd_json_real(own, &x, NULL), (void)cd_json_real(v, &y, NULL);
-    (void)cd_err_key(&f->unlike, CD_FAIL(&f->unlike, ERANGE, "expected %g, as %s, which says the same, is; found %g", x, key, y), name);
+    (void)cd_err_key(&f->unlike,
+                     CD_FAIL(&f->unlike, ERANGE,
+                             "expected %g, as %s, which says the same, is; found %g", x, key, y),
+                     name);
 }
 
 /* The name that the fact has in this file: its own, or another one where its own is not there. */
@@ -49,13 +59,16 @@ static const char *name_of(cd_serving_fields *f, const char *key) {
             contradicts(f, other, v, name, own);
             continue;
         }
-        if (first && cd_serving_spelled_told(key)) cd_serving_note(f->m, "%s is not there: it is called %s here", key, other);
+        if (first && cd_serving_spelled_told(key))
+            cd_serving_note(f->m, "%s is not there: it is called %s here", key, other);
         name = other, own = v;
     }
     return name;
 }
 
-const cd_json *cd_serving_get(cd_serving_fields *f, const char *key) { return cd_json_get(f->o, name_of(f, key)); }
+const cd_json *cd_serving_get(cd_serving_fields *f, const char *key) {
+    return cd_json_get(f->o, name_of(f, key));
+}
 
 void cd_serving_pass_all(cd_serving_fields *f, const char *const *key, size_t n) {
     for (size_t i = 0; i < n; i++) (void)name_of(f, key[i]);
@@ -72,7 +85,8 @@ bool cd_serving_is_plain(const cd_json *v) {
 /* ---- numbers and words ---- */
 static cdmpp_status whole(double v, const char *key, cdmpp_err *err) {
     if (v >= 0 && v <= CD_SERVING_MOST && floor(v) >= v) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a whole number from 0 to 1e9, found %g", v), key);
+    return cd_err_key(
+        err, CD_FAIL(err, ERANGE, "expected a whole number from 0 to 1e9, found %g", v), key);
 }
 
 cdmpp_status cd_serving_need(cd_serving_fields *f, const char *key, double *out, cdmpp_err *err) {
@@ -89,12 +103,17 @@ cdmpp_status cd_serving_maybe(cd_serving_fields *f, const char *key, double *out
     return whole(*out, name, err);
 }
 
-bool cd_serving_there(cd_serving_fields *f, const char *key) { return !is_null(cd_serving_get(f, key)); }
+bool cd_serving_there(cd_serving_fields *f, const char *key) {
+    return !is_null(cd_serving_get(f, key));
+}
 
-cdmpp_status cd_serving_or_default(cd_serving_fields *f, const char *key, double usual, const char *as, double *out, cdmpp_err *err) {
+cdmpp_status cd_serving_or_default(cd_serving_fields *f, const char *key, double usual,
+                                   const char *as, double *out, cdmpp_err *err) {
     if (cd_serving_there(f, key)) return cd_serving_need(f, key, out, err);
     *out = usual;
-    cd_serving_note(f->m, "%s is %s: %g%s%s is taken, as Hugging Face does", key, cd_json_get(f->o, key) ? "null" : "not there", usual, as ? ", " : "", as ? as : "");
+    cd_serving_note(f->m, "%s is %s: %g%s%s is taken, as Hugging Face does", key,
+                    cd_json_get(f->o, key) ? "null" : "not there", usual, as ? ", " : "",
+                    as ? as : "");
     return CDMPP_OK;
 }
 
@@ -113,8 +132,11 @@ bool cd_serving_is_word(cd_serving_fields *f, const char *key, const char *word)
 static void note(cd_serving_model *m, bool doubt, const char *fmt, va_list ap) {
     if (m->n_note == CD_SERVING_NOTES) return;
     m->doubt[m->n_note] = doubt;
-    if (m->n_note + 1 < CD_SERVING_NOTES) (void)vsnprintf(m->note[m->n_note++], sizeof m->note[0], fmt, ap);
-    else snprintf(m->note[m->n_note++], sizeof m->note[0], "there is more to say of this file than there is room for");
+    if (m->n_note + 1 < CD_SERVING_NOTES)
+        (void)vsnprintf(m->note[m->n_note++], sizeof m->note[0], fmt, ap);
+    else
+        snprintf(m->note[m->n_note++], sizeof m->note[0],
+                 "there is more to say of this file than there is room for");
 }
 
 void cd_serving_note(cd_serving_model *m, const char *fmt, ...) {

@@ -5,8 +5,10 @@
 
 enum { MOST = 7 };
 static const char *const fact[][MOST] = {
-    {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "num_routed_experts"},
-    {"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_top_k", "moe_k", "top_k_experts"},
+    {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts",
+     "num_routed_experts"},
+    {"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_top_k",
+     "moe_k", "top_k_experts"},
     {"n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"},
     {"moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size"},
     {"first_k_dense_replace", "num_dense_layers"},

@@ -6,14 +6,15 @@
 #include "predictor/serving_config/serving_match.h"
 #include "predictor/serving_config/serving_read.h"
 
-#define there cd_serving_there
-#define note cd_serving_note
+#define there   cd_serving_there
+#define note    cd_serving_note
 #define is_word cd_serving_is_word
-#define get cd_serving_get
+#define get     cd_serving_get
 
 /* ---- modules of a layer ---- */
 enum { PROJECT, FFN, SHARED, EXPERT, RECURRENT, N_PART, N_NAME = 5 };
-static const char *const part_name[N_PART] = {"attention", "the dense feed-forward part", "the shared expert", "the experts", "the states"};
+static const char *const part_name[N_PART] = {"attention", "the dense feed-forward part",
+                                              "the shared expert", "the experts", "the states"};
 
 /* Names that a product has in one checkpoint or another. */
 static const struct {
@@ -23,15 +24,28 @@ static const struct {
     {PROJECT, {"self_attn.q_proj", "self_attn.q_b_proj", "self_attn.qkv_proj", "mixer.q_proj"}},
     {PROJECT, {"self_attn.k_proj", "self_attn.kv_b_proj", "mixer.k_proj"}},
     {PROJECT, {"self_attn.o_proj", "mixer.o_proj"}},
-    {FFN, {"mlp.gate_proj", "feed_forward.gate_proj", "mlp.gate_up_proj", "mlp.up_proj", "mixer.up_proj"}},
+    {FFN,
+     {"mlp.gate_proj", "feed_forward.gate_proj", "mlp.gate_up_proj", "mlp.up_proj",
+      "mixer.up_proj"}},
     {FFN, {"mlp.down_proj", "feed_forward.down_proj", "mixer.down_proj"}},
-    {SHARED, {"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj", "feed_forward.shared_expert.gate_proj", "mixer.shared_experts.up_proj", "shared_mlp.input_linear"}},
+    {SHARED,
+     {"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj",
+      "feed_forward.shared_expert.gate_proj", "mixer.shared_experts.up_proj",
+      "shared_mlp.input_linear"}},
     {SHARED, {"mixer.fc1_latent_proj"}},
     {SHARED, {"mixer.fc2_latent_proj"}},
-    {SHARED, {"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj", "feed_forward.shared_expert.down_proj", "mixer.shared_experts.down_proj", "shared_mlp.output_linear"}},
-    {EXPERT, {"mlp.experts.0.gate_proj", "mlp.experts.gate_up_proj", "feed_forward.experts.gate_up_proj", "mixer.experts.0.up_proj", "block_sparse_moe.experts.0.w1"}},
-    {EXPERT, {"mlp.experts.0.down_proj", "mlp.experts.down_proj", "feed_forward.experts.down_proj", "mixer.experts.0.down_proj", "block_sparse_moe.experts.0.w2"}},
-    {RECURRENT, {"linear_attn.in_proj_qkvz", "linear_attn.in_proj_qkv", "mixer.in_proj", "mamba.in_proj"}},
+    {SHARED,
+     {"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj",
+      "feed_forward.shared_expert.down_proj", "mixer.shared_experts.down_proj",
+      "shared_mlp.output_linear"}},
+    {EXPERT,
+     {"mlp.experts.0.gate_proj", "mlp.experts.gate_up_proj", "feed_forward.experts.gate_up_proj",
+      "mixer.experts.0.up_proj", "block_sparse_moe.experts.0.w1"}},
+    {EXPERT,
+     {"mlp.experts.0.down_proj", "mlp.experts.down_proj", "feed_forward.experts.down_proj",
+      "mixer.experts.0.down_proj", "block_sparse_moe.experts.0.w2"}},
+    {RECURRENT,
+     {"linear_attn.in_proj_qkvz", "linear_attn.in_proj_qkv", "mixer.in_proj", "mamba.in_proj"}},
     {RECURRENT, {"linear_attn.out_proj", "mixer.out_proj", "mamba.out_proj"}}};
 enum { N_MODULE = sizeof module / sizeof *module };
 
@@ -60,7 +74,9 @@ typedef struct {
 } plan;
 
 static bool has_part(const cd_serving_model *m, int part) {
-    const double has[N_PART] = {m->attention_layers, m->dense_layers, (m->shared_ffn + m->latent_in) * m->sparse_layers, m->sparse_layers, m->state.layers};
+    const double has[N_PART] = {m->attention_layers, m->dense_layers,
+                                (m->shared_ffn + m->latent_in) * m->sparse_layers, m->sparse_layers,
+                                m->state.layers};
     return has[part] > 0;
 }
 
@@ -69,7 +85,10 @@ static cdmpp_status compile(plan *p, cdmpp_err *err) {
     for (size_t i = 0; i < p->n; i++) {
         group *g = &p->g[i];
         g->all = !g->targets;
-        for (const cd_json *v = g->targets && g->targets->kind == CD_JSON_ARR ? g->targets->u.child : NULL; v && !g->all; v = v->next) g->all = v->kind == CD_JSON_STR && cd_str_is(v->u.s, "Linear");
+        for (const cd_json *v = g->targets && g->targets->kind == CD_JSON_ARR ? g->targets->u.child
+                                                                              : NULL;
+             v && !g->all; v = v->next)
+            g->all = v->kind == CD_JSON_STR && cd_str_is(v->u.s, "Linear");
         if (!g->all) CD_TRY(cd_serving_match_new(g->targets, &g->match, err));
     }
     return CDMPP_OK;
@@ -103,15 +122,27 @@ static void vote(const plan *p, cd_serving_model *m, int part, cd_llm_op_type *t
     for (size_t g = 0; g < p->n; g++)
         if (count[g] > count[best]) best = g;
     if (best < p->n) *to = p->g[best].type, m->scales = fmax(m->scales, p->g[best].scales);
-    if (count[best] < all) note(m, "quantization_config: %s is in several types; that of most products is taken, %s of %.0f %%", part_name[part], cd_llm_op_type_name(*to), 100 * count[best] / all);
+    if (count[best] < all)
+        note(m,
+             "quantization_config: %s is in several types; that of most products is taken, %s of "
+             "%.0f %%",
+             part_name[part], cd_llm_op_type_name(*to), 100 * count[best] / all);
 }
 
 static cdmpp_status apply(plan *p, cd_serving_model *m, cdmpp_err *err) {
-    cd_llm_op_type *const to[N_PART] = {&m->attention, &m->linear, &m->shared, &m->expert, &m->recurrent};
+    cd_llm_op_type *const to[N_PART] = {&m->attention, &m->linear, &m->shared, &m->expert,
+                                        &m->recurrent};
     cdmpp_status st = compile(p, err);
-    if (!st && is_bad(p)) st = cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "an expression in it is not understood: say the type with --dtype"), "ignore");
+    if (!st && is_bad(p))
+        st = cd_err_key(err,
+                        CD_FAIL(err, EUNSUPPORTED,
+                                "an expression in it is not understood: say the type with --dtype"),
+                        "ignore");
     for (int i = 0; !st && i < N_PART; i++) vote(p, m, i, to[i]);
-    if (!(m->dense_layers > 0)) m->linear = m->sparse_layers > 0 && m->shared_ffn > 0 ? m->shared : m->attention; /* what is said of products */
+    if (!(m->dense_layers > 0))
+        m->linear = m->sparse_layers > 0 && m->shared_ffn > 0
+                        ? m->shared
+                        : m->attention; /* what is said of products */
     if (!(m->experts > 0)) m->expert = m->linear;
     release(p);
     return st;
@@ -127,7 +158,10 @@ static cdmpp_status check_block(const cd_json *block, const char *key, cdmpp_err
     for (const cd_json *v = block->kind == CD_JSON_ARR ? block->u.child : NULL; v; v = v->next, n++)
         if (n < 2 && cd_json_real(v, &side[n], NULL)) side[n] = 0;
     if (n == 2 && !(fabs(side[0] - 128) > 0) && !(fabs(side[1] - 128) > 0)) return CDMPP_OK;
-    if (n == 2) (void)CD_FAIL(err, EUNSUPPORTED, "expected [128, 128], found [%g, %g]: say the type with --dtype", side[0], side[1]);
+    if (n == 2)
+        (void)CD_FAIL(err, EUNSUPPORTED,
+                      "expected [128, 128], found [%g, %g]: say the type with --dtype", side[0],
+                      side[1]);
     else (void)CD_FAIL(err, EUNSUPPORTED, "expected [128, 128]: say the type with --dtype");
     return cd_err_key(err, CDMPP_EUNSUPPORTED, key);
 }
@@ -142,8 +176,17 @@ static cdmpp_status read_weights_only(cd_serving_fields *q, group *g, cdmpp_err 
     double bits = 0;
     CD_TRY(cd_serving_maybe(q, "bits", &bits, err));
     const double size = number_or_0(get(q, "group_size"));
-    if (fabs(bits - 4) > 0 && fabs(bits - 8) > 0) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected 4 or 8, found %g: say the type with --dtype", bits), "bits");
-    if (there(q, "dynamic") && get(q, "dynamic")->n) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "types of single modules are not read: say the type with --dtype"), "dynamic");
+    if (fabs(bits - 4) > 0 && fabs(bits - 8) > 0)
+        return cd_err_key(err,
+                          CD_FAIL(err, EUNSUPPORTED,
+                                  "expected 4 or 8, found %g: say the type with --dtype", bits),
+                          "bits");
+    if (there(q, "dynamic") && get(q, "dynamic")->n)
+        return cd_err_key(
+            err,
+            CD_FAIL(err, EUNSUPPORTED,
+                    "types of single modules are not read: say the type with --dtype"),
+            "dynamic");
     g->type = bits > 4 ? CD_LLM_OP_T_INT8_WO : CD_LLM_OP_T_INT4_WO;
     g->scales = size > 0 ? (2 + (cd_serving_is_true(q, "zero_point") ? bits / 8 : 0)) / size : 0;
     return CDMPP_OK;
@@ -155,52 +198,77 @@ typedef struct {
     bool there, real;
 } half;
 
-static bool word_is(const cd_json *v, const char *word) { return v && v->kind == CD_JSON_STR && cd_str_is(v->u.s, word); }
+static bool word_is(const cd_json *v, const char *word) {
+    return v && v->kind == CD_JSON_STR && cd_str_is(v->u.s, word);
+}
 
 static half half_of(const cd_json *v) {
     if (null(v)) return (half){0};
-    return (half){number_or_0(cd_json_get(v, "num_bits")), number_or_0(cd_json_get(v, "group_size")), true, word_is(cd_json_get(v, "type"), "float")};
+    return (half){number_or_0(cd_json_get(v, "num_bits")),
+                  number_or_0(cd_json_get(v, "group_size")), true,
+                  word_is(cd_json_get(v, "type"), "float")};
 }
 
 static cdmpp_status read_group(const cd_json *o, group *g, cdmpp_err *err) {
-    const cd_json *weights = cd_json_get(o, "weights"), *block = weights ? cd_json_get(weights, "block_structure") : NULL, *targets = cd_json_get(o, "targets");
+    const cd_json *weights = cd_json_get(o, "weights"),
+                  *block = weights ? cd_json_get(weights, "block_structure") : NULL,
+                  *targets = cd_json_get(o, "targets");
     const half w = half_of(weights), x = half_of(cd_json_get(o, "input_activations"));
     const struct {
         double bits, inputs; /* inputs 0: they are not quantised */
         bool real;
         cd_llm_op_type type;
-    } known[] = {{8, 8, true, CD_LLM_OP_T_FP8}, {8, 8, false, CD_LLM_OP_T_INT8}, {8, 0, false, CD_LLM_OP_T_INT8_WO}, {8, 0, true, CD_LLM_OP_T_INT8_WO},
-                 {4, 0, false, CD_LLM_OP_T_INT4_WO}, {4, 0, true, CD_LLM_OP_T_W4A16_MXFP4}, {4, 4, true, CD_LLM_OP_T_NVFP4}};
+    } known[] = {{8, 8, true, CD_LLM_OP_T_FP8},      {8, 8, false, CD_LLM_OP_T_INT8},
+                 {8, 0, false, CD_LLM_OP_T_INT8_WO}, {8, 0, true, CD_LLM_OP_T_INT8_WO},
+                 {4, 0, false, CD_LLM_OP_T_INT4_WO}, {4, 0, true, CD_LLM_OP_T_W4A16_MXFP4},
+                 {4, 4, true, CD_LLM_OP_T_NVFP4}};
     g->targets = null(targets) ? NULL : targets;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!w.there || w.real != known[i].real || (x.there && x.real != w.real) || fabs(w.bits - known[i].bits) > 0 || fabs((x.there ? x.bits : 0) - known[i].inputs) > 0) continue;
+        if (!w.there || w.real != known[i].real || (x.there && x.real != w.real) ||
+            fabs(w.bits - known[i].bits) > 0 || fabs((x.there ? x.bits : 0) - known[i].inputs) > 0)
+            continue;
         g->type = known[i].type;
-        if (g->type == CD_LLM_OP_T_INT4_WO || g->type == CD_LLM_OP_T_INT8_WO) g->scales = w.size > 0 ? 2 / w.size : 0;
-        if (g->type != CD_LLM_OP_T_FP8 || !word_is(cd_json_get(weights, "strategy"), "block")) return CDMPP_OK;
+        if (g->type == CD_LLM_OP_T_INT4_WO || g->type == CD_LLM_OP_T_INT8_WO)
+            g->scales = w.size > 0 ? 2 / w.size : 0;
+        if (g->type != CD_LLM_OP_T_FP8 || !word_is(cd_json_get(weights, "strategy"), "block"))
+            return CDMPP_OK;
         g->type = CD_LLM_OP_T_FP8_BLOCK;
         return null(block) ? CDMPP_OK : check_block(block, "block_structure", err);
     }
-    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "weights of %g and inputs of %g bits are of no operator: say the type with --dtype", w.bits, x.bits), "config_groups");
+    return cd_err_key(
+        err,
+        CD_FAIL(err, EUNSUPPORTED,
+                "weights of %g and inputs of %g bits are of no operator: say the type with --dtype",
+                w.bits, x.bits),
+        "config_groups");
 }
 
 /* ---- ModelOpt's words ---- */
 static cdmpp_status unknown_algo(const cd_json *v, const char *key, cdmpp_err *err) {
     const cd_str found = v && v->kind == CD_JSON_STR ? v->u.s : (cd_str){"nothing", 7};
-    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected " CD_SERVING_ALGOS ", or config_groups; found %.*s: say the type with --dtype", cd_str_shown(found, 40), found.p), key);
+    return cd_err_key(err,
+                      CD_FAIL(err, EUNSUPPORTED,
+                              "expected " CD_SERVING_ALGOS
+                              ", or config_groups; found %.*s: say the type with --dtype",
+                              cd_str_shown(found, 40), found.p),
+                      key);
 }
 
 /* MIXED_PRECISION: a word for each product. Those of one word are a group; what has none is left out. */
-static cdmpp_status read_mixed(cd_serving_fields *q, const cd_json *layers, plan *p, cdmpp_err *err) {
+static cdmpp_status read_mixed(cd_serving_fields *q, const cd_json *layers, plan *p,
+                               cdmpp_err *err) {
     cd_json *list[MOST_GROUPS];
     p->n = 0;
     for (const cd_json *o = layers->u.child; o; o = o->next) {
         const cd_json *v = cd_json_get(o, "quant_algo");
         group g = {0};
         size_t i = 0;
-        if (!cd_serving_algo(v, number_or_0(cd_json_get(o, "group_size")), &g.type, &g.scales)) return cd_err_key(err, unknown_algo(v, "quant_algo", err), "quantized_layers");
+        if (!cd_serving_algo(v, number_or_0(cd_json_get(o, "group_size")), &g.type, &g.scales))
+            return cd_err_key(err, unknown_algo(v, "quant_algo", err), "quantized_layers");
         while (i < p->n && p->g[i].type != g.type) i++;
         cd_json *name = CD_NEW(q->a, cd_json);
-        if (i == p->n) p->g[p->n] = g, list[p->n++] = CD_NEW(q->a, cd_json); /* types are fewer than groups */
+        if (i == p->n)
+            p->g[p->n] = g, list[p->n++] = CD_NEW(q->a, cd_json); /* types are fewer than groups */
         if (!name || !list[i]) return CD_FAIL(err, ENOMEM, "quantized_layers");
         *name = (cd_json){.kind = CD_JSON_STR, .u.s = o->key, .next = list[i]->u.child};
         *list[i] = (cd_json){.kind = CD_JSON_ARR, .n = list[i]->n + 1, .u.child = name};
@@ -214,8 +282,10 @@ _Static_assert((int)CD_LLM_OP_N_TYPE <= (int)MOST_GROUPS, "a group for each type
 static cdmpp_status read_algo(cd_serving_fields *q, plan *p, cdmpp_err *err) {
     const cd_json *v = get(q, "quant_algo"), *layers = get(q, "quantized_layers");
     p->n = 1, p->g[0] = (group){0};
-    if (word_is(v, "MIXED_PRECISION") && layers && layers->kind == CD_JSON_OBJ && layers->n) return read_mixed(q, layers, p, err);
-    if (cd_serving_algo(v, number_or_0(get(q, "group_size")), &p->g[0].type, &p->g[0].scales)) return CDMPP_OK;
+    if (word_is(v, "MIXED_PRECISION") && layers && layers->kind == CD_JSON_OBJ && layers->n)
+        return read_mixed(q, layers, p, err);
+    if (cd_serving_algo(v, number_or_0(get(q, "group_size")), &p->g[0].type, &p->g[0].scales))
+        return CDMPP_OK;
     return unknown_algo(v, null(v) ? "config_groups" : "quant_algo", err);
 }
 
@@ -225,12 +295,18 @@ static cdmpp_status read_cache(cd_serving_fields *q, cd_serving_model *m, cdmpp_
     for (size_t i = 0; i < 2; i++) {
         const cd_json *v = get(q, key[i]);
         const half h = half_of(v);
-        if (h.bits > 0 && !(fabs(h.bits - 8) > 0)) m->kv = h.real ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_INT8;
+        if (h.bits > 0 && !(fabs(h.bits - 8) > 0))
+            m->kv = h.real ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_INT8;
         else if (!null(v) && !cd_serving_algo_cache(v, &m->kv)) {
             char bits[32];
             const int n = snprintf(bits, sizeof bits, "%g bits", h.bits);
             const cd_str word = v->kind == CD_JSON_STR ? v->u.s : (cd_str){bits, (size_t)n};
-            return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected 8 bits, or FP8, INT8 or NVFP4; found %.*s: say the type with --dtype and --kv-dtype", cd_str_shown(word, 40), word.p), key[i]);
+            return cd_err_key(err,
+                              CD_FAIL(err, EUNSUPPORTED,
+                                      "expected 8 bits, or FP8, INT8 or NVFP4; found %.*s: say the "
+                                      "type with --dtype and --kv-dtype",
+                                      cd_str_shown(word, 40), word.p),
+                              key[i]);
         }
     }
     return CDMPP_OK;
@@ -241,7 +317,9 @@ static cdmpp_status read_groups(cd_serving_fields *q, plan *p, cdmpp_err *err) {
     if (!groups || groups->kind != CD_JSON_OBJ || !groups->n) return read_algo(q, p, err);
     (void)get(q, "quant_algo"), (void)get(q, "group_size"); /* groups say it one by one */
     for (const cd_json *o = groups->u.child; o; o = o->next) {
-        if (p->n == MOST_GROUPS) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected at most %d", MOST_GROUPS), "config_groups");
+        if (p->n == MOST_GROUPS)
+            return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected at most %d", MOST_GROUPS),
+                              "config_groups");
         CD_TRY(read_group(o, &p->g[p->n++], err));
     }
     return CDMPP_OK;
@@ -252,27 +330,47 @@ typedef enum { UNKNOWN, FP8, WEIGHTS, GROUPS, MXFP4 } method;
 static const struct {
     const char *word;
     method is;
-} methods[] = {{"fp8", FP8}, {"fbgemm_fp8", FP8}, {"mxfp4", MXFP4}, {"awq", WEIGHTS}, {"awq_marlin", WEIGHTS}, {"gptq", WEIGHTS}, {"gptq_marlin", WEIGHTS}, {"compressed-tensors", GROUPS},
-               {"compressed_tensors", GROUPS}, {"modelopt", GROUPS}, {"modelopt_fp8", GROUPS}, {"modelopt_fp4", GROUPS}};
+} methods[] = {{"fp8", FP8},
+               {"fbgemm_fp8", FP8},
+               {"mxfp4", MXFP4},
+               {"awq", WEIGHTS},
+               {"awq_marlin", WEIGHTS},
+               {"gptq", WEIGHTS},
+               {"gptq_marlin", WEIGHTS},
+               {"compressed-tensors", GROUPS},
+               {"compressed_tensors", GROUPS},
+               {"modelopt", GROUPS},
+               {"modelopt_fp8", GROUPS},
+               {"modelopt_fp4", GROUPS}};
 
 /* Without a name the fields that only one of them writes say it. */
 static method guessed(cd_serving_fields *q, const char **by) {
     static const struct {
         const char *key;
         method is;
-    } sign[] = {{"config_groups", GROUPS}, {"quant_algo", GROUPS}, {"weight_block_size", FP8}, {"activation_scheme", FP8}, {"bits", WEIGHTS}};
+    } sign[] = {{"config_groups", GROUPS},
+                {"quant_algo", GROUPS},
+                {"weight_block_size", FP8},
+                {"activation_scheme", FP8},
+                {"bits", WEIGHTS}};
     for (size_t i = 0; i < sizeof sign / sizeof *sign; i++)
         if (there(q, sign[i].key)) return *by = sign[i].key, sign[i].is;
     return UNKNOWN;
 }
 
-static cdmpp_status method_of(cd_serving_fields *q, cd_serving_model *m, method *out, cdmpp_err *err) {
+static cdmpp_status method_of(cd_serving_fields *q, cd_serving_model *m, method *out,
+                              cdmpp_err *err) {
     const char *by = NULL;
     const cd_json *v = get(q, "quant_method");
     *out = UNKNOWN;
     if (null(v)) {
         *out = guessed(q, &by);
-        if (!*out) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected this field, or config_groups, quant_algo, weight_block_size or bits: say the type with --dtype"), "quant_method");
+        if (!*out)
+            return cd_err_key(err,
+                              CD_FAIL(err, EUNSUPPORTED,
+                                      "expected this field, or config_groups, quant_algo, "
+                                      "weight_block_size or bits: say the type with --dtype"),
+                              "quant_method");
         note(m, "quantization_config has no quant_method: %s says what is quantised", by);
     }
     for (size_t i = 0; !*out && i < sizeof methods / sizeof *methods; i++)
@@ -280,8 +378,13 @@ static cdmpp_status method_of(cd_serving_fields *q, cd_serving_model *m, method 
     if (*out == MXFP4 && !(m->experts > 0)) *out = UNKNOWN;
     if (*out) return CDMPP_OK;
     const cd_str how = v->kind == CD_JSON_STR ? v->u.s : (cd_str){"no text", 7};
-    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected fp8, fbgemm_fp8, mxfp4 (of experts), awq, gptq, compressed-tensors or modelopt; found '%.*s': say the type with --dtype", cd_str_shown(how, 40), how.p),
-                      "quant_method");
+    return cd_err_key(
+        err,
+        CD_FAIL(err, EUNSUPPORTED,
+                "expected fp8, fbgemm_fp8, mxfp4 (of experts), awq, gptq, compressed-tensors or "
+                "modelopt; found '%.*s': say the type with --dtype",
+                cd_str_shown(how, 40), how.p),
+        "quant_method");
 }
 
 static cdmpp_status quantised(cd_serving_fields *q, cd_serving_model *m, cdmpp_err *err) {
@@ -298,7 +401,10 @@ static cdmpp_status quantised(cd_serving_fields *q, cd_serving_model *m, cdmpp_e
         if (!null(block)) CD_TRY(check_block(block, "weight_block_size", err));
         break;
     case WEIGHTS: CD_TRY(read_weights_only(q, &p.g[0], err)); break;
-    case GROUPS: p.n = 0; CD_TRY(read_groups(q, &p, err)); break;
+    case GROUPS:
+        p.n = 0;
+        CD_TRY(read_groups(q, &p, err));
+        break;
     case UNKNOWN: break;
     }
     if (null(p.list)) p.list = NULL;
@@ -310,17 +416,24 @@ static cdmpp_status quantised(cd_serving_fields *q, cd_serving_model *m, cdmpp_e
 enum { N_TYPED = 4 };
 static const char *const typed_key[N_TYPED] = {"dtype", "torch_dtype", "dtype", "torch_dtype"};
 
-static cd_str word_of(const cd_json *v) { return v->kind == CD_JSON_STR ? v->u.s : (cd_str){"no text", 7}; }
+static cd_str word_of(const cd_json *v) {
+    return v->kind == CD_JSON_STR ? v->u.s : (cd_str){"no text", 7};
+}
 
 /* A file whose fields say different types is answered as they load it, and nobody shall take that for sure. */
-static void check_typed(const cd_serving_typed *t, const cd_json *const of[N_TYPED], size_t k, cd_serving_model *m) {
+static void check_typed(const cd_serving_typed *t, const cd_json *const of[N_TYPED], size_t k,
+                        cd_serving_model *m) {
     const cd_str a = word_of(of[k]);
     for (size_t i = k + 1; i < N_TYPED; i++) {
         const cd_str b = null(of[i]) ? a : word_of(of[i]);
         const bool inner_a = k > 1 && t->where[0], inner_b = i > 1 && t->where[0];
         if (b.n == a.n && !memcmp(a.p, b.p, a.n)) continue;
-        cd_serving_doubt(m, "%s%s%s is %.*s, but %s%s%s is %.*s: %.*s is taken, as vLLM and Hugging Face do; --dtype says another", inner_a ? t->where : "", inner_a ? "." : "", typed_key[k],
-                         cd_str_shown(a, 24), a.p, inner_b ? t->where : "", inner_b ? "." : "", typed_key[i], cd_str_shown(b, 24), b.p, cd_str_shown(a, 24), a.p);
+        cd_serving_doubt(m,
+                         "%s%s%s is %.*s, but %s%s%s is %.*s: %.*s is taken, as vLLM and Hugging "
+                         "Face do; --dtype says another",
+                         inner_a ? t->where : "", inner_a ? "." : "", typed_key[k],
+                         cd_str_shown(a, 24), a.p, inner_b ? t->where : "", inner_b ? "." : "",
+                         typed_key[i], cd_str_shown(b, 24), b.p, cd_str_shown(a, 24), a.p);
         return;
     }
 }
@@ -340,13 +453,22 @@ static cdmpp_status read_base(const cd_serving_typed *t, cd_serving_model *m, cd
     m->base = CD_LLM_OP_T_BF16, m->checkpoint_base = 2;
     while (k < N_TYPED && (null(of[k]) || says(of[k], "auto"))) k++;
     if (k == N_TYPED) {
-        cd_serving_doubt(m, "torch_dtype (dtype) is not there: bfloat16 is taken for what is not quantised, as vLLM does where the files of weights do not say it either; --dtype says another");
+        cd_serving_doubt(
+            m, "torch_dtype (dtype) is not there: bfloat16 is taken for what is not quantised, as "
+               "vLLM does where the files of weights do not say it either; --dtype says another");
         return CDMPP_OK;
     }
     check_typed(t, of, k, m);
     if (says(of[k], "float16") || says(of[k], "half")) m->base = CD_LLM_OP_T_F16;
-    else if (says(of[k], "float32") || says(of[k], "float")) m->checkpoint_base = 4, note(m, "%s is float32: it is served in bfloat16, as libraries do", typed_key[k]);
-    else if (!says(of[k], "bfloat16")) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected bfloat16, float16 or float32: say the type with --dtype"), typed_key[k]);
+    else if (says(of[k], "float32") || says(of[k], "float"))
+        m->checkpoint_base = 4,
+        note(m, "%s is float32: it is served in bfloat16, as libraries do", typed_key[k]);
+    else if (!says(of[k], "bfloat16"))
+        return cd_err_key(
+            err,
+            CD_FAIL(err, EUNSUPPORTED,
+                    "expected bfloat16, float16 or float32: say the type with --dtype"),
+            typed_key[k]);
     return CDMPP_OK;
 }
 
@@ -365,12 +487,26 @@ static bool same_word(const cd_json *a, const cd_json *b, const char *key) {
 }
 
 /* config.json before the file beside it, as vLLM has it. */
-static cdmpp_status find_source(const cd_serving_typed *t, cd_serving_model *m, source *out, cdmpp_err *err) {
-    const cd_json *inner = get(t->o, "quantization_config"), *outer = get(t->root, "quantization_config"), *beside = t->beside->types;
-    *out = (source){!null(inner) ? inner : !null(outer) ? outer : NULL, "quantization_config", NULL};
-    if (out->q && out->q->kind != CD_JSON_OBJ) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(out->q->kind)), "quantization_config");
-    if (out->q && beside && (!same_word(out->q, beside, "quant_algo") || !same_word(out->q, beside, "kv_cache_quant_algo")))
-        cd_serving_doubt(m, "quantization_config and %s beside it say different types: the first is taken, as vLLM does; --dtype says another", t->beside->name);
+static cdmpp_status find_source(const cd_serving_typed *t, cd_serving_model *m, source *out,
+                                cdmpp_err *err) {
+    const cd_json *inner = get(t->o, "quantization_config"),
+                  *outer = get(t->root, "quantization_config"), *beside = t->beside->types;
+    *out = (source){!null(inner)   ? inner
+                    : !null(outer) ? outer
+                                   : NULL,
+                    "quantization_config", NULL};
+    if (out->q && out->q->kind != CD_JSON_OBJ)
+        return cd_err_key(
+            err,
+            CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(out->q->kind)),
+            "quantization_config");
+    if (out->q && beside &&
+        (!same_word(out->q, beside, "quant_algo") ||
+         !same_word(out->q, beside, "kv_cache_quant_algo")))
+        cd_serving_doubt(m,
+                         "quantization_config and %s beside it say different types: the first is "
+                         "taken, as vLLM does; --dtype says another",
+                         t->beside->name);
     if (out->q || !beside) return CDMPP_OK;
     *out = (source){beside, t->beside->name, t->beside->path};
     note(m, "%s beside config.json says what is quantised", t->beside->name);
@@ -384,7 +520,9 @@ cdmpp_status cd_serving_read_types(const cd_serving_typed *t, cd_serving_model *
     const cdmpp_status base = read_base(t, m, err);
     m->linear = m->expert = m->attention = m->shared = m->recurrent = m->base;
     m->kv = -1;
-    if (base) cd_serving_note(m, "torch_dtype (dtype) names a type that no operator has: bfloat16 is taken for everything that --dtype does not name");
+    if (base)
+        cd_serving_note(m, "torch_dtype (dtype) names a type that no operator has: bfloat16 is "
+                           "taken for everything that --dtype does not name");
     if (!from.q) return base;
     cdmpp_err why = {0};
     cdmpp_status st = cd_serving_fields_of(t->a, from.q, m, &q, &why);

@@ -7,7 +7,7 @@
 
 static const struct {
     const cd_backend_kind *kind;
-    const char *target;         /* first words of targets, each between blanks */
+    const char *target; /* first words of targets, each between blanks */
 } known[] = {
     {&cd_backend_cpu, " llvm c cpu "},
     {&cd_backend_opencl, " opencl "},
@@ -37,8 +37,12 @@ const cd_backend_kind *cd_backend_for_target(cd_str target) {
 
 cdmpp_status cd_backend_check_target(const char *target, cdmpp_err *err) {
     const size_t n = strcspn(target, " ");
-    if (cd_backend_for_target((cd_str){target, n}) || (n == 4 && !strncmp(target, "rocm", n))) return CDMPP_OK;
-    return CD_FAIL(err, EUSAGE, "--target: no back end runs programs of '%.*s': there are llvm, c, opencl and cuda; rocm is known of records", n > 40 ? 40 : (int)n, target);
+    if (cd_backend_for_target((cd_str){target, n}) || (n == 4 && !strncmp(target, "rocm", n)))
+        return CDMPP_OK;
+    return CD_FAIL(err, EUSAGE,
+                   "--target: no back end runs programs of '%.*s': there are llvm, c, opencl and "
+                   "cuda; rocm is known of records",
+                   n > 40 ? 40 : (int)n, target);
 }
 
 const char *cd_backend_names(void) { return "cpu|opencl|cuda"; }

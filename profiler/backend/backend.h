@@ -27,29 +27,32 @@
  *       crash or hang. Programs of unknown quality are run in a child process (profiler/measure).
  * A back end belongs to one thread. */
 
-typedef struct cd_backend cd_backend;   /* an open device */
-typedef struct cd_loaded cd_loaded;     /* a program ready to run */
+typedef struct cd_backend cd_backend; /* an open device */
+typedef struct cd_loaded cd_loaded;   /* a program ready to run */
 
 typedef struct cd_build {
     const cd_codegen_code *code; /* in; must outlive what is loaded from it */
-    cdmpp_status status;        /* out: OK, EUNSUPPORTED, EBACKEND (compiler), EIO ... */
+    cdmpp_status status;         /* out: OK, EUNSUPPORTED, EBACKEND (compiler), EIO ... */
     cdmpp_err err;
-    void *object;               /* out: CPU: const char * path of the shared object, owned by the compiler; GPU: bytes of the heap, the caller frees them */
+    void *
+        object; /* out: CPU: const char * path of the shared object, owned by the compiler; GPU: bytes of the heap, the caller frees them */
     size_t object_bytes;
-    bool cached;                /* out: found, not compiled */
-    int error_no;               /* out: TVM's number: 0 none, 2 the host's compiler, 3 the device's, 6 it took too long */
+    bool cached; /* out: found, not compiled */
+    int error_no; /* out: TVM's number: 0 none, 2 the host's compiler, 3 the device's, 6 it took too long */
 } cd_build;
 
 /* Every function but identity, open_compiler and on_host must be there. */
 typedef struct cd_backend_kind {
-    const char *name;           /* "cpu", "opencl", "cuda" */
-    cd_dialect dialect;         /* of the programs that it builds */
+    const char *name;   /* "cpu", "opencl", "cuda" */
+    cd_dialect dialect; /* of the programs that it builds */
     /* device: "" (the default one), "0", "pocl:0" ... as the back end documents; target: a target string, for its options. It must be
      * cheap: the compiler is opened by the first build, since a process that only loads needs none. Errors: EBACKEND (no library, no
      * device), ERANGE (name), ENOMEM. */
-    cdmpp_status (*open)(const char *device, const char *target, CD_GIVE cd_backend **out, cdmpp_err *err);
+    cdmpp_status (*open)(const char *device, const char *target, CD_GIVE cd_backend **out,
+                         cdmpp_err *err);
     /* The same for a process that only asks identity and builds: no memory of the device is taken. NULL: open. */
-    cdmpp_status (*open_compiler)(const char *device, const char *target, CD_GIVE cd_backend **out, cdmpp_err *err);
+    cdmpp_status (*open_compiler)(const char *device, const char *target, CD_GIVE cd_backend **out,
+                                  cdmpp_err *err);
     void (*close)(CD_TAKE cd_backend *b); /* after all of its programs are unloaded; NULL is fine */
     /* Do programs run on this machine's processors, so that other processes disturb them? NULL: no. */
     bool (*on_host)(const cd_backend *b);
@@ -61,7 +64,8 @@ typedef struct cd_backend_kind {
     cdmpp_status (*build)(cd_backend *b, cd_build *p, size_t n, int jobs, cdmpp_err *err);
     /* A program ready to run; content: NULL, or (n_buffer) pointers to the whole content of a buffer or NULL. Errors: EREJECTED (more
      * threads or memory than the device has), EBACKEND, ENOMEM. */
-    cdmpp_status (*load)(cd_backend *b, const cd_build *p, const void *const *content, CD_GIVE cd_loaded **out, cdmpp_err *err);
+    cdmpp_status (*load)(cd_backend *b, const cd_build *p, const void *const *content,
+                         CD_GIVE cd_loaded **out, cdmpp_err *err);
     /* `times` executions in a row (0: 1); *seconds: all of them together. Errors: EBACKEND, EINVALID (a buffer was overrun). */
     cdmpp_status (*run)(cd_loaded *l, unsigned times, double *seconds, cdmpp_err *err);
     /* Copy the first `bytes` of buffer k to the host. Errors: ERANGE. */
@@ -97,13 +101,14 @@ const char *cd_backend_names(void);
 #define CD_COMPILER_UNIT 8
 
 typedef struct cd_compiler_options {
-    const char *command;        /* "gcc", "ccache gcc"; NULL: $CC, else cc (of aarch64 and armv7 a cross compiler) */
-    const char *flags;          /* more flags, after ours; NULL: none */
-    const char *isa;            /* one of CD_ISAS (isa.h); NULL, "": by the target */
-    const char *target;         /* "llvm -mcpu=core-avx2"; NULL: "" */
-    const char *cache;          /* folder; NULL: the user's; "": none */
-    uint64_t cache_bytes;       /* 0: CD_OBJCACHE_BYTES */
-    double limit_s;             /* for one program; 0: 30 */
+    const char *
+        command; /* "gcc", "ccache gcc"; NULL: $CC, else cc (of aarch64 and armv7 a cross compiler) */
+    const char *flags;    /* more flags, after ours; NULL: none */
+    const char *isa;      /* one of CD_ISAS (isa.h); NULL, "": by the target */
+    const char *target;   /* "llvm -mcpu=core-avx2"; NULL: "" */
+    const char *cache;    /* folder; NULL: the user's; "": none */
+    uint64_t cache_bytes; /* 0: CD_OBJCACHE_BYTES */
+    double limit_s;       /* for one program; 0: 30 */
     const volatile sig_atomic_t *stop;
 } cd_compiler_options;
 
@@ -111,7 +116,8 @@ typedef struct cd_compiler cd_compiler;
 
 /* Finds the compiler, asks it for its version, opens the cache. Errors: EUSAGE (isa), EBACKEND (no compiler; an instruction set
  * that this processor lacks), EIO (no folder to work in), EINTERRUPTED, ENOMEM. */
-cdmpp_status cd_compiler_open(const cd_compiler_options *o, CD_GIVE cd_compiler **out, cdmpp_err *err);
+cdmpp_status cd_compiler_open(const cd_compiler_options *o, CD_GIVE cd_compiler **out,
+                              cdmpp_err *err);
 void cd_compiler_close(CD_TAKE cd_compiler *c); /* NULL is fine; the objects are gone afterwards */
 /* Can objects be run on this machine? */
 bool cd_compiler_runs(const cd_compiler *c);
@@ -135,7 +141,8 @@ cdmpp_status cd_compiler_build(cd_compiler *c, cd_build *p, size_t n, int jobs, 
 extern const cd_backend_kind cd_backend_cpu;
 
 /* As open of the table, with options for the compiler. The texts of *o must outlive the back end. */
-cdmpp_status cd_backend_cpu_open(const cd_compiler_options *o, CD_GIVE cd_backend **out, cdmpp_err *err);
+cdmpp_status cd_backend_cpu_open(const cd_compiler_options *o, CD_GIVE cd_backend **out,
+                                 cdmpp_err *err);
 /* Threads of a target string: -num-cores, else the processors that this process may use. */
 int cd_backend_cpu_threads(const char *target);
 
@@ -154,8 +161,8 @@ typedef struct cd_opencl {
     cd_opencl_api api;
     cd_cl device, part, context, queue; /* part: sub-device to release, or NULL */
     char name[128], version[128], driver[64];
-    uint64_t kind;              /* CL_DEVICE_TYPE bits */
-    uint64_t execution;         /* CD_CL_NATIVE_KERNEL: it runs functions of the host */
+    uint64_t kind;                         /* CL_DEVICE_TYPE bits */
+    uint64_t execution;                    /* CD_CL_NATIVE_KERNEL: it runs functions of the host */
     uint32_t units, clock_mhz, align_bits; /* align_bits: of where a part of a buffer may begin */
     uint64_t bytes, alloc_max, cache_bytes, local_bytes;
     size_t group_max, group_size[3];
@@ -185,7 +192,8 @@ extern const cd_backend_kind cd_backend_opencl;
 /* The device of an open OpenCL back end; it lives as long as the back end. */
 const cd_opencl *cd_backend_opencl_device(const cd_backend *b);
 /* As load, on buffers of the device that belong to the caller and outlive it. */
-cdmpp_status cd_backend_opencl_load_on(cd_backend *b, const cd_build *p, const cd_cl *buffer, CD_GIVE cd_loaded **out, cdmpp_err *err);
+cdmpp_status cd_backend_opencl_load_on(cd_backend *b, const cd_build *p, const cd_cl *buffer,
+                                       CD_GIVE cd_loaded **out, cdmpp_err *err);
 /* Puts one execution into the queue and does not wait. *first, *last: events of the first and last kernel, which the caller releases
  * (NULL: not wanted); *last stays unchanged where there is only one kernel. */
 cdmpp_status cd_backend_opencl_enqueue(cd_loaded *l, cd_cl *first, cd_cl *last, cdmpp_err *err);
@@ -205,17 +213,20 @@ cdmpp_status cd_backend_opencl_enqueue(cd_loaded *l, cd_cl *first, cd_cl *last, 
  * One thread at a time; `find` and `put` may be called from another one than `open`. */
 
 #define CD_OBJCACHE_BYTES ((uint64_t)1 << 30)
-#define CD_OBJCACHE_KEY 65 /* 64 hex digits and NUL */
-#define CD_OBJCACHE_PATH 512
+#define CD_OBJCACHE_KEY   65 /* 64 hex digits and NUL */
+#define CD_OBJCACHE_PATH  512
 
 typedef struct cd_object_cache cd_object_cache;
 
 /* dir NULL: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp; "": nothing is kept. max_bytes 0: CD_OBJCACHE_BYTES.
  * Errors: EIO (no folder to work in), ERANGE (a path too long), ENOMEM. */
-cdmpp_status cd_object_cache_open(const char *dir, uint64_t max_bytes, CD_GIVE cd_object_cache **out, cdmpp_err *err);
-void cd_object_cache_close(CD_TAKE cd_object_cache *c); /* NULL is fine; evicts, removes the work folder */
+cdmpp_status cd_object_cache_open(const char *dir, uint64_t max_bytes,
+                                  CD_GIVE cd_object_cache **out, cdmpp_err *err);
+void cd_object_cache_close(
+    CD_TAKE cd_object_cache *c); /* NULL is fine; evicts, removes the work folder */
 
-CD_KEEP const char *cd_object_cache_work(const cd_object_cache *c); /* folder for files of this process */
+CD_KEEP const char *
+cd_object_cache_work(const cd_object_cache *c); /* folder for files of this process */
 /* Path of the entry, in the work folder; false: there is none. */
 bool cd_object_cache_find(cd_object_cache *c, const char *key, char path[CD_OBJCACHE_PATH]);
 /* Append the digest to a new file of the work folder, once, before it is stored under any key. Errors: EIO. */
@@ -238,20 +249,24 @@ uint64_t cd_object_cache_evict(cd_object_cache *c);
 /* The key of a program; identity: of the back end (backend_kind.h). */
 void cd_object_binary_key(cd_str identity, const cd_codegen_code *code, char key[CD_OBJCACHE_KEY]);
 /* dir, max_bytes: as in cd_object_cache_open. A 0 byte follows the n bytes; the caller frees them. False: not found. */
-bool cd_object_binary_get(const char *dir, uint64_t max_bytes, const char *key, CD_GIVE void **bytes, size_t *n);
+bool cd_object_binary_get(const char *dir, uint64_t max_bytes, const char *key,
+                          CD_GIVE void **bytes, size_t *n);
 /* Stores a binary, in place of an older one. False: it was not kept. */
-bool cd_object_binary_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes, size_t n);
+bool cd_object_binary_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes,
+                          size_t n);
 
 /* object_loader -- a compiled C program in this process: its function, and OpenMP's number of threads.
  * The function is valid until the handle is closed. Any thread. */
 
 typedef void cd_object_loader_entry(void *const *arg);
 /* Loads the object of a C program and finds its function. OpenMP's library is never unloaded: its threads outlive the program. Errors: EBACKEND. */
-cdmpp_status cd_object_loader_open(const cd_build *p, int threads, CD_GIVE void **handle, cd_object_loader_entry **entry, cdmpp_err *err);
+cdmpp_status cd_object_loader_open(const cd_build *p, int threads, CD_GIVE void **handle,
+                                   cd_object_loader_entry **entry, cdmpp_err *err);
 /* The function that runs pieces of a program with parts (codegen/code.h, 5). Valid as the entry is. */
 typedef void cd_object_loader_part(void *const *arg, int part, int unit, int begin, int end);
 /* Errors: EBACKEND (the object has none). */
-cdmpp_status cd_object_loader_parts(void *handle, const cd_codegen_code *code, cd_object_loader_part **out, cdmpp_err *err);
+cdmpp_status cd_object_loader_parts(void *handle, const cd_codegen_code *code,
+                                    cd_object_loader_part **out, cdmpp_err *err);
 /* Sets OpenMP's number of threads for the calling thread: it is a setting of each thread. */
 void cd_object_loader_threads(void *handle, int threads);
 void cd_object_loader_close(CD_TAKE void *handle); /* NULL is fine */
@@ -268,5 +283,6 @@ void cd_object_loader_close(CD_TAKE void *handle); /* NULL is fine */
 bool cd_tensor_fill(cd_dtype type, uint32_t k, uint64_t first, size_t n, void *to);
 /* A weight of a network, as buffer k: to (elements of shape). float32 with two dimensions and more: around 0, with a deviation of
  * 1/sqrt(fan-in), so that activations keep their size through the layers. Others (scales, biases): as cd_tensor_fill. false: another type. */
-bool cd_tensor_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64_t *shape, void *to);
+bool cd_tensor_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64_t *shape,
+                           void *to);
 #endif

@@ -11,12 +11,13 @@ struct cd_backend {
     cd_cuda_api api;
     struct {
         char name[128];
-        int number, major, minor, units, clock_khz, driver; /* major.minor: compute capability; units: multiprocessors */
+        int number, major, minor, units, clock_khz,
+            driver; /* major.minor: compute capability; units: multiprocessors */
         int threads_per_block, shared_per_block, l2_bytes;
         size_t bytes;
     } d;
     cd_cu context;
-    cd_cu_memory scratch;       /* of flush */
+    cd_cu_memory scratch; /* of flush */
     size_t scratch_bytes;
 };
 
@@ -24,15 +25,16 @@ struct cd_loaded {
     cd_backend *b;
     const cd_codegen_code *code;
     cd_cu module, *function, begin, end;
-    cd_cu_memory *buffer;       /* (n_buffer) */
+    cd_cu_memory *buffer; /* (n_buffer) */
     size_t *bytes;
-    void **arg;                 /* scratch: pointers to a launch's buffers */
+    void **arg; /* scratch: pointers to a launch's buffers */
 };
 
 static cdmpp_status cuda_fail(const cd_backend *b, int code, const char *what, cdmpp_err *err) {
     const char *name = cd_cuda_api_error(&b->api, code);
-    return code == CD_CU_ERROR_MEMORY ? CD_FAIL(err, ENOMEM, "CUDA device %s: %s (%s)", b->d.name, what, name)
-                                      : CD_FAIL(err, EBACKEND, "CUDA device %s: %s (%s)", b->d.name, what, name);
+    return code == CD_CU_ERROR_MEMORY
+               ? CD_FAIL(err, ENOMEM, "CUDA device %s: %s (%s)", b->d.name, what, name)
+               : CD_FAIL(err, EBACKEND, "CUDA device %s: %s (%s)", b->d.name, what, name);
 }
 
 /* ---- opening ---- */
@@ -100,12 +102,14 @@ static cdmpp_status open_any(const char *device, bool context, cd_backend **out,
     return CDMPP_OK;
 }
 
-static cdmpp_status cuda_open(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
+static cdmpp_status cuda_open(const char *device, const char *target, cd_backend **out,
+                              cdmpp_err *err) {
     (void)target;
     return open_any(device, true, out, err);
 }
 
-static cdmpp_status cuda_open_compiler(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
+static cdmpp_status cuda_open_compiler(const char *device, const char *target, cd_backend **out,
+                                       cdmpp_err *err) {
     (void)target;
     return open_any(device, false, out, err);
 }
@@ -114,7 +118,8 @@ static cdmpp_status cuda_open_compiler(const char *device, const char *target, c
 
 /* What each version of NVRTC knows at most; PTX of an older architecture runs on newer devices. */
 int cd_backend_cuda_architecture(int major, int minor, int nvrtc_major, int nvrtc_minor) {
-    static const int row[][2] = {{1300, 121}, {1209, 121}, {1208, 120}, {1108, 90}, {1101, 86}, {1100, 80}, {1000, 75}, {902, 72}, {900, 70}};
+    static const int row[][2] = {{1300, 121}, {1209, 121}, {1208, 120}, {1108, 90}, {1101, 86},
+                                 {1100, 80},  {1000, 75},  {902, 72},   {900, 70}};
     const int version = nvrtc_major * 100 + nvrtc_minor, device = major * 10 + minor;
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (version >= row[k][0]) return device < row[k][1] ? device : row[k][1];
@@ -139,7 +144,8 @@ static void cuda_identity(cd_backend *b, cd_buf *out) {
         b->api.compiler_version(&major, &minor);
         (void)architecture(b, arch);
     }
-    cd_buf_putf(out, "cuda|%s|%d.%d|driver %d|nvrtc %d.%d|%s", b->d.name, b->d.major, b->d.minor, b->d.driver, major, minor, arch);
+    cd_buf_putf(out, "cuda|%s|%d.%d|driver %d|nvrtc %d.%d|%s", b->d.name, b->d.major, b->d.minor,
+                b->d.driver, major, minor, arch);
 }
 
 static cdmpp_status compile_failed(const cd_backend *b, cd_cu program, int code, cdmpp_err *err) {
@@ -148,7 +154,10 @@ static cdmpp_status compile_failed(const cd_backend *b, cd_cu program, int code,
     char *log = cd_mem_zalloc(n + 1, 1);
     if (log) b->api.log_text(program, log);
     const char *first = log ? strstr(log, "error:") : NULL;
-    const cdmpp_status st = CD_FAIL(err, EBACKEND, "CUDA compiler: error %d: %s", code, first ? first : log ? log : "");
+    const cdmpp_status st = CD_FAIL(err, EBACKEND, "CUDA compiler: error %d: %s", code,
+                                    first ? first
+                                    : log ? log
+                                          : "");
     cd_mem_free(log);
     return st;
 }
@@ -180,8 +189,10 @@ static cdmpp_status build_one(cd_backend *b, cd_build *p) {
     cd_buf_put(&text, p->code->text.p, p->code->text.n);
     if (text.oom) return cd_buf_free(&text), CD_FAIL(&p->err, ENOMEM, "program text");
     int code = b->api.program_new(&program, text.p, "program.cu", 0, NULL, NULL);
-    cdmpp_status st = code ? CD_FAIL(&p->err, EBACKEND, "CUDA compiler: no program (error %d)", code) : CDMPP_OK;
-    if (!st && (code = b->api.program_compile(program, 2, option))) st = compile_failed(b, program, code, &p->err);
+    cdmpp_status st =
+        code ? CD_FAIL(&p->err, EBACKEND, "CUDA compiler: no program (error %d)", code) : CDMPP_OK;
+    if (!st && (code = b->api.program_compile(program, 2, option)))
+        st = compile_failed(b, program, code, &p->err);
     if (!st) st = take_object(b, program, own, p);
     if (program) b->api.program_free(&program);
     cd_buf_free(&text);
@@ -222,7 +233,8 @@ static cdmpp_status fill(cd_loaded *l, uint32_t k, cdmpp_err *err) {
     cdmpp_status st = numbers ? CDMPP_OK : CD_FAIL(err, ENOMEM, "buffer's content");
     for (size_t at = 0; at < l->bytes[k] && !st; at += PART) {
         const size_t n = l->bytes[k] - at < PART ? l->bytes[k] - at : PART;
-        if (!size || !cd_tensor_fill(t, k, at / size, n / size, numbers)) st = CD_FAIL(err, EUNSUPPORTED, "buffer %u: a type that cannot be filled", k);
+        if (!size || !cd_tensor_fill(t, k, at / size, n / size, numbers))
+            st = CD_FAIL(err, EUNSUPPORTED, "buffer %u: a type that cannot be filled", k);
         const int code = st ? 0 : l->b->api.copy_in(l->buffer[k] + at, numbers, n);
         if (code) st = cuda_fail(l->b, code, "buffer's content", err);
     }
@@ -244,11 +256,14 @@ static cdmpp_status load_function(cd_loaded *l, uint32_t k, cdmpp_err *err) {
     const cd_codegen_launch *at = &l->code->launch[k];
     const int64_t threads = at->block[0] * at->block[1] * at->block[2];
     if (threads > l->b->d.threads_per_block)
-        return CD_FAIL(err, EREJECTED, "blocks of %lld threads, at most %d", (long long)threads, l->b->d.threads_per_block);
+        return CD_FAIL(err, EREJECTED, "blocks of %lld threads, at most %d", (long long)threads,
+                       l->b->d.threads_per_block);
     if (at->shared_bytes > l->b->d.shared_per_block)
-        return CD_FAIL(err, EREJECTED, "%lld bytes of shared memory, at most %d", (long long)at->shared_bytes, l->b->d.shared_per_block);
+        return CD_FAIL(err, EREJECTED, "%lld bytes of shared memory, at most %d",
+                       (long long)at->shared_bytes, l->b->d.shared_per_block);
     if (at->grid[0] > INT32_MAX || at->grid[1] > 65535 || at->grid[2] > 65535)
-        return CD_FAIL(err, EREJECTED, "a grid of %lld x %lld x %lld", (long long)at->grid[0], (long long)at->grid[1], (long long)at->grid[2]);
+        return CD_FAIL(err, EREJECTED, "a grid of %lld x %lld x %lld", (long long)at->grid[0],
+                       (long long)at->grid[1], (long long)at->grid[2]);
     const int code = l->b->api.module_function(&l->function[k], l->module, at->entry);
     return code ? cuda_fail(l->b, code, at->entry, err) : CDMPP_OK;
 }
@@ -262,11 +277,13 @@ static cdmpp_status load_module(cd_loaded *l, const cd_build *p, cdmpp_err *err)
     if (!code) return CDMPP_OK;
     l->module = NULL;
     log[sizeof log - 1] = 0;
-    return CD_FAIL(err, EBACKEND, "CUDA device %s: program refused (%s) %s", l->b->d.name, cd_cuda_api_error(&l->b->api, code), log);
+    return CD_FAIL(err, EBACKEND, "CUDA device %s: program refused (%s) %s", l->b->d.name,
+                   cd_cuda_api_error(&l->b->api, code), log);
 }
 
 /* The context is made current first: the caller may be another thread than the one that opened the device. */
-static cdmpp_status load_all(cd_loaded *l, const cd_build *p, const void *const *content, cdmpp_err *err) {
+static cdmpp_status load_all(cd_loaded *l, const cd_build *p, const void *const *content,
+                             cdmpp_err *err) {
     const cd_codegen_code *c = p->code;
     l->function = cd_mem_zalloc(c->n_launch + 1, sizeof *l->function);
     l->buffer = cd_mem_zalloc(c->n_buffer + 1, sizeof *l->buffer);
@@ -279,12 +296,15 @@ static cdmpp_status load_all(cd_loaded *l, const cd_build *p, const void *const 
     if (code) return cuda_fail(l->b, code, "no clock", err);
     CD_TRY(load_module(l, p, err));
     for (uint32_t k = 0; k < c->n_launch; k++) CD_TRY(load_function(l, k, err));
-    for (uint32_t k = 0; k < c->n_buffer; k++) CD_TRY(load_buffer(l, k, content ? content[k] : NULL, err));
+    for (uint32_t k = 0; k < c->n_buffer; k++)
+        CD_TRY(load_buffer(l, k, content ? content[k] : NULL, err));
     return CDMPP_OK;
 }
 
-static cdmpp_status cuda_load(cd_backend *b, const cd_build *p, const void *const *content, cd_loaded **out, cdmpp_err *err) {
-    if (p->code->dialect != CD_DIALECT_CUDA || !p->object) return CD_FAIL(err, EUSAGE, "expected a compiled CUDA program");
+static cdmpp_status cuda_load(cd_backend *b, const cd_build *p, const void *const *content,
+                              cd_loaded **out, cdmpp_err *err) {
+    if (p->code->dialect != CD_DIALECT_CUDA || !p->object)
+        return CD_FAIL(err, EUSAGE, "expected a compiled CUDA program");
     cd_loaded *l = cd_mem_zalloc(1, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "program");
     l->b = b;
@@ -300,8 +320,9 @@ static cdmpp_status cuda_load(cd_backend *b, const cd_build *p, const void *cons
 static int launch(cd_loaded *l, uint32_t k) {
     const cd_codegen_launch *at = &l->code->launch[k];
     for (uint32_t i = 0; i < at->n_buffer; i++) l->arg[i] = &l->buffer[at->buffer[i]];
-    return l->b->api.launch(l->function[k], (unsigned)at->grid[0], (unsigned)at->grid[1], (unsigned)at->grid[2], (unsigned)at->block[0],
-                            (unsigned)at->block[1], (unsigned)at->block[2], 0, NULL, l->arg, NULL);
+    return l->b->api.launch(l->function[k], (unsigned)at->grid[0], (unsigned)at->grid[1],
+                            (unsigned)at->grid[2], (unsigned)at->block[0], (unsigned)at->block[1],
+                            (unsigned)at->block[2], 0, NULL, l->arg, NULL);
 }
 
 static cdmpp_status cuda_run(cd_loaded *l, unsigned times, double *seconds, cdmpp_err *err) {
@@ -319,7 +340,8 @@ static cdmpp_status cuda_run(cd_loaded *l, unsigned times, double *seconds, cdmp
 }
 
 static cdmpp_status cuda_read(cd_loaded *l, uint32_t k, void *to, size_t bytes, cdmpp_err *err) {
-    if (k >= l->code->n_buffer || bytes > l->bytes[k]) return CD_FAIL(err, ERANGE, "buffer %u has no %zu bytes", k, bytes);
+    if (k >= l->code->n_buffer || bytes > l->bytes[k])
+        return CD_FAIL(err, ERANGE, "buffer %u has no %zu bytes", k, bytes);
     const int code = l->b->api.copy_out(to, l->buffer[k], bytes);
     return code ? cuda_fail(l->b, code, "buffer's content", err) : CDMPP_OK;
 }
@@ -336,6 +358,15 @@ static cdmpp_status cuda_flush(cd_backend *b, cdmpp_err *err) {
     return code ? cuda_fail(b, code, "flush", err) : CDMPP_OK;
 }
 
-const cd_backend_kind cd_backend_cuda = {
-    .name = "cuda", .dialect = CD_DIALECT_CUDA, .open = cuda_open, .open_compiler = cuda_open_compiler, .close = cuda_close, .identity = cuda_identity, .build = cuda_build, .load = cuda_load,
-    .run = cuda_run, .read = cuda_read, .unload = cuda_unload, .flush = cuda_flush};
+const cd_backend_kind cd_backend_cuda = {.name = "cuda",
+                                         .dialect = CD_DIALECT_CUDA,
+                                         .open = cuda_open,
+                                         .open_compiler = cuda_open_compiler,
+                                         .close = cuda_close,
+                                         .identity = cuda_identity,
+                                         .build = cuda_build,
+                                         .load = cuda_load,
+                                         .run = cuda_run,
+                                         .read = cuda_read,
+                                         .unload = cuda_unload,
+                                         .flush = cuda_flush};

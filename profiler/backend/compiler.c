@@ -11,39 +11,54 @@
 
 #include "profiler/host/host.h"
 
-enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16, PARTS = 4 }; /* PARTS: units of a process, at least, where there is text enough */
-#define UNIT_TEXT ((size_t)256 << 10) /* a unit's programs have no more text than this together */
-#define LEAST_TEXT ((size_t)32 << 10) /* less is not worth a run of the compiler of its own */
-#define ASKING_S 20.0
+enum {
+    MAX_ARG = 64,
+    MAX_COMMAND = 8,
+    MAX_MORE = 16,
+    PARTS = 4
+}; /* PARTS: units of a process, at least, where there is text enough */
+#define UNIT_TEXT  ((size_t)256 << 10) /* a unit's programs have no more text than this together */
+#define LEAST_TEXT ((size_t)32 << 10)  /* less is not worth a run of the compiler of its own */
+#define ASKING_S   20.0
 
 struct cd_compiler {
-    cd_arena arena;             /* arguments, paths of objects */
+    cd_arena arena; /* arguments, paths of objects */
     cd_object_cache *cache;
     cd_isa_choice isa;
     const char *command[MAX_COMMAND + 1]; /* "ccache", "gcc" */
     size_t n_command;
-    const char *const *own;     /* flags that only this kind of compiler knows, NULL at the end */
+    const char *const *own; /* flags that only this kind of compiler knows, NULL at the end */
     const char *more[MAX_MORE + 1];
     size_t n_more;
-    cd_buf text;                /* version and flags */
-    cd_sha256 key;              /* all that is equal for every program */
+    cd_buf text;   /* version and flags */
+    cd_sha256 key; /* all that is equal for every program */
     double limit_s;
-    unsigned n_unit;            /* so far: names of files */
+    unsigned n_unit; /* so far: names of files */
     const volatile sig_atomic_t *stop;
 };
 
 /* -O2: what is to be written out the generator writes out itself; gcc's -O3 takes twice as long and gives programs that are
  * no faster (median of 120 small ones 0.98 of -O3's time with vectors by the same rules, of 110 of any size 1.00).
  * What TVM's LLVM does too: fused multiply-add, no errno, and nothing that changes the order of sums. */
-static const char *const flags[] = {"-std=gnu11", "-O2", "-fPIC", "-w", "-pipe", "-ffp-contract=fast", "-fno-math-errno",
-                                    "-fno-trapping-math", "-fno-semantic-interposition", "-fopenmp"};
+static const char *const flags[] = {"-std=gnu11",
+                                    "-O2",
+                                    "-fPIC",
+                                    "-w",
+                                    "-pipe",
+                                    "-ffp-contract=fast",
+                                    "-fno-math-errno",
+                                    "-fno-trapping-math",
+                                    "-fno-semantic-interposition",
+                                    "-fopenmp"};
 
 /* gcc's -O2 alone makes vectors only where they cost nothing; clang's needs no word. The rest is for the compiler's time, most
  * of which programs with thousands of written-out statements take: how far back it looks for what a load may find (1000 statements
  * are its default), and passes that gain these programs nothing. 0.63 of the time; the programs take a median of 0.995
  * of what they took (120 of tasks under 30 MFLOP, 3 rounds: geometric mean 0.94, 90th percentile 1.02, worst 1.25). */
-static const char *const gcc_own[] = {"-fvect-cost-model=dynamic", "--param", "sccvn-max-alias-queries-per-access=64", "-fno-predictive-commoning",
-                                      "-fno-gcse", "-fno-tree-loop-distribution", "-fno-tree-loop-distribute-patterns", NULL};
+static const char *const gcc_own[] = {
+    "-fvect-cost-model=dynamic",          "--param",   "sccvn-max-alias-queries-per-access=64",
+    "-fno-predictive-commoning",          "-fno-gcse", "-fno-tree-loop-distribution",
+    "-fno-tree-loop-distribute-patterns", NULL};
 static const char *const no_own[] = {NULL};
 
 /* ---- opening ---- */
@@ -56,11 +71,14 @@ static const char *keep(cd_compiler *c, const char *s, size_t n) {
 }
 
 /* Words of "ccache gcc" to v, NULL at the end. */
-static cdmpp_status split(cd_compiler *c, const char *what, const char *text, const char **v, size_t max, size_t *count, cdmpp_err *err) {
+static cdmpp_status split(cd_compiler *c, const char *what, const char *text, const char **v,
+                          size_t max, size_t *count, cdmpp_err *err) {
     size_t k = 0;
     for (const char *p = text + strspn(text, " \t"); *p; p += strspn(p, " \t")) {
         const size_t n = strcspn(p, " \t");
-        if (k == max) return CD_FAIL(err, EUSAGE, "%s: expected at most %zu words, found '%.80s'", what, max, text);
+        if (k == max)
+            return CD_FAIL(err, EUSAGE, "%s: expected at most %zu words, found '%.80s'", what, max,
+                           text);
         v[k] = keep(c, p, n);
         if (!v[k++]) return CD_FAIL(err, ENOMEM, "compiler");
         p += n;
@@ -72,7 +90,8 @@ static cdmpp_status split(cd_compiler *c, const char *what, const char *text, co
 
 static cdmpp_status split_command(cd_compiler *c, const char *text, cdmpp_err *err) {
     CD_TRY(split(c, "compiler", text, c->command, MAX_COMMAND, &c->n_command, err));
-    return c->n_command ? CDMPP_OK : CD_FAIL(err, EUSAGE, "compiler: expected its name, found nothing");
+    return c->n_command ? CDMPP_OK
+                        : CD_FAIL(err, EUSAGE, "compiler: expected its name, found nothing");
 }
 
 /* Sets *missing, without an error, where there is no such program. */
@@ -86,7 +105,8 @@ static cdmpp_status ask_version(cd_compiler *c, bool *missing, cdmpp_err *err) {
     cdmpp_status st = cd_subprocess_run(&j, 1, 1, c->stop, err);
     *missing = !st && j.end == CD_SPAWN_NOT_BEGUN;
     if (!st && (j.end != CD_SPAWN_EXITED || j.code != 0)) {
-        st = CD_FAIL(err, EBACKEND, "the compiler '%.60s' does not answer: %s", c->command[0], cd_subprocess_say(&j, say, sizeof say));
+        st = CD_FAIL(err, EBACKEND, "the compiler '%.60s' does not answer: %s", c->command[0],
+                     cd_subprocess_say(&j, say, sizeof say));
     } else if (!st) {
         cd_buf_clear(&c->text);
         cd_buf_put(&c->text, j.text.p ? j.text.p : "", j.text.p ? strcspn(j.text.p, "\n") : 0);
@@ -99,13 +119,16 @@ static cdmpp_status ask_version(cd_compiler *c, bool *missing, cdmpp_err *err) {
 static bool is_foreign(const cd_compiler *c) { return cd_isa_is_arm(c->isa.isa) && !c->isa.runs; }
 
 static cdmpp_status find_compiler(cd_compiler *c, const char *asked, cdmpp_err *err) {
-    static const char *const cross[][3] = {{"aarch64-linux-gnu-gcc", "clang --target=aarch64-linux-gnu", NULL}, {"arm-linux-gnueabihf-gcc", "clang --target=arm-linux-gnueabihf", NULL}};
+    static const char *const cross[][3] = {
+        {"aarch64-linux-gnu-gcc", "clang --target=aarch64-linux-gnu", NULL},
+        {"arm-linux-gnueabihf-gcc", "clang --target=arm-linux-gnueabihf", NULL}};
     const char *env = getenv("CC");
     const char *const one[] = {asked ? asked : env && env[0] ? env : "cc", NULL};
     const bool foreign = is_foreign(c) && !asked;
     cdmpp_status st = CDMPP_OK;
     bool missing = true;
-    for (const char *const *p = foreign ? cross[c->isa.isa == CD_ISA_ARMV7] : one; *p && missing; p++) {
+    for (const char *const *p = foreign ? cross[c->isa.isa == CD_ISA_ARMV7] : one; *p && missing;
+         p++) {
         CD_TRY(split_command(c, *p, err));
         st = ask_version(c, &missing, err);
         if (st == CDMPP_EINTERRUPTED || st == CDMPP_ENOMEM) return st;
@@ -118,14 +141,17 @@ static void add_processor(cd_sha256 *h) {
     char line[8192];
     FILE *f = cd_cpuinfo_open("");
     while (f && fgets(line, sizeof line, f) && line[0] != '\n')
-        if (!strncmp(line, "flags", 5) || !strncmp(line, "Features", 8) || !strncmp(line, "model name", 10)) cd_sha256_add(h, line, strlen(line));
+        if (!strncmp(line, "flags", 5) || !strncmp(line, "Features", 8) ||
+            !strncmp(line, "model name", 10))
+            cd_sha256_add(h, line, strlen(line));
     if (f) fclose(f);
 }
 
 static void set_key(cd_compiler *c) {
     const char *prelude = cd_codegen_prelude(CD_DIALECT_C);
     cd_sha256_init(&c->key);
-    for (size_t i = 0; i < c->n_command; i++) cd_sha256_add(&c->key, c->command[i], strlen(c->command[i]) + 1);
+    for (size_t i = 0; i < c->n_command; i++)
+        cd_sha256_add(&c->key, c->command[i], strlen(c->command[i]) + 1);
     cd_sha256_add(&c->key, c->text.p, c->text.n + 1);
     if (c->isa.isa == CD_ISA_NATIVE) add_processor(&c->key);
     cd_sha256_add(&c->key, prelude, strlen(prelude) + 1);
@@ -137,7 +163,8 @@ static cdmpp_status set_up(cd_compiler *c, const cd_compiler_options *o, cdmpp_e
     if (c->text.oom) return CD_FAIL(err, ENOMEM, "compiler");
     c->own = strstr(c->text.p, "clang") ? no_own : gcc_own;
     cd_buf_puts(&c->text, ":");
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) cd_buf_putf(&c->text, " %s", flags[i]);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        cd_buf_putf(&c->text, " %s", flags[i]);
     for (const char *const *p = c->own; *p; p++) cd_buf_putf(&c->text, " %s", *p);
     cd_buf_putf(&c->text, " %s", c->isa.march);
     if (o->flags) CD_TRY(split(c, "flags", o->flags, c->more, MAX_MORE, &c->n_more, err));
@@ -185,9 +212,9 @@ typedef struct {
 
 typedef struct {
     cd_compiler *c;
-    program *list;              /* (n) to be compiled, each text once */
+    program *list; /* (n) to be compiled, each text once */
     size_t n;
-    unit *unit;                 /* (n_unit) of this round */
+    unit *unit; /* (n_unit) of this round */
     size_t n_unit;
     int jobs;
 } batch;
@@ -198,7 +225,8 @@ static void key_of(const cd_compiler *c, const cd_codegen_code *code, char key[C
     cd_sha256_hex(&h, key);
 }
 
-static cdmpp_status give(cd_compiler *c, cd_build *p, const char *path, bool cached, cdmpp_err *err) {
+static cdmpp_status give(cd_compiler *c, cd_build *p, const char *path, bool cached,
+                         cdmpp_err *err) {
     union { /* the caller does not write to it */
         const char *text;
         void *object;
@@ -263,7 +291,10 @@ static void cut(batch *b) {
 static void fill_text(const batch *b, unit *u) {
     cd_buf_puts(&u->text, cd_codegen_prelude(CD_DIALECT_C));
     for (size_t i = u->beg; i < u->end; i++) {
-        cd_buf_putf(&u->text, "\n# 1 \"%.16s\"\n", b->list[i].key); /* a line directive: messages of the compiler tell the program's own line */
+        cd_buf_putf(
+            &u->text, "\n# 1 \"%.16s\"\n",
+            b->list[i]
+                .key); /* a line directive: messages of the compiler tell the program's own line */
         cd_buf_put(&u->text, b->list[i].p->code->text.p, b->list[i].p->code->text.n);
     }
 }
@@ -285,7 +316,8 @@ static void fill_argv(cd_compiler *c, unit *u) {
 
 /* ---- how it went ---- */
 static bool disk_full(const cd_subprocess *j) {
-    static const char *const said[] = {"No space left on device", "File size limit exceeded", "Disk quota exceeded"};
+    static const char *const said[] = {"No space left on device", "File size limit exceeded",
+                                       "Disk quota exceeded"};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         if (j->text.p && strstr(j->text.p, said[i])) return true;
     return j->end == CD_SPAWN_SIGNALED && j->code == SIGXFSZ;
@@ -304,7 +336,8 @@ static void blame(cd_build *p, const cd_subprocess *j) {
     const bool late = j->end == CD_SPAWN_TIMED_OUT;
     first_error(j, line, sizeof line);
     p->error_no = late ? 6 : 2;
-    p->status = CD_FAIL(&p->err, EBACKEND, "compiler: %s%s%s", cd_subprocess_say(j, say, sizeof say), late ? "" : ": ", late ? "" : line);
+    p->status = CD_FAIL(&p->err, EBACKEND, "compiler: %s%s%s",
+                        cd_subprocess_say(j, say, sizeof say), late ? "" : ": ", late ? "" : line);
 }
 
 static cdmpp_status enter(batch *b, const unit *u, cdmpp_err *err) {
@@ -314,7 +347,8 @@ static cdmpp_status enter(batch *b, const unit *u, cdmpp_err *err) {
         const program *q = &b->list[i];
         (void)cd_object_cache_put(b->c->cache, q->key, u->file);
         snprintf(path, sizeof path, "%s/%s.so", cd_object_cache_work(b->c->cache), q->key);
-        if (link(u->file, path) != 0 && errno != EEXIST) return cd_err_at(err, CD_FAIL(err, EIO, "cannot link: %s", strerror(errno)), path, 0);
+        if (link(u->file, path) != 0 && errno != EEXIST)
+            return cd_err_at(err, CD_FAIL(err, EIO, "cannot link: %s", strerror(errno)), path, 0);
         CD_TRY(give(b->c, q->p, path, false, err));
     }
     unlink(u->file);
@@ -322,11 +356,15 @@ static cdmpp_status enter(batch *b, const unit *u, cdmpp_err *err) {
 }
 
 /* The unit's programs are done, or their halves wait in `next`. */
-static cdmpp_status settle(batch *b, const unit *u, const cd_subprocess *j, unit *next, size_t *n_next, cdmpp_err *err) {
+static cdmpp_status settle(batch *b, const unit *u, const cd_subprocess *j, unit *next,
+                           size_t *n_next, cdmpp_err *err) {
     if (j->end == CD_SPAWN_EXITED && j->code == 0) return enter(b, u, err);
-    if (j->end == CD_SPAWN_NOT_BEGUN) return CD_FAIL(err, EBACKEND, "compiler '%.60s': %s", b->c->command[0], strerror(j->code));
+    if (j->end == CD_SPAWN_NOT_BEGUN)
+        return CD_FAIL(err, EBACKEND, "compiler '%.60s': %s", b->c->command[0], strerror(j->code));
     unlink(u->file);
-    if (disk_full(j)) return cd_err_at(err, CD_FAIL(err, EIO, "no space left to compile"), cd_object_cache_work(b->c->cache), 0);
+    if (disk_full(j))
+        return cd_err_at(err, CD_FAIL(err, EIO, "no space left to compile"),
+                         cd_object_cache_work(b->c->cache), 0);
     const size_t mid = u->beg + (u->end - u->beg) / 2;
     if (mid == u->beg) {
         blame(b->list[u->beg].p, j);
@@ -338,7 +376,8 @@ static cdmpp_status settle(batch *b, const unit *u, const cd_subprocess *j, unit
 }
 
 /* Compile the units of this round; *n_next units are left for the next one. */
-static cdmpp_status round_of(batch *b, cd_subprocess *job, unit *next, size_t *n_next, cdmpp_err *err) {
+static cdmpp_status round_of(batch *b, cd_subprocess *job, unit *next, size_t *n_next,
+                             cdmpp_err *err) {
     bool oom = false;
     *n_next = 0;
     for (size_t i = 0; i < b->n_unit; i++) {
@@ -346,8 +385,13 @@ static cdmpp_status round_of(batch *b, cd_subprocess *job, unit *next, size_t *n
         fill_text(b, u);
         fill_argv(b->c, u);
         oom = oom || u->text.oom;
-        const double more = 1 + (double)(u->end - u->beg - 1) / 4; /* a unit may take longer than one program, not as long as all */
-        job[i] = (cd_subprocess){.argv = u->argv, .input = u->text.p, .n_input = u->text.n, .limit_s = more * b->c->limit_s};
+        const double more =
+            1 + (double)(u->end - u->beg - 1) /
+                    4; /* a unit may take longer than one program, not as long as all */
+        job[i] = (cd_subprocess){.argv = u->argv,
+                                 .input = u->text.p,
+                                 .n_input = u->text.n,
+                                 .limit_s = more * b->c->limit_s};
     }
     cdmpp_status st = oom ? CD_FAIL(err, ENOMEM, "text of %zu programs", b->n) : CDMPP_OK;
     if (!st) st = cd_subprocess_run(job, b->n_unit, b->jobs, b->c->stop, err);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* POSIX promises that a function's address fits a void *. */
-#define FIND(handle, field, symbol) \
-    *(void **)(void *)&(field) = dlsym(handle, symbol); \
+#define FIND(handle, field, symbol)                                                                \
+    *(void **)(void *)&(field) = dlsym(handle, symbol);                                            \
     if (!(field)) missing = (symbol);
 
 cdmpp_status cd_cuda_api_open(cd_cuda_api *out, cdmpp_err *err) {

@@ -33,7 +33,8 @@ static void *read_all(const char *path, size_t *n) {
     return p;
 }
 
-bool cd_object_binary_get(const char *dir, uint64_t max_bytes, const char *key, void **bytes, size_t *n) {
+bool cd_object_binary_get(const char *dir, uint64_t max_bytes, const char *key, void **bytes,
+                          size_t *n) {
     cd_object_cache *c = NULL;
     char path[CD_OBJCACHE_PATH];
     *bytes = NULL;
@@ -50,11 +51,14 @@ static bool write_all(const char *path, const void *bytes, size_t n) {
     return good;
 }
 
-bool cd_object_binary_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes, size_t n) {
+bool cd_object_binary_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes,
+                          size_t n) {
     cd_object_cache *c = NULL;
     char path[CD_OBJCACHE_PATH];
     if ((dir && !dir[0]) || cd_object_cache_open(dir, max_bytes, &c, NULL)) return false;
-    bool good = snprintf(path, sizeof path, "%s/new.bin", cd_object_cache_work(c)) < (int)sizeof path && write_all(path, bytes, n);
+    bool good =
+        snprintf(path, sizeof path, "%s/new.bin", cd_object_cache_work(c)) < (int)sizeof path &&
+        write_all(path, bytes, n);
     if (good) cd_object_cache_drop(c, key);
     good = good && !cd_object_cache_seal(path, NULL) && cd_object_cache_put(c, key, path);
     cd_object_cache_close(c);

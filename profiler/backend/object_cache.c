@@ -16,10 +16,10 @@
 #include "profiler/backend/backend_internal.h"
 
 struct cd_object_cache {
-    char dir[256];              /* "": nothing is kept */
+    char dir[256]; /* "": nothing is kept */
     char work[320];
     uint64_t max_bytes;
-    unsigned puts;              /* since the last eviction */
+    unsigned puts; /* since the last eviction */
 };
 
 enum { PUTS = 512, STALE_S = 3600 };
@@ -77,11 +77,13 @@ static void remove_stale(const char *dir) {
     closedir(d);
 }
 
-cdmpp_status cd_object_cache_open(const char *dir, uint64_t max_bytes, cd_object_cache **out, cdmpp_err *err) {
+cdmpp_status cd_object_cache_open(const char *dir, uint64_t max_bytes, cd_object_cache **out,
+                                  cdmpp_err *err) {
     cd_object_cache *c = cd_mem_zalloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "cache of programs");
     c->max_bytes = max_bytes ? max_bytes : CD_OBJCACHE_BYTES;
-    if (dir ? (size_t)snprintf(c->dir, sizeof c->dir, "%s", dir) >= sizeof c->dir : !default_dir(c->dir, sizeof c->dir)) {
+    if (dir ? (size_t)snprintf(c->dir, sizeof c->dir, "%s", dir) >= sizeof c->dir
+            : !default_dir(c->dir, sizeof c->dir)) {
         cd_mem_free(c);
         return CD_FAIL(err, ERANGE, "cache folder: expected fewer than %zu letters", sizeof c->dir);
     }
@@ -108,7 +110,8 @@ const char *cd_object_cache_work(const cd_object_cache *c) { return c->work; }
 
 /* ---- entries ---- */
 static bool entry_path(const cd_object_cache *c, const char *key, char path[CD_OBJCACHE_PATH]) {
-    return snprintf(path, CD_OBJCACHE_PATH, "%s/objects/%.2s/%s.so", c->dir, key, key) < CD_OBJCACHE_PATH;
+    return snprintf(path, CD_OBJCACHE_PATH, "%s/objects/%.2s/%s.so", c->dir, key, key) <
+           CD_OBJCACHE_PATH;
 }
 
 /* It becomes a part of this process: only what this user or root put there. */
@@ -119,7 +122,8 @@ static bool is_ours(const char *path) {
 
 bool cd_object_cache_find(cd_object_cache *c, const char *key, char path[CD_OBJCACHE_PATH]) {
     char entry[CD_OBJCACHE_PATH];
-    if (snprintf(path, CD_OBJCACHE_PATH, "%s/%s.so", c->work, key) >= CD_OBJCACHE_PATH) return false;
+    if (snprintf(path, CD_OBJCACHE_PATH, "%s/%s.so", c->work, key) >= CD_OBJCACHE_PATH)
+        return false;
     if (access(path, R_OK) == 0) return true; /* used before by this run */
     if (!c->dir[0] || !entry_path(c, key, entry) || link(entry, path) != 0) return false;
     if (is_ours(path) && cd_object_signature_good(path)) {
@@ -131,7 +135,9 @@ bool cd_object_cache_find(cd_object_cache *c, const char *key, char path[CD_OBJC
     return false;
 }
 
-cdmpp_status cd_object_cache_seal(const char *file, cdmpp_err *err) { return cd_object_signature_put(file, err); }
+cdmpp_status cd_object_cache_seal(const char *file, cdmpp_err *err) {
+    return cd_object_signature_put(file, err);
+}
 
 bool cd_object_cache_put(cd_object_cache *c, const char *key, const char *file) {
     char entry[CD_OBJCACHE_PATH], folder[CD_OBJCACHE_PATH];
@@ -139,7 +145,9 @@ bool cd_object_cache_put(cd_object_cache *c, const char *key, const char *file) 
     if (link(file, entry) == 0) return ++c->puts < PUTS || (cd_object_cache_evict(c), true);
     if (errno == EEXIST) return true; /* another run was first */
     if (errno != ENOENT) return false;
-    if (snprintf(folder, sizeof folder, "%s/objects/%.2s", c->dir, key) >= (int)sizeof folder || !make_folders(folder)) return false;
+    if (snprintf(folder, sizeof folder, "%s/objects/%.2s", c->dir, key) >= (int)sizeof folder ||
+        !make_folders(folder))
+        return false;
     if (link(file, entry) != 0 && errno != EEXIST) return false;
     c->puts++;
     return true;
@@ -155,7 +163,7 @@ typedef struct {
     char path[CD_OBJCACHE_PATH];
     struct timespec used;
     ino_t inode;
-    uint64_t bytes;             /* of the file, on the first of its entries in `used` order */
+    uint64_t bytes; /* of the file, on the first of its entries in `used` order */
 } entry;
 
 typedef struct {
@@ -184,7 +192,8 @@ static void add_folder(entries *s, const char *path) {
     if (!d) return;
     for (const struct dirent *e; (e = readdir(d)) != NULL;) {
         char p[CD_OBJCACHE_PATH];
-        if (e->d_name[0] == '.' || snprintf(p, sizeof p, "%s/%s", path, e->d_name) >= (int)sizeof p) continue;
+        if (e->d_name[0] == '.' || snprintf(p, sizeof p, "%s/%s", path, e->d_name) >= (int)sizeof p)
+            continue;
         if (strlen(e->d_name) == 2) add_folder(s, p);
         else add_entry(s, p);
     }
@@ -214,7 +223,8 @@ uint64_t cd_object_cache_evict(cd_object_cache *c) {
     entries s = {0};
     char path[CD_OBJCACHE_PATH];
     c->puts = 0;
-    if (!c->dir[0] || snprintf(path, sizeof path, "%s/objects", c->dir) >= (int)sizeof path) return 0;
+    if (!c->dir[0] || snprintf(path, sizeof path, "%s/objects", c->dir) >= (int)sizeof path)
+        return 0;
     add_folder(&s, path);
     uint64_t left = s.n ? total_of(&s) : 0;
     const uint64_t aim = c->max_bytes - c->max_bytes / 10;

@@ -7,10 +7,12 @@
 
 static void keep_openmp(void *symbol) {
     Dl_info where;
-    if (dladdr(symbol, &where) && where.dli_fname) (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    if (dladdr(symbol, &where) && where.dli_fname)
+        (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-cdmpp_status cd_object_loader_open(const cd_build *p, int threads, void **handle, cd_object_loader_entry **entry, cdmpp_err *err) {
+cdmpp_status cd_object_loader_open(const cd_build *p, int threads, void **handle,
+                                   cd_object_loader_entry **entry, cdmpp_err *err) {
     const char *name = p->code->launch[0].entry;
     void *h = *handle = dlopen(p->object, RTLD_NOW | RTLD_LOCAL);
     if (!h) return CD_FAIL(err, EBACKEND, "cannot load the object: %.180s", dlerror());
@@ -28,7 +30,8 @@ cdmpp_status cd_object_loader_open(const cd_build *p, int threads, void **handle
     return CDMPP_OK;
 }
 
-cdmpp_status cd_object_loader_parts(void *handle, const cd_codegen_code *code, cd_object_loader_part **out, cdmpp_err *err) {
+cdmpp_status cd_object_loader_parts(void *handle, const cd_codegen_code *code,
+                                    cd_object_loader_part **out, cdmpp_err *err) {
     char name[256];
     const int n = snprintf(name, sizeof name, "%s_part", code->launch[0].entry);
     union {
@@ -36,7 +39,9 @@ cdmpp_status cd_object_loader_parts(void *handle, const cd_codegen_code *code, c
         cd_object_loader_part *part;
     } u = {n > 0 && (size_t)n < sizeof name ? dlsym(handle, name) : NULL};
     *out = u.part;
-    return u.object ? CDMPP_OK : CD_FAIL(err, EBACKEND, "the object has no function %.80s_part", code->launch[0].entry);
+    return u.object ? CDMPP_OK
+                    : CD_FAIL(err, EBACKEND, "the object has no function %.80s_part",
+                              code->launch[0].entry);
 }
 
 void cd_object_loader_threads(void *handle, int threads) {

@@ -36,18 +36,21 @@ cdmpp_status cd_object_signature_put(const char *path, cdmpp_err *err) {
     char seal[SEAL + 1];
     size_t n = 0;
     FILE *f = fopen(path, "r+b");
-    bool good = f && size_of(f, &n) && seal_of(f, n, seal) && fseek(f, 0, SEEK_END) == 0 && fwrite(seal, 1, SEAL, f) == SEAL;
+    bool good = f && size_of(f, &n) && seal_of(f, n, seal) && fseek(f, 0, SEEK_END) == 0 &&
+                fwrite(seal, 1, SEAL, f) == SEAL;
     const int e = errno;
     if (f && fclose(f) != 0) good = false;
-    return good ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot seal the file: %s", strerror(e)), path, 0);
+    return good ? CDMPP_OK
+                : cd_err_at(err, CD_FAIL(err, EIO, "cannot seal the file: %s", strerror(e)), path,
+                            0);
 }
 
 bool cd_object_signature_good(const char *path) {
     char seal[SEAL + 1], found[SEAL + 1] = "";
     size_t n = 0;
     FILE *f = fopen(path, "rb");
-    const bool good = f && size_of(f, &n) && n > SEAL && seal_of(f, n - SEAL, seal) && fread(found, 1, SEAL, f) == SEAL &&
-                      memcmp(seal, found, SEAL) == 0;
+    const bool good = f && size_of(f, &n) && n > SEAL && seal_of(f, n - SEAL, seal) &&
+                      fread(found, 1, SEAL, f) == SEAL && memcmp(seal, found, SEAL) == 0;
     if (f) fclose(f);
     return good;
 }

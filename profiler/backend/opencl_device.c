@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #define MAX_PLATFORM 16
-#define MAX_DEVICE 64
-#define MAX_PART 256
+#define MAX_DEVICE   64
+#define MAX_PART     256
 
 /* ---- names ---- */
 
@@ -38,7 +38,10 @@ cdmpp_status cd_opencl_parse_name(const char *text, cd_opencl_name *out, cdmpp_e
         if (good && *p == '.') p++, good = number(&p, parts - 1, &part);
     }
     if (!good || *p)
-        return CD_FAIL(err, ERANGE, "device \"%s\": expected [PLATFORM:][NUMBER][/PARTS[.PART]], as in \"\", \"0\", \"pocl:0\", \"0/2.1\"", text);
+        return CD_FAIL(err, ERANGE,
+                       "device \"%s\": expected [PLATFORM:][NUMBER][/PARTS[.PART]], as in \"\", "
+                       "\"0\", \"pocl:0\", \"0/2.1\"",
+                       text);
     out->parts = (unsigned)parts;
     out->part = (unsigned)part;
     return CDMPP_OK;
@@ -68,7 +71,8 @@ static void list_platform(const cd_opencl_api *a, cd_cl platform, inventory *inv
         inv->d[inv->n].device = device[k];
         memcpy(inv->d[inv->n].name, name, sizeof name);
         memcpy(inv->d[inv->n].version, version, sizeof version);
-        a->clGetDeviceInfo(device[k], CD_CL_DEVICE_TYPE, sizeof inv->d[0].kind, &inv->d[inv->n].kind, NULL);
+        a->clGetDeviceInfo(device[k], CD_CL_DEVICE_TYPE, sizeof inv->d[0].kind,
+                           &inv->d[inv->n].kind, NULL);
     }
 }
 
@@ -77,27 +81,34 @@ static cdmpp_status take_inventory(const cd_opencl_api *a, inventory *inv, cdmpp
     uint32_t n = 0;
     memset(inv, 0, sizeof *inv);
     const int32_t st = a->clGetPlatformIDs(MAX_PLATFORM, platform, &n);
-    if (st || !n) return CD_FAIL(err, EBACKEND, "OpenCL has no platform here (%s)", cd_opencl_api_error(st));
+    if (st || !n)
+        return CD_FAIL(err, EBACKEND, "OpenCL has no platform here (%s)", cd_opencl_api_error(st));
     for (uint32_t k = 0; k < n && k < MAX_PLATFORM; k++) list_platform(a, platform[k], inv);
-    return inv->n ? CDMPP_OK : CD_FAIL(err, EBACKEND, "OpenCL has %u platforms here and no device", n);
+    return inv->n ? CDMPP_OK
+                  : CD_FAIL(err, EBACKEND, "OpenCL has %u platforms here and no device", n);
 }
 
 /* Without a number: the first GPU of the platform, else its first device. */
-static cdmpp_status pick(const inventory *inv, const cd_opencl_name *want, uint32_t *out, cdmpp_err *err) {
+static cdmpp_status pick(const inventory *inv, const cd_opencl_name *want, uint32_t *out,
+                         cdmpp_err *err) {
     cd_cl platform = NULL;
     for (uint32_t k = 0; k < inv->n && !platform; k++)
-        if (!want->platform[0] || strcasestr(inv->d[k].name, want->platform) || strcasestr(inv->d[k].version, want->platform))
+        if (!want->platform[0] || strcasestr(inv->d[k].name, want->platform) ||
+            strcasestr(inv->d[k].version, want->platform))
             platform = inv->d[k].platform;
     long seen = 0;
     for (uint32_t k = 0; k < inv->n && want->number < 0 && platform; k++)
-        if ((inv->d[k].kind & CD_CL_DEVICE_GPU) && (!want->platform[0] || inv->d[k].platform == platform)) return *out = k, CDMPP_OK;
+        if ((inv->d[k].kind & CD_CL_DEVICE_GPU) &&
+            (!want->platform[0] || inv->d[k].platform == platform))
+            return *out = k, CDMPP_OK;
     for (uint32_t k = 0; k < inv->n && platform; k++) {
         if (want->platform[0] && inv->d[k].platform != platform) continue;
         if (seen++ == (want->number < 0 ? 0 : want->number)) return *out = k, CDMPP_OK;
     }
-    if (!platform) return CD_FAIL(err, EBACKEND, "no OpenCL platform has \"%s\" in its name", want->platform);
-    return CD_FAIL(err, EBACKEND, "no OpenCL device %ld%s%s: there are %ld", want->number, want->platform[0] ? " on " : "",
-                   want->platform, seen);
+    if (!platform)
+        return CD_FAIL(err, EBACKEND, "no OpenCL platform has \"%s\" in its name", want->platform);
+    return CD_FAIL(err, EBACKEND, "no OpenCL device %ld%s%s: there are %ld", want->number,
+                   want->platform[0] ? " on " : "", want->platform, seen);
 }
 
 /* ---- opening ---- */
@@ -109,15 +120,19 @@ static void describe(cd_opencl *d) {
     a->clGetDeviceInfo(d->device, CD_CL_DRIVER_VERSION, sizeof d->driver - 1, d->driver, NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_TYPE, sizeof d->kind, &d->kind, NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_EXECUTION, sizeof d->execution, &d->execution, NULL);
-    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_ALIGN_BITS, sizeof d->align_bits, &d->align_bits, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_ALIGN_BITS, sizeof d->align_bits, &d->align_bits,
+                       NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_UNITS, sizeof d->units, &d->units, NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_CLOCK, sizeof d->clock_mhz, &d->clock_mhz, NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_BYTES, sizeof d->bytes, &d->bytes, NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_ALLOC_MAX, sizeof d->alloc_max, &d->alloc_max, NULL);
-    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_CACHE_BYTES, sizeof d->cache_bytes, &d->cache_bytes, NULL);
-    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_LOCAL_BYTES, sizeof d->local_bytes, &d->local_bytes, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_CACHE_BYTES, sizeof d->cache_bytes, &d->cache_bytes,
+                       NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_LOCAL_BYTES, sizeof d->local_bytes, &d->local_bytes,
+                       NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_GROUP_MAX, sizeof d->group_max, &d->group_max, NULL);
-    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_GROUP_SIZES, sizeof d->group_size, d->group_size, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_GROUP_SIZES, sizeof d->group_size, d->group_size,
+                       NULL);
 }
 
 /* Divides the device into equal parts and keeps one; the other sub-devices are released. */
@@ -127,12 +142,15 @@ static cdmpp_status cut(cd_opencl *d, const cd_opencl_name *want, cdmpp_err *err
     cd_cl part[MAX_PART];
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_UNITS, sizeof units, &units, NULL);
     if (want->parts > units)
-        return CD_FAIL(err, EBACKEND, "the OpenCL device has %u compute units: it cannot be cut into %u parts", units, want->parts);
+        return CD_FAIL(err, EBACKEND,
+                       "the OpenCL device has %u compute units: it cannot be cut into %u parts",
+                       units, want->parts);
     const intptr_t how[] = {CD_CL_PARTITION_EQUALLY, units / want->parts, 0};
     const int32_t st = a->clCreateSubDevices(d->device, how, MAX_PART, part, &n);
     if (st || want->part >= n) {
         for (uint32_t k = 0; !st && k < n; k++) a->clReleaseDevice(part[k]);
-        return CD_FAIL(err, EBACKEND, "the OpenCL device cannot be cut into %u parts (%s)", want->parts, cd_opencl_api_error(st));
+        return CD_FAIL(err, EBACKEND, "the OpenCL device cannot be cut into %u parts (%s)",
+                       want->parts, cd_opencl_api_error(st));
     }
     for (uint32_t k = 0; k < n; k++)
         if (k != want->part) a->clReleaseDevice(part[k]);
@@ -152,9 +170,13 @@ static cdmpp_status open_on(cd_opencl *d, const cd_opencl_name *want, cdmpp_err 
     if (want->parts > 1) CD_TRY(cut(d, want, err));
     describe(d);
     d->context = d->api.clCreateContext(NULL, 1, &d->device, NULL, NULL, &st);
-    if (st) return CD_FAIL(err, EBACKEND, "OpenCL device %s: no context (%s)", d->name, cd_opencl_api_error(st));
+    if (st)
+        return CD_FAIL(err, EBACKEND, "OpenCL device %s: no context (%s)", d->name,
+                       cd_opencl_api_error(st));
     d->queue = d->api.clCreateCommandQueue(d->context, d->device, CD_CL_QUEUE_PROFILING, &st);
-    return st ? CD_FAIL(err, EBACKEND, "OpenCL device %s: no queue with clocks (%s)", d->name, cd_opencl_api_error(st)) : CDMPP_OK;
+    return st ? CD_FAIL(err, EBACKEND, "OpenCL device %s: no queue with clocks (%s)", d->name,
+                        cd_opencl_api_error(st))
+              : CDMPP_OK;
 }
 
 /* A processor's driver puts the private memory of a whole work group on the stack of one thread, 64 MiB and more. Threads that the
@@ -162,7 +184,8 @@ static cdmpp_status open_on(cd_opencl *d, const cd_opencl_name *want, cdmpp_err 
 static cdmpp_status open_with_stack(cd_opencl *d, const cd_opencl_name *want, cdmpp_err *err) {
     enum { STACK = 512 << 20 };
     pthread_attr_t before, deep;
-    const bool known = !pthread_getattr_default_np(&before), made = known && !pthread_attr_init(&deep);
+    const bool known = !pthread_getattr_default_np(&before),
+               made = known && !pthread_attr_init(&deep);
     if (made && !pthread_attr_setstacksize(&deep, STACK)) (void)pthread_setattr_default_np(&deep);
     const cdmpp_status st = open_on(d, want, err);
     if (known) (void)pthread_setattr_default_np(&before);

@@ -48,13 +48,17 @@ static bool fill_integers(unsigned bytes, uint32_t k, uint64_t first, size_t n, 
 }
 
 bool cd_tensor_fill(cd_dtype type, uint32_t k, uint64_t first, size_t n, void *to) {
-    if (cd_expr_dtype_is_float(type)) return fill_reals(cd_expr_dtype_bits(type), cd_expr_dtype_kind(type) == CD_T_BFLOAT, k, first, n, to);
-    return cd_expr_dtype_kind(type) <= CD_T_UINT && fill_integers(cd_expr_dtype_bytes(type), k, first, n, to);
+    if (cd_expr_dtype_is_float(type))
+        return fill_reals(cd_expr_dtype_bits(type), cd_expr_dtype_kind(type) == CD_T_BFLOAT, k,
+                          first, n, to);
+    return cd_expr_dtype_kind(type) <= CD_T_UINT &&
+           fill_integers(cd_expr_dtype_bytes(type), k, first, n, to);
 }
 
 /* The fan-in is taken as the number of elements over the widest dimension. A uniform number within 0.375 has a deviation of 0.217,
  * hence 4.6. */
-bool cd_tensor_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64_t *shape, void *to) {
+bool cd_tensor_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64_t *shape,
+                           void *to) {
     int64_t widest = 1, n = 1;
     float *v = to;
     for (uint32_t d = 0; d < rank; d++) {
@@ -62,7 +66,10 @@ bool cd_tensor_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64
         n *= shape[d];
     }
     if (!cd_tensor_fill(type, k, 0, (size_t)n, to)) return false;
-    const float scale = 4.6f / sqrtf(fmaxf(1, (float)n / (float)widest)); /* uniform within 0.375 has a deviation of 0.217 */
+    const float scale =
+        4.6f /
+        sqrtf(
+            fmaxf(1, (float)n / (float)widest)); /* uniform within 0.375 has a deviation of 0.217 */
     for (int64_t i = 0; type == CD_F32 && rank > 1 && i < n; i++) v[i] = (v[i] - 0.625f) * scale;
     return true;
 }

@@ -10,29 +10,47 @@
 
 #define AT(member) offsetof(cd_main_profile, member)
 enum { IN_WHAT, IN_HOW, IN_STORE, IN_NETWORK, IN_FUSION, IN_KERNELS, IN_HOSTS, IN_TRACE };
-static const char *const group[] = {"What", "How", "Store", "Network", "Fusion", "Kernels", "Other hosts", "Traces"};
+static const char *const group[] = {"What",   "How",     "Store",       "Network",
+                                    "Fusion", "Kernels", "Other hosts", "Traces"};
 /* Bits of the modes, in the order of the table of modes. */
 enum {
-    RECORDS = 1, DRAW = 1 << 1, SWEEP = 1 << 2, CORUN = 1 << 3, CURVES = 1 << 4, KERNELS = 1 << 5, FUSION = 1 << 6, STORE = 1 << 7, LIST_NETWORKS = 1 << 8, LIST_OPS = 1 << 9,
-    LIST_TASKS = 1 << 10, OPS = 1 << 11, DESCRIBE = 1 << 12, WORKER = 1 << 13, WRAP = 1 << 14, TRACE = 1 << 15,
-    MEASURING = RECORDS | SWEEP | CORUN | CURVES | KERNELS | FUSION | OPS | WORKER, /* programs, by cd_main_profile_measure_options */
+    RECORDS = 1,
+    DRAW = 1 << 1,
+    SWEEP = 1 << 2,
+    CORUN = 1 << 3,
+    CURVES = 1 << 4,
+    KERNELS = 1 << 5,
+    FUSION = 1 << 6,
+    STORE = 1 << 7,
+    LIST_NETWORKS = 1 << 8,
+    LIST_OPS = 1 << 9,
+    LIST_TASKS = 1 << 10,
+    OPS = 1 << 11,
+    DESCRIBE = 1 << 12,
+    WORKER = 1 << 13,
+    WRAP = 1 << 14,
+    TRACE = 1 << 15,
+    MEASURING = RECORDS | SWEEP | CORUN | CURVES | KERNELS | FUSION | OPS |
+                WORKER, /* programs, by cd_main_profile_measure_options */
     OF_NETWORKS = LIST_OPS | LIST_TASKS | OPS | CURVES | KERNELS | TRACE
 };
-#define X(name, letter, arg, kind, member, values, group, modes, help) {name, letter, arg, CD_OPTION_##kind, AT(member), values, group, help},
+#define X(name, letter, arg, kind, member, values, group, modes, help)                             \
+    {name, letter, arg, CD_OPTION_##kind, AT(member), values, group, help},
 static const cd_option table[] = {
 #include "profiler/cmd/main_profile_options.def"
 };
 #undef X
 #define X(name, letter, arg, kind, member, values, group, modes, help) modes,
-static const unsigned taken_by[] = { /* of each row of `table` */
+static const unsigned taken_by[] = {
+    /* of each row of `table` */
 #include "profiler/cmd/main_profile_options.def"
 };
 #undef X
 
 /* The first row whose flag is given or whose word comes first. */
 typedef struct {
-    const char *name;           /* a word, or the option that is its flag */
-    long flag;                  /* offset of a bool; -1: it is a word */
+    const char *name; /* a word, or the option that is its flag */
+    long flag;        /* offset of a bool; -1: it is a word */
     cdmpp_status (*check)(const cd_main_profile *o, cdmpp_err *err); /* NULL: nothing to check */
     cdmpp_status (*run)(cd_main_profile *o, cdmpp_err *err);
 } mode;
@@ -49,7 +67,8 @@ static const mode modes[] = {
     {"--list-ops", (long)AT(list_ops), cd_main_profile_ops_check, cd_main_profile_ops},
     {"--list-tasks", (long)AT(list_tasks), cd_main_profile_tasks_check, cd_main_profile_tasks},
     {"--ops", (long)AT(run_ops), cd_main_profile_run_check, cd_main_profile_run},
-    {"--describe-device", (long)AT(describe), cd_main_profile_describe_check, cd_main_profile_describe},
+    {"--describe-device", (long)AT(describe), cd_main_profile_describe_check,
+     cd_main_profile_describe},
     {"--worker", (long)AT(worker), cd_main_profile_worker_check, cd_main_profile_worker},
     {"wrap", -1, cd_main_profile_wrap_check, cd_main_profile_wrap},
     {"trace", -1, cd_main_profile_trace_check, cd_main_profile_trace},
@@ -69,10 +88,13 @@ static cdmpp_status check_taken(const cd_cli_args *said, const mode *m, cdmpp_er
         cd_buf b = {0};
         if (!said->given[i] || taken_by[i] & self_bit) continue;
         for (size_t k = 0; k < N_MODE; k++)
-            if (modes[k].flag == (long)table[i].offset) return CD_FAIL(err, EUSAGE, "%s and --%s do not go together", m->name, table[i].name);
+            if (modes[k].flag == (long)table[i].offset)
+                return CD_FAIL(err, EUSAGE, "%s and --%s do not go together", m->name,
+                               table[i].name);
         for (size_t k = 0; k < N_MODE; k++)
             if (taken_by[i] >> k & 1) cd_buf_putf(&b, "%s%s", b.n ? ", " : "", modes[k].name);
-        (void)CD_FAIL(err, EUSAGE, "--%s is an option of %s; %s does not take it", table[i].name, b.p ? b.p : "", m->name);
+        (void)CD_FAIL(err, EUSAGE, "--%s is an option of %s; %s does not take it", table[i].name,
+                      b.p ? b.p : "", m->name);
         cd_buf_free(&b);
         return CDMPP_EUSAGE;
     }
@@ -86,9 +108,12 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     if (!m) {
         cd_buf b = {0};
         const char *name[N_MODE];
-        for (size_t i = 0; i < N_MODE; i++) cd_buf_putf(&b, "%s%s", i ? ", " : "", name[i] = modes[i].name);
+        for (size_t i = 0; i < N_MODE; i++)
+            cd_buf_putf(&b, "%s%s", i ? ", " : "", name[i] = modes[i].name);
         const char *near = word ? cd_did_you_mean_nearest(word, name, N_MODE) : NULL;
-        (void)CD_FAIL(err, EUSAGE, "expected what to do (%s), found '%.60s'%s%s%s", b.p ? b.p : "", word ? word : "", near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+        (void)CD_FAIL(err, EUSAGE, "expected what to do (%s), found '%.60s'%s%s%s", b.p ? b.p : "",
+                      word ? word : "", near ? ", did you mean '" : "", near ? near : "",
+                      near ? "'?" : "");
         cd_buf_free(&b);
         return CDMPP_EUSAGE;
     }
@@ -98,76 +123,129 @@ static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     return m->check ? m->check(o, err) : CDMPP_OK;
 }
 
-static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
-                                  "records --tasks FILE --dry-run|--emit-source [OPTION...] LOG|FOLDER...",
-                                  "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
-                                  "sweep --tasks FILE [--workload KEY] [--factor LIST] [--out CSV] [--plot SVG] [OPTION...] LOG...",
-                                  "corun --tasks FILE [--limit N] [--threads N] [--rounds N] [--out CSV] [OPTION...] LOG...",
-                                  "corun --tasks FILE --group N [--trials N] [--seed N] [--pairs CSV] [OPTION...] LOG...",
-                                  "curves --network NAME|FILE --sizes batch=N,N,...|input=N,N,... [--trials N] [--out TSV] [OPTION...] [LOG...]",
-                                  "fusion detect [--backend cpu|opencl|command] [--command COMMAND] [--operators LIST] [--out RULES.json] [OPTION...]",
-                                  "kernels sample --network NAME,NAME,... --out SAMPLES.jsonl [--seconds N] [--limit N] [OPTION...]",
-                                  "kernels predict --network NAME,NAME,... [--measure] [OPTION...] SAMPLES.jsonl",
-                                  "store import|list|best|near|export|stats|tables --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
-                                  "--list-ops --network NAME|FILE [OPTION...]",
-                                  "--list-tasks --network NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
-                                  "--describe-device [--measure] [cpu|opencl[:NAME]|cuda[:NUMBER]...]",
-                                  "--describe-device --from-records --tasks FILE LOG|FOLDER...",
-                                  "records --host USER@BOARD... --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
-                                  "--ops --network NAME|FILE [--trials N] [--cover PERCENT] [--out FILE] [OPTION...] [LOG...]",
-                                  "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
-                                  "trace [--range PATTERN] [--map CSV] [--network NAME|FILE] [--save-graph FILE] [--labels CSV] FILE...",
-                                  NULL};
+static const char *const use[] = {
+    "records --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
+    "records --tasks FILE --dry-run|--emit-source [OPTION...] LOG|FOLDER...",
+    "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
+    "sweep --tasks FILE [--workload KEY] [--factor LIST] [--out CSV] [--plot SVG] [OPTION...] "
+    "LOG...",
+    "corun --tasks FILE [--limit N] [--threads N] [--rounds N] [--out CSV] [OPTION...] LOG...",
+    "corun --tasks FILE --group N [--trials N] [--seed N] [--pairs CSV] [OPTION...] LOG...",
+    "curves --network NAME|FILE --sizes batch=N,N,...|input=N,N,... [--trials N] [--out TSV] "
+    "[OPTION...] [LOG...]",
+    "fusion detect [--backend cpu|opencl|command] [--command COMMAND] [--operators LIST] [--out "
+    "RULES.json] [OPTION...]",
+    "kernels sample --network NAME,NAME,... --out SAMPLES.jsonl [--seconds N] [--limit N] "
+    "[OPTION...]",
+    "kernels predict --network NAME,NAME,... [--measure] [OPTION...] SAMPLES.jsonl",
+    "store import|list|best|near|export|stats|tables --store FILE [OPTION...] "
+    "[LOG|TABLE|TRACE|FOLDER...]",
+    "--list-ops --network NAME|FILE [OPTION...]",
+    "--list-tasks --network NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
+    "--describe-device [--measure] [cpu|opencl[:NAME]|cuda[:NUMBER]...]",
+    "--describe-device --from-records --tasks FILE LOG|FOLDER...",
+    "records --host USER@BOARD... --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
+    "--ops --network NAME|FILE [--trials N] [--cover PERCENT] [--out FILE] [OPTION...] [LOG...]",
+    "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
+    "trace [--range PATTERN] [--map CSV] [--network NAME|FILE] [--save-graph FILE] [--labels CSV] "
+    "FILE...",
+    NULL};
 static const char *const example[] = {
-    "Measure on one thread what others have measured elsewhere", "cdmpp-profile records --tasks network_info --threads 1 --target 'llvm -model=here' --out here.json measure_records/",
-    "The C code of the first ten", "cdmpp-profile records --tasks network_info --emit-source --dialect c --limit 10 measure_records/",
-    "Which records can be lowered", "cdmpp-profile records --dry-run --tasks network_info measure_records/",
+    "Measure on one thread what others have measured elsewhere",
+    "cdmpp-profile records --tasks network_info --threads 1 --target 'llvm -model=here' --out "
+    "here.json measure_records/",
+    "The C code of the first ten",
+    "cdmpp-profile records --tasks network_info --emit-source --dialect c --limit 10 "
+    "measure_records/",
+    "Which records can be lowered",
+    "cdmpp-profile records --dry-run --tasks network_info measure_records/",
     "Keep what others measured, and ask for the best schedules of a task",
     "cdmpp-profile store import --store all.db --tasks network_info measure_records/\n"
-    "cdmpp-profile store best --store all.db --device v100 --workload '[\"9f8e...\", [1, 64, 56, 56]]'",
-    "Shapes and operations of an ONNX file", "cdmpp-profile --list-ops --model-source onnx --network net.onnx --batch 8", NULL};
+    "cdmpp-profile store best --store all.db --device v100 --workload '[\"9f8e...\", [1, 64, 56, "
+    "56]]'",
+    "Shapes and operations of an ONNX file",
+    "cdmpp-profile --list-ops --model-source onnx --network net.onnx --batch 8",
+    NULL};
 static const char *const see[] = {"cdmpp-extract(1)", "cdmpp-train(1)", NULL};
 static const cd_command self = {
-    "cdmpp-profile", "measure tensor programs", use,
+    "cdmpp-profile",
+    "measure tensor programs",
+    use,
     "Makes measure records in the format of TVM's auto_scheduler on this machine.\n\n"
-    "records: compiles and measures the programs of measure records, of any tuner and machine, and appends a record of each to --out. "
-    "\"-\" is standard input. A program that crashes, hangs, does not compile or is wrong is a record with its error number; a line that cannot be used is "
-    "counted and named. The others are done, and the exit status is 3. A run that was stopped or killed goes on with the same command.\n\n"
-    "draw: writes records of random schedules of all tasks, by the rules of TVM's auto_scheduler; they have no time yet.\n\n"
-    "sweep: takes the fastest record of a workload and measures variants of it that differ in one thing each: a tile length, the "
-    "order of two loops, where a stage is computed, what is fused, unrolling, vectors, threads, a cache that others use or that is cold.\n\n"
-    "corun: takes the fastest record of each of the first workloads (--limit, default 6) and measures all pairs of them alone and at the same "
-    "time, on different processors and on the same: how much slower does each make the other? With --group it draws groups of two to four of the programs, measures them, and prints what "
+    "records: compiles and measures the programs of measure records, of any tuner and machine, and "
+    "appends a record of each to --out. "
+    "\"-\" is standard input. A program that crashes, hangs, does not compile or is wrong is a "
+    "record with its error number; a line that cannot be used is "
+    "counted and named. The others are done, and the exit status is 3. A run that was stopped or "
+    "killed goes on with the same command.\n\n"
+    "draw: writes records of random schedules of all tasks, by the rules of TVM's auto_scheduler; "
+    "they have no time yet.\n\n"
+    "sweep: takes the fastest record of a workload and measures variants of it that differ in one "
+    "thing each: a tile length, the "
+    "order of two loops, where a stage is computed, what is fused, unrolling, vectors, threads, a "
+    "cache that others use or that is cold.\n\n"
+    "corun: takes the fastest record of each of the first workloads (--limit, default 6) and "
+    "measures all pairs of them alone and at the same "
+    "time, on different processors and on the same: how much slower does each make the other? With "
+    "--group it draws groups of two to four of the programs, measures them, and prints what "
     "the pairs predict beside that.\n\n"
-    "curves: measures the operators of a network at several sizes and writes a table of time against size, which store import reads.\n\n"
-    "fusion detect: measures test networks of two or more operators on a back end and tells which operators it runs as one program, as a table and with "
+    "curves: measures the operators of a network at several sizes and writes a table of time "
+    "against size, which store import reads.\n\n"
+    "fusion detect: measures test networks of two or more operators on a back end and tells which "
+    "operators it runs as one program, as a table and with "
     "--out as a file of rules for --fusion-rules.\n\n"
-    "kernels sample: measures groups of operators of networks, with other sizes, where predictions of their times are wrong, until they are not. "
+    "kernels sample: measures groups of operators of networks, with other sizes, where predictions "
+    "of their times are wrong, until they are not. "
     "kernels predict: the sum of predicted times of a network's groups.\n\n"
-    "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
-    "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
-    "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts; tables shows which factors of which operators were measured on what, and what fills empty cells.\n\n"
-    "wrap: runs a program and tells on standard error its time, resident memory, and heap by a library that is loaded into it; "
+    "store: keeps measurements in one SQLite file that many may write at once. import reads logs, "
+    "tables of operators, "
+    "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest "
+    "measurements, near those of the "
+    "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts; tables "
+    "shows which factors of which operators were measured on what, and what fills empty cells.\n\n"
+    "wrap: runs a program and tells on standard error its time, resident memory, and heap by a "
+    "library that is loaded into it; "
     "the exit status is the program's.\n\n"
-    "trace: reads what a profiler wrote (nvprof, Nsight Systems, Nsight Compute, cutlass_profiler, PyTorch's profiler, Habana's), several files as repeats "
-    "of one run, and tells the time of each kernel and operator, how busy the device was, and the gaps.",
-    table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
+    "trace: reads what a profiler wrote (nvprof, Nsight Systems, Nsight Compute, cutlass_profiler, "
+    "PyTorch's profiler, Habana's), several files as repeats "
+    "of one run, and tells the time of each kernel and operator, how busy the device was, and the "
+    "gaps.",
+    table,
+    sizeof table / sizeof *table,
+    group,
+    "",
+    example,
+    NULL,
+    see,
+    NULL,
+    check};
 
 /* ---- shared by the modes ---- */
-cdmpp_status cd_main_profile_logs_check(const cd_main_profile *o, const char *none, cdmpp_err *err) {
+cdmpp_status cd_main_profile_logs_check(const cd_main_profile *o, const char *none,
+                                        cdmpp_err *err) {
     if (!o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
     return o->operand.n ? CDMPP_OK : CD_FAIL(err, EUSAGE, "%s", none);
 }
 
-cdmpp_status cd_main_profile_tasks_load(const cd_main_profile *o, cd_task_registry **out, cdmpp_err *err) {
+cdmpp_status cd_main_profile_tasks_load(const cd_main_profile *o, cd_task_registry **out,
+                                        cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(out, err));
     return cd_task_registry_load_all(*out, o->task.v, o->task.n, o->log, err);
 }
 
 cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o) {
-    return (cd_measure_options){.device = o->device, .isa = o->isa, .flags = o->cflags, .cache = o->cache, .cache_bytes = (uint64_t)o->cache_mb << 20, .pin = !o->no_pin,
-                                .build_limit_s = o->build_timeout_s, .run_limit_s = o->timeout_s, .memory_bytes = (uint64_t)o->memory_mb << 20,
-                                .timing = {.budget_s = o->budget_ms * 1e-3, .cold = o->cold, .cool = o->cool}, .stop = o->stop};
+    return (cd_measure_options){
+        .device = o->device,
+        .isa = o->isa,
+        .flags = o->cflags,
+        .cache = o->cache,
+        .cache_bytes = (uint64_t)o->cache_mb << 20,
+        .pin = !o->no_pin,
+        .build_limit_s = o->build_timeout_s,
+        .run_limit_s = o->timeout_s,
+        .memory_bytes = (uint64_t)o->memory_mb << 20,
+        .timing = {.budget_s = o->budget_ms * 1e-3, .cold = o->cold, .cool = o->cool},
+        .stop = o->stop};
 }
 
 cd_hardware cd_main_profile_hardware(const char *target) {
@@ -175,12 +253,17 @@ cd_hardware cd_main_profile_hardware(const char *target) {
     return cd_target_hardware(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
 }
 
-const char *cd_main_profile_core(const cd_main_profile *o) { return o->core_type >= 0 ? cd_core_type_name((cd_core_type)o->core_type) : NULL; }
+const char *cd_main_profile_core(const cd_main_profile *o) {
+    return o->core_type >= 0 ? cd_core_type_name((cd_core_type)o->core_type) : NULL;
+}
 
-static void on_note(void *ctx, const char *text) { cd_log_put(((cd_main_profile *)ctx)->log, CD_LOG_WARNING, "%s", text); }
+static void on_note(void *ctx, const char *text) {
+    cd_log_put(((cd_main_profile *)ctx)->log, CD_LOG_WARNING, "%s", text);
+}
 int cd_main_profile_source(const cd_main_profile *o) {
     int kind = CD_NETWORK_SOURCE_ZOO;
-    (void)cd_network_source_kind(o->model_source, o->network, &kind, NULL); /* checked with the options */
+    (void)cd_network_source_kind(o->model_source, o->network, &kind,
+                                 NULL); /* checked with the options */
     return kind;
 }
 
@@ -189,9 +272,12 @@ static void on_bad(void *ctx, const cdmpp_err *why) {
     o->bad++;
     cd_log_err(o->log, CD_LOG_WARNING, why);
 }
-cd_record_listener cd_main_profile_listener(cd_main_profile *o) { return (cd_record_listener){on_bad, on_note, o}; }
+cd_record_listener cd_main_profile_listener(cd_main_profile *o) {
+    return (cd_record_listener){on_bad, on_note, o};
+}
 
-cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, cd_buf *b, cdmpp_err *err) {
+cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, cd_buf *b,
+                                   cdmpp_err *err) {
     return cd_command_result(o->json, schema, "cdmpp-profile", o->log, b, err);
 }
 
@@ -210,7 +296,8 @@ static cdmpp_status run_there(cd_main_profile *o, const mode *m, cdmpp_err *err)
     const bool here = o->core_type >= 0 && !o->host.n;
     cdmpp_status st = here ? cd_core_type_begin("", (cd_core_type)o->core_type, &h, err) : CDMPP_OK;
     if (!st && here && o->threads > cd_affinity_count())
-        st = CD_FAIL(err, EUSAGE, "--threads %d: there are %d processors for --core-type %s", o->threads, cd_affinity_count(), cd_main_profile_core(o));
+        st = CD_FAIL(err, EUSAGE, "--threads %d: there are %d processors for --core-type %s",
+                     o->threads, cd_affinity_count(), cd_main_profile_core(o));
     if (!st) st = m->run(o, err);
     cd_core_type_end(&h);
     return st;
@@ -223,7 +310,9 @@ static cdmpp_status run(cd_command_run *r, void *options, cdmpp_err *err) {
     o->log = &r->log;
     o->stop = r->stop;
     const mode *m = mode_of(o, r->said.operand.n ? r->said.operand.v[0] : NULL);
-    cdmpp_status st = o->target && m->run != cd_main_profile_store ? cd_target_check(o->target, o->log, err) : CDMPP_OK; /* of the store it is a filter */
+    cdmpp_status st = o->target && m->run != cd_main_profile_store
+                          ? cd_target_check(o->target, o->log, err)
+                          : CDMPP_OK; /* of the store it is a filter */
     if (!st) st = run_there(o, m, err);
     r->exit_code = o->bad ? 3 : o->exit_code;
     return st;

@@ -15,22 +15,22 @@
 
 typedef struct cd_main_profile {
     /* what */
-    cd_texts operand;           /* behind the mode's word */
+    cd_texts operand; /* behind the mode's word */
     cd_texts task;
     bool dry_run, emit_source, check, no_check;
-    int dialect;                /* -1: by the target */
+    int dialect; /* -1: by the target */
     const char *isa, *stats;
     /* how */
     int jobs, threads, rounds;
-    int core_type;              /* cd_core_type; -1: any */
+    int core_type; /* cd_core_type; -1: any */
     bool cold, cool, no_pin, retry;
     int budget_ms, timeout_s, build_timeout_s, memory_mb, cache_mb;
     const char *cache, *cflags;
     /* draw, sweep, corun (main_profile_variants.c) */
     int trials, seed;
-    int pool;                   /* random schedules of a task from which the analytic time chooses; 0: the default */
+    int pool; /* random schedules of a task from which the analytic time chooses; 0: the default */
     const char *factor, *plot;
-    int corun_group;            /* corun: programs of a group; 0: pairs */
+    int corun_group; /* corun: programs of a group; 0: pairs */
     const char *pairs;
     /* store (main_profile_store.c) */
     const char *store, *device, *target, *operator_name, *workload, *shape, *dtype, *layout, *out;
@@ -44,11 +44,12 @@ typedef struct cd_main_profile {
     int model_source, batch, input_size; /* position in CD_NETWORK_SOURCES; 0: as published */
     const char *network;
     cd_texts dim, input;
-    const char *sizes;          /* curves */
+    const char *sizes; /* curves */
     bool run_ops, key_only;
-    int cover, csv, passes;     /* percent; CD_MAIN_PROFILE_*; 0: until steady */
+    int cover, csv, passes; /* percent; CD_MAIN_PROFILE_*; 0: until steady */
     /* fusion (main_profile_fusion.c); fusion_rules: networks, too */
-    int fusion_backend, channels, repeats; /* position in CD_MAIN_PROFILE_FUSION_BACKENDS; 0: the default */
+    int fusion_backend, channels,
+        repeats; /* position in CD_MAIN_PROFILE_FUSION_BACKENDS; 0: the default */
     const char *fusion_command, *alpha, *confidence, *operators, *chains, *planted, *fusion_rules;
     /* kernels (main_profile_kernels.c) */
     int seconds, target_error, within, first; /* 0: the default */
@@ -63,8 +64,8 @@ typedef struct cd_main_profile {
     bool json;
     cd_log *log;
     const volatile sig_atomic_t *stop; /* not 0: end before the next program */
-    size_t bad;                 /* items that failed: exit code 3 */
-    int exit_code;              /* of a program that was run: instead of 0 */
+    size_t bad;                        /* items that failed: exit code 3 */
+    int exit_code;                     /* of a program that was run: instead of 0 */
 } cd_main_profile;
 
 #define CD_MAIN_PROFILE_CSV "groups|eop"
@@ -75,9 +76,25 @@ enum { CD_MAIN_PROFILE_FUSION_CPU, CD_MAIN_PROFILE_FUSION_OPENCL, CD_MAIN_PROFIL
 
 /* The modes, X(name): each has a check of its options and a run. Both give what they fail with in *err; items of a run that failed are
  * counted in o->bad. */
-#define CD_MAIN_PROFILE_MODES(X) X(records) X(worker) X(draw) X(sweep) X(corun) X(curves) X(fusion) X(kernels) X(store) X(networks) X(ops) X(tasks) X(run) X(describe) X(wrap) X(trace)
-#define CD_X(name) \
-    cdmpp_status cd_main_profile_##name##_check(const cd_main_profile *o, cdmpp_err *err); \
+#define CD_MAIN_PROFILE_MODES(X)                                                                   \
+    X(records)                                                                                     \
+    X(worker)                                                                                      \
+    X(draw)                                                                                        \
+    X(sweep)                                                                                       \
+    X(corun)                                                                                       \
+    X(curves)                                                                                      \
+    X(fusion)                                                                                      \
+    X(kernels)                                                                                     \
+    X(store)                                                                                       \
+    X(networks)                                                                                    \
+    X(ops)                                                                                         \
+    X(tasks)                                                                                       \
+    X(run)                                                                                         \
+    X(describe)                                                                                    \
+    X(wrap)                                                                                        \
+    X(trace)
+#define CD_X(name)                                                                                 \
+    cdmpp_status cd_main_profile_##name##_check(const cd_main_profile *o, cdmpp_err *err);         \
     cdmpp_status cd_main_profile_##name(cd_main_profile *o, cdmpp_err *err);
 CD_MAIN_PROFILE_MODES(CD_X)
 #undef CD_X
@@ -86,7 +103,8 @@ CD_MAIN_PROFILE_MODES(CD_X)
 /* A mode that reads logs: --tasks and a log must be there; `none` says that there is none. */
 cdmpp_status cd_main_profile_logs_check(const cd_main_profile *o, const char *none, cdmpp_err *err);
 /* All of --tasks. Free *out, after an error too. */
-cdmpp_status cd_main_profile_tasks_load(const cd_main_profile *o, CD_GIVE cd_task_registry **out, cdmpp_err *err);
+cdmpp_status cd_main_profile_tasks_load(const cd_main_profile *o, CD_GIVE cd_task_registry **out,
+                                        cdmpp_err *err);
 /* Options of measuring, for every mode that does. */
 cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o);
 /* CD_NETWORK_SOURCE_ZOO or _ONNX: --network that is a file is one without --model-source, too. */
@@ -99,13 +117,15 @@ cd_hardware cd_main_profile_hardware(const char *target);
 uint32_t cd_main_profile_pool(const cd_main_profile *o);
 /* What the analytic time needs: this processor, measured (two seconds), in *e, with the vectors of the code and so many cores in use. NULL: no pool is wanted, or the processor cannot be
  * described, which is told. */
-const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threads, cd_describe_entry *e);
+const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threads,
+                                             cd_describe_entry *e);
 /* Logs what it hears; bad items are counted in o->bad. */
 cd_record_listener cd_main_profile_listener(cd_main_profile *o);
 /* Lines about a file, as warnings (main_profile_trace.c). */
 void cd_main_profile_said(const cd_main_profile *o, const char *path, const cd_buf *lines);
 /* The text, or with --json the JSON in its envelope, to standard output; freed. */
-cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, CD_TAKE cd_buf *b, cdmpp_err *err);
+cdmpp_status cd_main_profile_print(const cd_main_profile *o, const char *schema, CD_TAKE cd_buf *b,
+                                   cdmpp_err *err);
 /* Warns of rules of fusion that the network needs and --fusion-rules does not have. */
 void cd_main_profile_open_rules(const cd_main_profile *o, const cd_workload *w);
 /* To the file, to standard output where `path` is NULL; freed and empty again. */

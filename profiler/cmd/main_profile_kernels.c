@@ -24,17 +24,28 @@ typedef struct work {
 } work;
 
 static const char *target_of(const cd_main_profile *o) { return o->target ? o->target : "llvm"; }
-static bool is_sample(const cd_main_profile *o) { return o->operand.n && !strcmp(o->operand.v[0], "sample"); }
+static bool is_sample(const cd_main_profile *o) {
+    return o->operand.n && !strcmp(o->operand.v[0], "sample");
+}
 
 cdmpp_status cd_main_profile_kernels_check(const cd_main_profile *o, cdmpp_err *err) {
     const bool predict = o->operand.n && !strcmp(o->operand.v[0], "predict");
-    if (!predict && !is_sample(o)) return CD_FAIL(err, EUSAGE, "kernels: expected sample or predict, found '%.40s'", o->operand.n ? o->operand.v[0] : "");
+    if (!predict && !is_sample(o))
+        return CD_FAIL(err, EUSAGE, "kernels: expected sample or predict, found '%.40s'",
+                       o->operand.n ? o->operand.v[0] : "");
     if (!o->network) return CD_FAIL(err, EUSAGE, "--network is missing");
-    if (predict && o->operand.n != 2) return CD_FAIL(err, EUSAGE, "kernels predict: expected one file of samples, found %zu", o->operand.n - 1);
-    if (!predict && o->operand.n != 1) return CD_FAIL(err, EUSAGE, "kernels sample: unexpected '%.60s'", o->operand.v[1]);
+    if (predict && o->operand.n != 2)
+        return CD_FAIL(err, EUSAGE, "kernels predict: expected one file of samples, found %zu",
+                       o->operand.n - 1);
+    if (!predict && o->operand.n != 1)
+        return CD_FAIL(err, EUSAGE, "kernels sample: unexpected '%.60s'", o->operand.v[1]);
     if (!predict && !o->out) return CD_FAIL(err, EUSAGE, "--out is missing");
-    if (cd_backend_for_target((cd_str){target_of(o), strlen(target_of(o))}) != cd_backend_find("cpu"))
-        return CD_FAIL(err, EUSAGE, "kernels are measured on this machine's processor: expected --target llvm..., found '%.60s'", target_of(o));
+    if (cd_backend_for_target((cd_str){target_of(o), strlen(target_of(o))}) !=
+        cd_backend_find("cpu"))
+        return CD_FAIL(err, EUSAGE,
+                       "kernels are measured on this machine's processor: expected --target "
+                       "llvm..., found '%.60s'",
+                       target_of(o));
     return CDMPP_OK;
 }
 
@@ -42,15 +53,24 @@ cdmpp_status cd_main_profile_kernels_check(const cd_main_profile *o, cdmpp_err *
 
 static cdmpp_status read_one(work *k, const char *name) {
     const cd_main_profile *o = k->o;
-    const cd_network_source s = {.kind = cd_main_profile_source(o), .name = name, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v, .n_dim = (uint32_t)o->dim.n,
+    const cd_network_source s = {.kind = cd_main_profile_source(o),
+                                 .name = name,
+                                 .batch = o->batch,
+                                 .size = o->input_size,
+                                 .dim = o->dim.v,
+                                 .input = o->input.v,
+                                 .n_dim = (uint32_t)o->dim.n,
                                  .n_input = (uint32_t)o->input.n};
     const cd_onnx_miss *miss;
     uint32_t n_miss;
-    if (k->n == MAX_NETWORK) return CD_FAIL(k->err, EUSAGE, "--network: more than %d networks", MAX_NETWORK);
+    if (k->n == MAX_NETWORK)
+        return CD_FAIL(k->err, EUSAGE, "--network: more than %d networks", MAX_NETWORK);
     CD_TRY(cd_network_source_read(&s, &k->graph[k->n], &miss, &n_miss, k->err));
     cd_network_source_say(k->graph[k->n], o->log);
     k->n++;
-    for (uint32_t i = 0; i < n_miss; i++) cd_log_put(o->log, CD_LOG_WARNING, "%.60s: %.60s is left out: %s", name, miss[i].op, miss[i].reason);
+    for (uint32_t i = 0; i < n_miss; i++)
+        cd_log_put(o->log, CD_LOG_WARNING, "%.60s: %.60s is left out: %s", name, miss[i].op,
+                   miss[i].reason);
     k->o->bad += n_miss;
     return CDMPP_OK;
 }
@@ -96,7 +116,9 @@ static void told(void *ctx, uint32_t round, size_t samples, const cd_kernel_scor
     const cd_main_profile *o = ctx;
     cd_buf b = {0};
     put_error(&b, s);
-    cd_log_put(o->log, CD_LOG_INFO, "round %u: %zu samples, %zu of %zu held out within the target%.*s", round, samples, s->within, s->n, (int)b.n, b.p ? b.p : "");
+    cd_log_put(o->log, CD_LOG_INFO,
+               "round %u: %zu samples, %zu of %zu held out within the target%.*s", round, samples,
+               s->within, s->n, (int)b.n, b.p ? b.p : "");
     cd_buf_free(&b);
 }
 
@@ -104,10 +126,14 @@ static cdmpp_status print_sampled(work *k, const cd_kernel_samples *s, const cd_
     static const char *const end[] = {"target", "limit", "seconds", "nothing_new"};
     cd_buf b = {0};
     cd_json_writer w = {.out = &b};
-    if (r->failed) cd_log_put(k->o->log, CD_LOG_WARNING, "%zu draws could not be measured; the last one: %s", r->failed, r->why.msg);
+    if (r->failed)
+        cd_log_put(k->o->log, CD_LOG_WARNING, "%zu draws could not be measured; the last one: %s",
+                   r->failed, r->why.msg);
     if (!k->o->json) {
         cd_buf_putf(&b, "%zu samples, %u rounds, ended by: %s\n", s->n, r->rounds, end[r->end]);
-        cd_buf_putf(&b, "held out: %zu of %zu within %d %% (%zu without an answer)", r->score.within, r->score.n, k->o->target_error ? k->o->target_error : 10, r->score.unknown);
+        cd_buf_putf(&b, "held out: %zu of %zu within %d %% (%zu without an answer)",
+                    r->score.within, r->score.n, k->o->target_error ? k->o->target_error : 10,
+                    r->score.unknown);
         put_error(&b, &r->score);
         cd_buf_puts(&b, "\n");
         return cd_main_profile_print(k->o, "", &b, k->err);
@@ -127,8 +153,16 @@ static cdmpp_status print_sampled(work *k, const cd_kernel_samples *s, const cd_
 
 static cdmpp_status sample(work *k) {
     const cd_main_profile *o = k->o;
-    const cd_kernel_sampler_options so = {.target = o->target_error * 0.01, .within = o->within * 0.01, .limit = (size_t)o->limit, .seconds = o->seconds, .first = (size_t)o->first,
-                                          .plain = o->plain, .seed = (uint64_t)o->seed, .stop = o->stop, .told = told, .ctx = k->o};
+    const cd_kernel_sampler_options so = {.target = o->target_error * 0.01,
+                                          .within = o->within * 0.01,
+                                          .limit = (size_t)o->limit,
+                                          .seconds = o->seconds,
+                                          .first = (size_t)o->first,
+                                          .plain = o->plain,
+                                          .seed = (uint64_t)o->seed,
+                                          .stop = o->stop,
+                                          .told = told,
+                                          .ctx = k->o};
     const cd_kernel_clock c = cd_kernel_executor_clock(&k->x);
     cd_kernel_samples s;
     cd_kernel_sampled r;
@@ -149,7 +183,8 @@ typedef struct answer {
 } answer;
 
 /* Does an earlier group have this type? */
-static cdmpp_status is_told(work *k, const cd_workload *w, uint32_t group, const char *type, bool *out) {
+static cdmpp_status is_told(work *k, const cd_workload *w, uint32_t group, const char *type,
+                            bool *out) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     *out = false;
@@ -164,10 +199,13 @@ static cdmpp_status is_told(work *k, const cd_workload *w, uint32_t group, const
 }
 
 /* Each type that the model does not know, and each operator without a definition, is told once for each network. */
-static cdmpp_status tell_unknown(work *k, const cd_kernel_model *m, const cd_workload *w, const double *each) {
+static cdmpp_status tell_unknown(work *k, const cd_kernel_model *m, const cd_workload *w,
+                                 const double *each) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
-    for (uint32_t i = 0; i < w->n_unsupported; i++) cd_log_put(k->o->log, CD_LOG_WARNING, "%.60s: %.60s: %s", w->graph->name, w->unsupported[i].op, w->unsupported[i].reason);
+    for (uint32_t i = 0; i < w->n_unsupported; i++)
+        cd_log_put(k->o->log, CD_LOG_WARNING, "%.60s: %.60s: %s", w->graph->name,
+                   w->unsupported[i].op, w->unsupported[i].reason);
     for (uint32_t g = 0; !st && g < w->n_group; g++) {
         cd_kernel x;
         bool told;
@@ -175,7 +213,9 @@ static cdmpp_status tell_unknown(work *k, const cd_kernel_model *m, const cd_wor
         st = cd_kernel_of(w, g, &a, &x, k->err);
         if (st || cd_kernel_model_knows(m, x.type)) continue;
         st = is_told(k, w, g, x.type, &told);
-        if (!st && !told) cd_log_put(k->o->log, CD_LOG_WARNING, "%.60s: too few samples of %.200s%s", w->graph->name, x.type, isnan(each[g]) ? "" : ", all types answer for it");
+        if (!st && !told)
+            cd_log_put(k->o->log, CD_LOG_WARNING, "%.60s: too few samples of %.200s%s",
+                       w->graph->name, x.type, isnan(each[g]) ? "" : ", all types answer for it");
     }
     cd_arena_free(&a);
     return st;
@@ -195,10 +235,14 @@ static cdmpp_status predict_one(work *k, const cd_kernel_model *m, const cd_grap
     double *each = NULL, *analytic;
     *out = (answer){(double)NAN, (double)NAN};
     CD_TRY(cd_workload_build(g, &k->wo, &w, k->err));
-    cdmpp_status st = (each = cd_mem_zalloc(w->n_group + w->n_task + 1, sizeof *each)) ? CDMPP_OK : CD_FAIL(k->err, ENOMEM, "networks");
+    cdmpp_status st = (each = cd_mem_zalloc(w->n_group + w->n_task + 1, sizeof *each))
+                          ? CDMPP_OK
+                          : CD_FAIL(k->err, ENOMEM, "networks");
     analytic = each ? each + w->n_group : NULL;
     if (!st && k->x.device) st = cd_kernel_executor_estimate(&k->x, w, analytic, k->err);
-    if (!st) st = cd_kernel_model_network(m, w, k->x.device ? analytic : NULL, each, &out->predicted_s, k->err);
+    if (!st)
+        st = cd_kernel_model_network(m, w, k->x.device ? analytic : NULL, each, &out->predicted_s,
+                                     k->err);
     if (!st && isnan(out->predicted_s)) k->o->bad++;
     if (!st) st = tell_unknown(k, m, w, each);
     if (!st && k->o->measure) st = measure_one(k, w, &out->measured_s);
@@ -212,7 +256,8 @@ static void put_row(cd_buf *b, const char *name, const answer *a) {
     if (isnan(a->predicted_s)) cd_buf_putf(b, " %12s", "-");
     else cd_buf_putf(b, " %12.4f", a->predicted_s * 1e3);
     if (!isnan(a->measured_s)) cd_buf_putf(b, " %12.4f", a->measured_s * 1e3);
-    if (!isnan(a->measured_s) && !isnan(a->predicted_s)) cd_buf_putf(b, " %+8.1f %%", (a->predicted_s / a->measured_s - 1) * 100);
+    if (!isnan(a->measured_s) && !isnan(a->predicted_s))
+        cd_buf_putf(b, " %+8.1f %%", (a->predicted_s / a->measured_s - 1) * 100);
     cd_buf_puts(b, "\n");
 }
 
@@ -221,11 +266,14 @@ static cdmpp_status print_predicted(work *k, const answer *a) {
     size_t within = 0;
     cd_buf b = {0};
     cd_json_writer w = {.out = &b};
-    for (size_t i = 0; i < k->n; i++) within += fabs(a[i].predicted_s / a[i].measured_s - 1) <= target;
+    for (size_t i = 0; i < k->n; i++)
+        within += fabs(a[i].predicted_s / a[i].measured_s - 1) <= target;
     if (!k->o->json) {
-        cd_buf_putf(&b, "%-24s %12s%s\n", "network", "predicted ms", k->o->measure ? "  measured ms      error" : "");
+        cd_buf_putf(&b, "%-24s %12s%s\n", "network", "predicted ms",
+                    k->o->measure ? "  measured ms      error" : "");
         for (size_t i = 0; i < k->n; i++) put_row(&b, k->graph[i]->name, &a[i]);
-        if (k->o->measure) cd_buf_putf(&b, "within %.0f %%: %zu of %zu networks\n", target * 100, within, k->n);
+        if (k->o->measure)
+            cd_buf_putf(&b, "within %.0f %%: %zu of %zu networks\n", target * 100, within, k->n);
         return cd_main_profile_print(k->o, "", &b, k->err);
     }
     cd_json_write_open(&w, '{');
@@ -265,9 +313,17 @@ cdmpp_status cd_main_profile_kernels(cd_main_profile *o, cdmpp_err *err) {
     mo.threads = o->threads > 0 ? o->threads : 1;
     mo.jobs = o->jobs;
     k.hardware = cd_target_hardware(false, mo.threads, 64);
-    k.wo = (cd_workload_options){.target = target_of(o), .hardware = &k.hardware, .rules = o->fusion_rules ? &k.rules : NULL};
-    k.x = (cd_kernel_executor){.target = target_of(o), .hardware = k.hardware, .threads = mo.threads, .trials = (uint32_t)o->trials, .pool = cd_main_profile_pool(o),
-                                .seed = (uint64_t)o->seed, .budget_s = o->budget_ms * 1e-3, .stop = o->stop};
+    k.wo = (cd_workload_options){.target = target_of(o),
+                                 .hardware = &k.hardware,
+                                 .rules = o->fusion_rules ? &k.rules : NULL};
+    k.x = (cd_kernel_executor){.target = target_of(o),
+                               .hardware = k.hardware,
+                               .threads = mo.threads,
+                               .trials = (uint32_t)o->trials,
+                               .pool = cd_main_profile_pool(o),
+                               .seed = (uint64_t)o->seed,
+                               .budget_s = o->budget_ms * 1e-3,
+                               .stop = o->stop};
     cdmpp_status st = cd_measure_open(&mo, &k.x.measure, err);
     if (!st) k.x.device = cd_main_profile_pool_device(o, mo.threads, &here);
     if (!st) st = read_networks(&k);

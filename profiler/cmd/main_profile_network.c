@@ -12,8 +12,15 @@
 static const char *target_of(const cd_main_profile *o) { return o->target ? o->target : "llvm"; }
 
 static cd_network_source source_of(const cd_main_profile *o) {
-    return (cd_network_source){.kind = cd_main_profile_source(o), .name = o->network, .batch = o->batch, .size = o->input_size, .dim = o->dim.v, .input = o->input.v,
-                               .n_dim = (uint32_t)o->dim.n, .n_input = (uint32_t)o->input.n, .training = o->training};
+    return (cd_network_source){.kind = cd_main_profile_source(o),
+                               .name = o->network,
+                               .batch = o->batch,
+                               .size = o->input_size,
+                               .dim = o->dim.v,
+                               .input = o->input.v,
+                               .n_dim = (uint32_t)o->dim.n,
+                               .n_input = (uint32_t)o->input.n,
+                               .training = o->training};
 }
 
 static cdmpp_status check_source(const cd_main_profile *o, cdmpp_err *err) {
@@ -21,13 +28,16 @@ static cdmpp_status check_source(const cd_main_profile *o, cdmpp_err *err) {
     if (!o->network) return CD_FAIL(err, EUSAGE, "--network is missing");
     CD_TRY(cd_network_source_kind(o->model_source, o->network, &kind, err));
     const bool zoo = kind == CD_NETWORK_SOURCE_ZOO;
-    if (zoo && (o->dim.n || o->input.n)) return CD_FAIL(err, EUSAGE, "--dim and --input are for ONNX files");
-    if (!zoo && o->input_size) return CD_FAIL(err, EUSAGE, "--input-size is for networks of the zoo; use --dim");
+    if (zoo && (o->dim.n || o->input.n))
+        return CD_FAIL(err, EUSAGE, "--dim and --input are for ONNX files");
+    if (!zoo && o->input_size)
+        return CD_FAIL(err, EUSAGE, "--input-size is for networks of the zoo; use --dim");
     return CDMPP_OK;
 }
 
 /* An operator that is left out: reported, and makes exit status 3. */
-static void report_missing(cd_main_profile *o, const char *node, const char *op, const char *reason) {
+static void report_missing(cd_main_profile *o, const char *node, const char *op,
+                           const char *reason) {
     cdmpp_err why = {0};
     if (op) (void)CD_FAIL(&why, EUNSUPPORTED, "%s: %s", op, reason);
     else (void)CD_FAIL(&why, EUNSUPPORTED, "%s", reason);
@@ -40,8 +50,13 @@ static void report_missing(cd_main_profile *o, const char *node, const char *op,
 void cd_main_profile_open_rules(const cd_main_profile *o, const cd_workload *w) {
     for (uint32_t k = 0; k < w->open.n; k++) {
         const cd_fusion_rule *r = &w->open.rule[k];
-        if (!strcmp(r->second, CD_FUSION_RULES_MANY)) cd_log_put(o->log, CD_LOG_WARNING, "%s: no rule for %s with several readers: they stay apart", o->fusion_rules, r->first);
-        else cd_log_put(o->log, CD_LOG_WARNING, "%s: no rule for %s and %s: they stay apart", o->fusion_rules, r->first, r->second);
+        if (!strcmp(r->second, CD_FUSION_RULES_MANY))
+            cd_log_put(o->log, CD_LOG_WARNING,
+                       "%s: no rule for %s with several readers: they stay apart", o->fusion_rules,
+                       r->first);
+        else
+            cd_log_put(o->log, CD_LOG_WARNING, "%s: no rule for %s and %s: they stay apart",
+                       o->fusion_rules, r->first, r->second);
     }
 }
 
@@ -83,7 +98,9 @@ cdmpp_status cd_main_profile_ops(cd_main_profile *o, cdmpp_err *err) {
 cdmpp_status cd_main_profile_tasks_check(const cd_main_profile *o, cdmpp_err *err) {
     cd_workload_layout layout;
     if (o->layout && !cd_workload_layout_parse(o->layout, &layout))
-        return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
+        return CD_FAIL(err, EUSAGE,
+                       "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'",
+                       o->layout);
     return cd_main_profile_ops_check(o, err);
 }
 
@@ -121,7 +138,8 @@ cdmpp_status cd_main_profile_tasks(cd_main_profile *o, cdmpp_err *err) {
     if (!st && o->fusion_rules) st = cd_fusion_rules_read(o->fusion_rules, &rules, err);
     if (!st) st = cd_workload_build(g, &opt, &w, err);
     if (!st) cd_main_profile_open_rules(o, w);
-    for (uint32_t i = 0; !st && i < w->n_unsupported; i++) report_missing(o, w->unsupported[i].node, w->unsupported[i].op, w->unsupported[i].reason);
+    for (uint32_t i = 0; !st && i < w->n_unsupported; i++)
+        report_missing(o, w->unsupported[i].node, w->unsupported[i].op, w->unsupported[i].reason);
     if (!st && o->out_tasks) st = cd_task_registry_write(&b, w->tasks, err);
     if (!st && o->out_tasks) st = cd_main_profile_write(o->out_tasks, &b, err);
     if (!st) st = print_tasks(o, w, err);
@@ -134,8 +152,12 @@ cdmpp_status cd_main_profile_tasks(cd_main_profile *o, cdmpp_err *err) {
 
 /* ---- --ops ---- */
 
-static const cd_backend_kind *backend_of(const cd_main_profile *o) { return cd_backend_for_target((cd_str){target_of(o), strlen(target_of(o))}); }
-static bool is_opencl(const cd_main_profile *o) { return backend_of(o) && backend_of(o) == cd_backend_find("opencl"); }
+static const cd_backend_kind *backend_of(const cd_main_profile *o) {
+    return cd_backend_for_target((cd_str){target_of(o), strlen(target_of(o))});
+}
+static bool is_opencl(const cd_main_profile *o) {
+    return backend_of(o) && backend_of(o) == cd_backend_find("opencl");
+}
 
 /* How networks are measured; *hw: the processors of a program. */
 static cd_measure_options measure_options(const cd_main_profile *o, cd_hardware *hw) {
@@ -145,7 +167,8 @@ static cd_measure_options measure_options(const cd_main_profile *o, cd_hardware 
     m.flags = NULL;
     m.memory_bytes = 0;
     m.timing = (cd_timing_policy){.budget_s = o->budget_ms * 1e-3};
-    *hw = is_opencl(o) ? cd_main_profile_hardware(target_of(o)) : cd_target_hardware(false, m.threads, 64);
+    *hw = is_opencl(o) ? cd_main_profile_hardware(target_of(o))
+                       : cd_target_hardware(false, m.threads, 64);
     if (is_opencl(o)) m.threads = 1;
     else m.device = NULL;
     return m;
@@ -153,13 +176,19 @@ static cd_measure_options measure_options(const cd_main_profile *o, cd_hardware 
 
 enum { POOL = 256 };
 
-uint32_t cd_main_profile_pool(const cd_main_profile *o) { return o->pool ? (uint32_t)o->pool : POOL; }
+uint32_t cd_main_profile_pool(const cd_main_profile *o) {
+    return o->pool ? (uint32_t)o->pool : POOL;
+}
 
-const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threads, cd_describe_entry *e) {
+const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threads,
+                                             cd_describe_entry *e) {
     cdmpp_err why = {0};
     if (cd_main_profile_pool(o) <= (o->trials > 1 ? (uint32_t)o->trials : 1)) return NULL;
     if (cd_describe_cores("", true, cd_main_profile_core(o), e, &why)) {
-        cd_log_put(o->log, CD_LOG_WARNING, "random schedules are measured as they come, as this processor could not be described: %s", why.msg);
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "random schedules are measured as they come, as this processor could not be "
+                   "described: %s",
+                   why.msg);
         return NULL;
     }
     cd_describe_narrow(e, cd_isa_vector_bytes(o->isa, o->target));
@@ -168,16 +197,28 @@ const cd_device *cd_main_profile_pool_device(const cd_main_profile *o, int threa
 }
 
 /* Free *x, after an error too. */
-static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_measure *m, cd_network_programs *x, cdmpp_err *err) {
+static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_measure *m,
+                                  cd_network_programs *x, cdmpp_err *err) {
     const cd_network_source s = source_of(o);
     cd_describe_entry here;
     cd_describe_namer namer = {.core = cd_main_profile_core(o)};
-    const cd_program_select_options po = {.log = o->operand.v, .n_log = o->operand.n, .trials = (uint32_t)o->trials, .pool = cd_main_profile_pool(o),
-                                          .device = is_opencl(o) ? NULL : cd_main_profile_pool_device(o, (int)hw->num_cores, &here), .seed = (uint64_t)o->seed, .target = target_of(o),
-                                          .hardware = *hw, .threads = is_opencl(o) ? 1 : (int)hw->num_cores, .measure = m, .namer = is_opencl(o) ? NULL : &namer, .stop = o->stop};
+    const cd_program_select_options po = {
+        .log = o->operand.v,
+        .n_log = o->operand.n,
+        .trials = (uint32_t)o->trials,
+        .pool = cd_main_profile_pool(o),
+        .device = is_opencl(o) ? NULL : cd_main_profile_pool_device(o, (int)hw->num_cores, &here),
+        .seed = (uint64_t)o->seed,
+        .target = target_of(o),
+        .hardware = *hw,
+        .threads = is_opencl(o) ? 1 : (int)hw->num_cores,
+        .measure = m,
+        .namer = is_opencl(o) ? NULL : &namer,
+        .stop = o->stop};
     const cd_record_listener l = cd_main_profile_listener(o);
     cd_fusion_rules rules = {0};
-    cdmpp_status st = o->fusion_rules ? cd_fusion_rules_read(o->fusion_rules, &rules, err) : CDMPP_OK;
+    cdmpp_status st =
+        o->fusion_rules ? cd_fusion_rules_read(o->fusion_rules, &rules, err) : CDMPP_OK;
     if (!st) st = cd_network_programs_make(&s, o->fusion_rules ? &rules : NULL, &po, &l, x, err);
     if (!st) cd_network_source_say(x->graph, o->log);
     if (!st && o->fusion_rules) cd_main_profile_open_rules(o, x->workload);
@@ -188,15 +229,22 @@ static cdmpp_status make_programs(cd_main_profile *o, const cd_hardware *hw, cd_
 
 cdmpp_status cd_main_profile_run_check(const cd_main_profile *o, cdmpp_err *err) {
     if (backend_of(o) != cd_backend_find("cpu") && !is_opencl(o))
-        return CD_FAIL(err, EUSAGE, "--ops runs on this machine's processor or on an OpenCL device: expected --target llvm... or opencl..., found '%.60s'", target_of(o));
-    if (o->device && !is_opencl(o)) return CD_FAIL(err, EUSAGE, "--device is one of OpenCL (--target opencl)");
+        return CD_FAIL(err, EUSAGE,
+                       "--ops runs on this machine's processor or on an OpenCL device: expected "
+                       "--target llvm... or opencl..., found '%.60s'",
+                       target_of(o));
+    if (o->device && !is_opencl(o))
+        return CD_FAIL(err, EUSAGE, "--device is one of OpenCL (--target opencl)");
     return check_source(o, err);
 }
 
-static cdmpp_status print_run(const cd_main_profile *o, const cd_network_programs *x, cd_op_profile *ops, cdmpp_err *err) {
+static cdmpp_status print_run(const cd_main_profile *o, const cd_network_programs *x,
+                              cd_op_profile *ops, cdmpp_err *err) {
     cd_buf b = {0};
     if (o->json) CD_TRY(cd_op_profile_json(&b, x->workload, x->select, ops, err));
-    else if (o->csv != CD_MAIN_PROFILE_NO_CSV) CD_TRY(cd_op_profile_csv(&b, x->workload, x->select, ops, o->csv == CD_MAIN_PROFILE_EOP, err));
+    else if (o->csv != CD_MAIN_PROFILE_NO_CSV)
+        CD_TRY(
+            cd_op_profile_csv(&b, x->workload, x->select, ops, o->csv == CD_MAIN_PROFILE_EOP, err));
     else CD_TRY(cd_op_profile_text(&b, x->workload, x->select, ops, o->key_only, err));
     return cd_main_profile_print(o, "cdmpp.profile_ops", &b, err);
 }
@@ -205,15 +253,24 @@ static cdmpp_status print_run(const cd_main_profile *o, const cd_network_program
 static void say_load(const cd_main_profile *o, int threads) {
     const double left = cd_host_load_left(threads);
     if (threads > cd_affinity_count())
-        cd_log_put(o->log, CD_LOG_WARNING, "%d threads share %d processors: they wait for each other, and the times say little", threads, cd_affinity_count());
+        cd_log_put(
+            o->log, CD_LOG_WARNING,
+            "%d threads share %d processors: they wait for each other, and the times say little",
+            threads, cd_affinity_count());
     if (left < CD_HOST_LOAD_IDLE)
-        cd_log_put(o->log, CD_LOG_WARNING, "others use the processors of the run: %.0f %% of one is left, so that times are longer than on a quiet machine", 100 * left);
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "others use the processors of the run: %.0f %% of one is left, so that times "
+                   "are longer than on a quiet machine",
+                   100 * left);
 }
 
 cdmpp_status cd_main_profile_run(cd_main_profile *o, cdmpp_err *err) {
     cd_hardware hw;
     const cd_measure_options mo = measure_options(o, &hw);
-    const cd_op_profile_options no = {.threads = mo.threads, .device = mo.device, .cover = o->cover / 100.0, .passes = (unsigned)o->passes};
+    const cd_op_profile_options no = {.threads = mo.threads,
+                                      .device = mo.device,
+                                      .cover = o->cover / 100.0,
+                                      .passes = (unsigned)o->passes};
     cd_network_programs x = {0};
     cd_measure *m = NULL;
     cd_op_profile *ops = NULL;
@@ -237,14 +294,23 @@ cdmpp_status cd_main_profile_curves_check(const cd_main_profile *o, cdmpp_err *e
     cd_size_list l;
     if (!o->sizes) return CD_FAIL(err, EUSAGE, "--sizes is missing");
     if (!cd_size_list_parse(o->sizes, &l))
-        return CD_FAIL(err, EUSAGE, "--sizes: expected batch=N,N,... or input=N,N,..., 2 to %d ascending numbers up to %d, found '%.60s'", CD_SIZE_LIST_MAX,
-                       CD_SIZE_LIST_LARGEST, o->sizes);
-    if (l.input ? o->input_size : o->batch) return CD_FAIL(err, EUSAGE, "--sizes goes in place of %s", l.input ? "--input-size" : "--batch");
-    if (backend_of(o) != cd_backend_find("cpu")) return CD_FAIL(err, EUSAGE, "curves are of this machine's processor: expected --target llvm..., found '%.60s'", target_of(o));
+        return CD_FAIL(err, EUSAGE,
+                       "--sizes: expected batch=N,N,... or input=N,N,..., 2 to %d ascending "
+                       "numbers up to %d, found '%.60s'",
+                       CD_SIZE_LIST_MAX, CD_SIZE_LIST_LARGEST, o->sizes);
+    if (l.input ? o->input_size : o->batch)
+        return CD_FAIL(err, EUSAGE, "--sizes goes in place of %s",
+                       l.input ? "--input-size" : "--batch");
+    if (backend_of(o) != cd_backend_find("cpu"))
+        return CD_FAIL(
+            err, EUSAGE,
+            "curves are of this machine's processor: expected --target llvm..., found '%.60s'",
+            target_of(o));
     return check_source(o, err);
 }
 
-static cdmpp_status write_curves(cd_main_profile *o, const cd_op_curve_size *size, size_t n, cdmpp_err *err) {
+static cdmpp_status write_curves(cd_main_profile *o, const cd_op_curve_size *size, size_t n,
+                                 cdmpp_err *err) {
     cd_op_curve_tally t;
     cd_buf b = {0};
     struct utsname host;
@@ -252,7 +318,9 @@ static cdmpp_status write_curves(cd_main_profile *o, const cd_op_curve_size *siz
     const cdmpp_status st = cd_op_curve_write(&b, host.nodename, size, n, &t, err);
     if (st) return cd_buf_free(&b), st;
     if (t.fixed + t.apart + t.short_of_points)
-        cd_log_put(o->log, CD_LOG_WARNING, "left out: %zu operators whose sizes stay, %zu whose sizes vary in different ways, %zu with a time at fewer than two sizes",
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "left out: %zu operators whose sizes stay, %zu whose sizes vary in different "
+                   "ways, %zu with a time at fewer than two sizes",
                    t.fixed, t.apart, t.short_of_points);
     return cd_main_profile_write(o->out, &b, err);
 }
@@ -271,7 +339,8 @@ static void note_spread(cd_noise *n, const cd_program_select *s) {
 static void say_noisy(const cd_main_profile *o, const cd_noise *n) {
     cd_buf b = {0};
     cd_noise_put(&b, n);
-    cd_log_put(o->log, CD_LOG_WARNING, "curves: kept, though the machine was too noisy: %s", b.p ? b.p : "");
+    cd_log_put(o->log, CD_LOG_WARNING, "curves: kept, though the machine was too noisy: %s",
+               b.p ? b.p : "");
     cd_buf_free(&b);
 }
 

@@ -9,17 +9,22 @@ cdmpp_status cd_main_profile_sweep_check(const cd_main_profile *o, cdmpp_err *er
     cd_str bad = {0};
     CD_TRY(cd_main_profile_logs_check(o, "no records to begin from", err));
     if (!cd_schedule_variants_mask(o->factor, &mask, &bad))
-        return CD_FAIL(err, EUSAGE, "--factor: expected some of %s, separated by commas, found '%.*s'", CD_VARY_FACTORS, cd_str_shown(bad, 60), bad.p);
+        return CD_FAIL(err, EUSAGE,
+                       "--factor: expected some of %s, separated by commas, found '%.*s'",
+                       CD_VARY_FACTORS, cd_str_shown(bad, 60), bad.p);
     return CDMPP_OK;
 }
 
 static cdmpp_status print_sweep(cd_main_profile *o, const cd_schedule_sweep *s, cdmpp_err *err) {
     cd_buf b = {0};
     size_t disturbed = 0;
-    for (size_t i = 0; i < s->n; i++) o->bad += s->row[i].out.error_no != 0, disturbed += s->row[i].disturbed;
+    for (size_t i = 0; i < s->n; i++)
+        o->bad += s->row[i].out.error_no != 0, disturbed += s->row[i].disturbed;
     if (disturbed)
-        cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu ratios are disturbed, marked '?': meanwhile the base took %.4g to %.4g ms", disturbed, s->n - 1, s->measured.low_s * 1e3,
-                   s->measured.high_s * 1e3);
+        cd_log_put(
+            o->log, CD_LOG_WARNING,
+            "%zu of %zu ratios are disturbed, marked '?': meanwhile the base took %.4g to %.4g ms",
+            disturbed, s->n - 1, s->measured.low_s * 1e3, s->measured.high_s * 1e3);
     if (o->out) {
         CD_TRY(cd_schedule_sweep_csv(&b, s, err));
         CD_TRY(cd_main_profile_write(o->out, &b, err));
@@ -34,9 +39,15 @@ static cdmpp_status print_sweep(cd_main_profile *o, const cd_schedule_sweep *s, 
 
 cdmpp_status cd_main_profile_sweep(cd_main_profile *o, cdmpp_err *err) {
     const cd_record_listener l = cd_main_profile_listener(o);
-    cd_schedule_sweep_options so = {.task_file = o->task.v, .n_task_file = o->task.n, .log = o->log, .best = {o->operand.v, o->operand.n, o->workload, 1, &l, o->stop},
-                                    .measure = cd_main_profile_measure_options(o), .target = o->target,
-                                    .threads = o->threads > 0 ? o->threads : cd_backend_cpu_threads(o->target ? o->target : "")};
+    cd_schedule_sweep_options so = {
+        .task_file = o->task.v,
+        .n_task_file = o->task.n,
+        .log = o->log,
+        .best = {o->operand.v, o->operand.n, o->workload, 1, &l, o->stop},
+        .measure = cd_main_profile_measure_options(o),
+        .target = o->target,
+        .threads =
+            o->threads > 0 ? o->threads : cd_backend_cpu_threads(o->target ? o->target : "")};
     cd_schedule_sweep s;
     cd_str ignored;
     so.measure.flags = NULL; /* --cflags and --memory-mb are for records */
@@ -52,9 +63,13 @@ cdmpp_status cd_main_profile_sweep(cd_main_profile *o, cdmpp_err *err) {
 /* ---- corun ---- */
 cdmpp_status cd_main_profile_corun_check(const cd_main_profile *o, cdmpp_err *err) {
     CD_TRY(cd_main_profile_logs_check(o, "no records to read", err));
-    if (o->limit > CD_RECORD_CORUN_MAX) return CD_FAIL(err, EUSAGE, "--limit: at most %d workloads in one table", CD_RECORD_CORUN_MAX);
-    if (o->rounds > CD_CORUN_ROUNDS) return CD_FAIL(err, EUSAGE, "--rounds: at most %d", CD_CORUN_ROUNDS);
-    if ((o->pairs || o->trials || o->seed) && !o->corun_group) return CD_FAIL(err, EUSAGE, "--pairs, --trials and --seed are about --group");
+    if (o->limit > CD_RECORD_CORUN_MAX)
+        return CD_FAIL(err, EUSAGE, "--limit: at most %d workloads in one table",
+                       CD_RECORD_CORUN_MAX);
+    if (o->rounds > CD_CORUN_ROUNDS)
+        return CD_FAIL(err, EUSAGE, "--rounds: at most %d", CD_CORUN_ROUNDS);
+    if ((o->pairs || o->trials || o->seed) && !o->corun_group)
+        return CD_FAIL(err, EUSAGE, "--pairs, --trials and --seed are about --group");
     return CDMPP_OK;
 }
 
@@ -69,10 +84,11 @@ static cdmpp_status print_corun(cd_main_profile *o, const cd_record_corun *c, cd
     return cd_main_profile_print(o, "cdmpp.profile_corun", &b, err);
 }
 
-static cdmpp_status put_groups(cd_main_profile *o, const cd_record_corun *c, const cd_corun_table *t, cd_arena *a, cdmpp_err *err) {
+static cdmpp_status put_groups(cd_main_profile *o, const cd_record_corun *c,
+                               const cd_corun_table *t, cd_arena *a, cdmpp_err *err) {
     cd_buf b = {0};
     cd_corun_check k;
-    double *predicted = CD_NEWN(a, double, c->n_group * CD_CORUN_GROUP);
+    double *predicted = CD_NEWN(a, double, c->n_group *CD_CORUN_GROUP);
     if (!predicted) return CD_FAIL(err, ENOMEM, "%zu groups", c->n_group);
     CD_TRY(cd_corun_table_check(t, c, predicted, &k, err));
     if (o->out) {
@@ -86,7 +102,8 @@ static cdmpp_status put_groups(cd_main_profile *o, const cd_record_corun *c, con
 static cdmpp_status print_groups(cd_main_profile *o, const cd_record_corun *c, cdmpp_err *err) {
     cd_corun_table t = {0};
     o->bad += c->bad;
-    cdmpp_status st = o->pairs ? cd_corun_table_read(o->pairs, &t, err) : cd_corun_table_of(c, &t, err);
+    cdmpp_status st =
+        o->pairs ? cd_corun_table_read(o->pairs, &t, err) : cd_corun_table_of(c, &t, err);
     if (!st) st = cd_err_at(err, put_groups(o, c, &t, &t.arena, err), o->pairs, 0);
     cd_corun_table_free(&t);
     return st;
@@ -94,11 +111,22 @@ static cdmpp_status print_groups(cd_main_profile *o, const cd_record_corun *c, c
 
 cdmpp_status cd_main_profile_corun(cd_main_profile *o, cdmpp_err *err) {
     const cd_record_listener l = cd_main_profile_listener(o);
-    const cd_record_corun_options co = {
-        .task_file = o->task.v, .n_task_file = o->task.n, .log = o->log, .measure = cd_main_profile_measure_options(o), .target = o->target,
-        .best = {o->operand.v, o->operand.n, o->workload, o->limit > 0 ? (size_t)o->limit : 6, &l, o->stop},
-        .group = (unsigned)o->corun_group, .n_group = o->trials > 0 ? (unsigned)o->trials : 10, .seed = (uint64_t)o->seed, .no_pairs = o->pairs != NULL,
-        .policy = {.threads = o->threads > 0 ? o->threads : 1, .window_s = o->budget_ms * 1e-3, .rounds = (unsigned)o->rounds, .limit_s = o->timeout_s, .stop = o->stop}};
+    const cd_record_corun_options co = {.task_file = o->task.v,
+                                        .n_task_file = o->task.n,
+                                        .log = o->log,
+                                        .measure = cd_main_profile_measure_options(o),
+                                        .target = o->target,
+                                        .best = {o->operand.v, o->operand.n, o->workload,
+                                                 o->limit > 0 ? (size_t)o->limit : 6, &l, o->stop},
+                                        .group = (unsigned)o->corun_group,
+                                        .n_group = o->trials > 0 ? (unsigned)o->trials : 10,
+                                        .seed = (uint64_t)o->seed,
+                                        .no_pairs = o->pairs != NULL,
+                                        .policy = {.threads = o->threads > 0 ? o->threads : 1,
+                                                   .window_s = o->budget_ms * 1e-3,
+                                                   .rounds = (unsigned)o->rounds,
+                                                   .limit_s = o->timeout_s,
+                                                   .stop = o->stop}};
     cd_record_corun *c = NULL;
     cdmpp_status st = cd_record_corun_run(&co, &c, err);
     if (!st) st = o->corun_group ? print_groups(o, c, err) : print_corun(o, c, err);
@@ -109,7 +137,8 @@ cdmpp_status cd_main_profile_corun(cd_main_profile *o, cdmpp_err *err) {
 /* ---- draw ---- */
 cdmpp_status cd_main_profile_draw_check(const cd_main_profile *o, cdmpp_err *err) {
     if (!o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
-    if (o->operand.n) return CD_FAIL(err, EUSAGE, "'%.60s': draw takes no file but --tasks", o->operand.v[0]);
+    if (o->operand.n)
+        return CD_FAIL(err, EUSAGE, "'%.60s': draw takes no file but --tasks", o->operand.v[0]);
     return CDMPP_OK;
 }
 
@@ -125,7 +154,10 @@ static cdmpp_status print_draw(const cd_main_profile *o, cd_buf *lines, size_t n
 /* All lines are made before the first is written: a file of half the records would look complete. */
 cdmpp_status cd_main_profile_draw(cd_main_profile *o, cdmpp_err *err) {
     const char *target = o->target ? o->target : "";
-    const cd_random_schedules_options opt = {.trials = (uint32_t)o->trials, .seed = (uint64_t)o->seed, .target = target, .hardware = cd_main_profile_hardware(target)};
+    const cd_random_schedules_options opt = {.trials = (uint32_t)o->trials,
+                                             .seed = (uint64_t)o->seed,
+                                             .target = target,
+                                             .hardware = cd_main_profile_hardware(target)};
     const cd_record_listener l = cd_main_profile_listener(o);
     cd_task_registry *tasks = NULL;
     cd_random_schedules *d = NULL;

@@ -14,9 +14,11 @@ static bool is_identifier(const char *s) {
     return true;
 }
 
-cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *name, cd_codegen_code *out, cdmpp_err *err) {
+cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *name,
+                        cd_codegen_code *out, cdmpp_err *err) {
     *out = (cd_codegen_code){.dialect = dialect};
-    if (!is_identifier(name)) return CD_FAIL(err, EINVALID, "\"%.60s\" cannot begin the names of a program", name);
+    if (!is_identifier(name))
+        return CD_FAIL(err, EINVALID, "\"%.60s\" cannot begin the names of a program", name);
     if (dialect == CD_DIALECT_C) return cd_codegen_c(nest, name, out, err);
     return cd_codegen_gpu(nest, dialect, name, out, err);
 }

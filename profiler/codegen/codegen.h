@@ -10,5 +10,6 @@
 /* The program of a nest. `name` begins every symbol of the text: an identifier. The caller frees *out with
  * cd_codegen_code_free; it is empty after an error. Errors: EINVALID (name), EUNSUPPORTED (a construct, type or intrinsic that the
  * dialect cannot have, named), EREJECTED (a GPU program without thread axes), ENOMEM. */
-cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *name, cd_codegen_code *out, cdmpp_err *err);
+cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *name,
+                        cd_codegen_code *out, cdmpp_err *err);
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define STRONG 0.3
-#define PAYS 0.05 /* of the last time: see correlation.h (5) */
+#define PAYS   0.05 /* of the last time: see correlation.h (5) */
 
 typedef struct {
     double v;
@@ -28,7 +28,8 @@ double cd_correlation_pearson(const double *a, const double *b, size_t n) {
         vb += (b[i] - mb) * (b[i] - mb);
         c += (a[i] - ma) * (b[i] - mb);
     }
-    const double tiny = 1e-28 * (double)n; /* what rounding leaves of values that are all the same */
+    const double tiny =
+        1e-28 * (double)n; /* what rounding leaves of values that are all the same */
     if (va <= tiny * ma * ma || vb <= tiny * mb * mb || va == 0 || vb == 0) return 0;
     return fmin(fmax(c / sqrt(va) / sqrt(vb), -1), 1);
 }
@@ -57,13 +58,15 @@ static double mean_distances(const double *v, size_t n, double *mean) {
     return all;
 }
 
-cdmpp_status cd_correlation_distance(const double *a, const double *b, size_t n, double *out, cdmpp_err *err) {
+cdmpp_status cd_correlation_distance(const double *a, const double *b, size_t n, double *out,
+                                     cdmpp_err *err) {
     double *ma = cd_mem_zalloc(2 * n + 1, sizeof *ma), *mb = ma + n, ab = 0, aa = 0, bb = 0;
     if (!ma) return CD_FAIL(err, ENOMEM, "%zu distances", n);
     const double ga = mean_distances(a, n, ma), gb = mean_distances(b, n, mb);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++) {
-            const double x = fabs(a[i] - a[j]) - ma[i] - ma[j] + ga, y = fabs(b[i] - b[j]) - mb[i] - mb[j] + gb;
+            const double x = fabs(a[i] - a[j]) - ma[i] - ma[j] + ga,
+                         y = fabs(b[i] - b[j]) - mb[i] - mb[j] + gb;
             ab += x * y, aa += x * x, bb += y * y;
         }
     const double whole = sqrt(aa) * sqrt(bb);
@@ -109,7 +112,9 @@ static void partials(const double *rank, size_t n, size_t k, double *m, cd_corre
     const bool known = invert(m, w);
     for (size_t i = 0, a = 0; i < k; i++) {
         const bool moves = varies(rank + i * n, n);
-        out[i].partial = !moves || !varies(seconds, n) ? 0 : known ? -m[a * w + used] / sqrt(m[a * w + a] * m[used * w + used]) : (double)NAN;
+        out[i].partial = !moves || !varies(seconds, n) ? 0
+                         : known ? -m[a * w + used] / sqrt(m[a * w + a] * m[used * w + used])
+                                 : (double)NAN;
         a += moves;
     }
 }
@@ -117,7 +122,8 @@ static void partials(const double *rank, size_t n, size_t k, double *m, cd_corre
 /* ---- turning points ---- */
 
 /* Values of the axis in order, with the median time at each; how many. */
-static size_t medians(const double *axis, size_t stride, const double *t, size_t n, keyed *k, double *x, double *y) {
+static size_t medians(const double *axis, size_t stride, const double *t, size_t n, keyed *k,
+                      double *x, double *y) {
     size_t m = 0;
     for (size_t i = 0; i < n; i++) k[i] = (keyed){axis[i * stride], i};
     qsort(k, n, sizeof *k, by_value);
@@ -141,7 +147,8 @@ static double last_gain(const double *x, const double *y, size_t m) {
     return i < m && i > 0 ? x[i] : (double)NAN;
 }
 
-static cdmpp_status turn(const double *x, const double *y, size_t m, cd_correlation_axis *a, cdmpp_err *err) {
+static cdmpp_status turn(const double *x, const double *y, size_t m, cd_correlation_axis *a,
+                         cdmpp_err *err) {
     cd_perf_curve p;
     if (m < 3) return CDMPP_OK;
     if (a->falls) {
@@ -158,14 +165,17 @@ static cdmpp_status turn(const double *x, const double *y, size_t m, cd_correlat
 }
 
 /* All matrices lie in `room`: ranks of the settings and of the seconds first, since the partial correlations need all of them. */
-static cdmpp_status axes(const double *setting, const double *seconds, size_t n, size_t k, double strong, double *room, cd_correlation_axis *out, cdmpp_err *err) {
+static cdmpp_status axes(const double *setting, const double *seconds, size_t n, size_t k,
+                         double strong, double *room, cd_correlation_axis *out, cdmpp_err *err) {
     double *rank = room, *column = rank + (k + 1) * n, *y = column + n, *m = y + n + 1;
     keyed *order = (keyed *)(void *)(m + (k + 1) * (k + 1));
     ranks(seconds, n, order, rank + k * n);
     for (size_t i = 0; i < k; i++) {
         for (size_t j = 0; j < n; j++) column[j] = setting[j * k + i];
         ranks(column, n, order, rank + i * n);
-        out[i] = (cd_correlation_axis){.turning = (double)NAN, .turn = {.low = (double)NAN, .high = (double)NAN}, .form = CD_PERF_CURVE_CONSTANT};
+        out[i] = (cd_correlation_axis){.turning = (double)NAN,
+                                       .turn = {.low = (double)NAN, .high = (double)NAN},
+                                       .form = CD_PERF_CURVE_CONSTANT};
         out[i].pearson = cd_correlation_pearson(column, seconds, n);
         out[i].spearman = cd_correlation_pearson(rank + i * n, rank + k * n, n);
         CD_TRY(cd_correlation_distance(column, seconds, n, &out[i].distance, err));
@@ -181,16 +191,23 @@ static cdmpp_status axes(const double *setting, const double *seconds, size_t n,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_correlation_axes(const double *setting, const double *seconds, size_t n, size_t k, double strong, cd_correlation_axis *out, cdmpp_err *err) {
-    if (n < 3 || n > 100000 || k < 1 || k > 256) return CD_FAIL(err, EINVALID, "expected 3 .. 100000 samples of 1 .. 256 settings, found %zu of %zu", n, k);
+cdmpp_status cd_correlation_axes(const double *setting, const double *seconds, size_t n, size_t k,
+                                 double strong, cd_correlation_axis *out, cdmpp_err *err) {
+    if (n < 3 || n > 100000 || k < 1 || k > 256)
+        return CD_FAIL(err, EINVALID,
+                       "expected 3 .. 100000 samples of 1 .. 256 settings, found %zu of %zu", n, k);
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < k; j++)
-            if (!isfinite(setting[i * k + j])) return CD_FAIL(err, EINVALID, "row %zu, setting %zu: expected a number, found %g", i, j, setting[i * k + j]);
-        if (!isfinite(seconds[i])) return CD_FAIL(err, EINVALID, "row %zu: expected seconds, found %g", i, seconds[i]);
+            if (!isfinite(setting[i * k + j]))
+                return CD_FAIL(err, EINVALID, "row %zu, setting %zu: expected a number, found %g",
+                               i, j, setting[i * k + j]);
+        if (!isfinite(seconds[i]))
+            return CD_FAIL(err, EINVALID, "row %zu: expected seconds, found %g", i, seconds[i]);
     }
     double *room = cd_mem_zalloc((k + 5) * n + (k + 1) * (k + 1) + 8, sizeof *room);
     if (!room) return CD_FAIL(err, ENOMEM, "%zu samples", n);
-    const cdmpp_status st = axes(setting, seconds, n, k, strong > 0 ? strong : STRONG, room, out, err);
+    const cdmpp_status st =
+        axes(setting, seconds, n, k, strong > 0 ? strong : STRONG, room, out, err);
     cd_mem_free(room);
     return st;
 }

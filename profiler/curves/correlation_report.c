@@ -5,12 +5,15 @@
 
 /* A constant is what few or scattered values leave of a law: it does not say how the time rises. */
 static const char *law_of(const cd_correlation_axis *a) {
-    return a->strong && !a->falls && a->form != CD_PERF_CURVE_CONSTANT ? cd_perf_curve_form_name(a->form) : NULL;
+    return a->strong && !a->falls && a->form != CD_PERF_CURVE_CONSTANT
+               ? cd_perf_curve_form_name(a->form)
+               : NULL;
 }
 
 static void put_turning(cd_buf *b, const cd_correlation_axis *a) {
     if (!a->strong) cd_buf_puts(b, "weak");
-    else if (a->falls && isfinite(a->turning)) cd_buf_putf(b, "falls, no longer from %.6g on", a->turning);
+    else if (a->falls && isfinite(a->turning))
+        cd_buf_putf(b, "falls, no longer from %.6g on", a->turning);
     else if (a->falls) cd_buf_puts(b, "falls");
     else if (law_of(a)) cd_buf_putf(b, "rises (%s)", law_of(a));
     else cd_buf_puts(b, "rises, by no law that these values tell");
@@ -20,7 +23,10 @@ static void put_turning(cd_buf *b, const cd_correlation_axis *a) {
 }
 
 void cd_correlation_table_print(const cd_correlation_table *t, cd_buf *b) {
-    cd_buf_putf(b, "%s by %zu settings, %zu rows\nsetting                 Spearman  distance   partial   Pearson\n", t->target, t->k, t->n_row);
+    cd_buf_putf(b,
+                "%s by %zu settings, %zu rows\nsetting                 Spearman  distance   "
+                "partial   Pearson\n",
+                t->target, t->k, t->n_row);
     for (size_t i = 0; i < t->k; i++) {
         const cd_correlation_axis *x = &t->axis[i];
         cd_buf_putf(b, "%-22s %9.3f %9.3f ", t->name[i], x->spearman + 0.0, x->distance + 0.0);
@@ -49,7 +55,10 @@ void cd_correlation_table_print_json(const cd_correlation_table *t, cd_buf *out)
         cd_json_write_member_bool(&w, "strong", x->strong);
         cd_json_write_member_bool(&w, "falls", x->strong && x->falls);
         cd_json_write_member_str(&w, "form", law_of(x));
-        cd_json_write_member_real(&w, "turns_at", x->falls ? x->turning : isfinite(x->turn.low) && !x->turn.rough ? x->turn.at : (double)NAN);
+        cd_json_write_member_real(&w, "turns_at",
+                                  x->falls                                  ? x->turning
+                                  : isfinite(x->turn.low) && !x->turn.rough ? x->turn.at
+                                                                            : (double)NAN);
         cd_json_write_member_real(&w, "turns_low", x->turn.low);
         cd_json_write_member_real(&w, "turns_high", x->turn.high);
         cd_json_write_close(&w, '}');

@@ -41,7 +41,8 @@ size_t cd_curve_set_sort(double *x, double *t, size_t n) {
     return kept;
 }
 
-static cdmpp_status keep_points(cd_curve_set *c, cd_curve_set_curve *one, const double *x, const double *t, size_t n, cdmpp_err *err) {
+static cdmpp_status keep_points(cd_curve_set *c, cd_curve_set_curve *one, const double *x,
+                                const double *t, size_t n, cdmpp_err *err) {
     one->x = CD_NEWN(&c->arena, double, 2 * n);
     if (!one->x) return CD_FAIL(err, ENOMEM, "%zu points", n);
     one->t = one->x + n;
@@ -51,11 +52,14 @@ static cdmpp_status keep_points(cd_curve_set *c, cd_curve_set_curve *one, const 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_curve_set_add(cd_curve_set *c, const char *name, const char *op, const double *x, const double *t, size_t n, cdmpp_err *err) {
+cdmpp_status cd_curve_set_add(cd_curve_set *c, const char *name, const char *op, const double *x,
+                              const double *t, size_t n, cdmpp_err *err) {
     const cd_perf_curve_options how = {.tolerance = c->tolerance};
     cdmpp_err why = {0};
-    cd_curve_set_curve one = {.name = cd_str_dup(&c->arena, (cd_str){name, strlen(name)}), .op = cd_str_dup(&c->arena, (cd_str){op, strlen(op)})};
-    if (!one.name || !one.op || CD_GROW(c->curve, c->n, c->cap)) return CD_FAIL(err, ENOMEM, "curves");
+    cd_curve_set_curve one = {.name = cd_str_dup(&c->arena, (cd_str){name, strlen(name)}),
+                              .op = cd_str_dup(&c->arena, (cd_str){op, strlen(op)})};
+    if (!one.name || !one.op || CD_GROW(c->curve, c->n, c->cap))
+        return CD_FAIL(err, ENOMEM, "curves");
     if (c->n < CD_CURVE_SET_DRAWN) CD_TRY(keep_points(c, &one, x, t, n, err));
     const cdmpp_status st = cd_perf_curve_fit(x, t, n, &how, &one.fit, &why);
     if (st == CDMPP_ENOMEM) return *err = why, st;

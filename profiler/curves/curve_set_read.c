@@ -23,7 +23,8 @@ static cdmpp_status read_tsv(cd_curve_set *c, const char *path, cdmpp_err *err) 
         cd_buf_clear(&name);
         cd_buf_putf(&name, "%s%s%s, %s", v.op, v.shape[0] ? " " : "", v.shape, v.host);
         if (v.device_id >= 0) cd_buf_putf(&name, ":%ld", v.device_id);
-        st = name.oom ? (cdmpp_status)CD_FAIL(err, ENOMEM, "curve") : cd_curve_set_add(c, name.p, v.op, v.x, v.t, v.n, err);
+        st = name.oom ? (cdmpp_status)CD_FAIL(err, ENOMEM, "curve")
+                      : cd_curve_set_add(c, name.p, v.op, v.x, v.t, v.n, err);
     }
     cd_curves_close(r);
     cd_buf_free(&name);
@@ -33,7 +34,8 @@ static cdmpp_status read_tsv(cd_curve_set *c, const char *path, cdmpp_err *err) 
 /* ---- CSV ---- */
 
 /* The curve that row `first` belongs to: all rows with the same name are marked as done. x has room for 2 n_row numbers. */
-static cdmpp_status one_of_table(cd_curve_set *c, const cd_csv_table *t, const size_t *col, size_t first, bool *done, double *x, cdmpp_err *err) {
+static cdmpp_status one_of_table(cd_curve_set *c, const cd_csv_table *t, const size_t *col,
+                                 size_t first, bool *done, double *x, cdmpp_err *err) {
     const char *name = col[2] == SIZE_MAX ? "" : t->cell[first][col[2]];
     double *s = x + t->n_row;
     size_t n = 0;
@@ -43,7 +45,11 @@ static cdmpp_status one_of_table(cd_curve_set *c, const cd_csv_table *t, const s
         CD_TRY(cd_csv_table_number(t, i, col[0], &x[n], err));
         CD_TRY(cd_csv_table_number(t, i, col[1], &s[n], err));
         if (!(x[n] > 0) || !(s[n] > 0))
-            return cd_err_at(err, CD_FAIL(err, ERANGE, "expected a size and seconds above 0, found %g, %g", x[n], s[n]), t->path, t->line[i]);
+            return cd_err_at(err,
+                             CD_FAIL(err, ERANGE,
+                                     "expected a size and seconds above 0, found %g, %g", x[n],
+                                     s[n]),
+                             t->path, t->line[i]);
         n++;
     }
     const size_t kept = cd_curve_set_sort(x, s, n);
@@ -60,7 +66,8 @@ static cdmpp_status of_table(cd_curve_set *c, const cd_csv_table *t, cdmpp_err *
     double *x = done ? cd_mem_zalloc(2 * t->n_row, sizeof *x) : NULL;
     cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu points", t->n_row);
     for (size_t i = 0; !st && i < t->n_row && !cd_curve_set_full(c); i++) {
-        if (done[i] || (c->op && (col[2] == SIZE_MAX || strcmp(c->op, t->cell[i][col[2]]) != 0))) continue;
+        if (done[i] || (c->op && (col[2] == SIZE_MAX || strcmp(c->op, t->cell[i][col[2]]) != 0)))
+            continue;
         st = one_of_table(c, t, col, i, done, x, err);
     }
     cd_mem_free(x);

@@ -4,10 +4,10 @@
 
 #include "profiler/curves/curves.h"
 
-enum { MAX_OP = 256 };          /* rows of the summary: of so many operators the first ones are enough */
+enum { MAX_OP = 256 }; /* rows of the summary: of so many operators the first ones are enough */
 
 typedef struct {
-    const double *v;            /* (n) sizes at which seconds are given */
+    const double *v; /* (n) sizes at which seconds are given */
     size_t n;
     double level;
 } sizes;
@@ -51,8 +51,11 @@ static void put_text(cd_buf *b, const cd_curve_set_curve *c, const sizes *at) {
         cd_buf_puts(b, "; turns ");
         cd_perf_curve_turn_put(b, &f->turn);
     }
-    cd_buf_putf(b, "\n    %u points of %.6g..%.6g, noise %.1f %%", f->n, f->x_min, f->x_max, 100 * f->noise);
-    if (f->n_left_out) cd_buf_putf(b, ", %u left out%s", f->n_left_out, f->warmup ? " (the first, as too slow)" : "");
+    cd_buf_putf(b, "\n    %u points of %.6g..%.6g, noise %.1f %%", f->n, f->x_min, f->x_max,
+                100 * f->noise);
+    if (f->n_left_out)
+        cd_buf_putf(b, ", %u left out%s", f->n_left_out,
+                    f->warmup ? " (the first, as too slow)" : "");
     cd_buf_puts(b, "\n");
     for (size_t i = 0; i < at->n; i++) {
         cd_perf_curve_interval(f, at->v[i], at->level, &low, &high);
@@ -62,7 +65,8 @@ static void put_text(cd_buf *b, const cd_curve_set_curve *c, const sizes *at) {
         cd_units_put_seconds(b, low);
         cd_buf_puts(b, " .. ");
         cd_units_put_seconds(b, high);
-        cd_buf_putf(b, " by %.3g %%%s\n", 100 * at->level, at->v[i] > f->x_max || at->v[i] < f->x_min ? ", outside of the points" : "");
+        cd_buf_putf(b, " by %.3g %%%s\n", 100 * at->level,
+                    at->v[i] > f->x_max || at->v[i] < f->x_min ? ", outside of the points" : "");
     }
 }
 
@@ -83,7 +87,8 @@ static void put_json(cd_json_writer *w, const cd_curve_set_curve *c, const sizes
     cd_json_write_member_str(w, "name", c->name);
     cd_json_write_member_str(w, "form", cd_perf_curve_form_name(f->form));
     cd_json_write_member_str(w, "class", class_of(f));
-    cd_json_write_member_real(w, "turns_at", cd_perf_curve_turns(f) && !f->turn.rough ? f->turn.at : (double)NAN);
+    cd_json_write_member_real(w, "turns_at",
+                              cd_perf_curve_turns(f) && !f->turn.rough ? f->turn.at : (double)NAN);
     cd_json_write_member_real(w, "turns_low", f->turn.low);
     cd_json_write_member_real(w, "turns_high", f->turn.high);
     cd_json_write_member_int(w, "points", f->n);
@@ -104,7 +109,7 @@ static void put_json(cd_json_writer *w, const cd_curve_set_curve *c, const sizes
 typedef struct {
     const char *name;
     size_t n, of_class[4], n_turn;
-    double median;              /* of the turning points; NaN: none */
+    double median; /* of the turning points; NaN: none */
 } op_row;
 
 /* turn: room for a number of each curve. */
@@ -136,22 +141,26 @@ static size_t summarise(const cd_curve_set *c, op_row *row, cd_buf *b) {
     return n;
 }
 
-void cd_curve_set_print(const cd_curve_set *c, const double *at, size_t n_at, double level, cd_buf *b) {
+void cd_curve_set_print(const cd_curve_set *c, const double *at, size_t n_at, double level,
+                        cd_buf *b) {
     op_row row[MAX_OP];
     const sizes s = {at, n_at, level};
     for (size_t i = 0; i < c->n; i++) put_text(b, &c->curve[i], &s);
     if (c->n < 2) return;
     const size_t n = summarise(c, row, b);
-    cd_buf_puts(b, "\noperator                curves     flat   linear  piecewise  unclear  turns at (median)\n");
+    cd_buf_puts(b, "\noperator                curves     flat   linear  piecewise  unclear  turns "
+                   "at (median)\n");
     for (size_t k = 0; k < n; k++) {
         const op_row *r = &row[k];
-        cd_buf_putf(b, "%-22s %7zu  %7zu  %7zu    %7zu  %7zu  ", r->name[0] ? r->name : "-", r->n, r->of_class[0], r->of_class[1], r->of_class[2], r->of_class[3]);
+        cd_buf_putf(b, "%-22s %7zu  %7zu  %7zu    %7zu  %7zu  ", r->name[0] ? r->name : "-", r->n,
+                    r->of_class[0], r->of_class[1], r->of_class[2], r->of_class[3]);
         if (r->n_turn) cd_buf_putf(b, "%.4g\n", r->median);
         else cd_buf_puts(b, "-\n");
     }
 }
 
-void cd_curve_set_print_json(const cd_curve_set *c, const double *at, size_t n_at, double level, cd_buf *out) {
+void cd_curve_set_print_json(const cd_curve_set *c, const double *at, size_t n_at, double level,
+                             cd_buf *out) {
     static const char *const name[] = {"flat", "linear", "piecewise", "unclear"};
     op_row row[MAX_OP];
     const sizes s = {at, n_at, level};
@@ -165,7 +174,8 @@ void cd_curve_set_print_json(const cd_curve_set *c, const double *at, size_t n_a
         cd_json_write_open(&w, '{');
         cd_json_write_member_str(&w, "operator", row[k].name);
         cd_json_write_member_int(&w, "curves", (int64_t)row[k].n);
-        for (int i = 0; i < 4; i++) cd_json_write_member_int(&w, name[i], (int64_t)row[k].of_class[i]);
+        for (int i = 0; i < 4; i++)
+            cd_json_write_member_int(&w, name[i], (int64_t)row[k].of_class[i]);
         cd_json_write_member_real(&w, "turns_at_median", row[k].median);
         cd_json_write_close(&w, '}');
     }

@@ -14,9 +14,9 @@
 enum { MAX_POINTS = 1 << 20 };
 
 typedef struct {
-    char *key[2];               /* shapes with -1, device; the size alone, with what follows it */
+    char *key[2]; /* shapes with -1, device; the size alone, with what follows it */
     double x, t;
-    bool used;                  /* in a curve already */
+    bool used; /* in a curve already */
 } point;
 
 typedef struct {
@@ -31,7 +31,9 @@ static cdmpp_status dim_of(const char *text, state *s, cdmpp_err *err) {
     if (!text) return CDMPP_OK;
     const unsigned long a = strtoul(text, &end, 10);
     const unsigned long d = *end == '.' ? strtoul(end + 1, &end, 10) : 99;
-    if (text[0] < '0' || text[0] > '9' || *end || a > 31 || d > 31) return CD_FAIL(err, EUSAGE, "--dim: expected OPERAND.DIMENSION as 0.0, found '%.60s'", text);
+    if (text[0] < '0' || text[0] > '9' || *end || a > 31 || d > 31)
+        return CD_FAIL(err, EUSAGE, "--dim: expected OPERAND.DIMENSION as 0.0, found '%.60s'",
+                       text);
     s->operand = (unsigned)a;
     s->dim = (unsigned)d;
     return CDMPP_OK;
@@ -53,7 +55,10 @@ static bool put_key(const state *s, const cd_json *shapes, int64_t size, bool fo
         cd_buf_puts(b, o == shapes->u.child ? "[" : ", [");
         for (const cd_json *v = o->u.child; v; v = v->next, d++) {
             if (v->kind != CD_JSON_INT) return false;
-            cd_buf_putf(b, "%s%lld", d ? ", " : "", d == s->dim && (k == s->operand || (follow && v->u.i == size)) ? -1LL : (long long)v->u.i);
+            cd_buf_putf(b, "%s%lld", d ? ", " : "",
+                        d == s->dim && (k == s->operand || (follow && v->u.i == size))
+                            ? -1LL
+                            : (long long)v->u.i);
         }
         cd_buf_puts(b, "]");
     }
@@ -66,7 +71,8 @@ static cdmpp_status keep(state *s, const cd_buf *key, double x, double t, cdmpp_
     if (CD_GROW(s->p, s->n, s->cap)) return CD_FAIL(err, ENOMEM, "%zu measurements", s->n);
     point one = {.x = x, .t = t};
     for (int k = 0; k < 2; k++)
-        if (key[k].oom || !(one.key[k] = cd_str_dup(&s->arena, (cd_str){key[k].p, key[k].n}))) return CD_FAIL(err, ENOMEM, "measurement");
+        if (key[k].oom || !(one.key[k] = cd_str_dup(&s->arena, (cd_str){key[k].p, key[k].n})))
+            return CD_FAIL(err, ENOMEM, "measurement");
     s->p[s->n++] = one;
     return CDMPP_OK;
 }
@@ -78,9 +84,12 @@ static cdmpp_status visit(void *ctx, const cd_store_hit *h, cdmpp_err *err) {
     cd_buf key[2] = {{0}};
     cdmpp_status st = CDMPP_OK;
     cd_arena_reset(&s->scratch);
-    if (cd_json_parse(&s->scratch, h->row.shape.p, h->row.shape.n, &shapes, NULL) || shapes->kind != CD_JSON_ARR) return CDMPP_OK;
+    if (cd_json_parse(&s->scratch, h->row.shape.p, h->row.shape.n, &shapes, NULL) ||
+        shapes->kind != CD_JSON_ARR)
+        return CDMPP_OK;
     size = nth(nth(shapes, s->operand), s->dim);
-    if (!size || size->kind != CD_JSON_INT || size->u.i < 1 || !(h->row.latency.median_s > 0)) return CDMPP_OK;
+    if (!size || size->kind != CD_JSON_INT || size->u.i < 1 || !(h->row.latency.median_s > 0))
+        return CDMPP_OK;
     bool good = true;
     for (int k = 0; k < 2 && good; k++) {
         good = put_key(s, shapes, size->u.i, k, &key[k]);
@@ -107,7 +116,9 @@ static cdmpp_status add_groups(cd_curve_set *c, state *s, int which, double *x, 
     cd_buf name = {0};
     qsort(s->p, s->n, sizeof *s->p, which ? by_follow : by_alone);
     for (size_t i = 0, j; i < s->n && !s->p[i].used && !st && !cd_curve_set_full(c); i = j) {
-        for (j = i; j < s->n && !s->p[j].used && !strcmp(s->p[j].key[which], s->p[i].key[which]); j++) x[j - i] = s->p[j].x, x[s->n + j - i] = s->p[j].t;
+        for (j = i; j < s->n && !s->p[j].used && !strcmp(s->p[j].key[which], s->p[i].key[which]);
+             j++)
+            x[j - i] = s->p[j].x, x[s->n + j - i] = s->p[j].t;
         const size_t n = cd_curve_set_sort(x, x + s->n, j - i);
         if (n < 3) continue;
         cd_buf_clear(&name);
@@ -128,7 +139,8 @@ static cdmpp_status add_all(cd_curve_set *c, state *s, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_curve_set_read_store(cd_curve_set *c, const char *path, const char *device, const char *dim, cdmpp_err *err) {
+cdmpp_status cd_curve_set_read_store(cd_curve_set *c, const char *path, const char *device,
+                                     const char *dim, cdmpp_err *err) {
     state s = {0};
     cd_store *store;
     const cd_store_filter which = {.device = device, .operator_name = c->op};

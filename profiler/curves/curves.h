@@ -43,48 +43,68 @@
  * Sizes in any unit, times in seconds. No state, any thread. The forms are those of EOP's operator benchmark; isotonic regression: Barlow 1972.
  * How well they fit is measured in docs/reference/patterns.md. */
 
-typedef enum { CD_PERF_CURVE_CONSTANT, CD_PERF_CURVE_AFFINE, CD_PERF_CURVE_HINGE, CD_PERF_CURVE_SLOPES, CD_PERF_CURVE_STAIRS, CD_PERF_CURVE_TABLE, CD_PERF_CURVE_IRREGULAR, CD_N_PERF_CURVE } cd_perf_curve_form;
+typedef enum {
+    CD_PERF_CURVE_CONSTANT,
+    CD_PERF_CURVE_AFFINE,
+    CD_PERF_CURVE_HINGE,
+    CD_PERF_CURVE_SLOPES,
+    CD_PERF_CURVE_STAIRS,
+    CD_PERF_CURVE_TABLE,
+    CD_PERF_CURVE_IRREGULAR,
+    CD_N_PERF_CURVE
+} cd_perf_curve_form;
 #define CD_PERF_CURVE_FORMS "constant|affine|hinge|slopes|stairs|table|irregular"
 /* EOP's three classes: launch bound, throughput bound, a change between regimes; and none of them. */
-typedef enum { CD_PERF_CURVE_FLAT, CD_PERF_CURVE_LINEAR, CD_PERF_CURVE_PIECEWISE, CD_PERF_CURVE_UNCLEAR } cd_perf_curve_class;
+typedef enum {
+    CD_PERF_CURVE_FLAT,
+    CD_PERF_CURVE_LINEAR,
+    CD_PERF_CURVE_PIECEWISE,
+    CD_PERF_CURVE_UNCLEAR
+} cd_perf_curve_class;
 #define CD_PERF_CURVE_CLASSES "flat|linear|piecewise|unclear"
 
 enum { CD_PERF_CURVE_PARAM = 6 };
 
 typedef struct cd_perf_curve_options {
-    double tolerance;           /* relative; 0: 0.05 */
-    uint32_t forms;             /* 1 << form of those allowed; 0: all. A table is there in any case */
+    double tolerance; /* relative; 0: 0.05 */
+    uint32_t forms;   /* 1 << form of those allowed; 0: all. A table is there in any case */
 } cd_perf_curve_options;
 
 typedef struct cd_perf_curve_turn {
-    double at;                  /* the first break of the law, or the width of a step */
-    double low, high;           /* see (7); NaN: the law has no break, or it may be anywhere among the points */
-    bool rough;                 /* few points: `at` is one of many that fit as well */
+    double at; /* the first break of the law, or the width of a step */
+    double low,
+        high;   /* see (7); NaN: the law has no break, or it may be anywhere among the points */
+    bool rough; /* few points: `at` is one of many that fit as well */
 } cd_perf_curve_turn;
 
 typedef struct cd_perf_curve {
     cd_perf_curve_form form;
-    uint32_t n, n_left_out;     /* points; of which outliers */
-    bool warmup;                /* the first one was left out as too slow */
-    double x_min, x_max;        /* of the points */
+    uint32_t n, n_left_out; /* points; of which outliers */
+    bool warmup;            /* the first one was left out as too slow */
+    double x_min, x_max;    /* of the points */
     /* a, slopes (or c), then breaks (or w) with their standard errors; NaN: not known (a break between two points of a gap) */
     uint32_t n_param, n_break;
     double param[CD_PERF_CURVE_PARAM], se[CD_PERF_CURVE_PARAM];
     double cov[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM];
     cd_perf_curve_turn turn;
-    double noise;               /* relative, of the points round the form (robust standard deviation) */
-    double local_noise;         /* of the points round their neighbours */
-    double misfit;              /* mean square of (r/s), see (4) */
-    double follow;              /* see (5) */
-    double score[CD_N_PERF_CURVE]; /* BIC; infinity: not tried or not possible. Of a table: its misfit */
-    double r2_affine;           /* of the affine fit by plain least squares after a median of three: the rule behind EOP's "linear" */
-    uint32_t n_knot;            /* table, irregular and where residuals are followed: T at knots, linear between, `beyond` after the last */
-    double *knot_x, *knot_t;    /* (n_knot) */
-    double beyond;              /* seconds a unit */
+    double noise;       /* relative, of the points round the form (robust standard deviation) */
+    double local_noise; /* of the points round their neighbours */
+    double misfit;      /* mean square of (r/s), see (4) */
+    double follow;      /* see (5) */
+    double score
+        [CD_N_PERF_CURVE]; /* BIC; infinity: not tried or not possible. Of a table: its misfit */
+    double
+        r2_affine; /* of the affine fit by plain least squares after a median of three: the rule behind EOP's "linear" */
+    uint32_t
+        n_knot; /* table, irregular and where residuals are followed: T at knots, linear between, `beyond` after the last */
+    double *knot_x, *knot_t; /* (n_knot) */
+    double beyond;           /* seconds a unit */
 } cd_perf_curve;
 
 /* Fit n points. *out is to be freed. Errors: EINVALID (see (8); names the point), ENOMEM. o NULL: defaults. */
-cdmpp_status cd_perf_curve_fit(const double *x, const double *t, size_t n, const cd_perf_curve_options *o, CD_GIVE cd_perf_curve *out, cdmpp_err *err);
+cdmpp_status cd_perf_curve_fit(const double *x, const double *t, size_t n,
+                               const cd_perf_curve_options *o, CD_GIVE cd_perf_curve *out,
+                               cdmpp_err *err);
 void cd_perf_curve_free(cd_perf_curve *p); /* zeroed is fine */
 
 /* Seconds at size x >= 0; never falls when x grows. Outside x_min .. x_max by the form's own law. */
@@ -93,9 +113,12 @@ double cd_perf_curve_eval(const cd_perf_curve *p, double x);
 double cd_perf_curve_eval_law(const cd_perf_curve *p, double x);
 /* One more measurement at x lies in low .. high with probability `level` (0.9): noise, and uncertainty of the parameters. Widens
  * outside of the points of a table by the distance. */
-void cd_perf_curve_interval(const cd_perf_curve *p, double x, double level, double *low, double *high);
+void cd_perf_curve_interval(const cd_perf_curve *p, double x, double level, double *low,
+                            double *high);
 /* Does the law change at a place that is known? Then p->turn says where. */
-static inline bool cd_perf_curve_turns(const cd_perf_curve *p) { return p->turn.high >= p->turn.low; }
+static inline bool cd_perf_curve_turns(const cd_perf_curve *p) {
+    return p->turn.high >= p->turn.low;
+}
 /* "at 40, between 39 and 41", or "between 4 and 16". */
 void cd_perf_curve_turn_put(cd_buf *b, const cd_perf_curve_turn *t);
 /* (6) */
@@ -119,18 +142,20 @@ const char *cd_perf_curve_form_name(cd_perf_curve_form f);
 typedef struct cd_correlation_axis {
     double pearson, spearman, distance, partial;
     bool strong, falls;
-    double turning;                /* where the time falls; NaN: none */
-    cd_perf_curve_turn turn;       /* where it rises; low NaN: none */
-    cd_perf_curve_form form;       /* of a strong axis that rises */
+    double turning;          /* where the time falls; NaN: none */
+    cd_perf_curve_turn turn; /* where it rises; low NaN: none */
+    cd_perf_curve_form form; /* of a strong axis that rises */
 } cd_correlation_axis;
 
 /* Pearson's coefficient of n pairs; 0 where one side does not vary. */
 double cd_correlation_pearson(const double *a, const double *b, size_t n);
 /* (2). Errors: ENOMEM. */
-cdmpp_status cd_correlation_distance(const double *a, const double *b, size_t n, double *out, cdmpp_err *err);
+cdmpp_status cd_correlation_distance(const double *a, const double *b, size_t n, double *out,
+                                     cdmpp_err *err);
 /* setting (n, k) row-major, all finite; out (k). strong 0: 0.3. Errors: EINVALID (n < 3, a value that is no number: its row and
  * column), ENOMEM. */
-cdmpp_status cd_correlation_axes(const double *setting, const double *seconds, size_t n, size_t k, double strong, cd_correlation_axis *out, cdmpp_err *err);
+cdmpp_status cd_correlation_axes(const double *setting, const double *seconds, size_t n, size_t k,
+                                 double strong, cd_correlation_axis *out, cdmpp_err *err);
 
 /* correlation_table -- which settings of a table of measurements a time depends on, strongest first.
  *
@@ -139,15 +164,16 @@ cdmpp_status cd_correlation_axes(const double *setting, const double *seconds, s
 
 typedef struct cd_correlation_table {
     cd_arena arena;
-    const char *target;         /* the column that depends on the others */
-    size_t n_row, k;            /* measurements; settings */
-    const char **name;          /* (k) settings, strongest first; equal ones as in the table */
-    cd_correlation_axis *axis;  /* (k) in the same order */
+    const char *target;        /* the column that depends on the others */
+    size_t n_row, k;           /* measurements; settings */
+    const char **name;         /* (k) settings, strongest first; equal ones as in the table */
+    cd_correlation_axis *axis; /* (k) in the same order */
 } cd_correlation_table;
 
 /* axes: columns "a,b" that are settings; NULL: all but the target. strong: see cd_correlation_axes. Errors, with path: those of cd_csv_table_read and
  * cd_correlation_axes; EUSAGE (axes: the target, one twice), ESCHEMA (no such column, no setting). Free `out` after an error too. */
-cdmpp_status cd_correlation_table_read(const char *path, const char *target, const char *axes, double strong, cd_correlation_table *out, cdmpp_err *err);
+cdmpp_status cd_correlation_table_read(const char *path, const char *target, const char *axes,
+                                       double strong, cd_correlation_table *out, cdmpp_err *err);
 void cd_correlation_table_free(cd_correlation_table *t); /* zeroed is fine */
 /* A table; a JSON object (correlation_report.c). */
 void cd_correlation_table_print(const cd_correlation_table *t, cd_buf *out);
@@ -160,25 +186,25 @@ void cd_correlation_table_print_json(const cd_correlation_table *t, cd_buf *out)
  * Points of a curve may come in any order; of several points of one size the least time counts. A curve or line that cannot be used is reported through `skip`,
  * counted, and the rest goes on. One thread. Sizes in any unit, seconds. */
 
-enum { CD_CURVE_SET_DRAWN = 8 };  /* curves that keep their points, for a chart */
+enum { CD_CURVE_SET_DRAWN = 8 }; /* curves that keep their points, for a chart */
 
 typedef struct cd_curve_set_curve {
-    const char *name, *op;      /* op "": not said */
+    const char *name, *op; /* op "": not said */
     cd_perf_curve fit;
-    size_t n;                   /* points that are kept; 0: not one of the first CD_CURVE_SET_DRAWN */
-    double *x, *t;              /* (n) sizes, strictly ascending; seconds */
+    size_t n;      /* points that are kept; 0: not one of the first CD_CURVE_SET_DRAWN */
+    double *x, *t; /* (n) sizes, strictly ascending; seconds */
 } cd_curve_set_curve;
 
 typedef struct cd_curve_set {
     /* set by the caller */
-    const char *op;             /* only of this operator; NULL: all */
-    size_t limit;               /* at most so many curves; 0: all */
-    double tolerance;           /* of cd_perf_curve_options; 0: its default */
+    const char *op;                                /* only of this operator; NULL: all */
+    size_t limit;                                  /* at most so many curves; 0: all */
+    double tolerance;                              /* of cd_perf_curve_options; 0: its default */
     void (*skip)(void *ctx, const cdmpp_err *why); /* NULL: nobody listens */
     void *ctx;
     /* found */
     cd_arena arena;
-    cd_curve_set_curve *curve;  /* (n) */
+    cd_curve_set_curve *curve; /* (n) */
     size_t n, cap, skipped;
 } cd_curve_set;
 
@@ -188,12 +214,15 @@ void cd_curve_set_free(cd_curve_set *c); /* zeroed is fine */
 cdmpp_status cd_curve_set_read(cd_curve_set *c, const char *path, cdmpp_err *err);
 /* Adds the curves of a store: workloads of c->op whose shapes differ in one dimension, "OPERAND.DIMENSION" (NULL: "0.0"). device NULL: each device has its
  * own curves. Errors: EUSAGE (dim), those of cd_store_open and cd_store_query, ERANGE (too many measurements), ENOMEM. */
-cdmpp_status cd_curve_set_read_store(cd_curve_set *c, const char *path, const char *device, const char *dim, cdmpp_err *err);
+cdmpp_status cd_curve_set_read_store(cd_curve_set *c, const char *path, const char *device,
+                                     const char *dim, cdmpp_err *err);
 
 /* ---- for people and programs (curve_set_report.c, curve_set_draw.c) ---- */
 /* at (n_at): sizes at which to give seconds, with the interval of probability `level`. */
-void cd_curve_set_print(const cd_curve_set *c, const double *at, size_t n_at, double level, cd_buf *out);
-void cd_curve_set_print_json(const cd_curve_set *c, const double *at, size_t n_at, double level, cd_buf *out); /* an object */
+void cd_curve_set_print(const cd_curve_set *c, const double *at, size_t n_at, double level,
+                        cd_buf *out);
+void cd_curve_set_print_json(const cd_curve_set *c, const double *at, size_t n_at, double level,
+                             cd_buf *out); /* an object */
 /* The first curves as an SVG file. Errors: EIO, ENOMEM. */
 cdmpp_status cd_curve_set_draw(const cd_curve_set *c, const char *path, cdmpp_err *err);
 
@@ -207,14 +236,16 @@ typedef struct cd_network_programs {
     cd_graph *graph;
     cd_workload *workload;
     cd_program_select *select;
-    size_t bad;                 /* tasks without a program */
+    size_t bad; /* tasks without a program */
 } cd_network_programs;
 
 /* rules: of a back end, NULL: TVM's. `o` is of measuring: logs, trials, target, hardware, the measurer. `l` gets a note about each operator that is left out
  * and each task without a program. Free *out, after an error too. Errors: those of cd_network_source_read, cd_workload_build and
  * cd_program_select_run. */
-cdmpp_status cd_network_programs_make(const cd_network_source *s, const cd_fusion_rules *rules, const cd_program_select_options *o, const cd_record_listener *l,
-                                      cd_network_programs *out, cdmpp_err *err);
+cdmpp_status cd_network_programs_make(const cd_network_source *s, const cd_fusion_rules *rules,
+                                      const cd_program_select_options *o,
+                                      const cd_record_listener *l, cd_network_programs *out,
+                                      cdmpp_err *err);
 void cd_network_programs_free(cd_network_programs *x); /* zeroed is fine */
 /* The chosen programs with their times, one record line each. Errors: those of cd_record_write, ENOMEM. */
 cdmpp_status cd_network_programs_put_records(cd_buf *b, cd_network_programs *x, cdmpp_err *err);
@@ -231,7 +262,7 @@ cdmpp_status cd_network_programs_put_records(cd_buf *b, cd_network_programs *x, 
 
 typedef struct cd_curve {
     CD_KEEP const char *set, *host, *op, *varied, *shape; /* "" where there is none */
-    long device_id;             /* below 0: a processor */
+    long device_id;                                       /* below 0: a processor */
     size_t n;
     CD_KEEP const double *x, *t; /* (n) sizes; seconds */
 } cd_curve;
@@ -248,9 +279,9 @@ void cd_curves_close(CD_TAKE cd_curves *r); /* NULL is fine */
 enum { CD_SIZE_LIST_MAX = 32, CD_SIZE_LIST_LARGEST = 1048576 };
 
 typedef struct cd_size_list {
-    bool input;                 /* sizes of the input; else batch sizes */
+    bool input; /* sizes of the input; else batch sizes */
     size_t n;
-    int v[CD_SIZE_LIST_MAX];    /* (n) ascending */
+    int v[CD_SIZE_LIST_MAX]; /* (n) ascending */
 } cd_size_list;
 
 /* False: the text is not 2 to CD_SIZE_LIST_MAX ascending numbers from 1 to CD_SIZE_LIST_LARGEST behind "batch=" or "input=". A..B

@@ -2,13 +2,15 @@
  * of the network is still worth measuring, so each is reported to the caller. */
 #include "profiler/curves/curves.h"
 
-static cdmpp_status read_network(const cd_network_source *s, const cd_fusion_rules *rules, const cd_program_select_options *o, const cd_record_listener *l, cd_network_programs *x,
-                                 cdmpp_err *err) {
+static cdmpp_status read_network(const cd_network_source *s, const cd_fusion_rules *rules,
+                                 const cd_program_select_options *o, const cd_record_listener *l,
+                                 cd_network_programs *x, cdmpp_err *err) {
     const cd_workload_options wo = {.target = o->target, .hardware = &o->hardware, .rules = rules};
     const cd_onnx_miss *miss;
     uint32_t n = 0;
     CD_TRY(cd_network_source_read(s, &x->graph, &miss, &n, err));
-    for (uint32_t k = 0; k < n; k++) cd_record_listener_note(l, "%s (%s): %s", miss[k].node, miss[k].op, miss[k].reason);
+    for (uint32_t k = 0; k < n; k++)
+        cd_record_listener_note(l, "%s (%s): %s", miss[k].node, miss[k].op, miss[k].reason);
     CD_TRY(cd_workload_build(x->graph, &wo, &x->workload, err));
     for (uint32_t k = 0; k < x->workload->n_unsupported; k++) {
         const cd_workload_unsupported *u = &x->workload->unsupported[k];
@@ -17,17 +19,23 @@ static cdmpp_status read_network(const cd_network_source *s, const cd_fusion_rul
     return CDMPP_OK;
 }
 
-cdmpp_status cd_network_programs_make(const cd_network_source *s, const cd_fusion_rules *rules, const cd_program_select_options *o, const cd_record_listener *l,
-                                      cd_network_programs *x, cdmpp_err *err) {
+cdmpp_status cd_network_programs_make(const cd_network_source *s, const cd_fusion_rules *rules,
+                                      const cd_program_select_options *o,
+                                      const cd_record_listener *l, cd_network_programs *x,
+                                      cdmpp_err *err) {
     *x = (cd_network_programs){0};
     CD_TRY(read_network(s, rules, o, l, x, err));
     CD_TRY(cd_program_select_run(x->workload, o, &x->select, err));
-    if (x->select->bad_lines) cd_record_listener_note(l, "%zu lines of the logs are no records", x->select->bad_lines);
+    if (x->select->bad_lines)
+        cd_record_listener_note(l, "%zu lines of the logs are no records", x->select->bad_lines);
     for (uint32_t k = 0; k < x->select->n; k++) {
         const cd_program_select_task *t = &x->select->task[k];
         if (!t->status) continue;
         x->bad++;
-        cd_record_listener_note(l, "%.80s has no program: %s", cd_task_registry_at(x->workload->tasks, x->workload->task[k].task)->workload_key, t->err.msg);
+        cd_record_listener_note(
+            l, "%.80s has no program: %s",
+            cd_task_registry_at(x->workload->tasks, x->workload->task[k].task)->workload_key,
+            t->err.msg);
     }
     return CDMPP_OK;
 }

@@ -6,19 +6,22 @@
 
 #include "profiler/curves/curves_internal.h"
 
-#define TOLERANCE 0.05
-#define FINE 0.2 /* of it: for times rather than for names */
-#define LEVEL 0.9
-#define LEAST_FREEDOM 8 /* points that are left over: fewer say little of the noise */
-#define WILD 0.25 /* noise above which no curve has a form */
+#define TOLERANCE     0.05
+#define FINE          0.2 /* of it: for times rather than for names */
+#define LEVEL         0.9
+#define LEAST_FREEDOM 8    /* points that are left over: fewer say little of the noise */
+#define WILD          0.25 /* noise above which no curve has a form */
 
 /* ---- arguments ---- */
 static cdmpp_status check(const double *x, const double *t, size_t n, cdmpp_err *err) {
-    if (n < 3 || n > 1000000) return CD_FAIL(err, EINVALID, "expected 3 .. 1000000 points, found %zu", n);
+    if (n < 3 || n > 1000000)
+        return CD_FAIL(err, EINVALID, "expected 3 .. 1000000 points, found %zu", n);
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(x[i]) || x[i] < 0 || (i && x[i] <= x[i - 1]))
-            return CD_FAIL(err, EINVALID, "point %zu: expected ascending sizes, found %g behind %g", i, x[i], i ? x[i - 1] : 0.0);
-        if (!isfinite(t[i]) || t[i] <= 0) return CD_FAIL(err, EINVALID, "point %zu: expected a time above 0, found %g", i, t[i]);
+            return CD_FAIL(err, EINVALID, "point %zu: expected ascending sizes, found %g behind %g",
+                           i, x[i], i ? x[i - 1] : 0.0);
+        if (!isfinite(t[i]) || t[i] <= 0)
+            return CD_FAIL(err, EINVALID, "point %zu: expected a time above 0, found %g", i, t[i]);
     }
     return x[n - 1] > 0 ? CDMPP_OK : CD_FAIL(err, EINVALID, "expected sizes above 0");
 }
@@ -37,7 +40,9 @@ static double affine_r2(const double *x, const double *t, size_t n) {
 }
 
 /* ---- choice ---- */
-static double params_of(const cd_perf_curve_candidate *c) { return c->n_param + c->n_break; } /* a break counts twice */
+static double params_of(const cd_perf_curve_candidate *c) {
+    return c->n_param + c->n_break;
+} /* a break counts twice */
 
 /* The candidates of a curve; those that could not be fitted are not there. */
 typedef struct {
@@ -51,12 +56,14 @@ static void fit_forms(const cd_perf_curve_points *p, uint32_t forms, candidates 
     if (forms >> CD_PERF_CURVE_AFFINE & 1) cd_perf_curve_fit_affine(p, &k->c[k->n++]);
     if (forms >> CD_PERF_CURVE_HINGE & 1) k->n += cd_perf_curve_fit_lines(p, 1, true, &k->c[k->n]);
     for (uint32_t b = 1; b <= 2; b++)
-        if (forms >> CD_PERF_CURVE_SLOPES & 1) k->n += cd_perf_curve_fit_lines(p, b, false, &k->c[k->n]);
+        if (forms >> CD_PERF_CURVE_SLOPES & 1)
+            k->n += cd_perf_curve_fit_lines(p, b, false, &k->c[k->n]);
     if (forms >> CD_PERF_CURVE_STAIRS & 1) k->n += cd_perf_curve_fit_stairs(p, &k->c[k->n]);
 }
 
 /* The form of smallest BIC at the noise p->s; NULL: none fits, see perf_curve.h (4). score may be NULL. */
-static const cd_perf_curve_candidate *best_of(const cd_perf_curve_points *p, candidates *k, double limit, double *score, double *misfit) {
+static const cd_perf_curve_candidate *best_of(const cd_perf_curve_points *p, candidates *k,
+                                              double limit, double *score, double *misfit) {
     const cd_perf_curve_candidate *best = NULL;
     for (uint32_t i = 0; i < k->n; i++) {
         cd_perf_curve_candidate *c = &k->c[i];
@@ -83,10 +90,12 @@ static double noise_of(const cd_perf_curve_points *p, const double *f, double pa
 }
 
 /* From the weighted normal equations of the parameters that are not held at 0, times the noise. */
-static void covariance(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, cd_perf_curve *out) {
+static void covariance(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
+                       cd_perf_curve *out) {
     double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM] = {{0}};
     uint32_t of[CD_PERF_CURVE_PARAM], m = 0;
-    const uint32_t linear = c->n_param - c->n_break, most = c->form == CD_PERF_CURVE_STAIRS ? linear : c->n_param;
+    const uint32_t linear = c->n_param - c->n_break,
+                   most = c->form == CD_PERF_CURVE_STAIRS ? linear : c->n_param;
     for (uint32_t i = 0; i < most; i++) /* those held at 0 have no spread */
         if (i >= linear || i == 0 || c->param[i] > 0) of[m++] = i;
     for (size_t k = 0; k < p->n; k++) {
@@ -107,19 +116,26 @@ static void covariance(const cd_perf_curve_points *p, const cd_perf_curve_candid
 }
 
 /* See perf_curve.h (7). A break that may be at both ends says nothing. */
-static cd_perf_curve_turn turn_of(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double tolerance, const cd_perf_curve *fit) {
-    const double freedom = (double)p->n_kept - params_of(c), q = cd_perf_curve_student(LEVEL, freedom);
-    cd_perf_curve_turn t = {.at = c->n_break ? c->param[c->n_param - c->n_break] : (double)NAN, .low = (double)NAN, .high = (double)NAN, .rough = freedom < LEAST_FREEDOM};
+static cd_perf_curve_turn turn_of(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
+                                  double tolerance, const cd_perf_curve *fit) {
+    const double freedom = (double)p->n_kept - params_of(c),
+                 q = cd_perf_curve_student(LEVEL, freedom);
+    cd_perf_curve_turn t = {.at = c->n_break ? c->param[c->n_param - c->n_break] : (double)NAN,
+                            .low = (double)NAN,
+                            .high = (double)NAN,
+                            .rough = freedom < LEAST_FREEDOM};
     const double s = t.rough ? hypot(fit->noise, tolerance) : fit->noise;
     if (!c->n_break) return t;
     t.low = t.at - q * c->break_se[0];
     t.high = t.at + q * c->break_se[0];
-    if (c->form != CD_PERF_CURVE_STAIRS) cd_perf_curve_break_range(p, c, q * q * s * s, &t.low, &t.high);
+    if (c->form != CD_PERF_CURVE_STAIRS)
+        cd_perf_curve_break_range(p, c, q * q * s * s, &t.low, &t.high);
     if (t.low <= p->x[0] && t.high >= p->x[p->n - 1]) t.low = t.high = (double)NAN;
     return t;
 }
 
-static void take(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double tolerance, cd_perf_curve *out) {
+static void take(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double tolerance,
+                 cd_perf_curve *out) {
     double *f = p->work + p->n;
     out->form = c->form;
     out->n_param = c->n_param;
@@ -153,13 +169,16 @@ static double put_table(const cd_perf_curve_points *p, cd_perf_curve *out) {
 }
 
 /* Knots where the points are off the law together, or where a finer law says more than the one with a name. `law` is that one. */
-static void follow(const cd_perf_curve_points *p, const cd_perf_curve_candidate *law, const cd_perf_curve_candidate *fine, cd_perf_curve *out) {
+static void follow(const cd_perf_curve_points *p, const cd_perf_curve_candidate *law,
+                   const cd_perf_curve_candidate *fine, cd_perf_curve *out) {
     if (law->form == CD_PERF_CURVE_STAIRS) return;
-    const double beyond = law->form == CD_PERF_CURVE_CONSTANT ? 0 : law->param[law->n_param - law->n_break - 1];
+    const double beyond =
+        law->form == CD_PERF_CURVE_CONSTANT ? 0 : law->param[law->n_param - law->n_break - 1];
     if (fine) {
         double noise = out->noise;
         const cd_perf_curve_candidate *c = fine->form == CD_PERF_CURVE_STAIRS ? law : fine;
-        out->n_knot = cd_perf_curve_fit_residual(p, c, c != law, out->knot_x, out->knot_t, &out->follow, &noise);
+        out->n_knot = cd_perf_curve_fit_residual(p, c, c != law, out->knot_x, out->knot_t,
+                                                 &out->follow, &noise);
         if (out->n_knot) out->noise = fmax(noise, 1e-6);
     } else {
         (void)put_table(p, out);
@@ -169,8 +188,10 @@ static void follow(const cd_perf_curve_points *p, const cd_perf_curve_candidate 
 }
 
 /* First the named law, then, at a finer tolerance, the law or table that predicts times. */
-static void choose(cd_perf_curve_points *p, const cd_perf_curve_options *o, double tolerance, cd_perf_curve *out) {
-    const uint32_t all = (1U << CD_PERF_CURVE_TABLE) - 1, forms = o && o->forms ? o->forms & all : all;
+static void choose(cd_perf_curve_points *p, const cd_perf_curve_options *o, double tolerance,
+                   cd_perf_curve *out) {
+    const uint32_t all = (1U << CD_PERF_CURVE_TABLE) - 1,
+                   forms = o && o->forms ? o->forms & all : all;
     const double limit = 1 + 10 / sqrt((double)p->n_kept);
     candidates k;
     cd_perf_curve_candidate law;
@@ -184,29 +205,42 @@ static void choose(cd_perf_curve_points *p, const cd_perf_curve_options *o, doub
         take(p, &law, tolerance, out);
         p->s = hypot(p->local, FINE * tolerance);
         const cd_perf_curve_candidate *fine = best_of(p, &k, limit, NULL, &fine_misfit);
-        follow(p, &law, fine && fine->form == law.form && fine->n_break == law.n_break ? &law : fine, out);
+        follow(p, &law,
+               fine && fine->form == law.form && fine->n_break == law.n_break ? &law : fine, out);
     } else {
         out->misfit = put_table(p, out);
         out->score[CD_PERF_CURVE_TABLE] = out->misfit;
-        out->form = out->misfit <= limit && p->local <= WILD ? CD_PERF_CURVE_TABLE : CD_PERF_CURVE_IRREGULAR;
+        out->form = out->misfit <= limit && p->local <= WILD ? CD_PERF_CURVE_TABLE
+                                                             : CD_PERF_CURVE_IRREGULAR;
     }
 }
 
 /* Two blocks hold all arrays: scratch, which is freed, and knots, which the curve keeps. */
-cdmpp_status cd_perf_curve_fit(const double *x, const double *t, size_t n, const cd_perf_curve_options *o, cd_perf_curve *out, cdmpp_err *err) {
+cdmpp_status cd_perf_curve_fit(const double *x, const double *t, size_t n,
+                               const cd_perf_curve_options *o, cd_perf_curve *out, cdmpp_err *err) {
     memset(out, 0, sizeof *out);
     CD_TRY(check(x, t, n, err));
-    double *room = cd_mem_zalloc(10 * n + 16, sizeof *room), *knots = cd_mem_zalloc(2 * n + 6, sizeof *knots);
+    double *room = cd_mem_zalloc(10 * n + 16, sizeof *room),
+           *knots = cd_mem_zalloc(2 * n + 6, sizeof *knots);
     if (!room || !knots) {
         cd_mem_free(room);
         cd_mem_free(knots);
         return CD_FAIL(err, ENOMEM, "%zu points", n);
     }
     const double tolerance = o && o->tolerance > 0 ? o->tolerance : TOLERANCE;
-    cd_perf_curve_points p = {.n = n, .x = x, .t = t, .w = room, .keep = room + n, .work = room + 2 * n};
+    cd_perf_curve_points p = {
+        .n = n, .x = x, .t = t, .w = room, .keep = room + n, .work = room + 2 * n};
     cd_perf_curve_prepare(&p, tolerance);
-    *out = (cd_perf_curve){.n = (uint32_t)n, .n_left_out = (uint32_t)(n - p.n_kept), .warmup = p.warmup, .x_min = x[0], .x_max = x[n - 1], .turn = {(double)NAN, (double)NAN, (double)NAN, false},
-                        .local_noise = p.local, .r2_affine = affine_r2(x, t, n), .knot_x = knots, .knot_t = knots + n + 3};
+    *out = (cd_perf_curve){.n = (uint32_t)n,
+                           .n_left_out = (uint32_t)(n - p.n_kept),
+                           .warmup = p.warmup,
+                           .x_min = x[0],
+                           .x_max = x[n - 1],
+                           .turn = {(double)NAN, (double)NAN, (double)NAN, false},
+                           .local_noise = p.local,
+                           .r2_affine = affine_r2(x, t, n),
+                           .knot_x = knots,
+                           .knot_t = knots + n + 3};
     choose(&p, o, tolerance, out);
     cd_mem_free(room);
     return CDMPP_OK;
@@ -218,6 +252,7 @@ void cd_perf_curve_free(cd_perf_curve *p) {
 }
 
 const char *cd_perf_curve_form_name(cd_perf_curve_form f) {
-    static const char *const name[CD_N_PERF_CURVE] = {"constant", "affine", "hinge", "slopes", "stairs", "table", "irregular"};
+    static const char *const name[CD_N_PERF_CURVE] = {"constant", "affine", "hinge",    "slopes",
+                                                      "stairs",   "table",  "irregular"};
     return name[f];
 }

@@ -34,18 +34,21 @@ void cd_perf_curve_candidate_gradient(const cd_perf_curve_candidate *c, double x
         g[m] = x > from ? fmin(x, to) - from : 0;
         from = to;
     }
-    for (uint32_t k = 0; k < c->n_break; k++) { /* moving a break out keeps the slope before it longer */
+    for (uint32_t k = 0; k < c->n_break;
+         k++) { /* moving a break out keeps the slope before it longer */
         const uint32_t after = hinge ? 1 + k : 2 + k;
         const double before = hinge && k == 0 ? 0 : c->param[after - 1];
         g[first + k] = x > c->param[first + k] ? before - c->param[after] : 0;
     }
 }
 
-double cd_perf_curve_candidate_loss(const cd_perf_curve_candidate *c, const cd_perf_curve_points *p) {
+double cd_perf_curve_candidate_loss(const cd_perf_curve_candidate *c,
+                                    const cd_perf_curve_points *p) {
     double sum = 0;
     for (size_t i = 0; i < p->n; i++) {
         if (p->keep[i] == 0) continue;
-        const double f = cd_perf_curve_candidate_eval(c, p->x[i]), r = f > 0 ? fabs(log(p->t[i] / f)) / p->s : HUGE_VAL;
+        const double f = cd_perf_curve_candidate_eval(c, p->x[i]),
+                     r = f > 0 ? fabs(log(p->t[i] / f)) / p->s : HUGE_VAL;
         sum += fmin(r, CD_PERF_CURVE_CAP) * fmin(r, CD_PERF_CURVE_CAP);
     }
     return sum;
@@ -66,7 +69,8 @@ double cd_perf_curve_eval_law(const cd_perf_curve *p, double x) {
 double cd_perf_curve_eval(const cd_perf_curve *p, double x) {
     x = fmax(x, 0);
     if (p->n_knot && p->n_param && x < p->knot_x[0]) /* below the points as the law says */
-        return p->knot_t[0] * cd_perf_curve_eval_law(p, x) / cd_perf_curve_eval_law(p, p->knot_x[0]);
+        return p->knot_t[0] * cd_perf_curve_eval_law(p, x) /
+               cd_perf_curve_eval_law(p, p->knot_x[0]);
     if (p->n_knot) return cd_perf_curve_table_eval(p->knot_x, p->knot_t, p->n_knot, p->beyond, x);
     return cd_perf_curve_eval_law(p, x);
 }
@@ -74,7 +78,8 @@ double cd_perf_curve_eval(const cd_perf_curve *p, double x) {
 /* The normal one by Newton on erfc, then Cornish and Fisher's first terms. */
 double cd_perf_curve_student(double level, double freedom) {
     double z = 1;
-    for (int i = 0; i < 40; i++) z -= (erf(z / sqrt(2)) - level) / (sqrt(2 / 3.141592653589793) * exp(-z * z / 2));
+    for (int i = 0; i < 40; i++)
+        z -= (erf(z / sqrt(2)) - level) / (sqrt(2 / 3.141592653589793) * exp(-z * z / 2));
     if (freedom < 1) freedom = 1;
     const double z3 = z * z * z, z5 = z3 * z * z;
     return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom);
@@ -85,7 +90,10 @@ static double parameter_variance(const cd_perf_curve *p, double x, double t) {
     double g[CD_PERF_CURVE_PARAM], v = 0;
     const cd_perf_curve_candidate c = law_of(p);
     if (!p->n_param) { /* each table value is that of a few points; outside of them, as far again as the distance */
-        const double far = x > p->x_max ? x - p->x_max : x < p->x_min ? p->x_min - x : 0, out = p->x_max > p->x_min ? far / (p->x_max - p->x_min) : 0;
+        const double far = x > p->x_max   ? x - p->x_max
+                           : x < p->x_min ? p->x_min - x
+                                          : 0,
+                     out = p->x_max > p->x_min ? far / (p->x_max - p->x_min) : 0;
         return p->noise * p->noise * 0.5 + 0.25 * out * out;
     }
     cd_perf_curve_candidate_gradient(&c, x, g);
@@ -94,10 +102,13 @@ static double parameter_variance(const cd_perf_curve *p, double x, double t) {
     return v / (t * t);
 }
 
-void cd_perf_curve_interval(const cd_perf_curve *p, double x, double level, double *low, double *high) {
-    const double t = cd_perf_curve_eval(p, x), used = !p->n_param ? fmin(p->n_knot, 0.5 * p->n) : p->n_param;
+void cd_perf_curve_interval(const cd_perf_curve *p, double x, double level, double *low,
+                            double *high) {
+    const double t = cd_perf_curve_eval(p, x),
+                 used = !p->n_param ? fmin(p->n_knot, 0.5 * p->n) : p->n_param;
     const double sd = sqrt(p->noise * p->noise + fmax(parameter_variance(p, x, t), 0));
-    const double q = cd_perf_curve_student(fmin(fmax(level, 0), 0.9999), p->n - p->n_left_out - used);
+    const double q =
+        cd_perf_curve_student(fmin(fmax(level, 0), 0.9999), p->n - p->n_left_out - used);
     *low = *high = t;
     if (!(t > 0)) return; /* nothing was asked of the device */
     *low = t * exp(-fmin(q * sd, 50));
@@ -110,8 +121,11 @@ void cd_perf_curve_turn_put(cd_buf *b, const cd_perf_curve_turn *t) {
 }
 
 cd_perf_curve_class cd_perf_curve_classify(const cd_perf_curve *p) {
-    static const cd_perf_curve_class of[CD_N_PERF_CURVE] = {CD_PERF_CURVE_FLAT, CD_PERF_CURVE_LINEAR, CD_PERF_CURVE_PIECEWISE, CD_PERF_CURVE_PIECEWISE,
-                                                      CD_PERF_CURVE_PIECEWISE, CD_PERF_CURVE_PIECEWISE, CD_PERF_CURVE_UNCLEAR};
-    const bool line = p->form != CD_PERF_CURVE_CONSTANT && p->form != CD_PERF_CURVE_IRREGULAR && p->r2_affine > 0.98;
+    static const cd_perf_curve_class of[CD_N_PERF_CURVE] = {
+        CD_PERF_CURVE_FLAT,      CD_PERF_CURVE_LINEAR,    CD_PERF_CURVE_PIECEWISE,
+        CD_PERF_CURVE_PIECEWISE, CD_PERF_CURVE_PIECEWISE, CD_PERF_CURVE_PIECEWISE,
+        CD_PERF_CURVE_UNCLEAR};
+    const bool line = p->form != CD_PERF_CURVE_CONSTANT && p->form != CD_PERF_CURVE_IRREGULAR &&
+                      p->r2_affine > 0.98;
     return line ? CD_PERF_CURVE_LINEAR : of[p->form];
 }

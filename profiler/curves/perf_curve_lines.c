@@ -16,13 +16,14 @@ typedef struct {
 } sums;
 
 typedef struct {
-    uint32_t n;                 /* breaks */
+    uint32_t n; /* breaks */
     bool flat;
     double at[2];
 } breaks;
 
 /* ---- small systems ---- */
-void cd_perf_curve_solve_linear(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], double *b, uint32_t n) {
+void cd_perf_curve_solve_linear(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], double *b,
+                                uint32_t n) {
     double d[CD_PERF_CURVE_PARAM];
     bool dead[CD_PERF_CURVE_PARAM] = {false};
     for (uint32_t i = 0; i < n; i++) d[i] = a[i][i] > 0 ? 1 / sqrt(a[i][i]) : 0;
@@ -63,7 +64,8 @@ bool cd_perf_curve_invert_matrix(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PAR
 }
 
 /* No coefficient below 0: the worst leaves, and again. `off` (n): those that must be 0. Returns the sum of squares left. */
-static double solve_above_0(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], const double *b, double tt, uint32_t n, bool *off, double *out) {
+static double solve_above_0(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], const double *b,
+                            double tt, uint32_t n, bool *off, double *out) {
     for (;;) {
         double m[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM];
         uint32_t worst = n;
@@ -73,7 +75,9 @@ static double solve_above_0(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], 
         }
         cd_perf_curve_solve_linear(m, out, n);
         for (uint32_t i = 0; i < n; i++)
-            if (out[i] < 0 && (worst == n || out[i] * sqrt(a[i][i]) < out[worst] * sqrt(a[worst][worst]))) worst = i;
+            if (out[i] < 0 &&
+                (worst == n || out[i] * sqrt(a[i][i]) < out[worst] * sqrt(a[worst][worst])))
+                worst = i;
         if (worst == n) break;
         off[worst] = true;
     }
@@ -88,21 +92,26 @@ static double solve_above_0(double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], 
 /* ---- one range of points in the normal equations ---- */
 
 /* In a range a column is c0 + c1 x. */
-static void add_range(const sums *s, double c[COLS][2], double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], double *b) {
+static void add_range(const sums *s, double c[COLS][2],
+                      double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM], double *b) {
     for (int i = 0; i < COLS; i++) {
         for (int j = 0; j < COLS; j++)
-            a[i][j] += c[i][0] * c[j][0] * s->v[0] + (c[i][0] * c[j][1] + c[i][1] * c[j][0]) * s->v[1] + c[i][1] * c[j][1] * s->v[2];
+            a[i][j] += c[i][0] * c[j][0] * s->v[0] +
+                       (c[i][0] * c[j][1] + c[i][1] * c[j][0]) * s->v[1] +
+                       c[i][1] * c[j][1] * s->v[2];
         b[i] += c[i][0] * s->v[3] + c[i][1] * s->v[4];
     }
 }
 
 /* range[k]: points up to break k, the last one those behind all. */
 static double solve_ranges(const sums range[3], const breaks *k, double *out) {
-    double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM] = {{0}}, b[CD_PERF_CURVE_PARAM] = {0}, tt = 0;
+    double a[CD_PERF_CURVE_PARAM][CD_PERF_CURVE_PARAM] = {{0}}, b[CD_PERF_CURVE_PARAM] = {0},
+           tt = 0;
     bool off[CD_PERF_CURVE_PARAM] = {false, k->flat, k->n < 1, k->n < 2};
     for (uint32_t r = 0; r <= k->n; r++) {
         double c[COLS][2] = {{1, 0}, {0, 0}, {0, 0}, {0, 0}}, from = 0;
-        for (uint32_t m = 0; m <= r; m++) { /* slope m acts from break m-1 to break m or, in the last of them, to x */
+        for (uint32_t m = 0; m <= r;
+             m++) { /* slope m acts from break m-1 to break m or, in the last of them, to x */
             c[1 + m][0] = m < r ? k->at[m] - from : -from;
             c[1 + m][1] = m < r ? 0 : 1;
             if (m < k->n) from = k->at[m];
@@ -125,7 +134,8 @@ static sums between(const sums *upto, size_t from, size_t to) {
 }
 
 /* The same by one pass over all points, for breaks that lie anywhere. */
-static double solve_points(const cd_perf_curve_points *p, const double *w, const breaks *k, double *out) {
+static double solve_points(const cd_perf_curve_points *p, const double *w, const breaks *k,
+                           double *out) {
     sums range[3] = {{{0}}};
     for (size_t i = 0; i < p->n; i++) {
         uint32_t r = 0;
@@ -149,18 +159,21 @@ static void put(cd_perf_curve_candidate *c, const breaks *k, const double *coef)
 /* Weights of the next round: relative to the law, Huber's where a point is far off. */
 static void reweigh(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double *w) {
     for (size_t i = 0; i < p->n; i++) {
-        const double f = cd_perf_curve_candidate_eval(c, p->x[i]), r = f > 0 ? fabs(log(p->t[i] / f)) / p->s : HUGE_VAL;
+        const double f = cd_perf_curve_candidate_eval(c, p->x[i]),
+                     r = f > 0 ? fabs(log(p->t[i] / f)) / p->s : HUGE_VAL;
         w[i] = p->keep[i] == 0 ? 0 : isfinite(r) ? (r > 1.345 ? 1.345 / r : 1) / (f * f) : p->w[i];
     }
 }
 
-static double try_at(const cd_perf_curve_points *p, const double *w, breaks *k, uint32_t which, double at, double *coef) {
+static double try_at(const cd_perf_curve_points *p, const double *w, breaks *k, uint32_t which,
+                     double at, double *coef) {
     k->at[which] = at;
     return solve_points(p, w, k, coef);
 }
 
 /* Golden section between low and high. */
-static void slide(const cd_perf_curve_points *p, const double *w, breaks *k, uint32_t which, double low, double high) {
+static void slide(const cd_perf_curve_points *p, const double *w, breaks *k, uint32_t which,
+                  double low, double high) {
     const double g = 0.6180339887498949, start = k->at[which];
     double coef[CD_PERF_CURVE_PARAM], a = low, b = high, u = b - g * (b - a), v = a + g * (b - a);
     const double before = solve_points(p, w, k, coef);
@@ -186,7 +199,8 @@ static void polish(const cd_perf_curve_points *p, breaks *k, cd_perf_curve_candi
             size_t i = 0;
             while (i + 1 < p->n && p->x[i] < k->at[b]) i++;
             const size_t from = i > 2 ? i - 2 : 0, to = i + 2 < p->n ? i + 2 : p->n - 1;
-            const double low = b ? fmax(p->x[from], k->at[b - 1]) : p->x[from], high = b + 1 < k->n ? fmin(p->x[to], k->at[b + 1]) : p->x[to];
+            const double low = b ? fmax(p->x[from], k->at[b - 1]) : p->x[from],
+                         high = b + 1 < k->n ? fmin(p->x[to], k->at[b + 1]) : p->x[to];
             if (high > low) slide(p, w, k, b, low, high);
         }
         (void)solve_points(p, w, k, coef);
@@ -227,8 +241,10 @@ static double search(const cd_perf_curve_points *p, const sums *upto, size_t lea
     double best = HUGE_VAL, coef[CD_PERF_CURVE_PARAM];
     breaks b = *k;
     for (size_t i = least; i + least <= p->n; i += step)
-        for (size_t j = b.n == 2 ? i + least : p->n; j + (b.n == 2 ? least : 0) <= p->n; j += step) {
-            const sums range[3] = {between(upto, 0, i), between(upto, i, j), between(upto, j, p->n)};
+        for (size_t j = b.n == 2 ? i + least : p->n; j + (b.n == 2 ? least : 0) <= p->n;
+             j += step) {
+            const sums range[3] = {between(upto, 0, i), between(upto, i, j),
+                                   between(upto, j, p->n)};
             b.at[0] = p->x[i - 1];
             b.at[1] = p->x[j - 1];
             const double left = solve_ranges(range, &b, coef);
@@ -237,11 +253,13 @@ static double search(const cd_perf_curve_points *p, const sums *upto, size_t lea
     return best;
 }
 
-bool cd_perf_curve_fit_lines(const cd_perf_curve_points *p, uint32_t n_break, bool flat, cd_perf_curve_candidate *out) {
+bool cd_perf_curve_fit_lines(const cd_perf_curve_points *p, uint32_t n_break, bool flat,
+                             cd_perf_curve_candidate *out) {
     const size_t least = p->n >= 20 ? 3 : 2;
     breaks k = {n_break, flat, {0, 0}};
     sums *upto = (sums *)(void *)p->work; /* (n + 1), 6 (n + 1) doubles */
-    *out = (cd_perf_curve_candidate){.form = flat ? CD_PERF_CURVE_HINGE : CD_PERF_CURVE_SLOPES, .loss = HUGE_VAL};
+    *out = (cd_perf_curve_candidate){.form = flat ? CD_PERF_CURVE_HINGE : CD_PERF_CURVE_SLOPES,
+                                     .loss = HUGE_VAL};
     if (p->n < (n_break + 1) * least) return false;
     memset(upto, 0, sizeof *upto);
     for (size_t i = 0; i < p->n; i++) {
@@ -254,16 +272,20 @@ bool cd_perf_curve_fit_lines(const cd_perf_curve_points *p, uint32_t n_break, bo
 }
 
 /* ---- where the first break may be ---- */
-static double left_with(const cd_perf_curve_points *p, const double *w, const cd_perf_curve_candidate *c, double at) {
+static double left_with(const cd_perf_curve_points *p, const double *w,
+                        const cd_perf_curve_candidate *c, double at) {
     const uint32_t first = c->n_param - c->n_break;
-    breaks k = {c->n_break, c->form == CD_PERF_CURVE_HINGE, {at, c->n_break > 1 ? c->param[first + 1] : 0}};
+    breaks k = {
+        c->n_break, c->form == CD_PERF_CURVE_HINGE, {at, c->n_break > 1 ? c->param[first + 1] : 0}};
     double coef[CD_PERF_CURVE_PARAM];
     return solve_points(p, w, &k, coef);
 }
 
 /* A second break stays where it is. In steps outward from the break, so that long curves cost no more than the search did. */
-void cd_perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double rise, double *low, double *high) {
-    const double at = c->param[c->n_param - c->n_break], last = c->n_break > 1 ? c->param[c->n_param - 1] : p->x[p->n - 1];
+void cd_perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
+                               double rise, double *low, double *high) {
+    const double at = c->param[c->n_param - c->n_break],
+                 last = c->n_break > 1 ? c->param[c->n_param - 1] : p->x[p->n - 1];
     const size_t step = stride_of(p->n);
     double *w = p->work;
     size_t below = 0;
@@ -271,8 +293,10 @@ void cd_perf_curve_break_range(const cd_perf_curve_points *p, const cd_perf_curv
     const double most = left_with(p, w, c, at) + rise;
     while (below < p->n && p->x[below] < at) below++;
     size_t i = below, j = below;
-    while (i > 0 && (i -= i < step ? i : step, left_with(p, w, c, p->x[i]) <= most)) {}
-    while (j + 1 < p->n && p->x[j] < last && (p->x[j] <= at || left_with(p, w, c, p->x[j]) <= most)) j = j + step < p->n ? j + step : p->n - 1;
+    while (i > 0 && (i -= i < step ? i : step, left_with(p, w, c, p->x[i]) <= most)) {
+    }
+    while (j + 1 < p->n && p->x[j] < last && (p->x[j] <= at || left_with(p, w, c, p->x[j]) <= most))
+        j = j + step < p->n ? j + step : p->n - 1;
     *low = p->x[i];
     *high = fmin(p->x[j], last); /* a step may go beyond the second break */
 }

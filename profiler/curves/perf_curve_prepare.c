@@ -28,7 +28,8 @@ static double local_noise(const cd_perf_curve_points *p) {
 
 /* Median of ln t over the points round i: of five, three in short curves and next to an end. */
 static double smooth_at(const cd_perf_curve_points *p, size_t i) {
-    const size_t room = i < p->n - 1 - i ? i : p->n - 1 - i, most = p->n >= 20 ? 2 : 1, half = room < most ? room : most;
+    const size_t room = i < p->n - 1 - i ? i : p->n - 1 - i, most = p->n >= 20 ? 2 : 1,
+                 half = room < most ? room : most;
     double v[5];
     for (size_t k = 0; k <= 2 * half; k++) v[k] = log(p->t[i - half + k]);
     return cd_perf_curve_median(v, 2 * half + 1);

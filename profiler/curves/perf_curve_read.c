@@ -8,18 +8,19 @@
 
 enum { MAX_COLUMN = 64 };
 #define MAX_SIZE 1e15
-#define MAX_MS 1e9
+#define MAX_MS   1e9
 
 typedef enum { SET, HOST, OPERATOR, DEVICE, VARIED, SHAPE, POINTS, N_COLUMN } column;
-static const char *const column_name[N_COLUMN] = {"set", "host", "operator", "device_id", "varied", "shape", "points_n:ms"};
+static const char *const column_name[N_COLUMN] = {"set",    "host",  "operator",   "device_id",
+                                                  "varied", "shape", "points_n:ms"};
 
 struct cd_curves {
     cd_file_lines *lines;
-    const char *path;           /* borrowed */
-    column of[MAX_COLUMN];      /* of the fields of a line; N_COLUMN: not needed */
+    const char *path;      /* borrowed */
+    column of[MAX_COLUMN]; /* of the fields of a line; N_COLUMN: not needed */
     size_t n_field, cap;
     const char *value[N_COLUMN];
-    double *x;                  /* (2 cap) sizes, then times */
+    double *x; /* (2 cap) sizes, then times */
 };
 
 /* The field at *at ends there; *at moves behind the tab, NULL at the end. */
@@ -35,7 +36,8 @@ static cdmpp_status read_header(cd_curves *r, char *line, cdmpp_err *err) {
     bool have[N_COLUMN + 1] = {false};
     for (char *at = line; at; r->n_field++) {
         const char *name = field(&at);
-        if (r->n_field == MAX_COLUMN) return CD_FAIL(err, ERANGE, "expected at most %d columns", MAX_COLUMN);
+        if (r->n_field == MAX_COLUMN)
+            return CD_FAIL(err, ERANGE, "expected at most %d columns", MAX_COLUMN);
         column c = SET;
         while (c < N_COLUMN && strcmp(name, column_name[c]) != 0) c++;
         r->of[r->n_field] = c;
@@ -43,7 +45,9 @@ static cdmpp_status read_header(cd_curves *r, char *line, cdmpp_err *err) {
     }
     static const column needed[] = {HOST, OPERATOR, POINTS};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (!have[needed[i]]) return CD_FAIL(err, ESCHEMA, "expected a column %s in the first line", column_name[needed[i]]);
+        if (!have[needed[i]])
+            return CD_FAIL(err, ESCHEMA, "expected a column %s in the first line",
+                           column_name[needed[i]]);
     return CDMPP_OK;
 }
 
@@ -85,7 +89,8 @@ static cdmpp_status make_room(cd_curves *r, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status one_point(const char *s, const char *end, const char **after, double *x, double *t, cdmpp_err *err) {
+static cdmpp_status one_point(const char *s, const char *end, const char **after, double *x,
+                              double *t, cdmpp_err *err) {
     double n = 0, ms = 0;
     const char *at = cd_json_number(s, end, &n);
     at = at && at < end && *at == ':' ? cd_json_number(at + 1, end, &ms) : NULL;
@@ -126,12 +131,19 @@ static cdmpp_status read_line(cd_curves *r, char *line, cd_curve *out, cdmpp_err
         const char *f = field(&at);
         if (i < r->n_field && r->of[i] != N_COLUMN) r->value[r->of[i]] = f;
     }
-    if (i != r->n_field) return CD_FAIL(err, EPARSE, "expected %zu fields, found %zu", r->n_field, i);
-    *out = (cd_curve){.set = r->value[SET], .host = r->value[HOST], .op = r->value[OPERATOR], .varied = r->value[VARIED], .shape = r->value[SHAPE]};
+    if (i != r->n_field)
+        return CD_FAIL(err, EPARSE, "expected %zu fields, found %zu", r->n_field, i);
+    *out = (cd_curve){.set = r->value[SET],
+                      .host = r->value[HOST],
+                      .op = r->value[OPERATOR],
+                      .varied = r->value[VARIED],
+                      .shape = r->value[SHAPE]};
     if (r->value[DEVICE][0]) {
         char *end;
         out->device_id = strtol(r->value[DEVICE], &end, 10);
-        if (*end) return CD_FAIL(err, EPARSE, "device_id: expected a whole number, found \"%.20s\"", r->value[DEVICE]);
+        if (*end)
+            return CD_FAIL(err, EPARSE, "device_id: expected a whole number, found \"%.20s\"",
+                           r->value[DEVICE]);
     }
     return read_points(r, r->value[POINTS], out, err);
 }

@@ -7,7 +7,8 @@
 #include "profiler/curves/curves_internal.h"
 
 /* Residuals of kept points to r, their sizes to x; how many. */
-static size_t residuals(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double *x, double *r) {
+static size_t residuals(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, double *x,
+                        double *r) {
     const double cut = CD_PERF_CURVE_CAP * p->s;
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++) {
@@ -60,7 +61,8 @@ static void level(double *kt, uint32_t n, double *mean, double *count) {
         mean[m] = kt[i];
         count[m++] = 1;
         for (; m > 1 && mean[m - 2] > mean[m - 1]; m--) {
-            mean[m - 2] = (mean[m - 2] * count[m - 2] + mean[m - 1] * count[m - 1]) / (count[m - 2] + count[m - 1]);
+            mean[m - 2] = (mean[m - 2] * count[m - 2] + mean[m - 1] * count[m - 1]) /
+                          (count[m - 2] + count[m - 1]);
             count[m - 2] += count[m - 1];
         }
     }
@@ -68,20 +70,23 @@ static void level(double *kt, uint32_t n, double *mean, double *count) {
         for (double k = 0; k < count[b]; k++) kt[i++] = mean[b];
 }
 
-uint32_t cd_perf_curve_fit_residual(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c, bool always, double *kx, double *kt, double *share,
-                    double *noise) {
+uint32_t cd_perf_curve_fit_residual(const cd_perf_curve_points *p, const cd_perf_curve_candidate *c,
+                                    bool always, double *kx, double *kt, double *share,
+                                    double *noise) {
     double *x = p->work, *r = p->work + p->n;
     const size_t n = residuals(p, c, x, r);
     const uint32_t first = c->n_param - c->n_break;
     uint32_t m = 0, b = 0;
     *share = n < 5 ? 0 : share_of(x, r, n, noise);
-    if (*share < 2 / sqrt((double)(n + 25))) *share = 0; /* below that white noise gets as far one time in twenty */
+    if (*share < 2 / sqrt((double)(n + 25)))
+        *share = 0; /* below that white noise gets as far one time in twenty */
     if (n < 5 || (*share == 0 && !always)) return 0;
     for (size_t i = 0; i < n; i++) {
         for (; b < c->n_break && c->param[first + b] < x[i]; b++)
             if (c->param[first + b] > x[0] && c->param[first + b] > (m ? kx[m - 1] : 0)) {
                 kx[m] = c->param[first + b];
-                kt[m] = cd_perf_curve_candidate_eval(c, kx[m]) * exp(*share * between(x, r, n, kx[m]));
+                kt[m] =
+                    cd_perf_curve_candidate_eval(c, kx[m]) * exp(*share * between(x, r, n, kx[m]));
                 m++;
             }
         if (m && x[i] <= kx[m - 1]) continue;

@@ -10,7 +10,8 @@ enum { LEAST_POINTS = 12, MAX_WIDTHS = 4000 };
 static double steps_of(double x, double w) { return ceil(x / w * (1 - 1e-12)); }
 
 /* Weighted a and c, neither below 0; the squares left. */
-static double solve(const cd_perf_curve_points *p, const double *weight, double w, double *a, double *c) {
+static double solve(const cd_perf_curve_points *p, const double *weight, double w, double *a,
+                    double *c) {
     double s0 = 0, s1 = 0, s2 = 0, t0 = 0, t1 = 0, tt = 0;
     for (size_t i = 0; i < p->n; i++) {
         const double k = steps_of(p->x[i], w), v = weight[i];
@@ -26,9 +27,12 @@ static double solve(const cd_perf_curve_points *p, const double *weight, double 
 }
 
 /* Half a point at the far end is w^2 / x_max of the width. */
-static double next_width(double w, double gap, double x_max) { return w + fmax(0.5 * gap * w / x_max, 1e-4 * w); }
+static double next_width(double w, double gap, double x_max) {
+    return w + fmax(0.5 * gap * w / x_max, 1e-4 * w);
+}
 
-static double scan(const cd_perf_curve_points *p, const double *weight, double low, double high, double fine, cd_perf_curve_candidate *out) {
+static double scan(const cd_perf_curve_points *p, const double *weight, double low, double high,
+                   double fine, cd_perf_curve_candidate *out) {
     const double x_max = p->x[p->n - 1], gap = (x_max - p->x[0]) / (double)(p->n - 1) * fine;
     double best = HUGE_VAL, a, c;
     int tried = 0;
@@ -43,7 +47,8 @@ static double scan(const cd_perf_curve_points *p, const double *weight, double l
 
 /* How far w can go before the squares rise by that of one standard error: widths between that and the next edge
  * that moves cannot be distinguished. The best width is put in the middle. */
-static void centre(const cd_perf_curve_points *p, const double *weight, double best, cd_perf_curve_candidate *out) {
+static void centre(const cd_perf_curve_points *p, const double *weight, double best,
+                   cd_perf_curve_candidate *out) {
     const double x_max = p->x[p->n - 1], unit = out->param[2] * out->param[2] / x_max * 0.02;
     double side[2], a, c;
     for (int d = 0; d < 2; d++) {
@@ -62,7 +67,8 @@ static void centre(const cd_perf_curve_points *p, const double *weight, double b
 /* Three rounds: all widths coarsely, then finely around the best, each time with Huber's weights of the law before. */
 bool cd_perf_curve_fit_stairs(const cd_perf_curve_points *p, cd_perf_curve_candidate *out) {
     double *weight = p->work;
-    *out = (cd_perf_curve_candidate){.form = CD_PERF_CURVE_STAIRS, .n_param = 3, .n_break = 1, .loss = HUGE_VAL};
+    *out = (cd_perf_curve_candidate){
+        .form = CD_PERF_CURVE_STAIRS, .n_param = 3, .n_break = 1, .loss = HUGE_VAL};
     if (p->n < LEAST_POINTS) return false;
     const double x_max = p->x[p->n - 1], gap = (x_max - p->x[0]) / (double)(p->n - 1);
     memcpy(weight, p->w, p->n * sizeof *weight);
@@ -74,7 +80,8 @@ bool cd_perf_curve_fit_stairs(const cd_perf_curve_points *p, cd_perf_curve_candi
         high = out->param[2] * (1 + 1.5 * gap / x_max);
         fine = 0.1;
         for (size_t i = 0; i < p->n; i++) {
-            const double f = cd_perf_curve_candidate_eval(out, p->x[i]), r = fabs(log(p->t[i] / f)) / p->s;
+            const double f = cd_perf_curve_candidate_eval(out, p->x[i]),
+                         r = fabs(log(p->t[i] / f)) / p->s;
             weight[i] = p->keep[i] == 0 ? 0 : (r > 1.345 ? 1.345 / r : 1) / (f * f);
         }
     }

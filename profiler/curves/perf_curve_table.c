@@ -19,7 +19,8 @@ static uint32_t knots_of(const block *b, double *kx, double *kt) {
     return b->n < LEVEL ? 1 : 2;
 }
 
-uint32_t cd_perf_curve_fit_table(const cd_perf_curve_points *p, double *fit, double *kx, double *kt, double *beyond) {
+uint32_t cd_perf_curve_fit_table(const cd_perf_curve_points *p, double *fit, double *kx, double *kt,
+                                 double *beyond) {
     block *b = (block *)(void *)p->work; /* (n), 3 n doubles */
     uint32_t n = 0, knots = 0;
     for (size_t i = 0; i < p->n; i++) {
@@ -46,10 +47,12 @@ uint32_t cd_perf_curve_fit_table(const cd_perf_curve_points *p, double *fit, dou
     return knots;
 }
 
-double cd_perf_curve_table_eval(const double *kx, const double *kt, uint32_t n, double beyond, double x) {
+double cd_perf_curve_table_eval(const double *kx, const double *kt, uint32_t n, double beyond,
+                                double x) {
     uint32_t low = 0, high = n - 1;
     if (x >= kx[n - 1]) return kt[n - 1] + beyond * (x - kx[n - 1]);
-    if (x <= kx[0]) { /* by the first line, but in no less than the size's share of the first time */
+    if (x <=
+        kx[0]) { /* by the first line, but in no less than the size's share of the first time */
         const double line = n > 1 ? kt[0] - (kt[1] - kt[0]) / (kx[1] - kx[0]) * (kx[0] - x) : kt[0];
         return fmax(line, kt[0] * x / kx[0]);
     }

@@ -37,7 +37,8 @@ void cd_describe_entry_set(cd_describe_entry *d, int key, double value, const ch
 
 /* Words of the kind of device, which do not distinguish one from another. */
 static bool idle_word(const char *w, size_t n) {
-    static const char *const word[] = {"cpu", "processor", "(r)", "(tm)", "r", "tm", "gpu", "with", "graphics"};
+    static const char *const word[] = {"cpu", "processor", "(r)",  "(tm)",    "r",
+                                       "tm",  "gpu",       "with", "graphics"};
     for (size_t i = 0; i < sizeof word / sizeof *word; i++)
         if (strlen(word[i]) == n && !strncmp(w, word[i], n)) return true;
     return n > 5 && !strncmp(w + n - 5, "-core", 5);
@@ -53,7 +54,7 @@ void cd_describe_entry_set_name(cd_describe_entry *d, const char *says) {
     }
     text[n] = 0;
     *to = 0;
-    for (char *w = text; *(w += strspn(w, " \t\"'#:,[]{}&*!|>%`\\()/")); ) {
+    for (char *w = text; *(w += strspn(w, " \t\"'#:,[]{}&*!|>%`\\()/"));) {
         const size_t len = strcspn(w, " \t\"'#:,[]{}&*!|>%`\\()/");
         if (!idle_word(w, len) && to + len + 1 < end) {
             if (to > d->name) *to++ = '-';
@@ -63,7 +64,8 @@ void cd_describe_entry_set_name(cd_describe_entry *d, const char *says) {
         w += len;
     }
     *to = 0;
-    if (to == d->name) snprintf(d->name, sizeof d->name, "unknown-%s", cd_device_kind_name(d->device.kind));
+    if (to == d->name)
+        snprintf(d->name, sizeof d->name, "unknown-%s", cd_device_kind_name(d->device.kind));
     /* an alias that is the name but for its punctuation would be the name given twice */
     char a[64] = "", b[64] = "";
     size_t na = 0, nb = 0;
@@ -71,7 +73,8 @@ void cd_describe_entry_set_name(cd_describe_entry *d, const char *says) {
         if (isalnum((unsigned char)*s)) a[na++] = (char)tolower((unsigned char)*s);
     for (const char *s = d->name; *s && nb < 63; s++)
         if (isalnum((unsigned char)*s)) b[nb++] = *s;
-    if (strcmp(a, b) && na && strlen(says) < sizeof d->alias) snprintf(d->alias, sizeof d->alias, "%s", says);
+    if (strcmp(a, b) && na && strlen(says) < sizeof d->alias)
+        snprintf(d->alias, sizeof d->alias, "%s", says);
 }
 
 /* ---- YAML ---- */
@@ -86,7 +89,10 @@ static void put_number(cd_buf *b, double x) {
 
 static void put_noise(cd_buf *out, const cd_describe_entry *d) {
     if (!d->measured) return;
-    cd_buf_puts(out, cd_noise_is_much(&d->noise) ? "# NOISY, kept all the same, what was measured here is not to be relied on: " : "# measured: ");
+    cd_buf_puts(out,
+                cd_noise_is_much(&d->noise)
+                    ? "# NOISY, kept all the same, what was measured here is not to be relied on: "
+                    : "# measured: ");
     cd_noise_put(out, &d->noise);
     cd_buf_puts(out, "\n");
 }
@@ -119,7 +125,8 @@ void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d) {
         cd_buf_puts(out, "\n");
     }
     for (size_t k = 0; k < CD_N_DEVICE_PROBE; k++)
-        if (d->device.probe[k] > 0) cd_buf_putf(out, "  %s: %.6g\n", cd_device_probe_name(k), d->device.probe[k]);
+        if (d->device.probe[k] > 0)
+            cd_buf_putf(out, "  %s: %.6g\n", cd_device_probe_name(k), d->device.probe[k]);
     if (d->probed[0]) cd_buf_putf(out, "  # %s\n", d->probed);
 }
 
@@ -133,17 +140,23 @@ static cdmpp_status name_as_records(const char *core, cd_describe_entry *d, cdmp
     return CDMPP_OK;
 }
 
-cdmpp_status cd_describe(const char *device, cd_describe_how how, const char *core, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_describe(const char *device, cd_describe_how how, const char *core, cd_buf *out,
+                         cdmpp_err *err) {
     cd_describe_entry d;
     cdmpp_status st;
     if (!strcmp(device, "cpu")) {
         st = cd_describe_cores("", how != CD_DESCRIBE_SAID, core, &d, err);
-        if (!st && d.measured) st = cd_noise_check(&d.noise, how == CD_DESCRIBE_NOISY, "--measure", "--keep-noisy", err);
+        if (!st && d.measured)
+            st = cd_noise_check(&d.noise, how == CD_DESCRIBE_NOISY, "--measure", "--keep-noisy",
+                                err);
         if (!st) st = name_as_records(core, &d, err);
-    }
-    else if (!strcmp(device, "opencl") || !strncmp(device, "opencl:", 7)) st = cd_describe_opencl(device[6] ? device + 7 : "", &d, err);
-    else if (!strcmp(device, "cuda") || !strncmp(device, "cuda:", 5)) st = cd_describe_cuda(device[4] ? device + 5 : "", &d, err);
-    else st = CD_FAIL(err, ERANGE, "expected cpu, opencl[:NAME] or cuda[:NUMBER], found '%.60s'", device);
+    } else if (!strcmp(device, "opencl") || !strncmp(device, "opencl:", 7))
+        st = cd_describe_opencl(device[6] ? device + 7 : "", &d, err);
+    else if (!strcmp(device, "cuda") || !strncmp(device, "cuda:", 5))
+        st = cd_describe_cuda(device[4] ? device + 5 : "", &d, err);
+    else
+        st = CD_FAIL(err, ERANGE, "expected cpu, opencl[:NAME] or cuda[:NUMBER], found '%.60s'",
+                     device);
     if (!st) cd_describe_entry_put_yaml(out, &d);
     if (!st && out->oom) st = CD_FAIL(err, ENOMEM, "description");
     return st;

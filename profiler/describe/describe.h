@@ -23,13 +23,13 @@ enum {
 };
 
 typedef struct cd_describe_entry {
-    cd_device device;           /* name points into `name` */
-    char name[64], alias[64];   /* "amd-epyc-9654"; as the driver says, "" when it adds nothing */
-    char head[256];             /* comment above the entry, lines parted by '\n' */
+    cd_device device;         /* name points into `name` */
+    char name[64], alias[64]; /* "amd-epyc-9654"; as the driver says, "" when it adds nothing */
+    char head[256];           /* comment above the entry, lines parted by '\n' */
     char note[CD_N_DESCRIBE_KEY][96]; /* by key; "" for none */
-    char probed[192];           /* what of the descriptor is not known and why; "" for nothing */
+    char probed[192]; /* what of the descriptor is not known and why; "" for nothing */
     bool measured;
-    cd_noise noise;             /* of what was measured */
+    cd_noise noise; /* of what was measured */
 } cd_describe_entry;
 
 /* An entry in which nothing is known. */
@@ -44,16 +44,19 @@ void cd_describe_entry_put_yaml(cd_buf *out, const cd_describe_entry *d);
 /* This machine's processor. `root` stands before /proc and /sys ("": this machine); hwloc heeds HWLOC_XMLFILE and
  * HWLOC_SYNTHETIC, which describe another machine: then, and with a root, nothing can be measured. Errors: EBACKEND
  * (no topology, or measuring another machine), ENOMEM. */
-cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out, cdmpp_err *err);
+cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out,
+                             cdmpp_err *err);
 /* The same of the cores that this thread was put on (cd_core_type_begin): their number, clock and caches, and measuring on them. The name ends in
  * `core`; NULL: all cores. */
-cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core, cd_describe_entry *out, cdmpp_err *err);
+cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core,
+                               cd_describe_entry *out, cdmpp_err *err);
 /* The entry of this processor for code with vectors of so many bytes, where its own are longer: `lanes`, where they are known, are measured again with
  * such vectors (50 ms), and unknown where there is no loop for them. */
 void cd_describe_narrow(cd_describe_entry *d, uint32_t vector_bytes);
 /* Peak of this core in fp32 multiply-adds a clock, its clock in MHz; below 0: not measured on this kind of
  * processor. About 50 ms. noise NULL: nobody asks. */
-void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz, cd_noise *noise);
+void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz,
+                            cd_noise *noise);
 /* One call of the loop of multiply-adds for vectors of so many bits; how many it did, 0: there is no loop for this kind of processor. */
 double cd_describe_fma(int simd_bits);
 /* The hardware descriptor of one processor of this machine (features/device/device_probes.def), by timed probes and, where the system lets a
@@ -64,16 +67,19 @@ cdmpp_status cd_describe_probes(cd_describe_entry *d, cdmpp_err *err);
  * `l` hears of lines that cannot be used. Errors: ENODATA (fewer than two devices; they share neither 16 programs nor 16 tasks), ERANGE (more
  * than 32 devices), EIO, ENOMEM. */
 struct cd_record_listener;
-cdmpp_status cd_describe_records(const cd_task_registry *tasks, const char *const *path, size_t n, const cd_device_table *devices,
-                                 const struct cd_record_listener *l, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_describe_records(const cd_task_registry *tasks, const char *const *path, size_t n,
+                                 const cd_device_table *devices, const struct cd_record_listener *l,
+                                 cd_buf *out, cdmpp_err *err);
 /* a[i] = b[i] + s * c[i] over arrays of `bytes` each with `threads` threads, bytes moved by the text of the loop (24
  * for 3 doubles), the best of several. noise NULL: nobody asks. Errors: ENOMEM, EBACKEND. */
-cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cd_noise *noise, cdmpp_err *err);
+cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cd_noise *noise,
+                               cdmpp_err *err);
 
 /* ---- GPUs (describe_gpu.c); facts are pure data so that tests can make some up ---- */
-typedef struct cd_cuda_facts {  /* as the driver reports them; 0: not reported */
+typedef struct cd_cuda_facts { /* as the driver reports them; 0: not reported */
     char name[96];
-    int cc_major, cc_minor, units, warp, clock_khz, memory_khz, bus_bits, l2_bytes, shared_bytes, unit_threads;
+    int cc_major, cc_minor, units, warp, clock_khz, memory_khz, bus_bits, l2_bytes, shared_bytes,
+        unit_threads;
     uint64_t memory_bytes;
 } cd_cuda_facts;
 /* The entry of these facts. */
@@ -83,7 +89,7 @@ cdmpp_status cd_describe_cuda(const char *number, cd_describe_entry *out, cdmpp_
 
 typedef struct cd_opencl_facts {
     char name[128];
-    bool gpu, local_is_own;     /* local memory is one of its own, not part of the global one */
+    bool gpu, local_is_own; /* local memory is one of its own, not part of the global one */
     uint32_t units, clock_mhz, warp;
     uint64_t memory_bytes, cache_bytes, local_bytes;
 } cd_opencl_facts;
@@ -93,20 +99,30 @@ void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_describe_entry *out);
 cdmpp_status cd_describe_opencl(const char *name, cd_describe_entry *out, cdmpp_err *err);
 
 /* The one or the other, by the name of the back end ("cuda", "opencl"). */
-cdmpp_status cd_describe_gpu(const char *backend, const char *gpu, cd_describe_entry *out, cdmpp_err *err);
+cdmpp_status cd_describe_gpu(const char *backend, const char *gpu, cd_describe_entry *out,
+                             cdmpp_err *err);
 
 /* The same in a process of its own: this one may fork afterwards, which a driver that it has started itself would not survive. Errors: also EBACKEND (the driver crashes, or says nothing for half a
  * minute), EIO (no process), ENOMEM. */
-cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_describe_entry *out, cdmpp_err *err);
+cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_describe_entry *out,
+                                   cdmpp_err *err);
 /* The rule: a device of OpenCL may be a processor, and that is no GPU. No model of GPUs answers for it, or is corrected for it, that nobody named. */
-static inline bool cd_describe_is_gpu(const cd_describe_entry *e) { return e->device.kind == CD_DEVICE_GPU; }
+static inline bool cd_describe_is_gpu(const cd_describe_entry *e) {
+    return e->device.kind == CD_DEVICE_GPU;
+}
 /* Is this device of the back end (gpu NULL: one of them) the one of the file? Asked apart. False: `differs` tells how the device that has its name, else the first one, is another;
  * "": there is none. */
-bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const cd_describe_identity *file, char differs[CD_DESCRIBE_DIFFERS]);
+bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const cd_describe_identity *file,
+                             char differs[CD_DESCRIBE_DIFFERS]);
 
-typedef enum cd_describe_how { CD_DESCRIBE_SAID, CD_DESCRIBE_MEASURED, CD_DESCRIBE_NOISY } cd_describe_how; /* as the system says; measured too; that also where it is noisy */
+typedef enum cd_describe_how {
+    CD_DESCRIBE_SAID,
+    CD_DESCRIBE_MEASURED,
+    CD_DESCRIBE_NOISY
+} cd_describe_how; /* as the system says; measured too; that also where it is noisy */
 /* "cpu", "opencl:NAME", "cuda:N" -> YAML; `core` as above, of a processor. Errors: ERANGE (the name; the machine is too noisy to be measured, cd_noise_check), EBACKEND (no such device). */
-cdmpp_status cd_describe(const char *device, cd_describe_how how, const char *core, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_describe(const char *device, cd_describe_how how, const char *core, cd_buf *out,
+                         cdmpp_err *err);
 
 /* describe_match -- which described device stands for this machine's processor.
  *
@@ -116,11 +132,13 @@ cdmpp_status cd_describe(const char *device, cd_describe_how how, const char *co
  * One core stands for the machine, as measure records of one core do. */
 
 typedef struct cd_describe_match {
-    size_t index;          /* of the device in `name` */
-    bool exact;            /* its name or alias is this machine's; false: only the nearest, what it predicts is out of range */
-    char cpu[96];          /* "AMD EPYC 9654", as the processor says */
-    char microarch[24];    /* "zen5"; "" when it is not known */
-    float here[CD_N_DEVICE_COL]; /* this machine's own description as a vector: that of its microarchitecture, else what the system says */
+    size_t index; /* of the device in `name` */
+    bool
+        exact; /* its name or alias is this machine's; false: only the nearest, what it predicts is out of range */
+    char cpu[96];       /* "AMD EPYC 9654", as the processor says */
+    char microarch[24]; /* "zen5"; "" when it is not known */
+    float here
+        [CD_N_DEVICE_COL]; /* this machine's own description as a vector: that of its microarchitecture, else what the system says */
 } cd_describe_match;
 
 /* The microarchitecture of an x86 processor by its CPUID family and model: "zen3", "granite-rapids"; NULL: not listed.
@@ -135,11 +153,13 @@ bool cd_describe_is_own(const char *device);
 /* Chooses among name[0 .. n) those CPUs that `devices` describes. `root` stands before /proc ("": this machine; tests
  * give a folder). A device of wider vectors than this processor has is taken only where no other is described.
  * Errors: EMODEL (no described CPU among them), EBACKEND (no topology), ENOMEM. */
-cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *devices, const char *const *name, size_t n,
-                                    cd_describe_match *out, cdmpp_err *err);
+cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *devices,
+                                    const char *const *name, size_t n, cd_describe_match *out,
+                                    cdmpp_err *err);
 /* The same of a GPU that is described already: among those that are GPUs. microarch is its back end. Errors: EMODEL (it is no GPU; no described GPU among them). */
-cdmpp_status cd_describe_match_gpu(const cd_describe_entry *e, const char *backend, const cd_device_table *devices, const char *const *name, size_t n,
-                                   cd_describe_match *out, cdmpp_err *err);
+cdmpp_status cd_describe_match_gpu(const cd_describe_entry *e, const char *backend,
+                                   const cd_device_table *devices, const char *const *name,
+                                   size_t n, cd_describe_match *out, cdmpp_err *err);
 
 /* describe_name -- what measure records call the device of this machine that they were measured on.
  *
@@ -151,25 +171,30 @@ cdmpp_status cd_describe_match_gpu(const cd_describe_entry *e, const char *backe
 
 struct cd_log;
 typedef struct cd_describe_name {
-    char name[96];              /* "zen4", "amd-epyc-zen3": one word */
-    char says[128];             /* what processor or driver call themselves */
-    bool described;             /* it is a name of `devices` */
+    char name[96];  /* "zen4", "amd-epyc-zen3": one word */
+    char says[128]; /* what processor or driver call themselves */
+    bool described; /* it is a name of `devices` */
 } cd_describe_name;
 
 /* The processor's name. A description with wider vectors than the processor's is not its own. `root` stands before /proc
  * ("": this machine); devices NULL: none. Errors: EBACKEND (no topology), ENOMEM. */
-cdmpp_status cd_describe_name_cpu(const char *root, const cd_device_table *devices, cd_describe_name *out, cdmpp_err *err);
+cdmpp_status cd_describe_name_cpu(const char *root, const cd_device_table *devices,
+                                  cd_describe_name *out, cdmpp_err *err);
 /* The same of a device that is described already. */
-void cd_describe_name_entry(const cd_describe_entry *e, const cd_device_table *devices, cd_describe_name *out);
+void cd_describe_name_entry(const cd_describe_entry *e, const cd_device_table *devices,
+                            cd_describe_name *out);
 /* The GPU's, by its back end ("cuda", "opencl") and as that counts it ("": the first). Errors: EBACKEND (no such device), ERANGE. */
-cdmpp_status cd_describe_name_gpu(const char *backend, const char *gpu, const cd_device_table *devices, cd_describe_name *out, cdmpp_err *err);
+cdmpp_status cd_describe_name_gpu(const char *backend, const char *gpu,
+                                  const cd_device_table *devices, cd_describe_name *out,
+                                  cdmpp_err *err);
 
 /* Zeroed but for log (NULL: silent), gpu and core. */
 typedef struct cd_describe_namer {
     struct cd_log *log;
-    const char *gpu;            /* as above; NULL: the first */
-    const char *core;           /* the type of cores that measure (CD_CORE_TYPES): "zen5-little" is another device than "zen5"; NULL: any */
-    cd_describe_name of[3];     /* CPU, CUDA, OpenCL */
+    const char *gpu; /* as above; NULL: the first */
+    const char *
+        core; /* the type of cores that measure (CD_CORE_TYPES): "zen5-little" is another device than "zen5"; NULL: any */
+    cd_describe_name of[3]; /* CPU, CUDA, OpenCL */
     bool asked[3];
 } cd_describe_namer;
 /* For cd_record_maker.device, with a namer as `ctx`: the name of what runs this target's programs here; NULL: it has none. */

@@ -16,7 +16,7 @@ enum { LIMIT_MS = 30 * 1000, MOST_GPUS = 16 };
 typedef struct answer {
     cdmpp_status st;
     cdmpp_err err;
-    cd_describe_entry entry;    /* its name points into the other process */
+    cd_describe_entry entry; /* its name points into the other process */
 } answer;
 
 /* What drivers say on standard output and error is not the command's. */
@@ -59,11 +59,13 @@ static cdmpp_status ask(const char *backend, const char *gpu, answer *a, cdmpp_e
     close(fd[0]);
     if (pid < 0) return CD_FAIL(err, EIO, "no process: %s", strerror(errno));
     if (!all) kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
     return all ? CDMPP_OK : CD_FAIL(err, EBACKEND, "the driver of %s gives no answer", backend);
 }
 
-cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_describe_entry *out, cdmpp_err *err) {
+cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_describe_entry *out,
+                                   cdmpp_err *err) {
     answer *a = cd_mem_zalloc(1, sizeof *a);
     if (!a) return CD_FAIL(err, ENOMEM, "a device");
     cdmpp_status st = ask(backend, gpu, a, err);
@@ -77,11 +79,13 @@ cdmpp_status cd_describe_gpu_apart(const char *backend, const char *gpu, cd_desc
 }
 
 /* Of all of them it is the first one in most cases. */
-bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const cd_describe_identity *file, char differs[CD_DESCRIBE_DIFFERS]) {
+bool cd_describe_gpu_is_here(const char *backend, const char *gpu, const cd_describe_identity *file,
+                             char differs[CD_DESCRIBE_DIFFERS]) {
     char name[16] = "", how[CD_DESCRIBE_DIFFERS];
     cd_describe_entry e;
     differs[0] = 0;
-    for (int k = 0; k < MOST_GPUS && !cd_describe_gpu_apart(backend, gpu ? gpu : name, &e, NULL); k++) {
+    for (int k = 0; k < MOST_GPUS && !cd_describe_gpu_apart(backend, gpu ? gpu : name, &e, NULL);
+         k++) {
         cd_describe_identity here;
         cd_describe_identity_gpu(&e, &here);
         if (!cd_describe_identity_differs(file, &here, how)) return true;

@@ -17,10 +17,11 @@ typedef struct machine {
     const char *root;
     char cpuinfo[TEXT];
     cd_describe_entry *d;
-    const char *core;           /* only cores of this type, on which this thread is; NULL: any */
-    int first;                  /* a processor of them */
-    int packages, cores, usable; /* of the first package; processors that we may use on the whole machine */
-    bool here;                  /* it is this machine: it can be measured */
+    const char *core; /* only cores of this type, on which this thread is; NULL: any */
+    int first;        /* a processor of them */
+    int packages, cores,
+        usable; /* of the first package; processors that we may use on the whole machine */
+    bool here;  /* it is this machine: it can be measured */
     uint64_t last_cache, memory;
 } machine;
 
@@ -61,20 +62,27 @@ static void field(const machine *m, const char *key, char *out, size_t n) {
     }
 }
 
-static bool has_flag(const machine *m, const char *word) { return cd_cpuinfo_has(m->cpuinfo, word); }
+static bool has_flag(const machine *m, const char *word) {
+    return cd_cpuinfo_has(m->cpuinfo, word);
+}
 
 static void set_isa(machine *m) {
     cd_describe_entry *d = m->d;
     const bool arm = has_flag(m, "asimd"), x86 = has_flag(m, "sse");
     if (has_flag(m, "avx512f")) cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, 512, "AVX-512");
-    else if (has_flag(m, "avx")) cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, 256, has_flag(m, "avx2") ? "AVX2" : "AVX");
+    else if (has_flag(m, "avx"))
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, 256,
+                              has_flag(m, "avx2") ? "AVX2" : "AVX");
     else if (x86) cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, 128, "SSE");
-    else if (has_flag(m, "sve")) snprintf(d->note[CD_DESCRIBE_KEY_simd_bits], sizeof d->note[0], "SVE");
+    else if (has_flag(m, "sve"))
+        snprintf(d->note[CD_DESCRIBE_KEY_simd_bits], sizeof d->note[0], "SVE");
     else if (arm) cd_describe_entry_set(d, CD_DESCRIBE_KEY_simd_bits, 128, "NEON");
     if (!x86 && !arm) return; /* nothing is known of other units */
     if (!has_flag(m, "sme")) cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp32_matrix_gflops, 0, NULL);
-    if (!has_flag(m, "avx512_fp16") && !has_flag(m, "asimdhp")) cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp16_tflops, 0, NULL);
-    if (!has_flag(m, "amx_fp16") && !has_flag(m, "amx_bf16") && !has_flag(m, "sme")) cd_describe_entry_set(d, CD_DESCRIBE_KEY_tensor_tflops, 0, NULL);
+    if (!has_flag(m, "avx512_fp16") && !has_flag(m, "asimdhp"))
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp16_tflops, 0, NULL);
+    if (!has_flag(m, "amx_fp16") && !has_flag(m, "amx_bf16") && !has_flag(m, "sme"))
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_tensor_tflops, 0, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_warp, 1, NULL);
     cd_describe_entry_set(d, CD_DESCRIBE_KEY_shared_kb, 0, NULL);
 }
@@ -101,8 +109,10 @@ static void set_clock(machine *m) {
     const double bogo = strtod(text, NULL);
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", m->first);
     const double most = read_number(m->root, path);
-    if (bogo > 0 && has_flag(m, "constant_tsc")) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, round(bogo / 2), of_counter);
-    else if (most > 0 && !has_flag(m, "constant_tsc")) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, most / 1000, "highest");
+    if (bogo > 0 && has_flag(m, "constant_tsc"))
+        cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, round(bogo / 2), of_counter);
+    else if (most > 0 && !has_flag(m, "constant_tsc"))
+        cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_clock_mhz, most / 1000, "highest");
 }
 
 static void add_core(machine *m) {
@@ -114,23 +124,27 @@ static void add_core(machine *m) {
 static void set_name(machine *m) {
     static const char *const key[] = {"model name", "Processor", "Hardware", "cpu model", "cpu"};
     char text[256] = "";
-    for (size_t i = 0; i < sizeof key / sizeof *key && !text[0]; i++) field(m, key[i], text, sizeof text);
+    for (size_t i = 0; i < sizeof key / sizeof *key && !text[0]; i++)
+        field(m, key[i], text, sizeof text);
     if (!text[0]) read_text(m->root, "/proc/device-tree/model", text, sizeof text);
     if (text[0]) cd_describe_entry_set_name(m->d, text);
     add_core(m);
 }
 
 static void set_power(machine *m) {
-    const double uw = read_number(m->root, "/sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw");
+    const double uw =
+        read_number(m->root, "/sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw");
     if (uw > 0) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_tdp_w, round(uw * 1e-6), "by RAPL");
 }
 
 /* ---- hwloc ---- */
 
 /* Size of the first data or unified cache of a level, or of that of our core, and how many cores share it. */
-static uint64_t cache_of(const machine *m, hwloc_topology_t t, hwloc_obj_type_t type, unsigned *sharing) {
+static uint64_t cache_of(const machine *m, hwloc_topology_t t, hwloc_obj_type_t type,
+                         unsigned *sharing) {
     const hwloc_obj_t pu = m->core ? hwloc_get_pu_obj_by_os_index(t, (unsigned)m->first) : NULL;
-    const hwloc_obj_t c = pu ? hwloc_get_ancestor_obj_by_type(t, type, pu) : hwloc_get_obj_by_type(t, type, 0);
+    const hwloc_obj_t c =
+        pu ? hwloc_get_ancestor_obj_by_type(t, type, pu) : hwloc_get_obj_by_type(t, type, 0);
     if (!c || !c->attr) return 0;
     const int n = hwloc_get_nbobjs_inside_cpuset_by_type(t, c->cpuset, HWLOC_OBJ_CORE);
     *sharing = n > 0 ? (unsigned)n : 1;
@@ -140,19 +154,23 @@ static uint64_t cache_of(const machine *m, hwloc_topology_t t, hwloc_obj_type_t 
 /* l1 and l2: what one core has; a cache that several cores share is divided among them. l3: all of the package. */
 static void set_caches(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t package) {
     unsigned sharing = 1;
-    const uint64_t l1 = cache_of(m, t, HWLOC_OBJ_L1CACHE, &sharing), l2 = cache_of(m, t, HWLOC_OBJ_L2CACHE, &sharing);
+    const uint64_t l1 = cache_of(m, t, HWLOC_OBJ_L1CACHE, &sharing),
+                   l2 = cache_of(m, t, HWLOC_OBJ_L2CACHE, &sharing);
     char note[64] = "";
     uint64_t l3 = 0;
     const int n = hwloc_get_nbobjs_inside_cpuset_by_type(t, package, HWLOC_OBJ_L3CACHE);
     for (int i = 0; i < n; i++) {
-        const hwloc_obj_t c = hwloc_get_obj_inside_cpuset_by_type(t, package, HWLOC_OBJ_L3CACHE, (unsigned)i);
+        const hwloc_obj_t c =
+            hwloc_get_obj_inside_cpuset_by_type(t, package, HWLOC_OBJ_L3CACHE, (unsigned)i);
         if (c && c->attr) l3 += c->attr->cache.size;
     }
-    if (sharing > 1) snprintf(note, sizeof note, "of %.0f KB that %u cores share", (double)l2 / KIB, sharing);
+    if (sharing > 1)
+        snprintf(note, sizeof note, "of %.0f KB that %u cores share", (double)l2 / KIB, sharing);
     if (l1) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_l1_kb, (double)l1 / KIB, NULL);
     if (l2) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_l2_kb, (double)l2 / KIB / sharing, note);
     snprintf(note, sizeof note, "in %d parts", n);
-    if (l3 || l2) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_l3_kb, (double)l3 / KIB, n > 1 ? note : NULL);
+    if (l3 || l2)
+        cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_l3_kb, (double)l3 / KIB, n > 1 ? note : NULL);
     m->last_cache = l3 ? l3 : l2;
 }
 
@@ -161,12 +179,14 @@ static void set_cores(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t packa
     int used = 0;
     m->cores = hwloc_get_nbobjs_inside_cpuset_by_type(t, package, HWLOC_OBJ_CORE);
     for (int i = 0; i < m->cores; i++) {
-        const hwloc_obj_t c = hwloc_get_obj_inside_cpuset_by_type(t, package, HWLOC_OBJ_CORE, (unsigned)i);
+        const hwloc_obj_t c =
+            hwloc_get_obj_inside_cpuset_by_type(t, package, HWLOC_OBJ_CORE, (unsigned)i);
         used += c && hwloc_bitmap_intersects(c->cpuset, allowed);
     }
     m->usable = hwloc_bitmap_weight(allowed);
     cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_cores, m->cores, NULL);
-    if (used > 0 && used < m->cores) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_cores_used, used, "that this process may use");
+    if (used > 0 && used < m->cores)
+        cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_cores_used, used, "that this process may use");
 }
 
 /* The cores that this thread was put on, in place of all. */
@@ -179,7 +199,8 @@ static void set_cores_of_type(machine *m, hwloc_topology_t t) {
     }
     m->first = hwloc_bitmap_first(mine);
     m->usable = hwloc_bitmap_weight(mine);
-    for (hwloc_obj_t c = NULL; (c = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, c));) n += hwloc_bitmap_intersects(c->cpuset, mine);
+    for (hwloc_obj_t c = NULL; (c = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, c));)
+        n += hwloc_bitmap_intersects(c->cpuset, mine);
     hwloc_bitmap_free(mine);
     m->cores = n;
     cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_cores, n, "of this type");
@@ -193,8 +214,12 @@ static void set_memory(machine *m, hwloc_topology_t t) {
     read_text(m->root, "/proc/meminfo", text, sizeof text);
     const char *at = strstr(text, "MemTotal:");
     const double kb = m->here && at ? strtod(at + 9, NULL) : 0;
-    if (kb * KIB > (double)m->memory) m->memory = (uint64_t)(kb * KIB); /* memory added later is in no node of some machines */
-    if (m->memory) cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_mem_gb, round(10 * (double)m->memory / (1 << 30) / m->packages) / 10, "installed, for each socket");
+    if (kb * KIB > (double)m->memory)
+        m->memory = (uint64_t)(kb * KIB); /* memory added later is in no node of some machines */
+    if (m->memory)
+        cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_mem_gb,
+                              round(10 * (double)m->memory / (1 << 30) / m->packages) / 10,
+                              "installed, for each socket");
 }
 
 /* hwloc obeys HWLOC_XMLFILE and HWLOC_SYNTHETIC: the topology may be another machine's, which cannot be measured. */
@@ -204,10 +229,12 @@ static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
     hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     if (hwloc_topology_load(t)) {
         hwloc_topology_destroy(t);
-        return CD_FAIL(err, EBACKEND, "hwloc cannot tell this machine's topology%s", getenv("HWLOC_XMLFILE") ? " from $HWLOC_XMLFILE" : "");
+        return CD_FAIL(err, EBACKEND, "hwloc cannot tell this machine's topology%s",
+                       getenv("HWLOC_XMLFILE") ? " from $HWLOC_XMLFILE" : "");
     }
     const int n = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PACKAGE);
-    const hwloc_obj_t package = n > 0 ? hwloc_get_obj_by_type(t, HWLOC_OBJ_PACKAGE, 0) : hwloc_get_root_obj(t);
+    const hwloc_obj_t package =
+        n > 0 ? hwloc_get_obj_by_type(t, HWLOC_OBJ_PACKAGE, 0) : hwloc_get_root_obj(t);
     m->packages = n > 0 ? n : 1;
     m->here = hwloc_topology_is_thissystem(t) && !m->root[0];
     set_cores(m, t, package->cpuset);
@@ -223,7 +250,9 @@ static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
 static const double lanes_from = 0.8, lanes_to = 1.1;
 
 /* The counter of a virtual machine runs at the clock that the host was sold with; programs run at that of the core. */
-static bool by_counter(const cd_describe_entry *d) { return !strcmp(d->note[CD_DESCRIBE_KEY_clock_mhz], of_counter); }
+static bool by_counter(const cd_describe_entry *d) {
+    return !strcmp(d->note[CD_DESCRIBE_KEY_clock_mhz], of_counter);
+}
 
 static void set_lanes(cd_describe_entry *d, cd_noise *noise) {
     static const double usual[] = {1, 2, 4, 8, 16, 32, 64};
@@ -231,20 +260,27 @@ static void set_lanes(cd_describe_entry *d, cd_noise *noise) {
     char note[96];
     cd_describe_core_speed((int)d->device.simd_bits, &per_clock, &mhz, noise);
     if (per_clock < 0) {
-        snprintf(d->note[CD_DESCRIBE_KEY_lanes], sizeof d->note[0], "no loop for this kind of processor");
+        snprintf(d->note[CD_DESCRIBE_KEY_lanes], sizeof d->note[0],
+                 "no loop for this kind of processor");
         return;
     }
     snprintf(note, sizeof note, "measured %.2f at %.0f MHz", per_clock, mhz);
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (per_clock > usual[i] * lanes_from && per_clock < usual[i] * lanes_to) cd_describe_entry_set(d, CD_DESCRIBE_KEY_lanes, usual[i], note);
-    if (d->device.lanes < 0) snprintf(d->note[CD_DESCRIBE_KEY_lanes], sizeof d->note[0], "measured %.2f at %.0f MHz, near no power of 2", per_clock, mhz);
-    if (by_counter(d)) cd_describe_entry_set(d, CD_DESCRIBE_KEY_clock_mhz, round(mhz), "measured; the time-stamp counter has another one");
+        if (per_clock > usual[i] * lanes_from && per_clock < usual[i] * lanes_to)
+            cd_describe_entry_set(d, CD_DESCRIBE_KEY_lanes, usual[i], note);
+    if (d->device.lanes < 0)
+        snprintf(d->note[CD_DESCRIBE_KEY_lanes], sizeof d->note[0],
+                 "measured %.2f at %.0f MHz, near no power of 2", per_clock, mhz);
+    if (by_counter(d))
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_clock_mhz, round(mhz),
+                              "measured; the time-stamp counter has another one");
 }
 
 static cdmpp_status measure_it(machine *m, cdmpp_err *err) {
     double gb_s;
     char note[96];
-    if (!m->here) return CD_FAIL(err, EBACKEND, "only the machine that this runs on can be measured");
+    if (!m->here)
+        return CD_FAIL(err, EBACKEND, "only the machine that this runs on can be measured");
     m->d->measured = true;
     cd_noise_begin(&m->d->noise);
     set_lanes(m->d, &m->d->noise);
@@ -253,8 +289,10 @@ static cdmpp_status measure_it(machine *m, cdmpp_err *err) {
     if (bytes > TRIAD_MAX) bytes = TRIAD_MAX;
     if (m->memory && bytes > m->memory / 16) bytes = m->memory / 16;
     CD_TRY(cd_describe_triad(bytes, m->usable, &gb_s, &m->d->noise, err));
-    snprintf(note, sizeof note, "measured: triad of %d threads, %zu MB an array", m->usable, bytes >> 20);
-    cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_bandwidth_gb_s, round(10 * gb_s / m->packages) / 10, note);
+    snprintf(note, sizeof note, "measured: triad of %d threads, %zu MB an array", m->usable,
+             bytes >> 20);
+    cd_describe_entry_set(m->d, CD_DESCRIBE_KEY_bandwidth_gb_s, round(10 * gb_s / m->packages) / 10,
+                          note);
     CD_TRY(cd_describe_probes(m->d, err));
     cd_noise_end(&m->d->noise);
     return CDMPP_OK;
@@ -264,11 +302,13 @@ static cdmpp_status measure_it(machine *m, cdmpp_err *err) {
 static void set_peak(cd_describe_entry *d) {
     const cd_device *v = &d->device;
     if (v->lanes > 0 && v->cores > 0 && v->clock_mhz > 0)
-        cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp32_gflops, 2 * v->lanes * v->cores * v->clock_mhz / 1000, NULL);
+        cd_describe_entry_set(d, CD_DESCRIBE_KEY_fp32_gflops,
+                              2 * v->lanes * v->cores * v->clock_mhz / 1000, NULL);
 }
 
 /* The peak is set last: it follows from lanes and clock, which may be measured. */
-cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core, cd_describe_entry *out, cdmpp_err *err) {
+cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core,
+                               cd_describe_entry *out, cdmpp_err *err) {
     machine *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "description");
     m->root = root;
@@ -282,10 +322,12 @@ cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core,
         set_isa(m);
         set_clock(m);
         set_power(m);
-        if (m->packages > 1) snprintf(out->head, sizeof out->head, "One of %d sockets.", m->packages);
+        if (m->packages > 1)
+            snprintf(out->head, sizeof out->head, "One of %d sockets.", m->packages);
         if (!measure) {
             snprintf(out->note[CD_DESCRIBE_KEY_lanes], sizeof out->note[0], "--measure finds out");
-            snprintf(out->note[CD_DESCRIBE_KEY_bandwidth_gb_s], sizeof out->note[0], "--measure finds out");
+            snprintf(out->note[CD_DESCRIBE_KEY_bandwidth_gb_s], sizeof out->note[0],
+                     "--measure finds out");
         }
     }
     if (!st && measure) st = measure_it(m, err);
@@ -294,7 +336,10 @@ cdmpp_status cd_describe_cores(const char *root, bool measure, const char *core,
     return st;
 }
 
-cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out, cdmpp_err *err) { return cd_describe_cores(root, measure, NULL, out, err); }
+cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_describe_entry *out,
+                             cdmpp_err *err) {
+    return cd_describe_cores(root, measure, NULL, out, err);
+}
 
 /* Numbers that do not depend on the vectors stay: caches and memory are probed without any. */
 void cd_describe_narrow(cd_describe_entry *d, uint32_t vector_bytes) {

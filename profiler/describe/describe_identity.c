@@ -13,10 +13,13 @@ static const double memory_alike = 0.05;
 static const struct {
     const char *key, *name;
     bool needed; /* unknown is another value */
-} numbers[CD_N_IDENTITY] = {{"cores", "cores", true},           {"vector_bits", "bits of a vector", true}, {"l1_kb", "KB of L1", false},
-                            {"l2_kb", "KB of L2", false},       {"l3_kb", "KB of L3", false},              {"memory_gb", "GB of memory", false}};
+} numbers[CD_N_IDENTITY] = {{"cores", "cores", true},     {"vector_bits", "bits of a vector", true},
+                            {"l1_kb", "KB of L1", false}, {"l2_kb", "KB of L2", false},
+                            {"l3_kb", "KB of L3", false}, {"memory_gb", "GB of memory", false}};
 
-static void copy_text(char *to, size_t n, const char *from) { (void)snprintf(to, n, "%.*s", (int)n - 1, from); }
+static void copy_text(char *to, size_t n, const char *from) {
+    (void)snprintf(to, n, "%.*s", (int)n - 1, from);
+}
 
 /* x86 counts in decimal, Arm in hexadecimal. */
 static int number_of(const char *root, const char *field) {
@@ -48,7 +51,8 @@ cdmpp_status cd_describe_identity_cpu(const char *root, cd_describe_identity *ou
     copy_text(out->microarch, sizeof out->microarch, march ? march : "");
     copy_text(out->isa, sizeof out->isa, e.note[CD_DESCRIBE_KEY_simd_bits]);
     const cd_device *d = &e.device;
-    const double value[CD_N_IDENTITY] = {d->cores, d->simd_bits, d->l1_kb, d->l2_kb, d->l3_kb, CD_DEVICE_UNKNOWN};
+    const double value[CD_N_IDENTITY] = {d->cores, d->simd_bits, d->l1_kb,
+                                         d->l2_kb, d->l3_kb,     CD_DEVICE_UNKNOWN};
     memcpy(out->number, value, sizeof value);
     return CDMPP_OK;
 }
@@ -56,7 +60,8 @@ cdmpp_status cd_describe_identity_cpu(const char *root, cd_describe_identity *ou
 void cd_describe_identity_gpu(const cd_describe_entry *e, cd_describe_identity *out) {
     cd_describe_name name;
     const cd_device *d = &e->device;
-    const double value[CD_N_IDENTITY] = {d->cores, d->simd_bits, d->l1_kb, d->l2_kb, d->l3_kb, d->mem_gb};
+    const double value[CD_N_IDENTITY] = {d->cores, d->simd_bits, d->l1_kb,
+                                         d->l2_kb, d->l3_kb,     d->mem_gb};
     cd_describe_name_entry(e, NULL, &name);
     *out = cd_describe_identity_named(name.says);
     memcpy(out->number, value, sizeof value);
@@ -81,7 +86,8 @@ void cd_describe_identity_put(cd_buf *b, const cd_describe_identity *i) {
     cd_buf_puts(b, "}");
 }
 
-static cdmpp_status read_text(const cd_json *v, const char *key, char *to, size_t n, cdmpp_err *err) {
+static cdmpp_status read_text(const cd_json *v, const char *key, char *to, size_t n,
+                              cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_need_str(v, key, &s, err));
     (void)snprintf(to, n, "%.*s", (int)(s.n < n ? s.n : n), s.p);
@@ -97,7 +103,8 @@ static cdmpp_status read_whole(const cd_json *v, const char *key, int *out, cdmp
     return CDMPP_OK;
 }
 
-cdmpp_status cd_describe_identity_read(const cd_json *v, cd_describe_identity *out, cdmpp_err *err) {
+cdmpp_status cd_describe_identity_read(const cd_json *v, cd_describe_identity *out,
+                                       cdmpp_err *err) {
     *out = cd_describe_identity_named("");
     CD_TRY(read_text(v, "says", out->says, sizeof out->says, err));
     CD_TRY(read_text(v, "maker", out->maker, sizeof out->maker, err));
@@ -106,7 +113,8 @@ cdmpp_status cd_describe_identity_read(const cd_json *v, cd_describe_identity *o
     CD_TRY(read_whole(v, "family", &out->family, err));
     CD_TRY(read_whole(v, "model", &out->model, err));
     for (int k = 0; k < CD_N_IDENTITY; k++) {
-        if (cd_json_get(v, numbers[k].key)) CD_TRY(cd_json_need_real(v, numbers[k].key, 0, 1e12, &out->number[k], err));
+        if (cd_json_get(v, numbers[k].key))
+            CD_TRY(cd_json_need_real(v, numbers[k].key, 0, 1e12, &out->number[k], err));
     }
     return CDMPP_OK;
 }
@@ -119,14 +127,17 @@ typedef struct {
 
 static void add(words *w, const char *what, const char *file, const char *here) {
     const size_t at = strlen(w->p);
-    (void)snprintf(w->p + at, w->n - at, "%s%s %s (here %s)", at ? ", " : "", what, file[0] ? file : "unknown", here[0] ? here : "unknown");
+    (void)snprintf(w->p + at, w->n - at, "%s%s %s (here %s)", at ? ", " : "", what,
+                   file[0] ? file : "unknown", here[0] ? here : "unknown");
 }
 
 /* "zen3", where the maker's numbers are listed; else, and where two kinds are listed under one name, these numbers. */
 static void kind_of(const cd_describe_identity *i, bool full, char out[96]) {
     if (i->microarch[0] && !full) (void)snprintf(out, 96, "%s", i->microarch);
     else if (!i->maker[0] && i->family < 0) out[0] = 0;
-    else (void)snprintf(out, 96, "%s%s%s family %d model %d", i->microarch, i->microarch[0] ? ", " : "", i->maker, i->family, i->model);
+    else
+        (void)snprintf(out, 96, "%s%s%s family %d model %d", i->microarch,
+                       i->microarch[0] ? ", " : "", i->maker, i->family, i->model);
 }
 
 static void number_text(double v, char out[32]) {
@@ -140,12 +151,14 @@ static bool alike(int k, double a, double b) {
     return k == CD_IDENTITY_MEMORY_GB ? fabs(a - b) <= memory_alike * fmax(a, b) : a == b;
 }
 
-bool cd_describe_identity_differs(const cd_describe_identity *file, const cd_describe_identity *here, char out[CD_DESCRIBE_DIFFERS]) {
+bool cd_describe_identity_differs(const cd_describe_identity *file,
+                                  const cd_describe_identity *here, char out[CD_DESCRIBE_DIFFERS]) {
     words w = {out, CD_DESCRIBE_DIFFERS};
     char a[96], b[96], x[32], y[32];
     out[0] = 0;
     if (strcmp(file->says, here->says) != 0) add(&w, "name", file->says, here->says);
-    if (strcmp(file->maker, here->maker) != 0 || file->family != here->family || file->model != here->model) {
+    if (strcmp(file->maker, here->maker) != 0 || file->family != here->family ||
+        file->model != here->model) {
         const bool full = !strcmp(file->microarch, here->microarch);
         kind_of(file, full, a);
         kind_of(here, full, b);

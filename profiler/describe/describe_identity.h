@@ -12,14 +12,22 @@
 #define CD_DESCRIBE_IDENTITY_H
 #include "base/text/text.h"
 
-enum { CD_IDENTITY_CORES, CD_IDENTITY_VECTOR_BITS, CD_IDENTITY_L1_KB, CD_IDENTITY_L2_KB, CD_IDENTITY_L3_KB, CD_IDENTITY_MEMORY_GB, CD_N_IDENTITY };
+enum {
+    CD_IDENTITY_CORES,
+    CD_IDENTITY_VECTOR_BITS,
+    CD_IDENTITY_L1_KB,
+    CD_IDENTITY_L2_KB,
+    CD_IDENTITY_L3_KB,
+    CD_IDENTITY_MEMORY_GB,
+    CD_N_IDENTITY
+};
 
 typedef struct cd_describe_identity {
-    char says[128];             /* what processor or driver call themselves */
+    char says[128];                /* what processor or driver call themselves */
     char maker[32], microarch[24]; /* "AuthenticAMD", "zen3"; "": not reported, not listed */
-    int family, model;          /* as the maker numbers them; -1: not reported */
-    char isa[16];               /* "AVX-512", "NEON"; "": none is known */
-    double number[CD_N_IDENTITY]; /* below 0: not known */
+    int family, model;             /* as the maker numbers them; -1: not reported */
+    char isa[16];                  /* "AVX-512", "NEON"; "": none is known */
+    double number[CD_N_IDENTITY];  /* below 0: not known */
 } cd_describe_identity;
 
 struct cd_describe_entry;
@@ -35,5 +43,6 @@ void cd_describe_identity_put(cd_buf *b, const cd_describe_identity *i);
 cdmpp_status cd_describe_identity_read(const cd_json *v, cd_describe_identity *out, cdmpp_err *err);
 /* False: they are the same, and out is "". True: what differs, "microarchitecture zen3 (here zen5), cores 8 (here 16)". */
 enum { CD_DESCRIBE_DIFFERS = 320 };
-bool cd_describe_identity_differs(const cd_describe_identity *file, const cd_describe_identity *here, char out[CD_DESCRIBE_DIFFERS]);
+bool cd_describe_identity_differs(const cd_describe_identity *file,
+                                  const cd_describe_identity *here, char out[CD_DESCRIBE_DIFFERS]);
 #endif

@@ -13,17 +13,27 @@
 static const struct {
     const char *vendor, *name;
     int family, first, last; /* models first .. last */
-} microarch[] = {
-    {"AuthenticAMD", "zen3", 25, 0x00, 0x0f}, {"AuthenticAMD", "zen4", 25, 0x10, 0x1f}, {"AuthenticAMD", "zen3", 25, 0x20, 0x5f},
-    {"AuthenticAMD", "zen4", 25, 0x60, 0x7f}, {"AuthenticAMD", "zen4", 25, 0xa0, 0xaf}, {"AuthenticAMD", "zen1", 23, 0x00, 0x2f},
-    {"AuthenticAMD", "zen2", 23, 0x30, 0xff}, {"AuthenticAMD", "zen5", 26, 0x00, 0x7f}, {"GenuineIntel", "granite-rapids", 6, 173, 174},
-    {"GenuineIntel", "emerald-rapids", 6, 207, 207}, {"GenuineIntel", "sapphire-rapids", 6, 143, 143}, {"GenuineIntel", "ice-lake-server", 6, 106, 106},
-    {"GenuineIntel", "ice-lake-server", 6, 108, 108}, {"GenuineIntel", "skylake-server", 6, 85, 85}, {"GenuineIntel", "broadwell-server", 6, 79, 79},
-    {"GenuineIntel", "haswell-server", 6, 63, 63}};
+} microarch[] = {{"AuthenticAMD", "zen3", 25, 0x00, 0x0f},
+                 {"AuthenticAMD", "zen4", 25, 0x10, 0x1f},
+                 {"AuthenticAMD", "zen3", 25, 0x20, 0x5f},
+                 {"AuthenticAMD", "zen4", 25, 0x60, 0x7f},
+                 {"AuthenticAMD", "zen4", 25, 0xa0, 0xaf},
+                 {"AuthenticAMD", "zen1", 23, 0x00, 0x2f},
+                 {"AuthenticAMD", "zen2", 23, 0x30, 0xff},
+                 {"AuthenticAMD", "zen5", 26, 0x00, 0x7f},
+                 {"GenuineIntel", "granite-rapids", 6, 173, 174},
+                 {"GenuineIntel", "emerald-rapids", 6, 207, 207},
+                 {"GenuineIntel", "sapphire-rapids", 6, 143, 143},
+                 {"GenuineIntel", "ice-lake-server", 6, 106, 106},
+                 {"GenuineIntel", "ice-lake-server", 6, 108, 108},
+                 {"GenuineIntel", "skylake-server", 6, 85, 85},
+                 {"GenuineIntel", "broadwell-server", 6, 79, 79},
+                 {"GenuineIntel", "haswell-server", 6, 63, 63}};
 
 const char *cd_describe_microarch(const char *vendor, int family, int model) {
     for (size_t i = 0; i < sizeof microarch / sizeof *microarch; i++)
-        if (!strcmp(microarch[i].vendor, vendor) && microarch[i].family == family && model >= microarch[i].first && model <= microarch[i].last)
+        if (!strcmp(microarch[i].vendor, vendor) && microarch[i].family == family &&
+            model >= microarch[i].first && model <= microarch[i].last)
             return microarch[i].name;
     return NULL;
 }
@@ -41,7 +51,8 @@ bool cd_describe_is_own(const char *device) {
 
 static void read_microarch(const char *root, cd_describe_match *out) {
     char vendor[32], family[16], model[16];
-    if (!cd_host_info_field(root, "vendor_id", vendor, sizeof vendor) || !cd_host_info_field(root, "cpu family", family, sizeof family) ||
+    if (!cd_host_info_field(root, "vendor_id", vendor, sizeof vendor) ||
+        !cd_host_info_field(root, "cpu family", family, sizeof family) ||
         !cd_host_info_field(root, "model", model, sizeof model))
         return;
     const char *name = cd_describe_microarch(vendor, atoi(family), atoi(model));
@@ -58,16 +69,20 @@ static double rank_of(const cd_device *d, const cd_device *host, const float *wa
 }
 
 /* The device of this microarchitecture: that of our own code (NAME-cdmpp), where the model knows it, else the other. NULL: nobody describes it. */
-static const cd_device *own_of(const cd_device_table *devices, const char *const *name, size_t n, const char *core) {
+static const cd_device *own_of(const cd_device_table *devices, const char *const *name, size_t n,
+                               const char *core) {
     char ours[CD_DESCRIBE_OWN];
     const cd_device *d;
     for (size_t i = 0; devices && i < n; i++)
-        if (!strcmp(name[i], cd_describe_own(core, ours)) && !cd_device_table_find(devices, ours, &d, NULL)) return d;
+        if (!strcmp(name[i], cd_describe_own(core, ours)) &&
+            !cd_device_table_find(devices, ours, &d, NULL))
+            return d;
     return devices && !cd_device_table_find(devices, core, &d, NULL) ? d : NULL;
 }
 
-cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *devices, const char *const *name, size_t n,
-                                    cd_describe_match *out, cdmpp_err *err) {
+cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *devices,
+                                    const char *const *name, size_t n, cd_describe_match *out,
+                                    cdmpp_err *err) {
     cd_describe_entry here;
     cd_host_info host;
     const cd_device *own = NULL, *d;
@@ -91,11 +106,16 @@ cdmpp_status cd_describe_match_host(const char *root, const cd_device_table *dev
         out->index = i;
         out->exact = d == own;
     }
-    return isfinite(best) ? CDMPP_OK : CD_FAIL(err, EMODEL, "device: the model has no described CPU to stand for this machine (%s)", out->cpu);
+    return isfinite(best)
+               ? CDMPP_OK
+               : CD_FAIL(err, EMODEL,
+                         "device: the model has no described CPU to stand for this machine (%s)",
+                         out->cpu);
 }
 
-cdmpp_status cd_describe_match_gpu(const cd_describe_entry *e, const char *backend, const cd_device_table *devices, const char *const *name, size_t n,
-                                   cd_describe_match *out, cdmpp_err *err) {
+cdmpp_status cd_describe_match_gpu(const cd_describe_entry *e, const char *backend,
+                                   const cd_device_table *devices, const char *const *name,
+                                   size_t n, cd_describe_match *out, cdmpp_err *err) {
     cd_describe_name is;
     const cd_device *own = NULL, *d;
     double best = (double)INFINITY;
@@ -116,5 +136,9 @@ cdmpp_status cd_describe_match_gpu(const cd_describe_entry *e, const char *backe
         out->index = i;
         out->exact = d == own;
     }
-    return isfinite(best) ? CDMPP_OK : CD_FAIL(err, EMODEL, "device: the model has no described GPU to stand for this machine's (%s)", out->cpu);
+    return isfinite(best)
+               ? CDMPP_OK
+               : CD_FAIL(err, EMODEL,
+                         "device: the model has no described GPU to stand for this machine's (%s)",
+                         out->cpu);
 }

@@ -8,13 +8,13 @@
 #include "profiler/host/host.h"
 
 #define PROBE_S 0.02 /* of one probe in a round */
-#define MANY ((size_t)128 << 20)
+#define MANY    ((size_t)128 << 20)
 enum { KIB = 1024, ROUNDS = 5, TURNS = 3, LINE = 64, PAGE = 4096, STEPS = 20000, EXPS = 4096 };
 
 typedef struct {
-    uint64_t *a;                /* (MANY bytes) */
-    int bits;                   /* of a vector */
-    volatile uint64_t sum;      /* keeps what is read */
+    uint64_t *a;           /* (MANY bytes) */
+    int bits;              /* of a vector */
+    volatile uint64_t sum; /* keeps what is read */
 } ground;
 
 /* A probe gives the work of one call, in units of its key without their power of ten. */
@@ -72,17 +72,19 @@ static double exponentials(ground *g) {
 }
 
 static const struct {
-    int key, counted;           /* of the rate; the first of its events, -1: they are not counted */
+    int key, counted; /* of the rate; the first of its events, -1: they are not counted */
     probe *run;
     double unit;
-} list[] = {{CD_DEVICE_PROBE_probe_compute, CD_DEVICE_PROBE_count_compute_instructions, compute, 1e9},
-            {CD_DEVICE_PROBE_probe_l1, -1, l1, 1e9},
-            {CD_DEVICE_PROBE_probe_l2, CD_DEVICE_PROBE_count_l2_instructions, l2, 1e9},
-            {CD_DEVICE_PROBE_probe_l3, -1, l3, 1e9},
-            {CD_DEVICE_PROBE_probe_memory, CD_DEVICE_PROBE_count_memory_instructions, memory, 1e9},
-            {CD_DEVICE_PROBE_probe_stride, -1, stride, 1e9},
-            {CD_DEVICE_PROBE_probe_exp, -1, exponentials, 1e9},
-            {CD_DEVICE_PROBE_probe_latency, CD_DEVICE_PROBE_count_latency_instructions, latency, 1e6}}; /* last: it needs the ring */
+} list[] = {
+    {CD_DEVICE_PROBE_probe_compute, CD_DEVICE_PROBE_count_compute_instructions, compute, 1e9},
+    {CD_DEVICE_PROBE_probe_l1, -1, l1, 1e9},
+    {CD_DEVICE_PROBE_probe_l2, CD_DEVICE_PROBE_count_l2_instructions, l2, 1e9},
+    {CD_DEVICE_PROBE_probe_l3, -1, l3, 1e9},
+    {CD_DEVICE_PROBE_probe_memory, CD_DEVICE_PROBE_count_memory_instructions, memory, 1e9},
+    {CD_DEVICE_PROBE_probe_stride, -1, stride, 1e9},
+    {CD_DEVICE_PROBE_probe_exp, -1, exponentials, 1e9},
+    {CD_DEVICE_PROBE_probe_latency, CD_DEVICE_PROBE_count_latency_instructions, latency,
+     1e6}}; /* last: it needs the ring */
 
 enum { N_LIST = sizeof list / sizeof *list };
 
@@ -102,8 +104,10 @@ static double rate(ground *g, probe *run, double *seconds) {
 }
 
 /* Events over the time of the calls, so that slow and fast devices compare. */
-static void count(cd_describe_entry *d, int first, const double value[CD_PERF_COUNT], double seconds) {
-    static const int event[] = {CD_PERF_INSTRUCTIONS, CD_PERF_CYCLES, CD_PERF_L1_MISSES, CD_PERF_CACHE_MISSES, CD_PERF_BRANCH_MISSES, CD_PERF_TLB_MISSES};
+static void count(cd_describe_entry *d, int first, const double value[CD_PERF_COUNT],
+                  double seconds) {
+    static const int event[] = {CD_PERF_INSTRUCTIONS, CD_PERF_CYCLES,        CD_PERF_L1_MISSES,
+                                CD_PERF_CACHE_MISSES, CD_PERF_BRANCH_MISSES, CD_PERF_TLB_MISSES};
     for (int k = 0; k < (int)(sizeof event / sizeof *event); k++)
         if (value[event[k]] > 0) d->device.probe[first + k] = value[event[k]] / seconds;
 }
@@ -161,12 +165,20 @@ cdmpp_status cd_describe_probes(cd_describe_entry *d, cdmpp_err *err) {
     if (!g.a) return CD_FAIL(err, ENOMEM, "%zu MB for probes", MANY >> 20);
     memset(g.a, 1, MANY);
     double each_s[TURNS][N_LIST];
-    for (int turn = 0; turn < TURNS; turn++) run_list(d, &g, each_s[turn]); /* what disturbs one turn is gone in another */
-    for (size_t i = 0; i < N_LIST; i++) cd_noise_repeats(&d->noise, cd_device_probe_name((size_t)list[i].key), (double[TURNS]){each_s[0][i], each_s[1][i], each_s[2][i]}, TURNS);
+    for (int turn = 0; turn < TURNS; turn++)
+        run_list(d, &g, each_s[turn]); /* what disturbs one turn is gone in another */
+    for (size_t i = 0; i < N_LIST; i++)
+        cd_noise_repeats(&d->noise, cd_device_probe_name((size_t)list[i].key),
+                         (double[TURNS]){each_s[0][i], each_s[1][i], each_s[2][i]}, TURNS);
     const cdmpp_status st = speed_up(d, &g, err);
     size_t counted = 0, all = 0;
-    for (int i = CD_DEVICE_PROBE_count_compute_instructions; i <= CD_DEVICE_PROBE_count_latency_tlb_misses; i++, all++) counted += d->device.probe[i] > 0;
-    snprintf(d->probed, sizeof d->probed, counted < all ? "count_*: %zu of %zu not known: this system does not let a process count them (perf_event_open), or the events did not happen" : "",
+    for (int i = CD_DEVICE_PROBE_count_compute_instructions;
+         i <= CD_DEVICE_PROBE_count_latency_tlb_misses; i++, all++)
+        counted += d->device.probe[i] > 0;
+    snprintf(d->probed, sizeof d->probed,
+             counted < all ? "count_*: %zu of %zu not known: this system does not let a process "
+                             "count them (perf_event_open), or the events did not happen"
+                           : "",
              all - counted, all);
     cd_mem_free(g.a);
     return st;

@@ -13,26 +13,26 @@
 #include "profiler/records/records.h"
 
 enum { MOST = 32, ENOUGH = 16, N_CLASS = 4 }; /* devices; programs that stand for a device */
-#define DENSE 16.0              /* operations a byte */
-#define SMALL 1048576.0         /* bytes */
+#define DENSE 16.0                            /* operations a byte */
+#define SMALL 1048576.0                       /* bytes */
 
 typedef struct {
     size_t task;
-    uint64_t steps;             /* 0 where tasks are compared */
+    uint64_t steps; /* 0 where tasks are compared */
     int device;
     double log_s;
 } sample;
 
 typedef struct {
     const cd_task_registry *tasks;
-    cd_arena arena;             /* names */
+    cd_arena arena; /* names */
     const char *name[MOST];
     int n_device;
-    sample *v;                  /* (n) */
+    sample *v; /* (n) */
     size_t n, cap;
-    double sum[MOST][N_CLASS];  /* of ln(mean device / device) */
+    double sum[MOST][N_CLASS]; /* of ln(mean device / device) */
     size_t n_of[N_CLASS], n_probe;
-    bool programs;              /* that are shared; false: tasks */
+    bool programs; /* that are shared; false: tasks */
 } work;
 
 static cdmpp_status device_of(work *w, cd_str name, int *out, cdmpp_err *err) {
@@ -49,7 +49,11 @@ static cdmpp_status add(work *w, cd_arena *a, const cd_recline *l, cdmpp_err *er
     sample s = {0};
     CD_TRY(cd_record_read(a, l->text, l->len, &r, err));
     const cd_task *t = cd_task_registry_find(w->tasks, r.workload_key);
-    if (!t || !t->dag) return cd_err_key(err, CD_FAIL(err, ENOTASK, "no definition of task %.*s", cd_str_shown(r.workload_key, 60), r.workload_key.p), "i[0][0]");
+    if (!t || !t->dag)
+        return cd_err_key(err,
+                          CD_FAIL(err, ENOTASK, "no definition of task %.*s",
+                                  cd_str_shown(r.workload_key, 60), r.workload_key.p),
+                          "i[0][0]");
     double *cost = CD_NEWN(a, double, r.n_cost + 1);
     if (!cost) return CD_FAIL(err, ENOMEM, "times");
     for (uint32_t k = 0; k < r.n_cost; k++) cost[k] = r.cost_s[k];
@@ -64,7 +68,8 @@ static cdmpp_status add(work *w, cd_arena *a, const cd_recline *l, cdmpp_err *er
     return CDMPP_OK;
 }
 
-static cdmpp_status read_all(work *w, const char *const *path, size_t n, const cd_record_listener *l, cdmpp_err *err) {
+static cdmpp_status read_all(work *w, const char *const *path, size_t n,
+                             const cd_record_listener *l, cdmpp_err *err) {
     cd_record_reader *file;
     cd_arena a = {0};
     cdmpp_status st = cd_record_reader_open(path, n, &file, err);
@@ -112,7 +117,8 @@ static void compare(work *w, const sample *s, size_t n) {
     int found = 0;
     for (int d = 0; d < w->n_device; d++) fastest[d] = (double)NAN;
     for (size_t i = 0; i < n; i++)
-        if (isnan(fastest[s[i].device])) fastest[s[i].device] = s[i].log_s, mean += s[i].log_s, found++;
+        if (isnan(fastest[s[i].device]))
+            fastest[s[i].device] = s[i].log_s, mean += s[i].log_s, found++;
     if (found < w->n_device) return;
     const int c = class_of(cd_task_registry_at(w->tasks, s->task));
     for (int d = 0; d < w->n_device; d++) w->sum[d][c] += mean / found - fastest[d];
@@ -126,14 +132,17 @@ static void compare_all(work *w) {
     w->n_probe = 0;
     qsort(w->v, w->n, sizeof *w->v, by_probe);
     for (size_t i = 0, k; i < w->n; i = k) {
-        for (k = i; k < w->n && w->v[k].task == w->v[i].task && w->v[k].steps == w->v[i].steps;) k++;
+        for (k = i; k < w->n && w->v[k].task == w->v[i].task && w->v[k].steps == w->v[i].steps;)
+            k++;
         compare(w, w->v + i, k - i);
     }
 }
 
 /* Programs where enough are shared: they compare devices alone. Best records compare the searches too. */
 static cdmpp_status choose(work *w, cdmpp_err *err) {
-    if (w->n_device < 2) return CD_FAIL(err, ENODATA, "expected records of two devices or more, found %s", w->n_device ? w->name[0] : "none");
+    if (w->n_device < 2)
+        return CD_FAIL(err, ENODATA, "expected records of two devices or more, found %s",
+                       w->n_device ? w->name[0] : "none");
     w->programs = true;
     compare_all(w);
     if (w->n_probe >= ENOUGH) return CDMPP_OK;
@@ -142,8 +151,10 @@ static cdmpp_status choose(work *w, cdmpp_err *err) {
     for (size_t i = 0; i < w->n; i++) w->v[i].steps = 0;
     compare_all(w);
     if (w->n_probe >= ENOUGH) return CDMPP_OK;
-    return CD_FAIL(err, ENODATA, "%d devices share %zu programs and %zu tasks, expected %d of one or the other: %s and %s have nothing to compare them by", w->n_device,
-                   programs, w->n_probe, ENOUGH, w->name[0], w->name[1]);
+    return CD_FAIL(err, ENODATA,
+                   "%d devices share %zu programs and %zu tasks, expected %d of one or the other: "
+                   "%s and %s have nothing to compare them by",
+                   w->n_device, programs, w->n_probe, ENOUGH, w->name[0], w->name[1]);
 }
 
 /* ---- writing ---- */
@@ -153,17 +164,25 @@ static void put(const work *w, int d, const cd_device_table *devices, cd_buf *ou
     cd_describe_entry_init(&e, CD_DEVICE_CPU);
     if (devices && !cd_device_table_find(devices, w->name[d], &known, NULL)) e.device = *known;
     snprintf(e.name, sizeof e.name, "%s", w->name[d]);
-    snprintf(e.head, sizeof e.head, "rank_*: from %s%zu %s that all %d devices here have run; they compare with these alone%s", w->programs ? "" : "the best records of ", w->n_probe,
-             w->programs ? "programs" : "tasks", w->n_device, known ? "" : "\nNo description knows this device.");
+    snprintf(
+        e.head, sizeof e.head,
+        "rank_*: from %s%zu %s that all %d devices here have run; they compare with these alone%s",
+        w->programs ? "" : "the best records of ", w->n_probe, w->programs ? "programs" : "tasks",
+        w->n_device, known ? "" : "\nNo description knows this device.");
     e.device.name = e.name;
-    for (int c = 0; c < N_CLASS; c++) e.device.probe[CD_DEVICE_PROBE_rank_dense_small + c] = w->n_of[c] ? exp(w->sum[d][c] / (double)w->n_of[c]) : 0;
     for (int c = 0; c < N_CLASS; c++)
-        if (!w->n_of[c]) snprintf(e.probed, sizeof e.probed, "%s: not known: no program of its kind is shared", cd_device_probe_name((size_t)(CD_DEVICE_PROBE_rank_dense_small + c)));
+        e.device.probe[CD_DEVICE_PROBE_rank_dense_small + c] =
+            w->n_of[c] ? exp(w->sum[d][c] / (double)w->n_of[c]) : 0;
+    for (int c = 0; c < N_CLASS; c++)
+        if (!w->n_of[c])
+            snprintf(e.probed, sizeof e.probed, "%s: not known: no program of its kind is shared",
+                     cd_device_probe_name((size_t)(CD_DEVICE_PROBE_rank_dense_small + c)));
     cd_describe_entry_put_yaml(out, &e);
 }
 
-cdmpp_status cd_describe_records(const cd_task_registry *tasks, const char *const *path, size_t n, const cd_device_table *devices,
-                                 const cd_record_listener *l, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_describe_records(const cd_task_registry *tasks, const char *const *path, size_t n,
+                                 const cd_device_table *devices, const cd_record_listener *l,
+                                 cd_buf *out, cdmpp_err *err) {
     work *w = cd_mem_zalloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "records");
     w->tasks = tasks;

@@ -46,7 +46,9 @@ __attribute__((target("avx512f"))) static double fma_512(void) {
     for (int k = 0; k < 10; k++) a[k] = _mm512_set1_ps((float)k);
     for (int i = 0; i < BLOCK; i++) {
         TEN(STEP512)
-        __asm__ volatile("" : "+v"(a[0]), "+v"(a[1]), "+v"(a[2]), "+v"(a[3]), "+v"(a[4]), "+v"(a[5]), "+v"(a[6]), "+v"(a[7]), "+v"(a[8]), "+v"(a[9]));
+        __asm__ volatile(""
+                         : "+v"(a[0]), "+v"(a[1]), "+v"(a[2]), "+v"(a[3]), "+v"(a[4]), "+v"(a[5]),
+                           "+v"(a[6]), "+v"(a[7]), "+v"(a[8]), "+v"(a[9]));
     }
     return 16.0 * 10 * BLOCK;
 }
@@ -56,7 +58,9 @@ __attribute__((target("avx2,fma"))) static double fma_256(void) {
     for (int k = 0; k < 10; k++) a[k] = _mm256_set1_ps((float)k);
     for (int i = 0; i < BLOCK; i++) {
         TEN(STEP256)
-        __asm__ volatile("" : "+x"(a[0]), "+x"(a[1]), "+x"(a[2]), "+x"(a[3]), "+x"(a[4]), "+x"(a[5]), "+x"(a[6]), "+x"(a[7]), "+x"(a[8]), "+x"(a[9]));
+        __asm__ volatile(""
+                         : "+x"(a[0]), "+x"(a[1]), "+x"(a[2]), "+x"(a[3]), "+x"(a[4]), "+x"(a[5]),
+                           "+x"(a[6]), "+x"(a[7]), "+x"(a[8]), "+x"(a[9]));
     }
     return 8.0 * 10 * BLOCK;
 }
@@ -64,7 +68,8 @@ __attribute__((target("avx2,fma"))) static double fma_256(void) {
 typedef double loop(void);
 static loop *loop_for(int bits) {
     if (bits >= 512 && __builtin_cpu_supports("avx512f")) return fma_512;
-    if (bits >= 256 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_256;
+    if (bits >= 256 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return fma_256;
     return NULL; /* no multiply-add before */
 }
 #elif defined(__aarch64__)
@@ -74,7 +79,9 @@ static double fma_128(void) {
     for (int k = 0; k < 10; k++) a[k] = vdupq_n_f32((float)k);
     for (int i = 0; i < BLOCK; i++) {
         TEN(STEP128)
-        __asm__ volatile("" : "+w"(a[0]), "+w"(a[1]), "+w"(a[2]), "+w"(a[3]), "+w"(a[4]), "+w"(a[5]), "+w"(a[6]), "+w"(a[7]), "+w"(a[8]), "+w"(a[9]));
+        __asm__ volatile(""
+                         : "+w"(a[0]), "+w"(a[1]), "+w"(a[2]), "+w"(a[3]), "+w"(a[4]), "+w"(a[5]),
+                           "+w"(a[6]), "+w"(a[7]), "+w"(a[8]), "+w"(a[9]));
     }
     return 4.0 * 10 * BLOCK;
 }
@@ -93,7 +100,8 @@ double cd_describe_fma(int simd_bits) {
 }
 
 /* The two loops alternate, so that a change of frequency hits both; the ratio is per clock in any case. */
-void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz, cd_noise *noise) {
+void cd_describe_core_speed(int simd_bits, double *fma_per_clock, double *clock_mhz,
+                            cd_noise *noise) {
     *fma_per_clock = *clock_mhz = -1;
 #if HAS_LOOPS
     loop *f = loop_for(simd_bits);
@@ -130,14 +138,16 @@ static cdmpp_status part(void *ctx, size_t beg, size_t end, int w, cdmpp_err *er
     const arrays *x = ctx;
     (void)w, (void)err;
     if (x->step == 0) {
-        for (size_t i = beg; i < end; i++) x->a[i] = 0, x->b[i] = 1, x->c[i] = 2; /* pages where their thread is */
+        for (size_t i = beg; i < end; i++)
+            x->a[i] = 0, x->b[i] = 1, x->c[i] = 2; /* pages where their thread is */
     } else {
         for (size_t i = beg; i < end; i++) x->a[i] = x->b[i] + 3 * x->c[i];
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status triad(cd_threads *t, arrays *x, size_t n, int threads, double seconds[TRIAD_ROUNDS], cdmpp_err *err) {
+static cdmpp_status triad(cd_threads *t, arrays *x, size_t n, int threads,
+                          double seconds[TRIAD_ROUNDS], cdmpp_err *err) {
     const size_t chunk = (n + (size_t)threads - 1) / (size_t)threads;
     for (x->step = 0; x->step <= TRIAD_ROUNDS; x->step++) {
         const double t0 = cd_clock_wall();
@@ -148,13 +158,15 @@ static cdmpp_status triad(cd_threads *t, arrays *x, size_t n, int threads, doubl
     return CDMPP_OK;
 }
 
-cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cd_noise *noise, cdmpp_err *err) {
+cdmpp_status cd_describe_triad(size_t bytes, int threads, double *gb_s, cd_noise *noise,
+                               cdmpp_err *err) {
     const size_t n = bytes / sizeof(double);
     double seconds[TRIAD_ROUNDS];
     cd_threads *t = NULL;
     if (threads < 1) threads = 1;
     arrays x = {cd_mem_alloc(bytes), cd_mem_alloc(bytes), cd_mem_alloc(bytes), 0};
-    cdmpp_status st = x.a && x.b && x.c ? CDMPP_OK : CD_FAIL(err, ENOMEM, "arrays of %zu MB", bytes >> 20);
+    cdmpp_status st =
+        x.a && x.b && x.c ? CDMPP_OK : CD_FAIL(err, ENOMEM, "arrays of %zu MB", bytes >> 20);
     if (!st) st = cd_threads_new(threads, &t, err);
     if (!st) st = triad(t, &x, n, threads, seconds, err);
     if (!st) {

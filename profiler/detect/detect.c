@@ -29,11 +29,13 @@ void cd_detect_free(cd_detect *d) {
 double cd_detect_confidence(unsigned k, unsigned n) {
     double tail = 0;
     if (k < n - k) k = n - k;
-    for (unsigned i = k; i <= n; i++) tail += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) - n * log(2));
+    for (unsigned i = k; i <= n; i++)
+        tail += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) - n * log(2));
     return fmax(0.5, 1 - tail);
 }
 
-static cdmpp_status time_of(const detector *x, uint32_t network, unsigned repeat, double *out, cdmpp_err *err) {
+static cdmpp_status time_of(const detector *x, uint32_t network, unsigned repeat, double *out,
+                            cdmpp_err *err) {
     if (x->o->stop && *x->o->stop) return CD_FAIL(err, EINTERRUPTED, "while fusion was detected");
     CD_TRY(x->b->time(x->b->ctx, &x->d->network[network], repeat, out, err));
     return isfinite(*out) && *out > 0 ? CDMPP_OK : CD_FAIL(err, ENUMERIC, "a time of %g s", *out);
@@ -81,21 +83,26 @@ static cdmpp_status measure(detector *x, const uint32_t net[3], cd_detect_test *
 }
 
 /* Fewer programs than both sides have on their own: it was fused. */
-static cdmpp_status ask_back_end(detector *x, const uint32_t net[3], cd_detect_test *t, cdmpp_err *err) {
+static cdmpp_status ask_back_end(detector *x, const uint32_t net[3], cd_detect_test *t,
+                                 cdmpp_err *err) {
     uint32_t n[3] = {0};
     if (!x->b->programs) return CDMPP_OK;
-    for (int k = 0; k < 3; k++) CD_TRY(x->b->programs(x->b->ctx, &x->d->network[net[k]], &n[k], err));
+    for (int k = 0; k < 3; k++)
+        CD_TRY(x->b->programs(x->b->ctx, &x->d->network[net[k]], &n[k], err));
     t->known = n[2] < n[0] + n[1] ? CD_FUSION_FUSED : CD_FUSION_APART;
     return CDMPP_OK;
 }
 
 /* The test of a cut between two parts, appended. What the back end cannot do is the test's own error. */
-static cdmpp_status add_test(detector *x, cd_detect_test t, const cd_detect_part *left, const cd_detect_part *right, const cd_graph_shape *in) {
+static cdmpp_status add_test(detector *x, cd_detect_test t, const cd_detect_part *left,
+                             const cd_detect_part *right, const cd_graph_shape *in) {
     cd_detect *d = x->d;
     uint32_t net[3];
-    if (CD_GROW_IN(&d->arena, d->test, d->n, d->cap)) return CD_FAIL(x->err, ENOMEM, "tests of fusion");
+    if (CD_GROW_IN(&d->arena, d->test, d->n, d->cap))
+        return CD_FAIL(x->err, ENOMEM, "tests of fusion");
     CD_TRY(cd_detect_network_get(d, left, NULL, in, &net[0], x->err));
-    CD_TRY(cd_detect_network_get(d, right, NULL, cd_detect_network_result(d, net[0]), &net[1], x->err));
+    CD_TRY(cd_detect_network_get(d, right, NULL, cd_detect_network_result(d, net[0]), &net[1],
+                                 x->err));
     CD_TRY(cd_detect_network_get(d, left, right, in, &net[2], x->err));
     cdmpp_status st = measure(x, net, &t, &t.why);
     if (!st) st = ask_back_end(x, net, &t, &t.why);
@@ -119,13 +126,18 @@ static cdmpp_status pair(detector *x, uint32_t a, uint32_t b) {
         x->d->apart++;
         return CDMPP_OK;
     }
-    return add_test(x, (cd_detect_test){.first = cd_detect_operator_name(a), .second = cd_detect_operator_name(b)}, &left, &right, &in);
+    return add_test(
+        x,
+        (cd_detect_test){.first = cd_detect_operator_name(a), .second = cd_detect_operator_name(b)},
+        &left, &right, &in);
 }
 
 static cd_fusion_answer answer_of(const detector *x, uint32_t a, uint32_t b) {
     for (uint32_t k = 0; k < x->d->n; k++) {
         const cd_detect_test *t = &x->d->test[k];
-        if (!t->before && !strcmp(t->first, cd_detect_operator_name(a)) && !strcmp(t->second, cd_detect_operator_name(b))) return t->answer;
+        if (!t->before && !strcmp(t->first, cd_detect_operator_name(a)) &&
+            !strcmp(t->second, cd_detect_operator_name(b)))
+            return t->answer;
     }
     return CD_FUSION_UNKNOWN;
 }
@@ -138,8 +150,11 @@ static cdmpp_status chain(detector *x, const uint32_t *op, uint32_t n) {
         cd_detect_part left = {k, {0}, false};
         const cd_detect_part right = {1, {op[k]}, false};
         memcpy(left.op, op, k * sizeof *op);
-        CD_TRY(add_test(x, (cd_detect_test){.before = cd_detect_operator_name(op[k - 2]), .first = cd_detect_operator_name(op[k - 1]), .second = cd_detect_operator_name(op[k])}, &left,
-                        &right, &in));
+        CD_TRY(add_test(x,
+                        (cd_detect_test){.before = cd_detect_operator_name(op[k - 2]),
+                                         .first = cd_detect_operator_name(op[k - 1]),
+                                         .second = cd_detect_operator_name(op[k])},
+                        &left, &right, &in));
     }
     return CDMPP_OK;
 }
@@ -157,15 +172,22 @@ static cdmpp_status branch(detector *x, uint32_t a) {
     const cd_detect_part left = {1, {a}, false};
     cd_graph_shape in;
     uint32_t net;
-    if (answer_of(x, a, add) != CD_FUSION_FUSED || !cd_detect_shape(x->o, &a, 1, &in)) return CDMPP_OK;
+    if (answer_of(x, a, add) != CD_FUSION_FUSED || !cd_detect_shape(x->o, &a, 1, &in))
+        return CDMPP_OK;
     CD_TRY(cd_detect_network_get(x->d, &left, NULL, &in, &net, x->err));
     const cd_graph_shape mid = *cd_detect_network_result(x->d, net);
     for (uint32_t k = 0; k < x->n_op; k++) {
         const cd_detect_part right = {1, {x->op[k]}, true};
         cdmpp_status st;
-        if (answer_of(x, a, x->op[k]) != CD_FUSION_FUSED || answer_of(x, x->op[k], add) != CD_FUSION_FUSED) continue;
+        if (answer_of(x, a, x->op[k]) != CD_FUSION_FUSED ||
+            answer_of(x, x->op[k], add) != CD_FUSION_FUSED)
+            continue;
         const bool fits = keeps_shape(x, x->op[k], &mid, &st);
-        if (fits) return add_test(x, (cd_detect_test){.first = cd_detect_operator_name(a), .second = CD_FUSION_RULES_MANY}, &left, &right, &in);
+        if (fits)
+            return add_test(x,
+                            (cd_detect_test){.first = cd_detect_operator_name(a),
+                                             .second = CD_FUSION_RULES_MANY},
+                            &left, &right, &in);
         CD_TRY(st);
     }
     return CDMPP_OK;
@@ -175,7 +197,10 @@ static cdmpp_status branch(detector *x, uint32_t a) {
 
 static cdmpp_status find(cd_str name, uint32_t *op, cdmpp_err *err) {
     *op = cd_detect_operator_find(name);
-    return *op != CD_GRAPH_NONE ? CDMPP_OK : CD_FAIL(err, EUSAGE, "'%.*s': expected %s", name.n < 40 ? (int)name.n : 40, name.p, cd_detect_operator_names());
+    return *op != CD_GRAPH_NONE
+               ? CDMPP_OK
+               : CD_FAIL(err, EUSAGE, "'%.*s': expected %s", name.n < 40 ? (int)name.n : 40, name.p,
+                         cd_detect_operator_names());
 }
 
 /* The next piece of a list up to `by`; false: the list is over. */
@@ -193,7 +218,9 @@ static cdmpp_status read_operators(detector *x) {
         uint32_t op;
         CD_TRY(find(s, &op, x->err));
         for (uint32_t k = 0; k < x->n_op; k++)
-            if (x->op[k] == op) return CD_FAIL(x->err, EUSAGE, "operator %s stands twice", cd_detect_operator_name(op));
+            if (x->op[k] == op)
+                return CD_FAIL(x->err, EUSAGE, "operator %s stands twice",
+                               cd_detect_operator_name(op));
         x->op[x->n_op++] = op; /* there are fewer than CD_DETECT_OPERATORS */
     }
     return x->n_op ? CDMPP_OK : CD_FAIL(x->err, EUSAGE, "no operator to test");
@@ -203,17 +230,25 @@ static cdmpp_status one_chain(detector *x, cd_str s) {
     char text[256];
     const char *at = text;
     uint32_t op[CD_DETECT_CHAIN], n = 0, tested = 0;
-    if (s.n >= sizeof text) return CD_FAIL(x->err, EUSAGE, "a chain of more than %d operators", CD_DETECT_CHAIN);
+    if (s.n >= sizeof text)
+        return CD_FAIL(x->err, EUSAGE, "a chain of more than %d operators", CD_DETECT_CHAIN);
     memcpy(text, s.p, s.n);
     text[s.n] = 0;
     for (cd_str name; next_piece(&at, '+', &name);) {
-        if (n == CD_DETECT_CHAIN) return CD_FAIL(x->err, EUSAGE, "a chain of more than %d operators: %s", CD_DETECT_CHAIN, text);
+        if (n == CD_DETECT_CHAIN)
+            return CD_FAIL(x->err, EUSAGE, "a chain of more than %d operators: %s", CD_DETECT_CHAIN,
+                           text);
         CD_TRY(find(name, &op[n++], x->err));
     }
-    if (n < 3) return CD_FAIL(x->err, EUSAGE, "expected a chain of at least three operators, found '%s'", text);
+    if (n < 3)
+        return CD_FAIL(x->err, EUSAGE, "expected a chain of at least three operators, found '%s'",
+                       text);
     for (uint32_t k = 0; k < n; k++)
         for (uint32_t i = 0; i < x->n_op; i++) tested += x->op[i] == op[k];
-    if (tested < n) return x->o->chains ? CD_FAIL(x->err, EUSAGE, "chain %s: each of its operators must be tested, too", text) : CDMPP_OK;
+    if (tested < n)
+        return x->o->chains ? CD_FAIL(x->err, EUSAGE,
+                                      "chain %s: each of its operators must be tested, too", text)
+                            : CDMPP_OK;
     return chain(x, op, n);
 }
 
@@ -229,7 +264,8 @@ static cdmpp_status run(detector *x) {
     x->left = CD_NEWN(&x->d->arena, double, most);
     x->right = CD_NEWN(&x->d->arena, double, most);
     x->both = CD_NEWN(&x->d->arena, double, most);
-    if (!x->saving || !x->left || !x->right || !x->both) return CD_FAIL(x->err, ENOMEM, "tests of fusion");
+    if (!x->saving || !x->left || !x->right || !x->both)
+        return CD_FAIL(x->err, ENOMEM, "tests of fusion");
     CD_TRY(read_operators(x));
     for (uint32_t a = 0; a < x->n_op; a++)
         for (uint32_t b = 0; b < x->n_op; b++) CD_TRY(pair(x, x->op[a], x->op[b]));
@@ -238,7 +274,8 @@ static cdmpp_status run(detector *x) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_detect_run(const cd_detect_backend *b, const cd_detect_options *o, cd_detect **out, cdmpp_err *err) {
+cdmpp_status cd_detect_run(const cd_detect_backend *b, const cd_detect_options *o, cd_detect **out,
+                           cdmpp_err *err) {
     detector x = {.d = cd_mem_zalloc(1, sizeof *x.d), .b = b, .o = o, .err = err};
     if (!x.d) return CD_FAIL(err, ENOMEM, "tests of fusion");
     x.repeats = !o->repeats ? REPEATS : o->repeats < MAX_REPEATS ? o->repeats : MAX_REPEATS;

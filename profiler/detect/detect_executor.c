@@ -12,7 +12,7 @@ typedef struct made {
 
 struct cd_detect_executor {
     const cd_detect_executor_options *o;
-    made *made;                 /* (n) */
+    made *made; /* (n) */
     size_t n, cap;
 };
 
@@ -26,19 +26,32 @@ void cd_detect_executor_close(cd_detect_executor *x) {
     cd_mem_free(x);
 }
 
-static cdmpp_status build(const cd_detect_executor *x, const cd_detect_network *n, cd_workload **out, cdmpp_err *err) {
-    const cd_workload_options wo = {.target = x->o->target, .layout = CD_WORKLOAD_LAYOUT_NCHW, .hardware = &x->o->hardware, .rules = x->o->planted};
+static cdmpp_status build(const cd_detect_executor *x, const cd_detect_network *n,
+                          cd_workload **out, cdmpp_err *err) {
+    const cd_workload_options wo = {.target = x->o->target,
+                                    .layout = CD_WORKLOAD_LAYOUT_NCHW,
+                                    .hardware = &x->o->hardware,
+                                    .rules = x->o->planted};
     CD_TRY(cd_workload_build(n->graph, &wo, out, err));
     if (!(*out)->n_unsupported) return CDMPP_OK;
-    const cdmpp_status st = CD_FAIL(err, EUNSUPPORTED, "%s: %s", (*out)->unsupported[0].op, (*out)->unsupported[0].reason);
+    const cdmpp_status st = CD_FAIL(err, EUNSUPPORTED, "%s: %s", (*out)->unsupported[0].op,
+                                    (*out)->unsupported[0].reason);
     cd_workload_free(*out);
     return st;
 }
 
 /* A task without a program is an error here: the time of the rest would not be the network's. */
-static cdmpp_status make(cd_detect_executor *x, const cd_detect_network *n, unsigned repeat, made **out, cdmpp_err *err) {
-    const cd_program_select_options po = {.trials = x->o->trials ? x->o->trials : 8, .pool = x->o->pool, .device = x->o->described, .seed = x->o->seed + repeat, .target = x->o->target, .hardware = x->o->hardware,
-                                          .threads = x->o->threads, .measure = x->o->measure, .stop = x->o->stop};
+static cdmpp_status make(cd_detect_executor *x, const cd_detect_network *n, unsigned repeat,
+                         made **out, cdmpp_err *err) {
+    const cd_program_select_options po = {.trials = x->o->trials ? x->o->trials : 8,
+                                          .pool = x->o->pool,
+                                          .device = x->o->described,
+                                          .seed = x->o->seed + repeat,
+                                          .target = x->o->target,
+                                          .hardware = x->o->hardware,
+                                          .threads = x->o->threads,
+                                          .measure = x->o->measure,
+                                          .stop = x->o->stop};
     for (size_t k = 0; k < x->n; k++)
         if (x->made[k].network == n->id && x->made[k].repeat == repeat) {
             *out = &x->made[k];
@@ -50,7 +63,8 @@ static cdmpp_status make(cd_detect_executor *x, const cd_detect_network *n, unsi
     CD_TRY(build(x, n, &m->workload, err));
     cdmpp_status st = cd_program_select_run(m->workload, &po, &m->select, err);
     for (uint32_t k = 0; !st && k < m->select->n; k++)
-        if (m->select->task[k].status) st = CD_FAIL(err, EBACKEND, "a task has no program: %s", m->select->task[k].err.msg);
+        if (m->select->task[k].status)
+            st = CD_FAIL(err, EBACKEND, "a task has no program: %s", m->select->task[k].err.msg);
     if (st) {
         cd_program_select_free(m->select);
         cd_workload_free(m->workload);
@@ -62,9 +76,13 @@ static cdmpp_status make(cd_detect_executor *x, const cd_detect_network *n, unsi
 }
 
 /* With one thread the thread's own time is read: other load on the machine is not in it. */
-static cdmpp_status time_of(void *ctx, const cd_detect_network *n, unsigned repeat, double *seconds, cdmpp_err *err) {
+static cdmpp_status time_of(void *ctx, const cd_detect_network *n, unsigned repeat, double *seconds,
+                            cdmpp_err *err) {
     cd_detect_executor *x = ctx;
-    const cd_op_profile_options po = {.threads = x->o->threads, .budget_s = x->o->budget_s > 0 ? x->o->budget_s : 0.1, .device = x->o->device, .cpu_time = x->o->threads == 1};
+    const cd_op_profile_options po = {.threads = x->o->threads,
+                                      .budget_s = x->o->budget_s > 0 ? x->o->budget_s : 0.1,
+                                      .device = x->o->device,
+                                      .cpu_time = x->o->threads == 1};
     cd_op_profile *p;
     made *m;
     CD_TRY(make(x, n, repeat, &m, err));
@@ -82,7 +100,8 @@ static cdmpp_status programs(void *ctx, const cd_detect_network *n, uint32_t *ou
     return CDMPP_OK;
 }
 
-cdmpp_status cd_detect_executor_open(const cd_detect_executor_options *o, cd_detect_executor **x, cd_detect_backend *out, cdmpp_err *err) {
+cdmpp_status cd_detect_executor_open(const cd_detect_executor_options *o, cd_detect_executor **x,
+                                     cd_detect_backend *out, cdmpp_err *err) {
     *x = cd_mem_zalloc(1, sizeof **x);
     if (!*x) return CD_FAIL(err, ENOMEM, "a back end");
     (*x)->o = o;

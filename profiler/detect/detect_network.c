@@ -13,22 +13,38 @@ static const struct {
     const char *name, *op;
     int reads;
     operands more;
-    bool window;                /* 3 x 3, the size is kept */
+    bool window; /* 3 x 3, the size is kept */
 } row[] = {
-    {"Conv", "Conv", IMAGE, CONV, false}, {"DepthwiseConv", "Conv", IMAGE, DEPTHWISE, true}, {"ConvTranspose", "ConvTranspose", IMAGE, CONVT, false},
-    {"BatchNormalization", "BatchNormalization", IMAGE, NORM, false}, {"Relu", "Relu", ANY, NONE, false}, {"Clip", "Clip", ANY, LIMITS, false},
-    {"Sigmoid", "Sigmoid", ANY, NONE, false}, {"Tanh", "Tanh", ANY, NONE, false}, {"HardSwish", "HardSwish", ANY, NONE, false},
-    {"LeakyRelu", "LeakyRelu", ANY, NONE, false}, {"Elu", "Elu", ANY, NONE, false}, {"Exp", "Exp", ANY, NONE, false}, {"Add", "Add", ANY, SAME, false},
-    {"Sub", "Sub", ANY, SAME, false}, {"Mul", "Mul", ANY, SAME, false}, {"Concat", "Concat", ANY, SAME, false}, {"MaxPool", "MaxPool", IMAGE, NONE, true},
-    {"AveragePool", "AveragePool", IMAGE, NONE, true}, {"GlobalAveragePool", "GlobalAveragePool", IMAGE, NONE, false}, {"Softmax", "Softmax", ANY, NONE, false},
-    {"Gemm", "Gemm", MATRIX, PRODUCT, false}, {"MatMul", "MatMul", MATRIX, PRODUCT, false},
+    {"Conv", "Conv", IMAGE, CONV, false},
+    {"DepthwiseConv", "Conv", IMAGE, DEPTHWISE, true},
+    {"ConvTranspose", "ConvTranspose", IMAGE, CONVT, false},
+    {"BatchNormalization", "BatchNormalization", IMAGE, NORM, false},
+    {"Relu", "Relu", ANY, NONE, false},
+    {"Clip", "Clip", ANY, LIMITS, false},
+    {"Sigmoid", "Sigmoid", ANY, NONE, false},
+    {"Tanh", "Tanh", ANY, NONE, false},
+    {"HardSwish", "HardSwish", ANY, NONE, false},
+    {"LeakyRelu", "LeakyRelu", ANY, NONE, false},
+    {"Elu", "Elu", ANY, NONE, false},
+    {"Exp", "Exp", ANY, NONE, false},
+    {"Add", "Add", ANY, SAME, false},
+    {"Sub", "Sub", ANY, SAME, false},
+    {"Mul", "Mul", ANY, SAME, false},
+    {"Concat", "Concat", ANY, SAME, false},
+    {"MaxPool", "MaxPool", IMAGE, NONE, true},
+    {"AveragePool", "AveragePool", IMAGE, NONE, true},
+    {"GlobalAveragePool", "GlobalAveragePool", IMAGE, NONE, false},
+    {"Softmax", "Softmax", ANY, NONE, false},
+    {"Gemm", "Gemm", MATRIX, PRODUCT, false},
+    {"MatMul", "MatMul", MATRIX, PRODUCT, false},
 };
 enum { N_ROW = sizeof row / sizeof *row, ROW_WIDTH = 16 };
 
 const char *cd_detect_operator_names(void) {
     static char all[512];
     if (!*all)
-        for (size_t k = 0, n = 0; k < N_ROW; k++) n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", k ? " " : "", row[k].name);
+        for (size_t k = 0, n = 0; k < N_ROW; k++)
+            n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", k ? " " : "", row[k].name);
     return all;
 }
 
@@ -40,8 +56,10 @@ uint32_t cd_detect_operator_find(cd_str name) {
     return CD_GRAPH_NONE;
 }
 
-bool cd_detect_shape(const cd_detect_options *o, const uint32_t *op, uint32_t n, cd_graph_shape *out) {
-    const int64_t channels = o->channels ? o->channels : 4, size = o->size ? o->size : 256, all = channels * size * size;
+bool cd_detect_shape(const cd_detect_options *o, const uint32_t *op, uint32_t n,
+                     cd_graph_shape *out) {
+    const int64_t channels = o->channels ? o->channels : 4, size = o->size ? o->size : 256,
+                  all = channels * size * size;
     int reads = ANY;
     for (uint32_t k = 0; k < n; k++) reads &= row[op[k]].reads;
     if (reads & IMAGE) *out = (cd_graph_shape){4, {1, channels, size, size}};
@@ -55,7 +73,7 @@ typedef struct maker {
     cd_graph *g;
     cdmpp_err *err;
     cdmpp_status st;
-    uint32_t n;                 /* names so far */
+    uint32_t n; /* names so far */
 } maker;
 
 static uint32_t weight(maker *m, cd_graph_shape s) {
@@ -89,7 +107,8 @@ static uint32_t put_operands(maker *m, operands more, cd_graph_shape x, uint32_t
     switch (more) {
     case NONE: return 1;
     case SAME: in[1] = input(m, x); return 2;
-    case CONV: case CONVT: in[1] = weight(m, (cd_graph_shape){4, {c, c, 1, 1}}); return 2;
+    case CONV:
+    case CONVT: in[1] = weight(m, (cd_graph_shape){4, {c, c, 1, 1}}); return 2;
     case DEPTHWISE: in[1] = weight(m, (cd_graph_shape){4, {c, 1, 3, 3}}); return 2;
     case PRODUCT: in[1] = weight(m, (cd_graph_shape){2, {c, c}}); return 2;
     case LIMITS: in[1] = scalar(m, 0), in[2] = scalar(m, 6); return 3;
@@ -109,11 +128,15 @@ static uint32_t put_operator(maker *m, uint32_t op, uint32_t x) {
     const cd_graph_shape s = m->g->tensor[x].shape;
     const uint32_t n = put_operands(m, row[op].more, s, in);
     if (row[op].window) {
-        attr[n_attr++] = (cd_graph_attr){.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = three};
-        attr[n_attr++] = (cd_graph_attr){.name = "pads", .kind = CD_GRAPH_ATTR_INTS, .n = 4, .ints = one};
+        attr[n_attr++] = (cd_graph_attr){
+            .name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = three};
+        attr[n_attr++] =
+            (cd_graph_attr){.name = "pads", .kind = CD_GRAPH_ATTR_INTS, .n = 4, .ints = one};
     }
-    if (row[op].more == DEPTHWISE) attr[n_attr++] = (cd_graph_attr){.name = "group", .kind = CD_GRAPH_ATTR_INT, .i = s.dim[1]};
-    if (!strcmp(row[op].op, "Concat") || !strcmp(row[op].op, "Softmax")) attr[n_attr++] = (cd_graph_attr){.name = "axis", .kind = CD_GRAPH_ATTR_INT, .i = 1};
+    if (row[op].more == DEPTHWISE)
+        attr[n_attr++] = (cd_graph_attr){.name = "group", .kind = CD_GRAPH_ATTR_INT, .i = s.dim[1]};
+    if (!strcmp(row[op].op, "Concat") || !strcmp(row[op].op, "Softmax"))
+        attr[n_attr++] = (cd_graph_attr){.name = "axis", .kind = CD_GRAPH_ATTR_INT, .i = 1};
     snprintf(name, sizeof name, "%s%u", row[op].name, m->n++);
     if (!m->st) m->st = cd_graph_add(m->g, name, row[op].op, in, n, attr, n_attr, &out, 1, m->err);
     return out;
@@ -132,11 +155,14 @@ static uint32_t put_part(maker *m, const cd_detect_part *p, uint32_t x) {
 /* ---- a network ---- */
 
 static void put_part_name(cd_buf *b, const cd_detect_part *p, const char *sep) {
-    for (uint32_t k = 0; p && k < p->n; k++) cd_buf_putf(b, "%s%s", k ? "+" : sep, row[p->op[k]].name);
+    for (uint32_t k = 0; p && k < p->n; k++)
+        cd_buf_putf(b, "%s%s", k ? "+" : sep, row[p->op[k]].name);
     if (p && p->branch) cd_buf_puts(b, "|Add");
 }
 
-static cdmpp_status build(const char *name, const cd_detect_part *first, const cd_detect_part *second, const cd_graph_shape *in, cd_graph **out, cdmpp_err *err) {
+static cdmpp_status build(const char *name, const cd_detect_part *first,
+                          const cd_detect_part *second, const cd_graph_shape *in, cd_graph **out,
+                          cdmpp_err *err) {
     maker m = {.err = err};
     CD_TRY(cd_graph_new(name, &m.g, err));
     m.g->opset = CD_ONNX_OPSET;
@@ -149,10 +175,13 @@ static cdmpp_status build(const char *name, const cd_detect_part *first, const c
     return m.st;
 }
 
-static cdmpp_status get(cd_detect *d, cd_buf *b, const cd_detect_part *first, const cd_detect_part *second, const cd_graph_shape *in, uint32_t *out, cdmpp_err *err) {
+static cdmpp_status get(cd_detect *d, cd_buf *b, const cd_detect_part *first,
+                        const cd_detect_part *second, const cd_graph_shape *in, uint32_t *out,
+                        cdmpp_err *err) {
     put_part_name(b, first, "");
     put_part_name(b, second, first->n ? "+" : "");
-    for (uint32_t k = 0; k < in->rank; k++) cd_buf_putf(b, "%c%lld", k ? 'x' : ' ', (long long)in->dim[k]);
+    for (uint32_t k = 0; k < in->rank; k++)
+        cd_buf_putf(b, "%c%lld", k ? 'x' : ' ', (long long)in->dim[k]);
     cd_buf_put(b, "", 1);
     if (b->oom) return CD_FAIL(err, ENOMEM, "test networks");
     for (uint32_t k = 0; k < d->n_network; k++)
@@ -160,16 +189,20 @@ static cdmpp_status get(cd_detect *d, cd_buf *b, const cd_detect_part *first, co
             *out = k;
             return CDMPP_OK;
         }
-    if (CD_GROW_IN(&d->arena, d->network, d->n_network, d->cap_network)) return CD_FAIL(err, ENOMEM, "test networks");
+    if (CD_GROW_IN(&d->arena, d->network, d->n_network, d->cap_network))
+        return CD_FAIL(err, ENOMEM, "test networks");
     cd_detect_network *n = &d->network[d->n_network];
-    *n = (cd_detect_network){.id = d->n_network, .name = cd_str_dup(&d->arena, (cd_str){b->p, b->n - 1})};
+    *n = (cd_detect_network){.id = d->n_network,
+                             .name = cd_str_dup(&d->arena, (cd_str){b->p, b->n - 1})};
     if (!n->name) return CD_FAIL(err, ENOMEM, "test networks");
     CD_TRY(build(n->name, first, second, in, &n->graph, err));
     *out = d->n_network++;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_detect_network_get(cd_detect *d, const cd_detect_part *first, const cd_detect_part *second, const cd_graph_shape *in, uint32_t *out, cdmpp_err *err) {
+cdmpp_status cd_detect_network_get(cd_detect *d, const cd_detect_part *first,
+                                   const cd_detect_part *second, const cd_graph_shape *in,
+                                   uint32_t *out, cdmpp_err *err) {
     cd_buf b = {0};
     const cdmpp_status st = get(d, &b, first, second, in, out, err);
     cd_buf_free(&b);

@@ -33,7 +33,8 @@ bool cd_affinity_last(int n) {
 
 bool cd_affinity_one(unsigned n, unsigned k) {
     cpu_set_t may, one;
-    if (k >= n || sched_getaffinity(0, sizeof may, &may) != 0 || CPU_COUNT(&may) < (int)n) return false;
+    if (k >= n || sched_getaffinity(0, sizeof may, &may) != 0 || CPU_COUNT(&may) < (int)n)
+        return false;
     CPU_ZERO(&one);
     int skip = CPU_COUNT(&may) - (int)n + (int)k;
     for (size_t c = 0; c < CPU_SETSIZE; c++)

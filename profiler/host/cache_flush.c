@@ -6,16 +6,17 @@
 #include <unistd.h>
 
 enum { LINE = 64 };
-#define ALL_MAX ((size_t)256 << 20)
-#define ALL_UNKNOWN ((size_t)64 << 20) /* where the size of the last cache is unknown */
-#define CORE_MAX ((size_t)32 << 20)
+#define ALL_MAX      ((size_t)256 << 20)
+#define ALL_UNKNOWN  ((size_t)64 << 20) /* where the size of the last cache is unknown */
+#define CORE_MAX     ((size_t)32 << 20)
 #define CORE_UNKNOWN ((size_t)4 << 20)
 
 /* Twice the last cache; of a core's own four times, since few replace the oldest line exactly. */
 static size_t size_of(cd_cache_flush_what what) {
     const long cache = sysconf(what == CD_WIPE_ALL ? _SC_LEVEL3_CACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
     const size_t most = what == CD_WIPE_ALL ? ALL_MAX : CORE_MAX;
-    const size_t n = cache <= 0 ? (what == CD_WIPE_ALL ? ALL_UNKNOWN : CORE_UNKNOWN) : (size_t)cache * (what == CD_WIPE_ALL ? 2 : 4);
+    const size_t n = cache <= 0 ? (what == CD_WIPE_ALL ? ALL_UNKNOWN : CORE_UNKNOWN)
+                                : (size_t)cache * (what == CD_WIPE_ALL ? 2 : 4);
     return n > most ? most : n;
 }
 
@@ -31,7 +32,8 @@ static cdmpp_status grow(cd_cache_flush *w, size_t n, cdmpp_err *err) {
     if (p == MAP_FAILED) return CD_FAIL(err, ENOMEM, "%zu bytes to flush the caches", n);
     (void)madvise(p, n, MADV_HUGEPAGE);
     *w = (cd_cache_flush){.p = p, .n = n};
-    memset(p, 1, n); /* untouched pages all map to one page of zeros, which would fit into any cache */
+    memset(p, 1,
+           n); /* untouched pages all map to one page of zeros, which would fit into any cache */
     return CDMPP_OK;
 }
 

@@ -12,18 +12,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ALIKE 0.9               /* of the larger one: favoured cores of one kind differ by a few percent in frequency */
+#define ALIKE                                                                                      \
+    0.9 /* of the larger one: favoured cores of one kind differ by a few percent in frequency */
 
 typedef struct {
-    double speed;               /* in units of `by`; negative: not told */
-    int first;                  /* its first sibling: names the core */
+    double speed; /* in units of `by`; negative: not told */
+    int first;    /* its first sibling: names the core */
 } processor;
 
 typedef struct {
     processor cpu[CPU_SETSIZE];
     cpu_set_t allowed;
-    const char *by;             /* what tells speeds apart; NULL: nothing does */
-    double least, most;         /* of the allowed */
+    const char *by;     /* what tells speeds apart; NULL: nothing does */
+    double least, most; /* of the allowed */
 } machine;
 
 const char *cd_core_type_name(cd_core_type t) {
@@ -74,8 +75,11 @@ static bool read_speeds(machine *m, const char *root, const char *name) {
 
 static bool read_hybrid(machine *m, const char *root) {
     cpu_set_t core, atom;
-    if (!read_list(root, "/sys/devices/cpu_core/cpus", &core) || !read_list(root, "/sys/devices/cpu_atom/cpus", &atom)) return false;
-    for (size_t k = 0; k < CPU_SETSIZE; k++) m->cpu[k].speed = CPU_ISSET(k, &core) ? 2 : CPU_ISSET(k, &atom) ? 1 : -1;
+    if (!read_list(root, "/sys/devices/cpu_core/cpus", &core) ||
+        !read_list(root, "/sys/devices/cpu_atom/cpus", &atom))
+        return false;
+    for (size_t k = 0; k < CPU_SETSIZE; k++)
+        m->cpu[k].speed = CPU_ISSET(k, &core) ? 2 : CPU_ISSET(k, &atom) ? 1 : -1;
     return true;
 }
 
@@ -84,16 +88,17 @@ static void read_machine(const char *root, const cd_affinity *allowed, machine *
     for (size_t k = 0; k < CPU_SETSIZE; k++) {
         char path[128];
         cpu_set_t siblings;
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%zu/topology/thread_siblings_list", k);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%zu/topology/thread_siblings_list",
+                 k);
         m->cpu[k] = (processor){-1, (int)k};
         if (!CPU_ISSET(k, &m->allowed) || !read_list(root, path, &siblings)) continue;
         for (size_t s = CPU_SETSIZE; s-- > 0;)
             if (CPU_ISSET(s, &siblings)) m->cpu[k].first = (int)s;
     }
-    m->by = read_hybrid(m, root)                                  ? "kind"
-            : read_speeds(m, root, "cpu_capacity")                ? "capacity"
-            : read_speeds(m, root, "cpufreq/cpuinfo_max_freq")    ? "highest frequency in kHz"
-                                                                  : NULL;
+    m->by = read_hybrid(m, root)                               ? "kind"
+            : read_speeds(m, root, "cpu_capacity")             ? "capacity"
+            : read_speeds(m, root, "cpufreq/cpuinfo_max_freq") ? "highest frequency in kHz"
+                                                               : NULL;
     m->least = m->most = -1;
     for (size_t k = 0; m->by && k < CPU_SETSIZE; k++) {
         const double v = m->cpu[k].speed;
@@ -119,17 +124,26 @@ static cpu_set_t siblings_of(const machine *m, const char *root, size_t k) {
 static cdmpp_status by_speed(const machine *m, cd_core_type t, cpu_set_t *out, cdmpp_err *err) {
     const bool big = t == CD_CORE_BIG;
     const int n = CPU_COUNT(&m->allowed);
-    if (!m->by) return CD_FAIL(err, EBACKEND, "no %s core: this system tells neither kinds, capacities nor frequencies of its %d processors", cd_core_type_name(t), n);
+    if (!m->by)
+        return CD_FAIL(err, EBACKEND,
+                       "no %s core: this system tells neither kinds, capacities nor frequencies of "
+                       "its %d processors",
+                       cd_core_type_name(t), n);
     if (m->least > m->most * ALIKE)
-        return CD_FAIL(err, EBACKEND, "no %s core: the %d processors that may be used are alike (%s %g to %g)", cd_core_type_name(t), n, m->by, m->least, m->most);
+        return CD_FAIL(err, EBACKEND,
+                       "no %s core: the %d processors that may be used are alike (%s %g to %g)",
+                       cd_core_type_name(t), n, m->by, m->least, m->most);
     for (size_t k = 0; k < CPU_SETSIZE; k++) {
         const double v = m->cpu[k].speed;
-        if (CPU_ISSET(k, &m->allowed) && v > 0 && (big ? v >= m->most * ALIKE : v * ALIKE <= m->least)) CPU_SET(k, out);
+        if (CPU_ISSET(k, &m->allowed) && v > 0 &&
+            (big ? v >= m->most * ALIKE : v * ALIKE <= m->least))
+            CPU_SET(k, out);
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status by_sibling(const machine *m, const char *root, cd_core_type t, cpu_set_t *out, cpu_set_t *sibling, cdmpp_err *err) {
+static cdmpp_status by_sibling(const machine *m, const char *root, cd_core_type t, cpu_set_t *out,
+                               cpu_set_t *sibling, cdmpp_err *err) {
     for (size_t k = 0; k < CPU_SETSIZE; k++) {
         if (!CPU_ISSET(k, &m->allowed) || CPU_ISSET(k, sibling)) continue;
         const cpu_set_t others = siblings_of(m, root, k);
@@ -138,17 +152,22 @@ static cdmpp_status by_sibling(const machine *m, const char *root, cd_core_type 
         CPU_OR(sibling, sibling, &others);
     }
     if (CPU_COUNT(out)) return CDMPP_OK;
-    return CD_FAIL(err, EBACKEND, "no core for %s: none of the %d processors that may be used has a sibling among them", cd_core_type_name(t), CPU_COUNT(&m->allowed));
+    return CD_FAIL(
+        err, EBACKEND,
+        "no core for %s: none of the %d processors that may be used has a sibling among them",
+        cd_core_type_name(t), CPU_COUNT(&m->allowed));
 }
 
-cdmpp_status cd_core_type_find(const char *root, const cd_affinity *allowed, cd_core_type t, cd_core_set *out, cdmpp_err *err) {
+cdmpp_status cd_core_type_find(const char *root, const cd_affinity *allowed, cd_core_type t,
+                               cd_core_set *out, cdmpp_err *err) {
     machine *m = cd_mem_zalloc(1, sizeof *m);
     cpu_set_t cpu, sibling;
     if (!m) return CD_FAIL(err, ENOMEM, "processors");
     CPU_ZERO(&cpu);
     CPU_ZERO(&sibling);
     read_machine(root, allowed, m);
-    const cdmpp_status st = t <= CD_CORE_LITTLE ? by_speed(m, t, &cpu, err) : by_sibling(m, root, t, &cpu, &sibling, err);
+    const cdmpp_status st = t <= CD_CORE_LITTLE ? by_speed(m, t, &cpu, err)
+                                                : by_sibling(m, root, t, &cpu, &sibling, err);
     memcpy(&out->cpu, &cpu, sizeof cpu);
     memcpy(&out->sibling, &sibling, sizeof sibling);
     out->n = CPU_COUNT(&cpu);

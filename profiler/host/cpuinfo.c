@@ -77,5 +77,7 @@ FILE *cd_cpuinfo_open(const char *root) {
     char path[512];
     if (!root[0]) leave_trace();
     if (!root[0] && simulated()) return simulate(simulated());
-    return snprintf(path, sizeof path, "%s/proc/cpuinfo", root) < (int)sizeof path ? fopen(path, "r") : NULL;
+    return snprintf(path, sizeof path, "%s/proc/cpuinfo", root) < (int)sizeof path
+               ? fopen(path, "r")
+               : NULL;
 }

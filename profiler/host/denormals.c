@@ -3,7 +3,9 @@
 
 #if defined(__SSE2__)
 enum { FLUSH_RESULTS = 0x8000, FLUSH_OPERANDS = 0x40 };
-void cd_denormals_are_zero(void) { __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | FLUSH_RESULTS | FLUSH_OPERANDS); }
+void cd_denormals_are_zero(void) {
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | FLUSH_RESULTS | FLUSH_OPERANDS);
+}
 #elif defined(__aarch64__)
 void cd_denormals_are_zero(void) {
     uint64_t fpcr;

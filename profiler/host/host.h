@@ -31,7 +31,7 @@ unsigned cd_affinity_last_cores(unsigned n, int *core);
 bool cd_affinity_at(int cpu);
 /* What a thread may use, to restore it later or to exclude the last n. */
 typedef struct cd_affinity {
-    unsigned long mask[16];     /* as cpu_set_t has it */
+    unsigned long mask[16]; /* as cpu_set_t has it */
 } cd_affinity;
 /* What this thread may use now. */
 void cd_affinity_get(cd_affinity *a);
@@ -53,19 +53,25 @@ void cd_denormals_are_zero(void);
  * Speeds within a tenth are alike. A type that the machine does not have is an error that says what there is. */
 
 #define CD_CORE_TYPES "big|little|smt-idle|smt-busy"
-typedef enum cd_core_type { CD_CORE_BIG, CD_CORE_LITTLE, CD_CORE_SMT_IDLE, CD_CORE_SMT_BUSY } cd_core_type;
+typedef enum cd_core_type {
+    CD_CORE_BIG,
+    CD_CORE_LITTLE,
+    CD_CORE_SMT_IDLE,
+    CD_CORE_SMT_BUSY
+} cd_core_type;
 typedef struct cd_core_set {
-    cd_affinity cpu, sibling;   /* those of the type; of smt-*: the others of their cores */
-    int n;                      /* of cpu */
+    cd_affinity cpu, sibling; /* those of the type; of smt-*: the others of their cores */
+    int n;                    /* of cpu */
 } cd_core_set;
 const char *cd_core_type_name(cd_core_type t);
 /* Those of `allowed`. `root` stands before /sys ("": this machine; tests give a folder). Errors: EBACKEND (there is none), ENOMEM. */
-cdmpp_status cd_core_type_find(const char *root, const cd_affinity *allowed, cd_core_type t, cd_core_set *out, cdmpp_err *err);
+cdmpp_status cd_core_type_find(const char *root, const cd_affinity *allowed, cd_core_type t,
+                               cd_core_set *out, cdmpp_err *err);
 
 typedef struct cd_core_hold {
     cd_affinity before;
     bool held;
-    pid_t *pid;                 /* (n) what keeps siblings busy */
+    pid_t *pid; /* (n) what keeps siblings busy */
     size_t n;
 } cd_core_hold;
 /* This thread, and all that it begins, stays on processors of the type. Before anything that has threads: it may fork. End it after an
@@ -83,9 +89,9 @@ void cd_core_type_end(cd_core_hold *h); /* zeroed is fine */
 
 typedef enum cd_cache_flush_what { CD_WIPE_CORE, CD_WIPE_ALL } cd_cache_flush_what;
 typedef struct cd_cache_flush {
-    unsigned char *p;           /* (n) NULL: not used yet */
+    unsigned char *p; /* (n) NULL: not used yet */
     size_t n;
-    unsigned sum;               /* keeps what is read */
+    unsigned sum; /* keeps what is read */
 } cd_cache_flush;
 
 /* Flush them. The first call allocates. Errors: ENOMEM. */
@@ -118,13 +124,13 @@ bool cd_cpuinfo_has(const char *lines, const char *word);
 
 typedef struct cd_host_info {
     char cpu[96], kernel[64];
-    char governor[32];          /* of the first processor, "performance" */
-    int n_cpu, n_allowed;       /* online; those that this process may use */
+    char governor[32];                     /* of the first processor, "performance" */
+    int n_cpu, n_allowed;                  /* online; those that this process may use */
     int64_t l1d_bytes, l2_bytes, l3_bytes; /* of one cache */
-    double mhz, max_mhz;        /* now; the largest that the processor reports */
-    int turbo;                  /* 0, 1, -1 */
-    double load;                /* of the last minute */
-    double cgroup_cpus;         /* how many the group may use; 0: all */
+    double mhz, max_mhz;                   /* now; the largest that the processor reports */
+    int turbo;                             /* 0, 1, -1 */
+    double load;                           /* of the last minute */
+    double cgroup_cpus;                    /* how many the group may use; 0: all */
     int64_t memory_bytes, available_bytes;
     bool virtual_machine;
 } cd_host_info;
@@ -151,7 +157,7 @@ void cd_host_info_warnings(cd_buf *b, const cd_host_info *h, int threads);
  * state, any thread. */
 enum { CD_HOST_ENERGY_PACKAGES = 8 };
 typedef struct cd_host_energy {
-    unsigned n;                 /* packages; 0: no counter that this process may read */
+    unsigned n; /* packages; 0: no counter that this process may read */
     uint64_t at_uj[CD_HOST_ENERGY_PACKAGES];
 } cd_host_energy;
 void cd_host_energy_begin(const char *root, cd_host_energy *m);
@@ -167,14 +173,23 @@ double cd_host_energy_since(const char *root, const cd_host_energy *m);
  * No state, any thread. */
 
 #define CD_ISAS "native|avx512|avx2|sse2|aarch64|armv7"
-typedef enum cd_isa { CD_ISA_NATIVE, CD_ISA_AVX512, CD_ISA_AVX2, CD_ISA_SSE2, CD_ISA_AARCH64, CD_ISA_ARMV7 } cd_isa; /* armv7: 32 bits, with NEON */
+typedef enum cd_isa {
+    CD_ISA_NATIVE,
+    CD_ISA_AVX512,
+    CD_ISA_AVX2,
+    CD_ISA_SSE2,
+    CD_ISA_AARCH64,
+    CD_ISA_ARMV7
+} cd_isa; /* armv7: 32 bits, with NEON */
 /* Of a family of processors that is not x86-64: its programs run there alone. */
-static inline bool cd_isa_is_arm(cd_isa isa) { return isa == CD_ISA_AARCH64 || isa == CD_ISA_ARMV7; }
+static inline bool cd_isa_is_arm(cd_isa isa) {
+    return isa == CD_ISA_AARCH64 || isa == CD_ISA_ARMV7;
+}
 
 typedef struct cd_isa_choice {
     cd_isa isa;
-    char march[48];             /* "-march=haswell"; "" for aarch64 */
-    bool runs;                  /* on this processor */
+    char march[48]; /* "-march=haswell"; "" for aarch64 */
+    bool runs;      /* on this processor */
 } cd_isa_choice;
 
 /* The flags of a program for this instruction set. isa NULL or "": by the target. Errors: EUSAGE (none of CD_ISAS, all listed), EBACKEND (a
@@ -200,7 +215,7 @@ CD_KEEP const char *cd_isa_target_runs(cd_arena *a, const char *target);
 #define CD_QUIET_LIMIT 1.05 /* a slower loop than this means that the machine is not quiet */
 
 typedef struct cd_noise_probe {
-    double best_s;              /* of one loop; 0: not known yet */
+    double best_s; /* of one loop; 0: not known yet */
 } cd_noise_probe;
 
 /* The fastest of some milliseconds of loops, if that is faster than best_s. */
@@ -223,9 +238,17 @@ bool cd_noise_probe_lost(const cd_noise_probe_mark *m, int threads, double share
  * Absence is normal (containers, virtual machines, perf_event_paranoid): every figure is then
  * negative. One thread opens, starts and stops; threads begun in between are counted too. */
 
-enum { CD_PERF_CYCLES, CD_PERF_INSTRUCTIONS, CD_PERF_CACHE_MISSES, CD_PERF_L1_MISSES, CD_PERF_BRANCH_MISSES, CD_PERF_TLB_MISSES, CD_PERF_COUNT };
+enum {
+    CD_PERF_CYCLES,
+    CD_PERF_INSTRUCTIONS,
+    CD_PERF_CACHE_MISSES,
+    CD_PERF_L1_MISSES,
+    CD_PERF_BRANCH_MISSES,
+    CD_PERF_TLB_MISSES,
+    CD_PERF_COUNT
+};
 typedef struct cd_perf_counters {
-    int fd[CD_PERF_COUNT];      /* -1: not allowed here */
+    int fd[CD_PERF_COUNT]; /* -1: not allowed here */
 } cd_perf_counters;
 
 /* Open and close the counters; count from now on. None of them fails. */
@@ -250,25 +273,26 @@ void cd_perf_counters_stop(cd_perf_counters *p, double value[CD_PERF_COUNT]);
 #define CD_SPAWN_TEXT ((size_t)64 << 10)
 
 typedef enum cd_subprocess_end {
-    CD_SPAWN_EXITED,    /* code: exit status */
-    CD_SPAWN_SIGNALED,  /* code: signal */
+    CD_SPAWN_EXITED,   /* code: exit status */
+    CD_SPAWN_SIGNALED, /* code: signal */
     CD_SPAWN_TIMED_OUT,
-    CD_SPAWN_NOT_BEGUN  /* code: errno; ENOENT: no such program */
+    CD_SPAWN_NOT_BEGUN /* code: errno; ENOENT: no such program */
 } cd_subprocess_end;
 
 typedef struct cd_subprocess {
-    const char *const *argv;    /* in: searched in PATH, NULL ends */
-    const char *input;          /* in: its standard input, n_input bytes; NULL: none */
+    const char *const *argv; /* in: searched in PATH, NULL ends */
+    const char *input;       /* in: its standard input, n_input bytes; NULL: none */
     size_t n_input;
-    double limit_s;             /* in: 0: none */
-    cd_subprocess_end end;           /* out */
+    double limit_s;        /* in: 0: none */
+    cd_subprocess_end end; /* out */
     int code;
     double wall_s;
-    cd_buf text;                /* out, freed by the caller */
+    cd_buf text; /* out, freed by the caller */
 } cd_subprocess;
 
 /* Run n jobs. A job that fails is no error: see its `end`. Errors: EINTERRUPTED (*stop was set; what ran was killed), EIO (no pipe, no process), ENOMEM. */
-cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width, const volatile sig_atomic_t *stop, cdmpp_err *err);
+cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width,
+                               const volatile sig_atomic_t *stop, cdmpp_err *err);
 /* "exit status 1", "killed by signal 9", "no such program" ... into buf; returns buf. */
 const char *cd_subprocess_say(const cd_subprocess *s, char *buf, size_t n);
 #endif

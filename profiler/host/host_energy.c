@@ -19,7 +19,8 @@ static bool read_count(const char *root, unsigned package, const char *name, uin
 
 void cd_host_energy_begin(const char *root, cd_host_energy *m) {
     *m = (cd_host_energy){0};
-    while (m->n < CD_HOST_ENERGY_PACKAGES && read_count(root, m->n, "energy_uj", &m->at_uj[m->n])) m->n++;
+    while (m->n < CD_HOST_ENERGY_PACKAGES && read_count(root, m->n, "energy_uj", &m->at_uj[m->n]))
+        m->n++;
 }
 
 double cd_host_energy_since(const char *root, const cd_host_energy *m) {
@@ -27,8 +28,10 @@ double cd_host_energy_since(const char *root, const cd_host_energy *m) {
     for (unsigned k = 0; k < m->n; k++) {
         uint64_t now, range;
         if (!read_count(root, k, "energy_uj", &now)) return (double)NAN;
-        if (now < m->at_uj[k] && !read_count(root, k, "max_energy_range_uj", &range)) return (double)NAN;
-        sum += now >= m->at_uj[k] ? (double)(now - m->at_uj[k]) : (double)(range - m->at_uj[k]) + (double)now;
+        if (now < m->at_uj[k] && !read_count(root, k, "max_energy_range_uj", &range))
+            return (double)NAN;
+        sum += now >= m->at_uj[k] ? (double)(now - m->at_uj[k])
+                                  : (double)(range - m->at_uj[k]) + (double)now;
     }
     return m->n ? 1e-6 * sum : (double)NAN;
 }

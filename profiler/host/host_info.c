@@ -50,7 +50,9 @@ static bool field(const char *root, const char *path, const char *name, char *to
     return found;
 }
 
-bool cd_host_info_field(const char *root, const char *name, char *to, size_t n) { return field(root, "/proc/cpuinfo", name, to, n); }
+bool cd_host_info_field(const char *root, const char *name, char *to, size_t n) {
+    return field(root, "/proc/cpuinfo", name, to, n);
+}
 
 /* ---- parts ---- */
 /* Cache of this level and kind of the first processor: its directories are numbered, not named. */
@@ -92,7 +94,8 @@ static double quota_of(const char *root) {
         const double quota = strtod(b, &end), period = strtod(end, NULL);
         return end != b && period > 0 ? quota / period : 0;
     }
-    const double quota = number(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", -1), period = number(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", -1);
+    const double quota = number(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", -1),
+                 period = number(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", -1);
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 
@@ -120,9 +123,11 @@ void cd_host_info_read(const char *root, cd_host_info *h) {
     char b[8192];
     cpu_set_t set;
     memset(h, 0, sizeof *h);
-    if (!field(root, "/proc/cpuinfo", "model name", h->cpu, sizeof h->cpu)) (void)field(root, "/proc/cpuinfo", "Model", h->cpu, sizeof h->cpu);
+    if (!field(root, "/proc/cpuinfo", "model name", h->cpu, sizeof h->cpu))
+        (void)field(root, "/proc/cpuinfo", "Model", h->cpu, sizeof h->cpu);
     (void)first_line(root, "/proc/sys/kernel/osrelease", h->kernel, sizeof h->kernel);
-    (void)first_line(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", h->governor, sizeof h->governor);
+    (void)first_line(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", h->governor,
+                     sizeof h->governor);
     h->n_cpu = first_line(root, "/sys/devices/system/cpu/online", b, sizeof b) ? count_list(b) : -1;
     h->n_allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : -1;
     h->l1d_bytes = cache_of(root, 1, "Data", _SC_LEVEL1_DCACHE_SIZE);
@@ -135,7 +140,8 @@ void cd_host_info_read(const char *root, cd_host_info *h) {
     h->cgroup_cpus = quota_of(root);
     h->memory_bytes = memory_of(root, "MemTotal");
     h->available_bytes = memory_of(root, "MemAvailable");
-    h->virtual_machine = field(root, "/proc/cpuinfo", "flags", b, sizeof b) && strstr(b, " hypervisor");
+    h->virtual_machine =
+        field(root, "/proc/cpuinfo", "flags", b, sizeof b) && strstr(b, " hypervisor");
 }
 
 /* The first line of /proc/stat: user nice system idle iowait irq softirq steal. Waiting for a disk counts as idle. */
@@ -203,7 +209,8 @@ void cd_host_info_warnings(cd_buf *b, const cd_host_info *h, int threads) {
         warn(b, t);
     }
     if (h->cgroup_cpus > 0 && h->cgroup_cpus < threads) {
-        snprintf(t, sizeof t, "the control group may use %.2g processors, %d threads are asked for", h->cgroup_cpus, threads);
+        snprintf(t, sizeof t, "the control group may use %.2g processors, %d threads are asked for",
+                 h->cgroup_cpus, threads);
         warn(b, t);
     }
     if (h->n_allowed > 0 && threads > h->n_allowed) {

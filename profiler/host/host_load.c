@@ -60,7 +60,10 @@ unsigned cd_host_load_probe(const int *core, unsigned n, double seconds, double 
 double cd_host_load_left(int n) {
     int core[CD_HOST_LOAD_CORES];
     double share[CD_HOST_LOAD_CORES], least = 1;
-    const unsigned k = cd_affinity_last_cores(n < 1 ? 1 : n > CD_HOST_LOAD_CORES ? CD_HOST_LOAD_CORES : (unsigned)n, core);
+    const unsigned k = cd_affinity_last_cores(n < 1                    ? 1
+                                              : n > CD_HOST_LOAD_CORES ? CD_HOST_LOAD_CORES
+                                                                       : (unsigned)n,
+                                              core);
     (void)cd_host_load_probe(core, k, CD_HOST_LOAD_LOOK_S, share);
     for (unsigned i = 0; i < k; i++) least = share[i] < least ? share[i] : least;
     return least;
@@ -71,7 +74,8 @@ double cd_host_load_left(int n) {
 /* user nice system idle iowait irq softirq steal: all but idle and iowait are busy. guest is in user. */
 static bool busy_of(const char *line, double *ticks) {
     double v[COUNTS];
-    const int n = sscanf(line, "%lf %lf %lf %lf %lf %lf %lf %lf", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
+    const int n = sscanf(line, "%lf %lf %lf %lf %lf %lf %lf %lf", &v[0], &v[1], &v[2], &v[3], &v[4],
+                         &v[5], &v[6], &v[7]);
     if (n < COUNTS) return false;
     *ticks += v[0] + v[1] + v[2] + v[5] + v[6] + v[7];
     return true;
@@ -86,9 +90,11 @@ static bool wanted(int cpu, const int *core, unsigned n) {
 double cd_host_load_busy(const char *stat, const int *core, unsigned n, double hz) {
     double ticks = 0;
     unsigned found = 0, different = 0;
-    for (const char *line = stat; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+    for (const char *line = stat; line && *line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         int cpu = -1, end = 0;
-        if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9') continue; /* "cpu  ..." is their sum */
+        if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9')
+            continue; /* "cpu  ..." is their sum */
         if (sscanf(line, "cpu%d%n", &cpu, &end) != 1 || !wanted(cpu, core, n)) continue;
         if (!busy_of(line + end, &ticks)) return (double)NAN;
         found++;
@@ -103,12 +109,15 @@ static double read_busy(const cd_host_load_mark *m) {
     const size_t n = text ? fread(text, 1, STAT_MAX - 1, f) : 0;
     if (f) (void)fclose(f);
     if (text) text[n] = 0;
-    const double busy = text ? cd_host_load_busy(text, m->core, m->n, (double)sysconf(_SC_CLK_TCK)) : (double)NAN;
+    const double busy =
+        text ? cd_host_load_busy(text, m->core, m->n, (double)sysconf(_SC_CLK_TCK)) : (double)NAN;
     cd_mem_free(text);
     return busy;
 }
 
-static double seconds_of(const struct timeval *t) { return (double)t->tv_sec + 1e-6 * (double)t->tv_usec; }
+static double seconds_of(const struct timeval *t) {
+    return (double)t->tv_sec + 1e-6 * (double)t->tv_usec;
+}
 
 static double own_s(void) {
     static const int who[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
@@ -133,6 +142,7 @@ double cd_host_load_since(const cd_host_load_mark *m) {
     cd_host_load_begin(&now, m->core, m->n);
     unsigned n = m->n ? 0 : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
     for (unsigned k = 0; k < m->n; k++) n += !k || !wanted(m->core[k], m->core, k);
-    const double wall = now.wall_s - m->wall_s, others = now.busy_s - m->busy_s - (now.own_s - m->own_s) / n;
+    const double wall = now.wall_s - m->wall_s,
+                 others = now.busy_s - m->busy_s - (now.own_s - m->own_s) / n;
     return wall > 0 && others == others ? fmin(1, fmax(0, others / wall)) : (double)NAN;
 }

@@ -8,9 +8,11 @@
 #define CD_HOST_LOAD_H
 
 enum { CD_HOST_LOAD_CORES = 8 };
-#define CD_HOST_LOAD_LOOK_S 0.2  /* of a probe before a run */
-#define CD_HOST_LOAD_IDLE 0.9   /* a processor that is left to us by more than this counts as ours: the system itself uses some */
-#define CD_HOST_LOAD_LIMIT 0.05 /* of the processors' time: more than this used by others, and a measurement was disturbed */
+#define CD_HOST_LOAD_LOOK_S 0.2 /* of a probe before a run */
+#define CD_HOST_LOAD_IDLE                                                                          \
+    0.9 /* a processor that is left to us by more than this counts as ours: the system itself uses some */
+#define CD_HOST_LOAD_LIMIT                                                                         \
+    0.05 /* of the processors' time: more than this used by others, and a measurement was disturbed */
 
 /* share (n), 0..1: of each processor's time, what a busy thread gets there. All at once, for about `seconds`. A processor (-1: any) that cannot be used has
  * share 1. Returns how many could not. */
@@ -21,7 +23,7 @@ double cd_host_load_left(int n);
 
 typedef struct cd_host_load_mark {
     int core[CD_HOST_LOAD_CORES];
-    unsigned n;                 /* 0: all processors */
+    unsigned n; /* 0: all processors */
     double wall_s, busy_s, own_s;
 } cd_host_load_mark;
 /* Mark this moment. More than CD_HOST_LOAD_CORES: all processors. All time of this process counts as used on these: a process whose threads run

@@ -44,10 +44,11 @@ static const struct {
 /* What runs here, whatever is simulated. */
 static cd_isa isa_present(void) {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
         return CD_ISA_AVX512;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? CD_ISA_AVX2 : CD_ISA_SSE2;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? CD_ISA_AVX2
+                                                                           : CD_ISA_SSE2;
 }
 
 /* Flags that are not here are not among the lines (cd_cpuinfo_open). */
@@ -56,14 +57,18 @@ static cd_isa isa_simulated(void) {
     FILE *f = cd_cpuinfo_open("");
     lines[f ? fread(lines, 1, sizeof lines - 1, f) : 0] = 0;
     if (f) (void)fclose(f);
-    if (cd_cpuinfo_has(lines, "avx512f") && cd_cpuinfo_has(lines, "avx512vl") && cd_cpuinfo_has(lines, "avx512bw") && cd_cpuinfo_has(lines, "avx512dq")) return CD_ISA_AVX512;
-    return cd_cpuinfo_has(lines, "avx2") && cd_cpuinfo_has(lines, "fma") ? CD_ISA_AVX2 : CD_ISA_SSE2;
+    if (cd_cpuinfo_has(lines, "avx512f") && cd_cpuinfo_has(lines, "avx512vl") &&
+        cd_cpuinfo_has(lines, "avx512bw") && cd_cpuinfo_has(lines, "avx512dq"))
+        return CD_ISA_AVX512;
+    return cd_cpuinfo_has(lines, "avx2") && cd_cpuinfo_has(lines, "fma") ? CD_ISA_AVX2
+                                                                         : CD_ISA_SSE2;
 }
 #endif
 
 cd_isa cd_isa_here(void) {
 #if defined(__x86_64__)
-    const cd_isa here = isa_present(), simulated = cd_cpuinfo_is_simulated() ? isa_simulated() : here;
+    const cd_isa here = isa_present(),
+                 simulated = cd_cpuinfo_is_simulated() ? isa_simulated() : here;
     return here > simulated ? here : simulated; /* the one with fewer: the enum's order */
 #elif defined(__aarch64__)
     return CD_ISA_AARCH64;
@@ -88,51 +93,68 @@ static bool is_foreign(cd_str triple) {
     static const struct {
         const char *begins;
         int family;
-    } t[] = {{"x86_64", X86}, {"i386", X86}, {"i486", X86}, {"i586", X86}, {"i686", X86}, {"aarch64", ARM}, {"arm64", ARM}, {"arm", OTHER}, {"thumb", OTHER}, {"riscv", OTHER},
-             {"powerpc", OTHER}, {"ppc", OTHER}, {"sparc", OTHER}, {"mips", OTHER}, {"s390", OTHER}, {"loongarch", OTHER}, {"wasm", OTHER}, {"hexagon", OTHER}};
-    const int here = cd_isa_here() == CD_ISA_AARCH64 ? ARM : cd_isa_here() == CD_ISA_NATIVE || cd_isa_here() == CD_ISA_ARMV7 ? OTHER : X86;
+    } t[] = {{"x86_64", X86},  {"i386", X86},     {"i486", X86},      {"i586", X86},
+             {"i686", X86},    {"aarch64", ARM},  {"arm64", ARM},     {"arm", OTHER},
+             {"thumb", OTHER}, {"riscv", OTHER},  {"powerpc", OTHER}, {"ppc", OTHER},
+             {"sparc", OTHER}, {"mips", OTHER},   {"s390", OTHER},    {"loongarch", OTHER},
+             {"wasm", OTHER},  {"hexagon", OTHER}};
+    const int here = cd_isa_here() == CD_ISA_AARCH64                                   ? ARM
+                     : cd_isa_here() == CD_ISA_NATIVE || cd_isa_here() == CD_ISA_ARMV7 ? OTHER
+                                                                                       : X86;
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         const size_t n = strlen(t[k].begins);
-        if (triple.n >= n && !memcmp(triple.p, t[k].begins, n)) return here != OTHER && t[k].family != here;
+        if (triple.n >= n && !memcmp(triple.p, t[k].begins, n))
+            return here != OTHER && t[k].family != here;
     }
     return false;
 }
 
 /* By the enum. A simulated processor is none that the compiler could ask. */
 static const char *march_of(cd_isa isa) {
-    static const char *const march[] = {"-march=native", "-march=x86-64-v4", "-march=x86-64-v3", "-march=x86-64", "", "-march=armv7-a+simd"};
+    static const char *const march[] = {
+        "-march=native",      "-march=x86-64-v4", "-march=x86-64-v3", "-march=x86-64", "",
+        "-march=armv7-a+simd"};
     return march[isa == CD_ISA_NATIVE && cd_cpuinfo_is_simulated() ? cd_isa_here() : isa];
 }
 
 /* No -mcpu: native. A program for a processor that has more than this one is refused, because it would crash when it is measured. */
 static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err *err) {
-    const cd_str cpu = cd_target_option(target, "-mcpu"), triple = cd_target_option(target, "-mtriple");
+    const cd_str cpu = cd_target_option(target, "-mcpu"),
+                 triple = cd_target_option(target, "-mtriple");
     *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .runs = true};
     snprintf(out->march, sizeof out->march, "%s", march_of(CD_ISA_NATIVE));
     if (is_foreign(triple))
-        return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here", cd_str_shown(triple, 60), triple.p);
+        return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here",
+                       cd_str_shown(triple, 60), triple.p);
     if (!cpu.n || cd_isa_is_arm(cd_isa_here())) return CDMPP_OK;
     for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
         if (strlen(cpus[i].llvm) != cpu.n || memcmp(cpus[i].llvm, cpu.p, cpu.n) != 0) continue;
         if (!can_run(cpus[i].isa))
-            return CD_FAIL(err, EBACKEND, "-mcpu=%s needs instructions that this processor lacks", cpus[i].llvm);
+            return CD_FAIL(err, EBACKEND, "-mcpu=%s needs instructions that this processor lacks",
+                           cpus[i].llvm);
         out->isa = cpus[i].isa;
         snprintf(out->march, sizeof out->march, "-march=%s", cpus[i].march);
         return CDMPP_OK;
     }
-    return CD_FAIL(err, EBACKEND, "-mcpu=%.*s is not a processor that is known here", cd_str_shown(cpu, 60), cpu.p);
+    return CD_FAIL(err, EBACKEND, "-mcpu=%.*s is not a processor that is known here",
+                   cd_str_shown(cpu, 60), cpu.p);
 }
 
-cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err) {
+cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out,
+                           cdmpp_err *err) {
     if (!isa || !isa[0]) return by_target(target, out, err);
     const int k = cd_enum_names_find(CD_ISAS, (cd_str){isa, strlen(isa)});
-    if (k < 0) return CD_FAIL(err, EUSAGE, "expected an instruction set of " CD_ISAS ", found '%.40s'", isa);
+    if (k < 0)
+        return CD_FAIL(err, EUSAGE, "expected an instruction set of " CD_ISAS ", found '%.40s'",
+                       isa);
     *out = (cd_isa_choice){.isa = (cd_isa)k, .runs = can_run((cd_isa)k)};
     snprintf(out->march, sizeof out->march, "%s", march_of((cd_isa)k));
     return CDMPP_OK;
 }
 
-static uint32_t bytes_of(cd_isa isa) { return isa == CD_ISA_AVX512 ? 64 : isa == CD_ISA_AVX2 ? 32 : 16; }
+static uint32_t bytes_of(cd_isa isa) {
+    return isa == CD_ISA_AVX512 ? 64 : isa == CD_ISA_AVX2 ? 32 : 16;
+}
 
 uint32_t cd_isa_vector_bytes(const char *isa, const char *target) {
     const uint32_t by_name = target ? cd_target_vector_bytes((cd_str){target, strlen(target)}) : 32;
@@ -150,7 +172,9 @@ static const char *mcpu_of(cd_isa isa) {
     return name[isa];
 }
 
-static bool begins(cd_str w, const char *with) { return w.n >= strlen(with) && !memcmp(w.p, with, strlen(with)); }
+static bool begins(cd_str w, const char *with) {
+    return w.n >= strlen(with) && !memcmp(w.p, with, strlen(with));
+}
 
 /* Without -mcpu= and -mattr=, and with this one where the first of them was, or at the end. */
 static const char *with_mcpu(cd_arena *a, const char *target, const char *mcpu) {
@@ -172,21 +196,29 @@ static const char *with_mcpu(cd_arena *a, const char *target, const char *mcpu) 
     return s;
 }
 
-static bool names_own(const char *target) { return cd_target_option(target, "-mcpu").n || cd_target_option(target, "-mattr").n; }
+static bool names_own(const char *target) {
+    return cd_target_option(target, "-mcpu").n || cd_target_option(target, "-mattr").n;
+}
 
 /* A program of an x86-64 processor. */
-static bool is_ours(const char *target) { return !cd_target_is_gpu((cd_str){target, strlen(target)}) && !is_foreign(cd_target_option(target, "-mtriple")); }
+static bool is_ours(const char *target) {
+    return !cd_target_is_gpu((cd_str){target, strlen(target)}) &&
+           !is_foreign(cd_target_option(target, "-mtriple"));
+}
 
 const char *cd_isa_target_of(cd_arena *a, const char *isa, const char *target) {
     cd_isa_choice c;
-    if (names_own(target) || !is_ours(target) || cd_isa_choose(isa, target, &c, NULL)) return target;
+    if (names_own(target) || !is_ours(target) || cd_isa_choose(isa, target, &c, NULL))
+        return target;
     const char *mcpu = mcpu_of(c.isa == CD_ISA_NATIVE ? cd_isa_here() : c.isa);
     return mcpu ? with_mcpu(a, target, mcpu) : target;
 }
 
 const char *cd_isa_target_runs(cd_arena *a, const char *target) {
     const char *mcpu = mcpu_of(cd_isa_here());
-    const bool wider = names_own(target) && is_ours(target) && (cd_isa_choose(NULL, target, &(cd_isa_choice){0}, NULL) ||
-                       cd_target_vector_bytes((cd_str){target, strlen(target)}) > bytes_of(cd_isa_here()));
+    const bool wider =
+        names_own(target) && is_ours(target) &&
+        (cd_isa_choose(NULL, target, &(cd_isa_choice){0}, NULL) ||
+         cd_target_vector_bytes((cd_str){target, strlen(target)}) > bytes_of(cd_isa_here()));
     return mcpu && wider ? with_mcpu(a, target, mcpu) : target;
 }

@@ -45,20 +45,26 @@ void cd_noise_join(cd_noise *n, const cd_noise *other) {
     if (!(n->others >= other->others)) n->others = isnan(other->others) ? n->others : other->others;
 }
 
-bool cd_noise_is_much(const cd_noise *n) { return n->spread > CD_NOISE_SPREAD || n->others > CD_NOISE_OTHERS; }
+bool cd_noise_is_much(const cd_noise *n) {
+    return n->spread > CD_NOISE_SPREAD || n->others > CD_NOISE_OTHERS;
+}
 
 void cd_noise_put(cd_buf *b, const cd_noise *n) {
-    if (n->worst[0]) cd_buf_putf(b, "repeats lie %.0f %% apart at most (%s), ", 100 * n->spread, n->worst);
+    if (n->worst[0])
+        cd_buf_putf(b, "repeats lie %.0f %% apart at most (%s), ", 100 * n->spread, n->worst);
     if (isnan(n->others)) cd_buf_puts(b, "what others used of the processors is not known");
     else cd_buf_putf(b, "others used %.0f %% of the processors' time", 100 * n->others);
 }
 
-cdmpp_status cd_noise_check(const cd_noise *n, bool keep, const char *what, const char *how, cdmpp_err *err) {
+cdmpp_status cd_noise_check(const cd_noise *n, bool keep, const char *what, const char *how,
+                            cdmpp_err *err) {
     cd_buf b = {0};
     if (keep || !cd_noise_is_much(n)) return CDMPP_OK;
     cd_noise_put(&b, n);
-    const cdmpp_status st = CD_FAIL(err, ERANGE, "%s: the machine is too noisy: %.160s (at most %.0f and %.0f %%): stop other work, or %s", what, b.p ? b.p : "", 100 * CD_NOISE_SPREAD,
-                                    100 * CD_NOISE_OTHERS, how);
+    const cdmpp_status st = CD_FAIL(
+        err, ERANGE,
+        "%s: the machine is too noisy: %.160s (at most %.0f and %.0f %%): stop other work, or %s",
+        what, b.p ? b.p : "", 100 * CD_NOISE_SPREAD, 100 * CD_NOISE_OTHERS, how);
     cd_buf_free(&b);
     return st;
 }

@@ -13,13 +13,14 @@
 #include "base/text/text.h"
 #include "profiler/host/host_load.h"
 
-#define CD_NOISE_SPREAD 0.3     /* above it half of the repeats took 1.3 times as long as the fastest quarter, or more */
-#define CD_NOISE_OTHERS 0.1     /* of the processors' time */
+#define CD_NOISE_SPREAD                                                                            \
+    0.3 /* above it half of the repeats took 1.3 times as long as the fastest quarter, or more */
+#define CD_NOISE_OTHERS 0.1 /* of the processors' time */
 
 typedef struct cd_noise {
-    double spread;              /* of the worst figure; 0: none was repeated */
-    char worst[32];             /* which one it is */
-    double others;              /* NaN: the system does not say */
+    double spread;  /* of the worst figure; 0: none was repeated */
+    char worst[32]; /* which one it is */
+    double others;  /* NaN: the system does not say */
     cd_host_load_mark mark;
 } cd_noise;
 
@@ -39,5 +40,6 @@ bool cd_noise_is_much(const cd_noise *n);
 /* "repeats lie 4 % apart at most (bandwidth), others used 2 % of the processors' time". */
 void cd_noise_put(cd_buf *b, const cd_noise *n);
 /* `what` may be written: it is not noisy, or kept all the same. Errors: ERANGE, with both figures, their limits and `how` to keep it ("--keep-noisy"). */
-cdmpp_status cd_noise_check(const cd_noise *n, bool keep, const char *what, const char *how, cdmpp_err *err);
+cdmpp_status cd_noise_check(const cd_noise *n, bool keep, const char *what, const char *how,
+                            cdmpp_err *err);
 #endif

@@ -24,7 +24,9 @@ static int open_one(uint32_t type, uint64_t config) {
 }
 
 /* Reads of a cache that were not in it. */
-static uint64_t misses(uint64_t cache) { return cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16; }
+static uint64_t misses(uint64_t cache) {
+    return cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
+}
 
 void cd_perf_counters_open(cd_perf_counters *p) {
     p->fd[CD_PERF_CYCLES] = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
@@ -49,7 +51,8 @@ void cd_perf_counters_stop(cd_perf_counters *p, double value[CD_PERF_COUNT]) {
         value[k] = -1;
         if (p->fd[k] < 0) continue;
         (void)ioctl(p->fd[k], PERF_EVENT_IOC_DISABLE, 0);
-        if (read(p->fd[k], &n, sizeof n) == (ssize_t)sizeof n && n) value[k] = (double)n; /* 0: the counter never ran */
+        if (read(p->fd[k], &n, sizeof n) == (ssize_t)sizeof n && n)
+            value[k] = (double)n; /* 0: the counter never ran */
     }
 }
 #else

@@ -21,7 +21,7 @@ enum { WIDTH_MAX = 256, TICK_MS = 100 };
 typedef struct {
     cd_subprocess *job;
     pid_t pid;
-    int out;            /* our end */
+    int out; /* our end */
     double begin_s;
 } child;
 
@@ -49,7 +49,8 @@ static void attributes_of(posix_spawnattr_t *t) {
     posix_spawnattr_setpgroup(t, 0);
     posix_spawnattr_setsigmask(t, &none);
     posix_spawnattr_setsigdefault(t, &usual);
-    posix_spawnattr_setflags(t, (short)(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+    posix_spawnattr_setflags(
+        t, (short)(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
 }
 
 static int start(const cd_subprocess *j, int in, int out, pid_t *pid) {
@@ -110,7 +111,8 @@ static void finish(child *c, bool timed_out) {
     int w = 0;
     cd_subprocess *j = c->job;
     if (timed_out) kill(-c->pid, SIGKILL);
-    while (waitpid(c->pid, &w, 0) < 0 && errno == EINTR) {}
+    while (waitpid(c->pid, &w, 0) < 0 && errno == EINTR) {
+    }
     kill(-c->pid, SIGKILL); /* what it left behind; the group is gone where it left nothing */
     close_fd(&c->out);
     j->wall_s = cd_clock_wall() - c->begin_s;
@@ -142,7 +144,8 @@ static void kill_all(child *c, size_t width) {
 }
 
 /* Begin what fits; the number that runs. */
-static cdmpp_status fill(child *c, size_t width, cd_subprocess *job, size_t n, size_t *at, size_t *running, cdmpp_err *err) {
+static cdmpp_status fill(child *c, size_t width, cd_subprocess *job, size_t n, size_t *at,
+                         size_t *running, cdmpp_err *err) {
     *running = 0;
     for (size_t i = 0; i < width; i++) {
         while (!c[i].job && *at < n) CD_TRY(begin(&c[i], &job[(*at)++], err));
@@ -152,8 +155,11 @@ static cdmpp_status fill(child *c, size_t width, cd_subprocess *job, size_t n, s
 }
 
 /* poll() wakes up at least every TICK_MS, to see limits and *stop. */
-cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width_asked, const volatile sig_atomic_t *stop, cdmpp_err *err) {
-    const size_t width = width_asked < 1 ? 1 : width_asked > WIDTH_MAX ? WIDTH_MAX : (size_t)width_asked;
+cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width_asked,
+                               const volatile sig_atomic_t *stop, cdmpp_err *err) {
+    const size_t width = width_asked < 1           ? 1
+                         : width_asked > WIDTH_MAX ? WIDTH_MAX
+                                                   : (size_t)width_asked;
     child *c = cd_mem_zalloc(width, sizeof *c);
     struct pollfd *f = cd_mem_zalloc(width, sizeof *f);
     cdmpp_status st = c && f ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu processes", width);
@@ -163,7 +169,8 @@ cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width_asked, co
         if (st || !running) break;
         const size_t n_fd = poll_set(c, width, f);
         (void)poll(f, (nfds_t)n_fd, TICK_MS);
-        if (stop && *stop) st = CD_FAIL(err, EINTERRUPTED, "%zu of %zu programs had ended", at - running, n);
+        if (stop && *stop)
+            st = CD_FAIL(err, EINTERRUPTED, "%zu of %zu programs had ended", at - running, n);
         else serve(c, width, f);
     }
     if (c) kill_all(c, width);
@@ -177,7 +184,9 @@ cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width_asked, co
 const char *cd_subprocess_say(const cd_subprocess *s, char *buf, size_t n) {
     switch (s->end) {
     case CD_SPAWN_EXITED: snprintf(buf, n, "exit status %d", s->code); break;
-    case CD_SPAWN_SIGNALED: snprintf(buf, n, "killed by signal %d (%s)", s->code, strsignal(s->code)); break;
+    case CD_SPAWN_SIGNALED:
+        snprintf(buf, n, "killed by signal %d (%s)", s->code, strsignal(s->code));
+        break;
     case CD_SPAWN_TIMED_OUT: snprintf(buf, n, "still running after %g s", s->limit_s); break;
     case CD_SPAWN_NOT_BEGUN: snprintf(buf, n, "%s", strerror(s->code)); break;
     }

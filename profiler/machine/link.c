@@ -25,7 +25,9 @@ static cd_link *find(const cd_link_table *l, const char *from, const char *to) {
     return NULL;
 }
 
-const cd_link *cd_link_table_find(const cd_link_table *l, const char *from, const char *to) { return find(l, from, to); }
+const cd_link *cd_link_table_find(const cd_link_table *l, const char *from, const char *to) {
+    return find(l, from, to);
+}
 
 double cd_link_cost(const cd_link *l, int64_t bytes) {
     const double b = (double)bytes;
@@ -49,23 +51,33 @@ static bool number(double v, double most) { return isfinite(v) && v >= 0 && v <=
 
 /* Pieces must start at 0, ascend and meet, within rounding. */
 static cdmpp_status check(const cd_link *k, cdmpp_err *err) {
-    if (!k->from || !k->to || !k->from[0] || !k->to[0]) return CD_FAIL(err, EINVALID, "a link needs two devices");
-    if (!k->n_piece || k->piece[0].bytes != 0) return CD_FAIL(err, EINVALID, "from %s to %s: expected pieces from 0 bytes on", k->from, k->to);
+    if (!k->from || !k->to || !k->from[0] || !k->to[0])
+        return CD_FAIL(err, EINVALID, "a link needs two devices");
+    if (!k->n_piece || k->piece[0].bytes != 0)
+        return CD_FAIL(err, EINVALID, "from %s to %s: expected pieces from 0 bytes on", k->from,
+                       k->to);
     for (uint32_t i = 0; i < k->n_piece; i++) {
         const cd_link_piece *p = &k->piece[i];
         if (!number(p->bytes, MAX_BYTES) || !number(p->seconds, 1e9) || !number(p->s_per_byte, 1e3))
-            return CD_FAIL(err, EINVALID, "from %s to %s, piece %u: expected numbers of at least 0", k->from, k->to, i);
+            return CD_FAIL(err, EINVALID, "from %s to %s, piece %u: expected numbers of at least 0",
+                           k->from, k->to, i);
         if (!i) continue;
         const double end = p[-1].seconds + p[-1].s_per_byte * (p->bytes - p[-1].bytes);
-        if (p->bytes <= p[-1].bytes) return CD_FAIL(err, EINVALID, "from %s to %s, piece %u: expected more bytes than before", k->from, k->to, i);
+        if (p->bytes <= p[-1].bytes)
+            return CD_FAIL(err, EINVALID,
+                           "from %s to %s, piece %u: expected more bytes than before", k->from,
+                           k->to, i);
         if (fabs(p->seconds - end) > 1e-6 * fmax(end, p->seconds) + 1e-15)
-            return CD_FAIL(err, EINVALID, "from %s to %s, piece %u: begins at %g s, the one before ends at %g s", k->from, k->to, i, p->seconds, end);
+            return CD_FAIL(err, EINVALID,
+                           "from %s to %s, piece %u: begins at %g s, the one before ends at %g s",
+                           k->from, k->to, i, p->seconds, end);
     }
     return CDMPP_OK;
 }
 
-
-static char *keep_text(cd_link_table *l, const char *s) { return cd_str_dup(&l->arena, (cd_str){s, strlen(s)}); }
+static char *keep_text(cd_link_table *l, const char *s) {
+    return cd_str_dup(&l->arena, (cd_str){s, strlen(s)});
+}
 
 /* The texts of a link that is replaced stay in the arena until the table is freed. */
 cdmpp_status cd_link_table_add(cd_link_table *l, const cd_link *one, cdmpp_err *err) {
@@ -76,7 +88,8 @@ cdmpp_status cd_link_table_add(cd_link_table *l, const cd_link *one, cdmpp_err *
     k.from = keep_text(l, one->from);
     k.to = keep_text(l, one->to);
     k.how = keep_text(l, one->how ? one->how : "copy");
-    if (!p || !k.from || !k.to || !k.how) return CD_FAIL(err, ENOMEM, "link from %s to %s", one->from, one->to);
+    if (!p || !k.from || !k.to || !k.how)
+        return CD_FAIL(err, ENOMEM, "link from %s to %s", one->from, one->to);
     memcpy(p, one->piece, k.n_piece * sizeof *p);
     k.piece = p;
     cd_link *old = find(l, k.from, k.to);
@@ -125,18 +138,22 @@ static uint32_t pieces_of(const cd_perf_curve *p, double *at, cd_link_piece *out
     for (uint32_t i = 0; i < n; i++) {
         const double to = i + 1 < n ? at[i + 1] : 2 * fmax(at[i], p->x_max);
         out[i] = (cd_link_piece){at[i], cd_perf_curve_eval_law(p, at[i]), 0};
-        out[i].s_per_byte = fmax((cd_perf_curve_eval_law(p, to) - out[i].seconds) / (to - at[i]), 0);
+        out[i].s_per_byte =
+            fmax((cd_perf_curve_eval_law(p, to) - out[i].seconds) / (to - at[i]), 0);
     }
     return n;
 }
 
 /* One block holds pairs, medians, breaks and pieces: room (9 n + 32) doubles. */
-static cdmpp_status fit_pairs(cd_link_table *l, cd_link *k, double *room, size_t n, cdmpp_err *err) {
+static cdmpp_status fit_pairs(cd_link_table *l, cd_link *k, double *room, size_t n,
+                              cdmpp_err *err) {
     pair *p = (pair *)(void *)room;
     double *x = room + 2 * n, *t = x + n, *at = t + n;
     cd_link_piece *piece = (cd_link_piece *)(void *)(at + n + 4);
     cd_perf_curve law;
-    const cd_perf_curve_options o = {.forms = 1U << CD_PERF_CURVE_CONSTANT | 1U << CD_PERF_CURVE_AFFINE | 1U << CD_PERF_CURVE_HINGE | 1U << CD_PERF_CURVE_SLOPES};
+    const cd_perf_curve_options o = {.forms =
+                                         1U << CD_PERF_CURVE_CONSTANT | 1U << CD_PERF_CURVE_AFFINE |
+                                         1U << CD_PERF_CURVE_HINGE | 1U << CD_PERF_CURVE_SLOPES};
     const size_t m = medians(p, n, x, t);
     CD_TRY(cd_perf_curve_fit(x, t, m, &o, &law, err));
     k->n = (uint32_t)n;
@@ -148,13 +165,20 @@ static cdmpp_status fit_pairs(cd_link_table *l, cd_link *k, double *room, size_t
 }
 
 /* Sizes measured more than once count once, by their median. */
-cdmpp_status cd_link_table_fit(cd_link_table *l, const char *from, const char *to, const char *how, const double *bytes, const double *seconds, size_t n,
-                          cdmpp_err *err) {
+cdmpp_status cd_link_table_fit(cd_link_table *l, const char *from, const char *to, const char *how,
+                               const double *bytes, const double *seconds, size_t n,
+                               cdmpp_err *err) {
     cd_link k = {.from = from, .to = to, .how = how};
-    if (n < 3 || n > 1000000) return CD_FAIL(err, EINVALID, "from %s to %s: expected at least 3 measured pairs, found %zu", from, to, n);
+    if (n < 3 || n > 1000000)
+        return CD_FAIL(err, EINVALID,
+                       "from %s to %s: expected at least 3 measured pairs, found %zu", from, to, n);
     for (size_t i = 0; i < n; i++)
-        if (!number(bytes[i], MAX_BYTES) || bytes[i] < 1 || !number(seconds[i], 1e9) || seconds[i] <= 0)
-            return CD_FAIL(err, EINVALID, "from %s to %s, pair %zu: expected bytes and seconds above 0, found %g, %g", from, to, i, bytes[i], seconds[i]);
+        if (!number(bytes[i], MAX_BYTES) || bytes[i] < 1 || !number(seconds[i], 1e9) ||
+            seconds[i] <= 0)
+            return CD_FAIL(
+                err, EINVALID,
+                "from %s to %s, pair %zu: expected bytes and seconds above 0, found %g, %g", from,
+                to, i, bytes[i], seconds[i]);
     double *room = cd_mem_zalloc(9 * n + 32, sizeof *room);
     if (!room) return CD_FAIL(err, ENOMEM, "%zu pairs", n);
     pair *p = (pair *)(void *)room;

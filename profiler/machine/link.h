@@ -24,9 +24,9 @@ typedef struct cd_link_piece {
 
 typedef struct cd_link {
     const char *from, *to, *how; /* how: "copy", "write", "read", "map", ... */
-    uint32_t n_piece, n;        /* n: measured pairs */
-    const cd_link_piece *piece; /* (n_piece), at least one */
-    double noise;               /* relative standard deviation of the pairs around the pieces */
+    uint32_t n_piece, n;         /* n: measured pairs */
+    const cd_link_piece *piece;  /* (n_piece), at least one */
+    double noise;                /* relative standard deviation of the pairs around the pieces */
 } cd_link;
 
 typedef struct cd_link_table {
@@ -41,8 +41,9 @@ void cd_link_table_free(cd_link_table *l);
 /* Add a link with the given pieces; all is copied. Errors: EINVALID (see (1)), ENOMEM. */
 cdmpp_status cd_link_table_add(cd_link_table *l, const cd_link *one, cdmpp_err *err);
 /* Fit measured pairs (n >= 3, in any order, bytes >= 1, a size may be there more than once) and add. Errors: EINVALID, ENOMEM. */
-cdmpp_status cd_link_table_fit(cd_link_table *l, const char *from, const char *to, const char *how, const double *bytes, const double *seconds, size_t n,
-                          cdmpp_err *err);
+cdmpp_status cd_link_table_fit(cd_link_table *l, const char *from, const char *to, const char *how,
+                               const double *bytes, const double *seconds, size_t n,
+                               cdmpp_err *err);
 /* NULL: there is none. */
 const cd_link *cd_link_table_find(const cd_link_table *l, const char *from, const char *to);
 /* Seconds of one link; 0 bytes and fewer: 0. */

@@ -6,7 +6,12 @@
 #include "base/text/text.h"
 #include "profiler/machine/machine_report.h"
 
-enum { FIRST = 6, LAST = 28, EACH = 4, POINTS = (LAST - FIRST) * EACH + 1 }; /* powers of 2; points of each */
+enum {
+    FIRST = 6,
+    LAST = 28,
+    EACH = 4,
+    POINTS = (LAST - FIRST) * EACH + 1
+}; /* powers of 2; points of each */
 
 static void name_bytes(double v, char *buf, size_t n) {
     cd_buf b = {0};

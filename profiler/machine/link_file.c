@@ -55,7 +55,8 @@ static cdmpp_status read_piece(const cd_json *v, cd_link_piece *out, cdmpp_err *
     return cd_json_real(x->next->next, &out->s_per_byte, err);
 }
 
-static cdmpp_status need_text(cd_arena *a, const cd_json *v, const char *key, const char **out, cdmpp_err *err) {
+static cdmpp_status need_text(cd_arena *a, const cd_json *v, const char *key, const char **out,
+                              cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_need_str(v, key, &s, err));
     *out = cd_str_dup(a, s);
@@ -84,14 +85,17 @@ static cdmpp_status read_link(cd_link_table *l, cd_arena *a, const cd_json *v, c
     return cd_link_table_add(l, &k, err);
 }
 
-cdmpp_status cd_link_table_read_array(cd_link_table *l, cd_arena *a, const cd_json *links, cdmpp_err *err) {
+cdmpp_status cd_link_table_read_array(cd_link_table *l, cd_arena *a, const cd_json *links,
+                                      cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_err_key(err, cd_json_arr(links, 0, &v, err), "links"));
-    for (size_t i = 0; v; i++, v = v->next) CD_TRY(cd_err_key(err, cd_err_index(err, read_link(l, a, v, err), i), "links"));
+    for (size_t i = 0; v; i++, v = v->next)
+        CD_TRY(cd_err_key(err, cd_err_index(err, read_link(l, a, v, err), i), "links"));
     return CDMPP_OK;
 }
 
-static cdmpp_status parse(cd_link_table *l, cd_arena *a, const char *text, size_t n, cdmpp_err *err) {
+static cdmpp_status parse(cd_link_table *l, cd_arena *a, const char *text, size_t n,
+                          cdmpp_err *err) {
     const cd_json *root, *links;
     double version;
     CD_TRY(cd_json_parse(a, text, n, &root, err));

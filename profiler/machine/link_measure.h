@@ -16,11 +16,12 @@
 #include "profiler/machine/link.h"
 
 typedef struct cd_link_measure_options {
-    const char *host;           /* name in the table; NULL: "cpu0" */
-    const char *device;         /* name in the table; of the other side */
-    size_t max_bytes;           /* 0: 64 MiB */
-    unsigned repeats;           /* 0: 9 */
-    cd_noise *noise;            /* gets the spread of both directions, each the middle one of its sizes; NULL: nobody asks */
+    const char *host;   /* name in the table; NULL: "cpu0" */
+    const char *device; /* name in the table; of the other side */
+    size_t max_bytes;   /* 0: 64 MiB */
+    unsigned repeats;   /* 0: 9 */
+    cd_noise *
+        noise; /* gets the spread of both directions, each the middle one of its sizes; NULL: nobody asks */
 } cd_link_measure_options;
 
 /* The measured pairs behind the pieces. */
@@ -31,8 +32,12 @@ typedef struct cd_link_measure_samples {
 
 /* Each adds the links of both directions to the table; pairs may be NULL. Errors: EBACKEND (no driver, no such device), ENOMEM, those of
  * cd_link_table_fit. */
-cdmpp_status cd_link_measure_host(cd_link_table *l, const cd_link_measure_options *a, cd_link_measure_samples *pairs, cdmpp_err *err);
+cdmpp_status cd_link_measure_host(cd_link_table *l, const cd_link_measure_options *a,
+                                  cd_link_measure_samples *pairs, cdmpp_err *err);
 /* opencl: as in profiler/backend/backend.h; map: by mapping in place of write and read. */
-cdmpp_status cd_link_measure_opencl(cd_link_table *l, const cd_link_measure_options *a, const char *opencl, bool map, cd_link_measure_samples *pairs, cdmpp_err *err);
-cdmpp_status cd_link_measure_cuda(cd_link_table *l, const cd_link_measure_options *a, int number, cd_link_measure_samples *pairs, cdmpp_err *err);
+cdmpp_status cd_link_measure_opencl(cd_link_table *l, const cd_link_measure_options *a,
+                                    const char *opencl, bool map, cd_link_measure_samples *pairs,
+                                    cdmpp_err *err);
+cdmpp_status cd_link_measure_cuda(cd_link_table *l, const cd_link_measure_options *a, int number,
+                                  cd_link_measure_samples *pairs, cdmpp_err *err);
 #endif

@@ -28,13 +28,14 @@ enum { CD_MACHINE_DEVICES = 8 };
 #define CD_MACHINE_KINDS "cpu|native|opencl|cuda|model"
 
 typedef struct cd_machine_device {
-    const char *name, *kind;    /* "cpu", "native", "opencl" (profiler/runtime/multi); "cuda": on this machine, but that executor cannot use it; "model": not on this machine, for plans alone */
+    const char *name,
+        *kind; /* "cpu", "native", "opencl" (profiler/runtime/multi); "cuda": on this machine, but that executor cannot use it; "model": not on this machine, for plans alone */
     const char *opencl, *target, *as; /* NULL: none */
-    int core;                   /* -1 */
+    int core;                         /* -1 */
     uint32_t memory;
-    unsigned times;             /* >= 1; 0 is taken for 1 */
+    unsigned times; /* >= 1; 0 is taken for 1 */
     double scale, launch_s, sync_s, wake_s;
-    double mem_gb;              /* 1e9 bytes that its memory has; 0: not known, or no limit */
+    double mem_gb; /* 1e9 bytes that its memory has; 0: not known, or no limit */
 } cd_machine_device;
 
 typedef struct cd_machine {
@@ -42,8 +43,8 @@ typedef struct cd_machine {
     uint32_t n;
     cd_machine_device device[CD_MACHINE_DEVICES];
     cd_link_table links;
-    cd_contention contention;   /* zeroed: none */
-    bool measured, kept;        /* noise is known; it is much, and the file was written all the same */
+    cd_contention contention; /* zeroed: none */
+    bool measured, kept; /* noise is known; it is much, and the file was written all the same */
     cd_noise noise;
 } cd_machine;
 
@@ -59,7 +60,8 @@ cdmpp_status cd_machine_read_or_links(cd_machine *m, const char *path, cdmpp_err
 cdmpp_status cd_machine_contention(const char *path, cd_contention *out, cdmpp_err *err);
 /* Of text in memory. */
 cdmpp_status cd_machine_parse(cd_machine *m, const char *text, size_t n, cdmpp_err *err);
-cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *err); /* temporary file, renamed */
+cdmpp_status cd_machine_write(const cd_machine *m, const char *path,
+                              cdmpp_err *err); /* temporary file, renamed */
 void cd_machine_print(const cd_machine *m, cd_buf *out);
 /* Position of a device; UINT32_MAX: none. */
 uint32_t cd_machine_find(const cd_machine *m, const char *name);
@@ -67,5 +69,6 @@ uint32_t cd_machine_find(const cd_machine *m, const char *name);
 cdmpp_status cd_machine_add(cd_machine *m, const cd_machine_device *d, cdmpp_err *err);
 /* Only those of the list "cpu0,ocl0", in its order, with the links between them; out need not be set up before. Errors: ESCHEMA (one is not there:
  * names those that are), EINVALID (one stands there twice), ENOMEM. Free `out` after an error too. */
-cdmpp_status cd_machine_choose(const cd_machine *m, const char *list, cd_machine *out, cdmpp_err *err);
+cdmpp_status cd_machine_choose(const cd_machine *m, const char *list, cd_machine *out,
+                               cdmpp_err *err);
 #endif

@@ -53,7 +53,9 @@ static void put_noise(cd_json_writer *w, const cd_machine *m) {
 }
 
 /* False: it was not measured, so nothing is written. */
-static bool has_contention(const cd_contention *c) { return c->peak_bytes_per_s > 0 || c->beside > 0 || c->turn > 0; }
+static bool has_contention(const cd_contention *c) {
+    return c->peak_bytes_per_s > 0 || c->beside > 0 || c->turn > 0;
+}
 
 void cd_machine_print(const cd_machine *m, cd_buf *b) {
     cd_buf_puts(b, "{\"cdmpp_machine\": 1,\n \"devices\": [");
@@ -86,7 +88,8 @@ cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *
 
 /* ---- reading ---- */
 /* A text that may be missing: *out stays. */
-static cdmpp_status text(cd_arena *a, const cd_json *v, const char *key, const char **out, cdmpp_err *err) {
+static cdmpp_status text(cd_arena *a, const cd_json *v, const char *key, const char **out,
+                         cdmpp_err *err) {
     const cd_json *x = cd_json_get(v, key);
     cd_str s;
     if (!x || x->kind == CD_JSON_NULL) return CDMPP_OK;
@@ -95,7 +98,8 @@ static cdmpp_status text(cd_arena *a, const cd_json *v, const char *key, const c
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%s", key);
 }
 
-static cdmpp_status whole(const cd_json *v, const char *key, int64_t lo, int64_t hi, int64_t *out, cdmpp_err *err) {
+static cdmpp_status whole(const cd_json *v, const char *key, int64_t lo, int64_t hi, int64_t *out,
+                          cdmpp_err *err) {
     const cd_json *x = cd_json_get(v, key);
     return x ? cd_err_key(err, cd_json_int(x, lo, hi, out, err), key) : CDMPP_OK;
 }
@@ -143,10 +147,14 @@ static cdmpp_status read_noise(cd_machine *m, const cd_json *v, cdmpp_err *err) 
     m->noise = (cd_noise){.others = (double)NAN};
     m->measured = true;
     CD_TRY(cd_json_need_real(v, "spread", 0, 1e9, &m->noise.spread, err));
-    if (cd_json_get(v, "others")) CD_TRY(cd_json_need_real(v, "others", 0, 1, &m->noise.others, err));
+    if (cd_json_get(v, "others"))
+        CD_TRY(cd_json_need_real(v, "others", 0, 1, &m->noise.others, err));
     if (figure) CD_TRY(cd_err_key(err, cd_json_str(figure, &name, err), "figure"));
-    (void)snprintf(m->noise.worst, sizeof m->noise.worst, "%.*s", (int)(name.n < sizeof m->noise.worst ? name.n : sizeof m->noise.worst - 1), name.p);
-    if (kept && kept->kind != CD_JSON_BOOL) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected true or false"), "kept");
+    (void)snprintf(m->noise.worst, sizeof m->noise.worst, "%.*s",
+                   (int)(name.n < sizeof m->noise.worst ? name.n : sizeof m->noise.worst - 1),
+                   name.p);
+    if (kept && kept->kind != CD_JSON_BOOL)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected true or false"), "kept");
     m->kept = kept && kept->u.i;
     return CDMPP_OK;
 }
@@ -156,7 +164,8 @@ static cdmpp_status check_links(const cd_machine *m, cdmpp_err *err) {
     for (size_t i = 0; i < m->links.n; i++) {
         const char *const end[] = {m->links.link[i].from, m->links.link[i].to};
         for (int k = 0; k < 2; k++)
-            if (cd_machine_find(m, end[k]) == UINT32_MAX) return CD_FAIL(err, ESCHEMA, "links[%zu]: no device '%.64s'", i, end[k]);
+            if (cd_machine_find(m, end[k]) == UINT32_MAX)
+                return CD_FAIL(err, ESCHEMA, "links[%zu]: no device '%.64s'", i, end[k]);
     }
     return CDMPP_OK;
 }
@@ -168,8 +177,10 @@ static cdmpp_status parse(cd_machine *m, cd_arena *a, const char *t, size_t n, c
     CD_TRY(cd_json_need_real(root, "cdmpp_machine", 1, 1, &version, err));
     CD_TRY(cd_json_need(root, "devices", &list, err));
     CD_TRY(cd_err_key(err, cd_json_arr(list, 1, &v, err), "devices"));
-    for (size_t i = 0; v; i++, v = v->next) CD_TRY(cd_err_key(err, cd_err_index(err, read_device(m, a, v, err), i), "devices"));
-    if (cd_json_get(root, "links")) CD_TRY(cd_link_table_read_array(&m->links, a, cd_json_get(root, "links"), err));
+    for (size_t i = 0; v; i++, v = v->next)
+        CD_TRY(cd_err_key(err, cd_err_index(err, read_device(m, a, v, err), i), "devices"));
+    if (cd_json_get(root, "links"))
+        CD_TRY(cd_link_table_read_array(&m->links, a, cd_json_get(root, "links"), err));
     const cd_json *c = cd_json_get(root, "contention");
     if (c) CD_TRY(cd_err_key(err, read_contention(c, &m->contention, err), "contention"));
     const cd_json *noise = cd_json_get(root, "noise");
@@ -208,7 +219,8 @@ cdmpp_status cd_machine_contention(const char *path, cd_contention *out, cdmpp_e
     cd_machine m;
     cd_machine_init(&m);
     cdmpp_status st = cd_machine_read(&m, path, err);
-    if (!st && !(m.contention.beside > 0)) st = cd_err_at(err, CD_FAIL(err, ENODATA, "nothing about contention"), path, 0);
+    if (!st && !(m.contention.beside > 0))
+        st = cd_err_at(err, CD_FAIL(err, ENODATA, "nothing about contention"), path, 0);
     *out = m.contention;
     cd_machine_free(&m);
     return st;

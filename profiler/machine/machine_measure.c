@@ -13,14 +13,25 @@ enum { MAX_CORE = 1023, MAX_NUMBER = 99 };
 void cd_machine_measure_pin(void) { (void)setenv("POCL_AFFINITY", "1", 0); }
 
 /* ---- small programs ---- */
-cdmpp_status cd_machine_program_init(cd_machine_program *p, cd_dialect dialect, const char *entry, const char *text, uint32_t n_buffer, int64_t floats, cdmpp_err *err) {
+cdmpp_status cd_machine_program_init(cd_machine_program *p, cd_dialect dialect, const char *entry,
+                                     const char *text, uint32_t n_buffer, int64_t floats,
+                                     cdmpp_err *err) {
     static const char *const name[] = {"c", "a", "b"};
     memset(p, 0, sizeof *p);
     for (uint32_t k = 0; k < n_buffer; k++) {
-        p->buffer[k] = (cd_codegen_buffer){.name = name[k], .dtype = CD_F32, .elements = floats, .bytes = 4 * floats, .is_arg = true, .written = k == 0};
+        p->buffer[k] = (cd_codegen_buffer){.name = name[k],
+                                           .dtype = CD_F32,
+                                           .elements = floats,
+                                           .bytes = 4 * floats,
+                                           .is_arg = true,
+                                           .written = k == 0};
         p->order[k] = k;
     }
-    p->launch = (cd_codegen_launch){.entry = entry, .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = n_buffer, .buffer = p->order};
+    p->launch = (cd_codegen_launch){.entry = entry,
+                                    .grid = {1, 1, 1},
+                                    .block = {1, 1, 1},
+                                    .n_buffer = n_buffer,
+                                    .buffer = p->order};
     p->code.dialect = dialect;
     p->code.n_buffer = p->code.n_arg = n_buffer;
     p->code.n_launch = 1;
@@ -34,7 +45,8 @@ cdmpp_status cd_machine_program_init(cd_machine_program *p, cd_dialect dialect, 
 void cd_machine_program_free(cd_machine_program *p) { cd_buf_free(&p->code.text); }
 
 /* Without a cache: these programs take no time to compile, and a stale one would be hard to notice. */
-cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, cd_backend **out, cdmpp_err *err) {
+cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, cd_backend **out,
+                                      cdmpp_err *err) {
     cd_build b[4];
     const cd_compiler_options o = {.cache = ""};
     *out = NULL;
@@ -51,20 +63,32 @@ cdmpp_status cd_machine_program_build(cd_machine_program *p, size_t n, cd_backen
 }
 
 cd_multi_device cd_machine_executor_device(const cd_machine_device *d) {
-    const cd_multi_device_kind kind = !strcmp(d->kind, "native") ? CD_MULTI_NATIVE : !strcmp(d->kind, "opencl") ? CD_MULTI_OPENCL : CD_MULTI_CPU;
-    return (cd_multi_device){.name = d->name, .kind = kind, .opencl = d->opencl, .core = kind == CD_MULTI_CPU ? d->core : -1, .memory = d->memory};
+    const cd_multi_device_kind kind = !strcmp(d->kind, "native")   ? CD_MULTI_NATIVE
+                                      : !strcmp(d->kind, "opencl") ? CD_MULTI_OPENCL
+                                                                   : CD_MULTI_CPU;
+    return (cd_multi_device){.name = d->name,
+                             .kind = kind,
+                             .opencl = d->opencl,
+                             .core = kind == CD_MULTI_CPU ? d->core : -1,
+                             .memory = d->memory};
 }
 
 /* ---- which core ---- */
 cdmpp_status cd_machine_program_init_cpu_id(cd_machine_program *p, cdmpp_err *err) {
-    return cd_machine_program_init(p, CD_DIALECT_C, "cd_machine_program_init_cpu_id", "extern int sched_getcpu(void);\nvoid cd_machine_program_init_cpu_id(void *const *arg) { *(float *)arg[0] = (float)sched_getcpu(); }\n", 1, 16, err);
+    return cd_machine_program_init(
+        p, CD_DIALECT_C, "cd_machine_program_init_cpu_id",
+        "extern int sched_getcpu(void);\nvoid cd_machine_program_init_cpu_id(void *const *arg) { "
+        "*(float *)arg[0] = (float)sched_getcpu(); }\n",
+        1, 16, err);
 }
 
 /* Asked several times: a device whose threads move between processors has none of its own. */
-static cdmpp_status device_core(const cd_machine_device *d, const cd_machine_program *where, int *core, cdmpp_err *err) {
+static cdmpp_status device_core(const cd_machine_device *d, const cd_machine_program *where,
+                                int *core, cdmpp_err *err) {
     enum { ASKED = 5 };
     const cd_multi_device device = cd_machine_executor_device(d);
-    const cd_multi_buffer buffer = {.name = "c", .memory = d->memory, .of = CD_MULTI_OWN, .bytes = 64};
+    const cd_multi_buffer buffer = {
+        .name = "c", .memory = d->memory, .of = CD_MULTI_OWN, .bytes = 64};
     const uint32_t zero = 0;
     const cd_multi_action action = {.name = "where", .build = &where->build, .buffer = &zero};
     const cd_multi_net n = {1, 1, 1, &device, &buffer, &action};
@@ -91,10 +115,10 @@ typedef struct {
     const cd_machine_measure_options *o;
     cd_machine *m;
     cd_machine_program where;
-    cd_backend *objects;        /* of `where`; NULL: not compiled yet */
+    cd_backend *objects; /* of `where`; NULL: not compiled yet */
     cd_affinity allowed;
-    uint32_t memory;            /* the last one given */
-    bool taken[MAX_CORE + 1];   /* cores of devices */
+    uint32_t memory;          /* the last one given */
+    bool taken[MAX_CORE + 1]; /* cores of devices */
 } finder;
 
 /* "ocl12" of the word "ocl" is 12; -1: not of this word. */
@@ -108,13 +132,19 @@ static int number_of(const char *name, const char *word) {
 
 static bool may_use(const finder *f, int core) {
     const unsigned bits = 8 * sizeof f->allowed.mask[0];
-    return (size_t)core < sizeof f->allowed.mask * 8 && f->allowed.mask[(unsigned)core / bits] >> (unsigned)core % bits & 1;
+    return (size_t)core < sizeof f->allowed.mask * 8 &&
+           f->allowed.mask[(unsigned)core / bits] >> (unsigned)core % bits & 1;
 }
 
 static cdmpp_status find_cpu(finder *f, const char *name, int core, cdmpp_err *err) {
-    if (!may_use(f, core)) return CD_FAIL(err, EBACKEND, "device %s: no processor %d that may be used here", name, core);
+    if (!may_use(f, core))
+        return CD_FAIL(err, EBACKEND, "device %s: no processor %d that may be used here", name,
+                       core);
     f->taken[core] = true;
-    return cd_machine_add(f->m, &(cd_machine_device){.name = name, .kind = "cpu", .as = f->o->as, .core = core, .scale = 1}, err);
+    return cd_machine_add(
+        f->m,
+        &(cd_machine_device){.name = name, .kind = "cpu", .as = f->o->as, .core = core, .scale = 1},
+        err);
 }
 
 static cdmpp_status compile_where(finder *f, cdmpp_err *err) {
@@ -124,7 +154,8 @@ static cdmpp_status compile_where(finder *f, cdmpp_err *err) {
 }
 
 /* One unit of a processor, on a core that no device has; where none says so, the last. */
-static cdmpp_status find_part(finder *f, cd_machine_device *d, int number, uint32_t units, char *part, size_t n, cdmpp_err *err) {
+static cdmpp_status find_part(finder *f, cd_machine_device *d, int number, uint32_t units,
+                              char *part, size_t n, cdmpp_err *err) {
     CD_TRY(compile_where(f, err));
     for (uint32_t k = units; k-- > 0;) {
         snprintf(part, n, "%d/%u.%u", number, units, k);
@@ -146,9 +177,11 @@ static cdmpp_status find_opencl(finder *f, const char *name, int number, cdmpp_e
     const bool cpu = cl.kind & CD_CL_DEVICE_CPU, native = cpu && cl.execution & CD_CL_NATIVE_KERNEL;
     const uint32_t units = cl.units;
     cd_opencl_close(&cl);
-    cd_machine_device d = {.name = name, .kind = native ? "native" : "opencl", .opencl = part, .core = -1, .scale = 1};
+    cd_machine_device d = {
+        .name = name, .kind = native ? "native" : "opencl", .opencl = part, .core = -1, .scale = 1};
     if (native) d.as = f->o->as;
-    if (cpu && units > 1 && !native) snprintf(part, sizeof part, "%d/%u.%u", number, units, units - 1);
+    if (cpu && units > 1 && !native)
+        snprintf(part, sizeof part, "%d/%u.%u", number, units, units - 1);
     else if (native && units > 1) CD_TRY(find_part(f, &d, number, units, part, sizeof part, err));
     if (d.core >= 0) f->taken[d.core] = true;
     if (!cpu || f->o->own_memory) d.memory = ++f->memory;
@@ -166,12 +199,19 @@ static cdmpp_status count_cuda(int *n, cdmpp_err *err) {
 static cdmpp_status find_cuda(finder *f, const char *name, int number, cdmpp_err *err) {
     int n;
     CD_TRY(cd_err_key(err, count_cuda(&n, err), name));
-    if (number >= n) return cd_err_key(err, CD_FAIL(err, EBACKEND, "no CUDA device %d: there are %d", number, n), name);
-    return cd_machine_add(f->m, &(cd_machine_device){.name = name, .kind = "cuda", .core = -1, .scale = 1, .memory = ++f->memory}, err);
+    if (number >= n)
+        return cd_err_key(err, CD_FAIL(err, EBACKEND, "no CUDA device %d: there are %d", number, n),
+                          name);
+    return cd_machine_add(
+        f->m,
+        &(cd_machine_device){
+            .name = name, .kind = "cuda", .core = -1, .scale = 1, .memory = ++f->memory},
+        err);
 }
 
 static cdmpp_status find_one(finder *f, const char *name, cdmpp_err *err) {
-    const int cpu = number_of(name, "cpu"), ocl = number_of(name, "ocl"), cuda = number_of(name, "cuda");
+    const int cpu = number_of(name, "cpu"), ocl = number_of(name, "ocl"),
+              cuda = number_of(name, "cuda");
     if (cpu >= 0) return find_cpu(f, name, cpu, err);
     if (ocl >= 0) return find_opencl(f, name, ocl, err);
     if (cuda >= 0) return find_cuda(f, name, cuda, err);
@@ -224,7 +264,8 @@ static cdmpp_status find_all(finder *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_machine_measure_find(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err) {
+cdmpp_status cd_machine_measure_find(cd_machine *m, const cd_machine_measure_options *a,
+                                     cdmpp_err *err) {
     finder *f = cd_mem_zalloc(1, sizeof *f);
     if (!f) return CD_FAIL(err, ENOMEM, "devices");
     f->o = a;

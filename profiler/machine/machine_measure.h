@@ -19,28 +19,33 @@
 #include "profiler/machine/machine_description.h"
 
 typedef struct cd_machine_measure_options {
-    const char *list;           /* NULL: cpu0 and all OpenCL and CUDA devices that are here */
-    bool own_memory;            /* OpenCL devices that are processors too */
-    const char *as;             /* the cost model's device that the processors are; NULL: not said */
-    unsigned repeats;           /* 0: 9 */
-    size_t max_bytes;           /* of a transfer; 0: 64 MiB */
-    bool contention;            /* cd_machine_measure_all: also how much slower programs make each other */
-    bool keep_noisy;            /* cd_machine_measure_all: of a machine that is too noisy (cd_noise_is_much) too, and marked; else that is an error */
-    const char *corun;          /* cd_machine_measure_all: take that from this table of cdmpp-profile corun --out; NULL: none */
+    const char *list; /* NULL: cpu0 and all OpenCL and CUDA devices that are here */
+    bool own_memory;  /* OpenCL devices that are processors too */
+    const char *as;   /* the cost model's device that the processors are; NULL: not said */
+    unsigned repeats; /* 0: 9 */
+    size_t max_bytes; /* of a transfer; 0: 64 MiB */
+    bool contention;  /* cd_machine_measure_all: also how much slower programs make each other */
+    bool
+        keep_noisy; /* cd_machine_measure_all: of a machine that is too noisy (cd_noise_is_much) too, and marked; else that is an error */
+    const char *
+        corun; /* cd_machine_measure_all: take that from this table of cdmpp-profile corun --out; NULL: none */
 } cd_machine_measure_options;
 
 /* PoCL's threads stay on cores, as far as the environment does not say otherwise. Before OpenCL is used. */
 void cd_machine_measure_pin(void);
 /* Devices with kind, part, core and memory; nothing is measured. m: empty. Errors: ESCHEMA (a name that is none of the three, or twice), EBACKEND (no such
  * device here), ENOMEM. Free after an error too. */
-cdmpp_status cd_machine_measure_find(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err);
+cdmpp_status cd_machine_measure_find(cd_machine *m, const cd_machine_measure_options *a,
+                                     cdmpp_err *err);
 /* Fills launch_s and sync_s. Errors: EBACKEND (with the device), ENOMEM. */
 cdmpp_status cd_machine_measure_time(cd_machine *m, cdmpp_err *err);
 /* Adds links. Errors: EBACKEND, ENOMEM. */
-cdmpp_status cd_machine_measure_links(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err);
+cdmpp_status cd_machine_measure_links(cd_machine *m, const cd_machine_measure_options *a,
+                                      cdmpp_err *err);
 /* Three programs (memory, cache, arithmetic) in pairs, on cores of their own and on one; 108 windows of window_s (0: 0.05 s). Errors: EUSAGE (fewer than two processors),
  * EBACKEND, EIO, ENOMEM. */
 cdmpp_status cd_machine_measure_contention(double window_s, cd_contention *out, cdmpp_err *err);
 /* All of the above into an empty machine, in the order that works. Forks with `contention`. Errors: those of the steps, ERANGE (too noisy). Free `m` after an error too. */
-cdmpp_status cd_machine_measure_all(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err);
+cdmpp_status cd_machine_measure_all(cd_machine *m, const cd_machine_measure_options *a,
+                                    cdmpp_err *err);
 #endif

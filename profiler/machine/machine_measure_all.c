@@ -2,7 +2,8 @@
  * OpenCL or OpenMP already has threads would hang. */
 #include "profiler/machine/machine_measure.h"
 
-static cdmpp_status contention_of(const cd_machine_measure_options *a, cd_machine *m, cdmpp_err *err) {
+static cdmpp_status contention_of(const cd_machine_measure_options *a, cd_machine *m,
+                                  cdmpp_err *err) {
     cd_arena own = {0};
     cd_corun_row *row;
     size_t n;
@@ -14,8 +15,10 @@ static cdmpp_status contention_of(const cd_machine_measure_options *a, cd_machin
     return st;
 }
 
-cdmpp_status cd_machine_measure_all(cd_machine *m, const cd_machine_measure_options *a, cdmpp_err *err) {
-    CD_TRY(contention_of(a, m, err)); /* a lot of it is of programs that disturb each other on purpose */
+cdmpp_status cd_machine_measure_all(cd_machine *m, const cd_machine_measure_options *a,
+                                    cdmpp_err *err) {
+    CD_TRY(contention_of(a, m,
+                         err)); /* a lot of it is of programs that disturb each other on purpose */
     CD_TRY(cd_machine_measure_find(m, a, err));
     cd_noise_begin(&m->noise);
     CD_TRY(cd_machine_measure_time(m, err));

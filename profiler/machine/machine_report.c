@@ -5,7 +5,7 @@
 
 #include "base/text/text.h"
 
-enum { SHOWN = 6 };             /* pieces of a link that the table shows; JSON has all */
+enum { SHOWN = 6 }; /* pieces of a link that the table shows; JSON has all */
 
 /* ---- table ---- */
 static const char *where_of(const cd_machine_device *d, char *buf, size_t n) {
@@ -19,7 +19,8 @@ static const char *where_of(const cd_machine_device *d, char *buf, size_t n) {
 static void put_device(cd_buf *b, const cd_machine_device *d) {
     char where[160], memory[16];
     snprintf(memory, sizeof memory, "own %u", d->memory);
-    cd_buf_putf(b, "%-8s %-7s %-22s %-7s ", d->name, d->kind, where_of(d, where, sizeof where), d->memory ? memory : "host");
+    cd_buf_putf(b, "%-8s %-7s %-22s %-7s ", d->name, d->kind, where_of(d, where, sizeof where),
+                d->memory ? memory : "host");
     cd_units_put_seconds_wide(b, d->launch_s);
     cd_buf_puts(b, "  ");
     cd_units_put_seconds_wide(b, d->sync_s);
@@ -50,14 +51,20 @@ static void put_link(cd_buf *b, const cd_link *k) {
         cd_buf_puts(b, "  ");
     }
     cd_buf_putf(b, "%5u  %5.1f %%\n", k->n, 100 * k->noise);
-    if (k->n_piece > SHOWN) cd_buf_putf(b, "    %u pieces: %.3g GB/s in the last\n", k->n_piece, 1e-9 * cd_link_bandwidth(k));
+    if (k->n_piece > SHOWN)
+        cd_buf_putf(b, "    %u pieces: %.3g GB/s in the last\n", k->n_piece,
+                    1e-9 * cd_link_bandwidth(k));
     for (uint32_t i = 0; i < k->n_piece && k->n_piece <= SHOWN; i++) put_piece(b, &k->piece[i]);
 }
 
 static void put_contention(cd_buf *b, const cd_contention *c) {
     cd_buf_puts(b, "\nBeside each other: ");
-    if (c->peak_bytes_per_s > 0) cd_buf_putf(b, "memory gives %.3g GB/s in all, ", c->peak_bytes_per_s * 1e-9);
-    cd_buf_putf(b, "%.3g times as long on cores of their own, %.3g times on the same (%u pairs, error %.1f %%)\n", c->beside, c->turn, c->n_pair, 100 * c->error);
+    if (c->peak_bytes_per_s > 0)
+        cd_buf_putf(b, "memory gives %.3g GB/s in all, ", c->peak_bytes_per_s * 1e-9);
+    cd_buf_putf(b,
+                "%.3g times as long on cores of their own, %.3g times on the same (%u pairs, error "
+                "%.1f %%)\n",
+                c->beside, c->turn, c->n_pair, 100 * c->error);
 }
 
 static void put_noise(cd_buf *b, const cd_machine *m) {
@@ -67,16 +74,22 @@ static void put_noise(cd_buf *b, const cd_machine *m) {
 }
 
 static void put_error(cd_buf *b, const cd_link_error *e) {
-    cd_buf_putf(b, "\nThe pieces are off the pairs by %.1f %% in the mean, by %.1f %% at worst, at ", 100 * e->mean, 100 * e->worst);
+    cd_buf_putf(b,
+                "\nThe pieces are off the pairs by %.1f %% in the mean, by %.1f %% at worst, at ",
+                100 * e->mean, 100 * e->worst);
     cd_units_put_bytes(b, e->worst_bytes);
     cd_buf_puts(b, ".\n");
 }
 
 void cd_machine_report_text(const cd_machine *m, const cd_link_error *error, cd_buf *b) {
-    if (m->n) cd_buf_puts(b, "device   kind    where                  memory   launch    waiting    waking  as                   scale\n");
+    if (m->n)
+        cd_buf_puts(b, "device   kind    where                  memory   launch    waiting    "
+                       "waking  as                   scale\n");
     for (uint32_t i = 0; i < m->n; i++) put_device(b, &m->device[i]);
     if (m->n && m->links.n) cd_buf_puts(b, "\n");
-    if (m->links.n) cd_buf_puts(b, "link               how        1 KiB     64 KiB      1 MiB     16 MiB  pairs    noise\n");
+    if (m->links.n)
+        cd_buf_puts(b, "link               how        1 KiB     64 KiB      1 MiB     16 MiB  "
+                       "pairs    noise\n");
     for (size_t i = 0; i < m->links.n; i++) put_link(b, &m->links.link[i]);
     if (m->measured) put_noise(b, m);
     if (m->contention.beside > 0) put_contention(b, &m->contention);

@@ -15,17 +15,17 @@
 
 #include "profiler/host/host.h"
 
-#define TURN_S 1e-3             /* between two readings of the clock */
+#define TURN_S 1e-3 /* between two readings of the clock */
 
 /* What the processes share. */
 typedef struct {
-    atomic_int turn;            /* turn_of a window; -1: end */
-    atomic_int arrived, counted;/* in this window */
+    atomic_int turn;             /* turn_of a window; -1: end */
+    atomic_int arrived, counted; /* in this window */
     struct {
-        atomic_int ready;       /* 1: loaded; -1: it cannot be, see err */
-        atomic_int finished;    /* the last window that is over */
+        atomic_int ready;    /* 1: loaded; -1: it cannot be, see err */
+        atomic_int finished; /* the last window that is over */
         pid_t pid;
-        double run_s;           /* of that window */
+        double run_s; /* of that window */
         cdmpp_err err;
     } side[CD_CORUN_GROUP];
 } board;
@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
     const cd_build *const *build; /* (n) */
     int n, places;
-    cd_corun_policy q;          /* with defaults */
+    cd_corun_policy q; /* with defaults */
     board *b;
     pid_t pid[CD_CORUN_GROUP];
 } rig;
@@ -86,7 +86,8 @@ static double place_clock(const rig *r, int side, int who) {
 }
 
 /* One window: begin together, run for window_s, then go on until the other programs have their times, too. */
-static cdmpp_status window(const rig *r, int side, int who, cd_loaded *l, unsigned number, cdmpp_err *err) {
+static cdmpp_status window(const rig *r, int side, int who, cd_loaded *l, unsigned number,
+                           cdmpp_err *err) {
     board *b = r->b;
     const int n = members(who);
     double s, runs = 0;
@@ -155,7 +156,8 @@ void cd_corun_end(pid_t *pid, int n) {
     for (int k = 0; k < n; k++) {
         if (pid[k] <= 0) continue;
         kill(pid[k], SIGKILL);
-        while (waitpid(pid[k], NULL, 0) < 0 && errno == EINTR) {}
+        while (waitpid(pid[k], NULL, 0) < 0 && errno == EINTR) {
+        }
         pid[k] = 0;
     }
 }
@@ -167,17 +169,21 @@ static void blame(cd_corun_group *out, int side, int error_no) {
 
 bool cd_corun_gone(pid_t *pid, const atomic_int *ready, const cdmpp_err *why, cdmpp_err *out) {
     int how = 0;
-    const bool ended = *pid > 0 && waitpid(*pid, &how, WNOHANG) == *pid, said = atomic_load(ready) < 0;
+    const bool ended = *pid > 0 && waitpid(*pid, &how, WNOHANG) == *pid,
+               said = atomic_load(ready) < 0;
     if (ended) *pid = 0;
     if (!ended && !said) return false;
     if (said) *out = *why;
-    else if (WIFSIGNALED(how)) (void)CD_FAIL(out, EBACKEND, "the program was killed by signal %d (%s)", WTERMSIG(how), strsignal(WTERMSIG(how)));
+    else if (WIFSIGNALED(how))
+        (void)CD_FAIL(out, EBACKEND, "the program was killed by signal %d (%s)", WTERMSIG(how),
+                      strsignal(WTERMSIG(how)));
     else (void)CD_FAIL(out, EBACKEND, "the program ended with exit status %d", WEXITSTATUS(how));
     return true;
 }
 
 static bool gone(rig *r, int side, cd_corun_group *out) {
-    if (!cd_corun_gone(&r->pid[side], &r->b->side[side].ready, &r->b->side[side].err, &out->err)) return false;
+    if (!cd_corun_gone(&r->pid[side], &r->b->side[side].ready, &r->b->side[side].err, &out->err))
+        return false;
     return blame(out, side, 4), true;
 }
 
@@ -187,7 +193,8 @@ static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_group *
     for (;;) {
         int late = -1;
         for (int k = 0; k < r->n; k++) {
-            const bool done = turn ? atomic_load(&r->b->side[k].finished) >= turn : atomic_load(&r->b->side[k].ready) == 1;
+            const bool done = turn ? atomic_load(&r->b->side[k].finished) >= turn
+                                   : atomic_load(&r->b->side[k].ready) == 1;
             if (who >> k & 1 && !done) late = k;
             if (gone(r, k, out)) return false;
         }
@@ -259,13 +266,18 @@ cd_corun_policy cd_corun_defaults(cd_corun_policy q) {
 }
 
 /* The board is shared anonymous memory: it needs no name and ends with the processes. */
-cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsigned places, const cd_corun_policy *p, cd_corun_group *out, cdmpp_err *err) {
+cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsigned places,
+                                const cd_corun_policy *p, cd_corun_group *out, cdmpp_err *err) {
     rig r = {.build = build, .n = (int)n, .places = (int)places, .q = cd_corun_defaults(*p)};
     const int need = r.places * r.q.threads;
     *out = (cd_corun_group){.n = n};
-    if (!n || n > CD_CORUN_GROUP || !places || places > n) return CD_FAIL(err, EUSAGE, "%u programs on %u places: 1 to %d are possible", n, places, CD_CORUN_GROUP);
+    if (!n || n > CD_CORUN_GROUP || !places || places > n)
+        return CD_FAIL(err, EUSAGE, "%u programs on %u places: 1 to %d are possible", n, places,
+                       CD_CORUN_GROUP);
     if (cd_affinity_count() < need)
-        return CD_FAIL(err, EUSAGE, "%d processors are needed for %s programs of %d threads, there are %d", need, n == 2 ? "two" : "all", r.q.threads, cd_affinity_count());
+        return CD_FAIL(err, EUSAGE,
+                       "%d processors are needed for %s programs of %d threads, there are %d", need,
+                       n == 2 ? "two" : "all", r.q.threads, cd_affinity_count());
     void *m = mmap(NULL, sizeof *r.b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (m == MAP_FAILED) return CD_FAIL(err, ENOMEM, "shared memory");
     r.b = m; /* zeroed */
@@ -275,16 +287,21 @@ cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsign
     atomic_store(&r.b->turn, -1);
     cd_corun_end(r.pid, r.n);
     munmap(m, sizeof *r.b);
-    if (!st && r.q.stop && *r.q.stop) st = CD_FAIL(err, EINTERRUPTED, "while programs were measured");
+    if (!st && r.q.stop && *r.q.stop)
+        st = CD_FAIL(err, EINTERRUPTED, "while programs were measured");
     return st;
 }
 
-cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p, cd_corun_pair *out, cdmpp_err *err) {
+cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p,
+                          cd_corun_pair *out, cdmpp_err *err) {
     const cd_build *const both[] = {first, second};
     cd_corun_group g;
-    const cdmpp_status st = cd_corun_group_run(both, 2, p->sharing == CD_CORUN_DISJOINT ? 2 : 1, p, &g, err);
+    const cdmpp_status st =
+        cd_corun_group_run(both, 2, p->sharing == CD_CORUN_DISJOINT ? 2 : 1, p, &g, err);
     *out = (cd_corun_pair){.spread = g.spread, .error_no = g.error_no, .at = g.at, .err = g.err};
-    for (int k = 0; k < 2; k++) out->solo_s[k] = g.solo_s[k], out->corun_s[k] = g.corun_s[k], out->slowdown[k] = g.slowdown[k];
+    for (int k = 0; k < 2; k++)
+        out->solo_s[k] = g.solo_s[k], out->corun_s[k] = g.corun_s[k],
+        out->slowdown[k] = g.slowdown[k];
     return st;
 }
 

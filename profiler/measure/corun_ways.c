@@ -12,17 +12,18 @@
 #include "profiler/host/host.h"
 
 enum { PROCESSES = CD_CORUN_WAYS * CD_CORUN_GROUP, PASSES = 4096 };
-#define PAUSE_S 0.02            /* threads of OpenMP that wait for work poll for some milliseconds before they sleep */
+#define PAUSE_S                                                                                    \
+    0.02 /* threads of OpenMP that wait for work poll for some milliseconds before they sleep */
 
 typedef struct {
-    atomic_int turn;            /* number of the turn, from 1, which tells whose it is; -1: end */
-    atomic_int arrived;         /* at the barriers of this turn */
-    atomic_int over;            /* the first process has decided it */
-    int n_pass;                 /* of this turn: */
+    atomic_int turn;    /* number of the turn, from 1, which tells whose it is; -1: end */
+    atomic_int arrived; /* at the barriers of this turn */
+    atomic_int over;    /* the first process has decided it */
+    int n_pass;         /* of this turn: */
     double pass_s[PASSES];
     struct {
         atomic_int ready, finished; /* as on the board of corun.c */
-        double begin_s, end_s;  /* of this pass */
+        double begin_s, end_s;      /* of this pass */
         cdmpp_err err;
     } side[PROCESSES];
 } board;
@@ -35,8 +36,8 @@ typedef struct {
 
 typedef struct {
     const cd_corun_way *way;
-    cd_corun_policy q;          /* with defaults */
-    crew crew[PROCESSES];       /* (n) */
+    cd_corun_policy q;    /* with defaults */
+    crew crew[PROCESSES]; /* (n) */
     pid_t pid[PROCESSES];
     int n, n_way;
     board *b;
@@ -153,9 +154,11 @@ static bool wait_for(rig *r, int way, int turn, double limit_s, cd_corun_ways *o
         int late = -1;
         for (int k = 0; k < r->n; k++) {
             const bool asked = way < 0 || r->crew[k].way == way;
-            const bool done = turn ? atomic_load(&r->b->side[k].finished) >= turn : atomic_load(&r->b->side[k].ready) == 1;
+            const bool done = turn ? atomic_load(&r->b->side[k].finished) >= turn
+                                   : atomic_load(&r->b->side[k].ready) == 1;
             if (asked && !done) late = k;
-            if (cd_corun_gone(&r->pid[k], &r->b->side[k].ready, &r->b->side[k].err, &out->err)) return blame(out, &r->crew[k], 4);
+            if (cd_corun_gone(&r->pid[k], &r->b->side[k].ready, &r->b->side[k].err, &out->err))
+                return blame(out, &r->crew[k], 4);
         }
         if (late < 0) return true;
         if (r->q.stop && *r->q.stop) return false;
@@ -204,7 +207,9 @@ static int plan(rig *r, unsigned n_way) {
         const cd_corun_way *x = &r->way[w];
         int sum = 0, most = 0;
         for (unsigned k = 0; k < x->n; k++) {
-            if (x->at_once) r->crew[r->n + (int)k] = (crew){(int)w, (int)k, 1, sum, x->threads[k], r->n, (int)x->n};
+            if (x->at_once)
+                r->crew[r->n + (int)k] =
+                    (crew){(int)w, (int)k, 1, sum, x->threads[k], r->n, (int)x->n};
             sum += x->threads[k];
             if (x->threads[k] > most) most = x->threads[k];
         }
@@ -226,15 +231,21 @@ static cdmpp_status begin(rig *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_corun_ways_run(const cd_corun_way *way, unsigned n_way, const cd_corun_policy *p, cd_corun_ways *out, cdmpp_err *err) {
+cdmpp_status cd_corun_ways_run(const cd_corun_way *way, unsigned n_way, const cd_corun_policy *p,
+                               cd_corun_ways *out, cdmpp_err *err) {
     rig r = {.way = way, .q = cd_corun_defaults(*p)};
     *out = (cd_corun_ways){0};
-    if (!n_way || n_way > CD_CORUN_WAYS) return CD_FAIL(err, EUSAGE, "%u ways: 1 to %d are possible", n_way, CD_CORUN_WAYS);
+    if (!n_way || n_way > CD_CORUN_WAYS)
+        return CD_FAIL(err, EUSAGE, "%u ways: 1 to %d are possible", n_way, CD_CORUN_WAYS);
     for (unsigned w = 0; w < n_way; w++)
-        if (!way[w].n || way[w].n > CD_CORUN_GROUP) return CD_FAIL(err, EUSAGE, "%u programs: 1 to %d are possible", way[w].n, CD_CORUN_GROUP);
+        if (!way[w].n || way[w].n > CD_CORUN_GROUP)
+            return CD_FAIL(err, EUSAGE, "%u programs: 1 to %d are possible", way[w].n,
+                           CD_CORUN_GROUP);
     r.n_way = (int)n_way;
     const int need = plan(&r, n_way);
-    if (cd_affinity_count() < need) return CD_FAIL(err, EUSAGE, "%d processors are needed, there are %d", need, cd_affinity_count());
+    if (cd_affinity_count() < need)
+        return CD_FAIL(err, EUSAGE, "%d processors are needed, there are %d", need,
+                       cd_affinity_count());
     void *m = mmap(NULL, sizeof *r.b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (m == MAP_FAILED) return CD_FAIL(err, ENOMEM, "shared memory");
     r.b = m; /* zeroed */
@@ -243,6 +254,7 @@ cdmpp_status cd_corun_ways_run(const cd_corun_way *way, unsigned n_way, const cd
     atomic_store(&r.b->turn, -1);
     cd_corun_end(r.pid, r.n);
     munmap(m, sizeof *r.b);
-    if (!st && r.q.stop && *r.q.stop) st = CD_FAIL(err, EINTERRUPTED, "while programs were measured");
+    if (!st && r.q.stop && *r.q.stop)
+        st = CD_FAIL(err, EINTERRUPTED, "while programs were measured");
     return st;
 }

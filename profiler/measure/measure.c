@@ -9,12 +9,15 @@
 #include "profiler/host/host.h"
 #include "profiler/measure/measure_internal.h"
 
-enum { MAX_COMPILER = 16, CHECK_LIMITS = 5 }; /* a reference may take CHECK_LIMITS times the limit: it has no schedule */
+enum {
+    MAX_COMPILER = 16,
+    CHECK_LIMITS = 5
+}; /* a reference may take CHECK_LIMITS times the limit: it has no schedule */
 
 /* One for each target string that came along: they ask for different instructions. */
 typedef struct {
     char *target;
-    cd_compiler *c;             /* NULL: programs of that target cannot be compiled, see why */
+    cd_compiler *c; /* NULL: programs of that target cannot be compiled, see why */
     cdmpp_err why;
 } tool;
 
@@ -24,13 +27,15 @@ struct cd_measure {
     cd_prebuild *prebuild;
     tool tool[MAX_COMPILER];
     size_t n_tool;
-    double best_s;              /* noise_probe.h: the fastest loop that any worker saw */
-    unsigned in_row;            /* programs that failed, one after the other */
+    double best_s;   /* noise_probe.h: the fastest loop that any worker saw */
+    unsigned in_row; /* programs that failed, one after the other */
     int cpus;
 };
 
 cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmpp_err *err) {
-    if (o->backend && !cd_backend_find(o->backend)) return CD_FAIL(err, EUSAGE, "expected a back end of %s, found '%.40s'", cd_backend_names(), o->backend);
+    if (o->backend && !cd_backend_find(o->backend))
+        return CD_FAIL(err, EUSAGE, "expected a back end of %s, found '%.40s'", cd_backend_names(),
+                       o->backend);
     cd_measure *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "measuring");
     m->o = *o;
@@ -46,7 +51,8 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
 
 void cd_measure_close(cd_measure *m) {
     if (!m) return;
-    cd_prebuild_close(m->prebuild); /* the last one first: it has an end of the supervisor's socket */
+    cd_prebuild_close(
+        m->prebuild); /* the last one first: it has an end of the supervisor's socket */
     cd_supervisor_close(m->supervisor);
     for (size_t i = 0; i < m->n_tool; i++) {
         cd_compiler_close(m->tool[i].c);
@@ -69,28 +75,39 @@ const char *cd_measure_isa(const cd_measure *m) { return m ? m->o.isa : NULL; }
 /* ---- building ---- */
 static const cd_backend_kind *kind_of(const cd_measure *m, const cd_measure_item *item) {
     const char *t = item->target ? item->target : "";
-    return m->o.backend ? cd_backend_find(m->o.backend) : cd_backend_for_target((cd_str){t, strlen(t)});
+    return m->o.backend ? cd_backend_find(m->o.backend)
+                        : cd_backend_for_target((cd_str){t, strlen(t)});
 }
 
 static cdmpp_status get_tool(cd_measure *m, const char *target, tool **out, cdmpp_err *err) {
     for (size_t i = 0; i < m->n_tool; i++)
         if (!strcmp(m->tool[i].target, target)) return *out = &m->tool[i], CDMPP_OK;
-    if (m->n_tool == MAX_COMPILER) { /* the oldest one's objects may still be asked for: none goes */
-        return CD_FAIL(err, EUNSUPPORTED, "more than %d different targets in one run", MAX_COMPILER);
+    if (m->n_tool ==
+        MAX_COMPILER) { /* the oldest one's objects may still be asked for: none goes */
+        return CD_FAIL(err, EUNSUPPORTED, "more than %d different targets in one run",
+                       MAX_COMPILER);
     }
     tool *t = &m->tool[m->n_tool];
     *t = (tool){.target = cd_mem_text(target)};
     if (!t->target) return CD_FAIL(err, ENOMEM, "target");
     m->n_tool++;
-    const cd_compiler_options o = {.command = m->o.compiler, .flags = m->o.flags, .isa = m->o.isa, .target = t->target, .cache = m->o.cache,
-                                  .cache_bytes = m->o.cache_bytes, .limit_s = m->o.build_limit_s, .stop = m->o.stop};
+    const cd_compiler_options o = {.command = m->o.compiler,
+                                   .flags = m->o.flags,
+                                   .isa = m->o.isa,
+                                   .target = t->target,
+                                   .cache = m->o.cache,
+                                   .cache_bytes = m->o.cache_bytes,
+                                   .limit_s = m->o.build_limit_s,
+                                   .stop = m->o.stop};
     *out = t;
-    if (cd_isa_choose(m->o.isa, t->target, &(cd_isa_choice){0}, &t->why)) return CDMPP_OK; /* only programs of this target suffer */
+    if (cd_isa_choose(m->o.isa, t->target, &(cd_isa_choice){0}, &t->why))
+        return CDMPP_OK; /* only programs of this target suffer */
     return cd_compiler_open(&o, &t->c, err);
 }
 
 /* Programs of one target among the items that are C and not built: their places in `at`. */
-static size_t gather(const cd_measure *m, cd_measure_item *item, size_t n, const char *target, bool reference, cd_build *b, size_t *at) {
+static size_t gather(const cd_measure *m, cd_measure_item *item, size_t n, const char *target,
+                     bool reference, cd_build *b, size_t *at) {
     size_t k = 0;
     for (size_t i = 0; i < n; i++) {
         const cd_codegen_code *code = reference ? item[i].reference : item[i].code;
@@ -115,24 +132,29 @@ static void take(cd_measure_item *item, const cd_build *b, bool reference, doubl
 }
 
 /* One that the compiler made just now says that it works. What took too long says nothing. */
-static cdmpp_status check_builds(cd_measure *m, const char *target, const cd_build *b, size_t n, cdmpp_err *err) {
+static cdmpp_status check_builds(cd_measure *m, const char *target, const cd_build *b, size_t n,
+                                 cdmpp_err *err) {
     const cd_build *bad = NULL;
     for (size_t i = 0; i < n; i++) {
         if (!b[i].status && !b[i].cached) return CDMPP_OK;
         if (b[i].status && b[i].error_no != 6) bad = &b[i];
     }
-    const cd_machine_check_options o = {.measure = &m->o, .kind = &cd_backend_cpu, .target = target};
+    const cd_machine_check_options o = {
+        .measure = &m->o, .kind = &cd_backend_cpu, .target = target};
     return bad ? cd_machine_check(&o, &bad->err, err) : CDMPP_OK;
 }
 
 /* Build what is C and of this target; `reference`: the references of the items. The time is shared out evenly. */
-static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n, const char *target, bool reference, cd_build *b, size_t *at, cdmpp_err *err) {
+static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n, const char *target,
+                                 bool reference, cd_build *b, size_t *at, cdmpp_err *err) {
     tool *t;
     const size_t k = gather(m, item, n, target, reference, b, at);
     if (!k) return CDMPP_OK;
     CD_TRY(get_tool(m, target, &t, err));
     const double begin = cd_clock_wall();
-    if (t->c && !cd_compiler_runs(t->c)) (void)CD_FAIL(&t->why, EBACKEND, "%.100s makes programs that do not run here", cd_compiler_text(t->c));
+    if (t->c && !cd_compiler_runs(t->c))
+        (void)CD_FAIL(&t->why, EBACKEND, "%.100s makes programs that do not run here",
+                      cd_compiler_text(t->c));
     if (t->why.code && m->o.isa && m->o.isa[0]) { /* then it is so for all programs */
         if (err) *err = t->why;
         return t->why.code;
@@ -148,11 +170,23 @@ static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n,
 }
 
 /* The worker's job. Only C programs get a fresh worker: opening a GPU's context takes too long to do it for each program. */
-static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_backend_kind *kind, cd_job *j) {
+static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_backend_kind *kind,
+                     cd_job *j) {
     const bool cpu = kind->dialect == CD_DIALECT_C;
-    *j = (cd_job){.backend = kind->name, .device = m->o.device, .target = item->target, .fresh = cpu, .pin = cpu && m->o.pin,
-                  .memory_bytes = m->o.memory_bytes, .best_s = m->best_s, .timing = m->o.timing, .code = *item->code, .cache = m->o.cache, .cache_bytes = m->o.cache_bytes};
-    j->threads = item->threads > 0 ? item->threads : m->o.threads > 0 ? m->o.threads : cd_backend_cpu_threads(item->target);
+    *j = (cd_job){.backend = kind->name,
+                  .device = m->o.device,
+                  .target = item->target,
+                  .fresh = cpu,
+                  .pin = cpu && m->o.pin,
+                  .memory_bytes = m->o.memory_bytes,
+                  .best_s = m->best_s,
+                  .timing = m->o.timing,
+                  .code = *item->code,
+                  .cache = m->o.cache,
+                  .cache_bytes = m->o.cache_bytes};
+    j->threads = item->threads > 0  ? item->threads
+                 : m->o.threads > 0 ? m->o.threads
+                                    : cd_backend_cpu_threads(item->target);
     j->check_s = item->reference ? CHECK_LIMITS * m->o.run_limit_s : 0;
     j->limit_s = m->o.run_limit_s + (cpu ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30);
     j->object = cpu ? item->build.object : "";
@@ -178,7 +212,8 @@ static cdmpp_status prebuild(cd_measure *m, cd_measure_item *item, size_t n, cdm
         fill_job(m, &item[i], kind, &job[k++]);
     }
     const bool keeps = !m->o.cache || m->o.cache[0];
-    if (!st && k > 1 && m->o.jobs > 1 && keeps) st = cd_prebuild_run(m->prebuild, job, k, m->o.jobs, seconds, m->o.stop, err);
+    if (!st && k > 1 && m->o.jobs > 1 && keeps)
+        st = cd_prebuild_run(m->prebuild, job, k, m->o.jobs, seconds, m->o.stop, err);
     if (st == CDMPP_EIO) { /* its process is gone: the worker compiles */
         st = CDMPP_OK;
         if (err) *err = (cdmpp_err){0};
@@ -198,11 +233,13 @@ cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cd
     for (size_t i = 0; !st && i < n; i++) {
         const char *t = item[i].target ? item[i].target : "";
         bool before = false;
-        for (size_t k = 0; k < i && !before; k++) before = !strcmp(item[k].target ? item[k].target : "", t);
+        for (size_t k = 0; k < i && !before; k++)
+            before = !strcmp(item[k].target ? item[k].target : "", t);
         if (!before) st = build_target(m, item, n, t, false, b, at, err);
         if (!st && !before) st = build_target(m, item, n, t, true, b, at, err);
     }
-    if (!st) st = build_target(m, item, n, "", true, b, at, err); /* the references of GPU programs */
+    if (!st)
+        st = build_target(m, item, n, "", true, b, at, err); /* the references of GPU programs */
     if (!st) st = prebuild(m, item, n, err);
     cd_mem_free(b);
     cd_mem_free(at);
@@ -211,15 +248,22 @@ cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cd
 
 /* ---- running ---- */
 /* The first of programs that fail one after the other, the second, the fourth ...: what breaks in a run is found at once, and programs that fail for themselves cost little. */
-static cdmpp_status check_run(cd_measure *m, const cd_measure_item *item, const cd_backend_kind *kind, cdmpp_err *err) {
+static cdmpp_status check_run(cd_measure *m, const cd_measure_item *item,
+                              const cd_backend_kind *kind, cdmpp_err *err) {
     const int no = item->out.error_no;
     const bool may_be = no == 2 || no == 3 || no == 4;
     if (!no) m->in_row = 0;
     if (!may_be) return CDMPP_OK;
     m->in_row++;
     if (m->in_row & (m->in_row - 1)) return CDMPP_OK;
-    const cd_machine_check_options o = {.measure = &m->o, .kind = kind, .target = item->target ? item->target : "",
-                                        .limit_s = m->o.run_limit_s + (kind->dialect == CD_DIALECT_C ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30), .supervisor = m->supervisor};
+    const cd_machine_check_options o = {.measure = &m->o,
+                                        .kind = kind,
+                                        .target = item->target ? item->target : "",
+                                        .limit_s = m->o.run_limit_s +
+                                                   (kind->dialect == CD_DIALECT_C ? 0
+                                                    : m->o.build_limit_s > 0 ? m->o.build_limit_s
+                                                                             : 30),
+                                        .supervisor = m->supervisor};
     return cd_machine_check(&o, &item->out.err, err);
 }
 
@@ -231,13 +275,15 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     if (item->out.error_no) return CDMPP_OK;
     if (!kind) {
         cdmpp_err why = {0};
-        (void)CD_FAIL(&why, EBACKEND, "no back end for target '%.60s' (%s)", item->target ? item->target : "", cd_backend_names());
+        (void)CD_FAIL(&why, EBACKEND, "no back end for target '%.60s' (%s)",
+                      item->target ? item->target : "", cd_backend_names());
         cd_measure_result_fail(&item->out, 4, &why);
         return CDMPP_OK;
     }
     fill_job(m, item, kind, &j);
     /* Below, the number of threads is read from the target alone. */
-    snprintf(target, sizeof target, "%.400s -num-cores=%d", item->target ? item->target : "", j.threads);
+    snprintf(target, sizeof target, "%.400s -num-cores=%d", item->target ? item->target : "",
+             j.threads);
     if (item->threads > 0 || m->o.threads > 0) j.target = target;
     const double build_s = item->out.build_s;
     CD_TRY(cd_supervisor_do(m->supervisor, &j, &a, m->o.stop, err));
@@ -248,7 +294,8 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     item->out = a.measured;
     item->out.build_s += build_s;
     if (item->build.cached) item->out.flags |= CD_MEASURE_CACHED;
-    else if (build_s > 0 && kind->dialect != CD_DIALECT_C) item->out.flags &= ~CD_MEASURE_CACHED; /* compiled ahead, by this run */
+    else if (build_s > 0 && kind->dialect != CD_DIALECT_C)
+        item->out.flags &= ~CD_MEASURE_CACHED; /* compiled ahead, by this run */
     if (a.best_s > 0) m->best_s = a.best_s;
     return check_run(m, item, kind, err);
 }

@@ -43,18 +43,19 @@
 #define CD_TIMING_MAX 256
 
 typedef struct cd_timing_policy {
-    double budget_s;            /* of all repeats and the warm-up; 0: 0.1 */
-    double warmup_s;            /* at least, and two runs; 0: 0.005 */
-    double min_repeat_s;        /* 0: 0.001; at least 1000 ticks of the clock */
-    double ci;                  /* relative half-width; 0: 0.01 */
+    double budget_s;                 /* of all repeats and the warm-up; 0: 0.1 */
+    double warmup_s;                 /* at least, and two runs; 0: 0.005 */
+    double min_repeat_s;             /* 0: 0.001; at least 1000 ticks of the clock */
+    double ci;                       /* relative half-width; 0: 0.01 */
     unsigned min_repeat, max_repeat; /* 0: 5, 100; at most CD_TIMING_MAX */
     bool cold;
-    bool cool;                  /* as cold, but only of the core's own caches: data stay in the shared one (cache_flush.h) */
+    bool
+        cool; /* as cold, but only of the core's own caches: data stay in the shared one (cache_flush.h) */
 } cd_timing_policy;
 
 typedef struct cd_timing_subject {
     void *ctx;
-    double (*now)(void *ctx);   /* seconds */
+    double (*now)(void *ctx); /* seconds */
     /* Run `times` times in a row; *seconds: of all together. */
     cdmpp_status (*run)(void *ctx, unsigned times, double *seconds, cdmpp_err *err);
     cdmpp_status (*flush)(void *ctx, cdmpp_err *err); /* NULL where nothing is measured cold */
@@ -63,25 +64,26 @@ typedef struct cd_timing_subject {
 } cd_timing_subject;
 
 typedef struct cd_timing {
-    unsigned n, n_kept, number; /* samples; those in the figures; runs of a repeat */
+    unsigned n, n_kept, number;                /* samples; those in the figures; runs of a repeat */
     double min_s, median_s, mean_s, std_s, cv; /* of what is kept; cv = std / mean */
-    double ci;                  /* relative half-width reached; 1: unknown */
-    unsigned disturbed;         /* repeats that were, left out where enough others are there */
+    double ci;                                 /* relative half-width reached; 1: unknown */
+    unsigned disturbed;             /* repeats that were, left out where enough others are there */
     double sample_s[CD_TIMING_MAX]; /* (n) in the order of time */
-    bool kept[CD_TIMING_MAX];   /* (n) */
+    bool kept[CD_TIMING_MAX];       /* (n) */
 } cd_timing;
 
 /* Defaults in place of zeros; tick_s: of the clock (cd_timing_clock_check). */
 cd_timing_policy cd_timing_defaults(cd_timing_policy p, double tick_s);
 /* Errors: those of run and flush; ENUMERIC (a time that is not a number above 0). */
-cdmpp_status cd_timing_run(const cd_timing_policy *p, const cd_timing_subject *s, cd_timing *out, cdmpp_err *err);
+cdmpp_status cd_timing_run(const cd_timing_policy *p, const cd_timing_subject *s, cd_timing *out,
+                           cdmpp_err *err);
 /* The figures of out->sample_s[0 .. n): (2). `left_out` (n) or NULL: samples that may not be kept. */
 void cd_timing_figures(cd_timing *out, const bool *left_out);
 
 /* The resolution of a clock and what a reading costs, by reading it. */
 typedef struct cd_timing_clock_quality {
     double tick_s, cost_s;
-    bool monotonic;             /* never went back */
+    bool monotonic; /* never went back */
 } cd_timing_clock_quality;
 /* Ask the clock some thousand times: takes about a millisecond. */
 cd_timing_clock_quality cd_timing_clock_check(double (*now)(void *ctx), void *ctx);
@@ -111,38 +113,41 @@ typedef enum cd_corun_sharing { CD_CORUN_DISJOINT, CD_CORUN_SHARED } cd_corun_sh
 
 typedef struct cd_corun_policy {
     cd_corun_sharing sharing;
-    int threads;                /* of each program; 0: 1 */
-    double window_s;            /* 0: 0.1 */
-    unsigned rounds;            /* 0: 3; at most CD_CORUN_ROUNDS */
-    double limit_s;             /* for loading, and for a window beyond its length; 0: 10 */
+    int threads;                       /* of each program; 0: 1 */
+    double window_s;                   /* 0: 0.1 */
+    unsigned rounds;                   /* 0: 3; at most CD_CORUN_ROUNDS */
+    double limit_s;                    /* for loading, and for a window beyond its length; 0: 10 */
     const volatile sig_atomic_t *stop; /* NULL: never */
 } cd_corun_policy;
 #define CD_CORUN_ROUNDS 32
 
 typedef struct cd_corun_pair {
     double solo_s[2], corun_s[2], slowdown[2]; /* seconds of a run */
-    double spread;              /* largest relative difference between rounds of a time alone */
-    int error_no;               /* 0: the figures are there */
-    int at;                     /* whose error it is: 0, 1 */
+    double spread; /* largest relative difference between rounds of a time alone */
+    int error_no;  /* 0: the figures are there */
+    int at;        /* whose error it is: 0, 1 */
     cdmpp_err err;
 } cd_corun_pair;
 
 /* Programs first and second, built (object: a path). Errors: EUSAGE (too few processors), EINTERRUPTED, EIO
  * (no process), ENOMEM. What a program does wrong is in *out. */
-cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p, cd_corun_pair *out, cdmpp_err *err);
+cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p,
+                          cd_corun_pair *out, cdmpp_err *err);
 
 /* ---- several: program k is on the (k mod places)-th set of n processors, counted from the last; those of a set take turns ---- */
-#define CD_CORUN_GROUP 4        /* programs at most */
+#define CD_CORUN_GROUP 4 /* programs at most */
 typedef struct cd_corun_group {
     unsigned n;
-    double solo_s[CD_CORUN_GROUP], corun_s[CD_CORUN_GROUP], slowdown[CD_CORUN_GROUP]; /* (n) as of a pair */
+    double solo_s[CD_CORUN_GROUP], corun_s[CD_CORUN_GROUP],
+        slowdown[CD_CORUN_GROUP]; /* (n) as of a pair */
     double spread;
     int error_no, at;
     cdmpp_err err;
 } cd_corun_group;
 
 /* n programs, each alone and all together, in each round; places 1 to n; the policy's sharing is not looked at. Errors: as above. */
-cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsigned places, const cd_corun_policy *p, cd_corun_group *out, cdmpp_err *err);
+cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsigned places,
+                                const cd_corun_policy *p, cd_corun_group *out, cdmpp_err *err);
 
 /* ---- ways to run several programs once each, measured in turns ----
  *
@@ -153,21 +158,23 @@ cdmpp_status cd_corun_group_run(const cd_build *const *build, unsigned n, unsign
  *   (2) a turn is a pause, in which threads that wait for work fall asleep, a pass that is not counted, and passes for window_s; each round has a turn of each way;
  *   (3) a pass is wall time: from the first begin to the last end. Figures are of the turns' medians; best_s is the fastest pass of all;
  *   (4) programs that fail are an error number, as above. */
-#define CD_CORUN_WAYS 3         /* at most */
+#define CD_CORUN_WAYS 3 /* at most */
 typedef struct cd_corun_way {
-    unsigned n;                 /* programs */
+    unsigned n; /* programs */
     bool at_once;
     const cd_build *build[CD_CORUN_GROUP];
-    int threads[CD_CORUN_GROUP];/* of each, for which it was built */
+    int threads[CD_CORUN_GROUP]; /* of each, for which it was built */
 } cd_corun_way;
 typedef struct cd_corun_ways {
-    double pass_s[CD_CORUN_WAYS], low_s[CD_CORUN_WAYS], high_s[CD_CORUN_WAYS], best_s[CD_CORUN_WAYS]; /* (n_way) median, quartiles and least */
-    int error_no, way, at;      /* 0: the figures are there; else whose error it is */
+    double pass_s[CD_CORUN_WAYS], low_s[CD_CORUN_WAYS], high_s[CD_CORUN_WAYS],
+        best_s[CD_CORUN_WAYS]; /* (n_way) median, quartiles and least */
+    int error_no, way, at;     /* 0: the figures are there; else whose error it is */
     cdmpp_err err;
 } cd_corun_ways;
 
 /* The policy's sharing and threads are not looked at. Errors: EUSAGE (none or too many programs or ways, too few processors), EINTERRUPTED, EIO, ENOMEM. */
-cdmpp_status cd_corun_ways_run(const cd_corun_way *way, unsigned n_way, const cd_corun_policy *p, cd_corun_ways *out, cdmpp_err *err);
+cdmpp_status cd_corun_ways_run(const cd_corun_way *way, unsigned n_way, const cd_corun_policy *p,
+                               cd_corun_ways *out, cdmpp_err *err);
 
 /* Bytes of a program's parameters: what it must at least read and write. */
 int64_t cd_corun_bytes(const cd_codegen_code *code);
@@ -175,52 +182,55 @@ int64_t cd_corun_bytes(const cd_codegen_code *code);
 #define CD_MEASURE_FAILED_S 1e10 /* the cost of what failed, in records */
 
 typedef struct cd_measure_options {
-    const char *backend;        /* of cd_backend_names(); NULL: by the target of each item */
-    const char *device;         /* as the back end says; NULL: "" */
-    const char *isa;            /* of C: profiler/host/host.h; NULL: by the target */
+    const char *backend; /* of cd_backend_names(); NULL: by the target of each item */
+    const char *device;  /* as the back end says; NULL: "" */
+    const char *isa;     /* of C: profiler/host/host.h; NULL: by the target */
     const char *compiler, *flags, *cache; /* as in profiler/backend/backend.h */
     uint64_t cache_bytes;
-    int jobs;                   /* compilers at a time; 0: one per processor */
-    int threads;                /* of a C program; 0: -num-cores of the target, else all processors */
-    bool pin;                   /* keep the worker on the last `threads` processors */
+    int jobs;    /* compilers at a time; 0: one per processor */
+    int threads; /* of a C program; 0: -num-cores of the target, else all processors */
+    bool pin;    /* keep the worker on the last `threads` processors */
     double build_limit_s, run_limit_s; /* 0: 30, 10 */
-    uint64_t memory_bytes;      /* of a worker; 0: no limit */
+    uint64_t memory_bytes;             /* of a worker; 0: no limit */
     cd_timing_policy timing;
     const volatile sig_atomic_t *stop; /* NULL: nobody stops it */
 } cd_measure_options;
 
-#define CD_MEASURE_NOISY 1u    /* the processor was slower than it can be, or not ours alone */
-#define CD_MEASURE_WIDE 2u     /* the budget was spent before the interval was narrow */
-#define CD_MEASURE_CACHED 4u   /* not compiled again */
-#define CD_MEASURE_CHECKED 8u  /* compared with the reference */
+#define CD_MEASURE_NOISY   1u /* the processor was slower than it can be, or not ours alone */
+#define CD_MEASURE_WIDE    2u /* the budget was spent before the interval was narrow */
+#define CD_MEASURE_CACHED  4u /* not compiled again */
+#define CD_MEASURE_CHECKED 8u /* compared with the reference */
 
 typedef struct cd_measure_result {
-    cdmpp_status status;        /* OK exactly where error_no is 0 */
+    cdmpp_status status; /* OK exactly where error_no is 0 */
     int error_no;
     cdmpp_err err;
     uint32_t flags;
-    unsigned attempts;          /* measurements made; of several the quietest is kept */
+    unsigned attempts; /* measurements made; of several the quietest is kept */
     cd_timing time;
-    double build_s, run_s;      /* wall time: its share of the compiler's, all of the worker's */
-    double quiet_before, quiet_after; /* noise_probe.h; 0: not asked */
-    double max_error;           /* of the check, relative to the largest value */
+    double build_s, run_s; /* wall time: its share of the compiler's, all of the worker's */
+    double quiet_before, quiet_after;          /* noise_probe.h; 0: not asked */
+    double max_error;                          /* of the check, relative to the largest value */
     double cycles, instructions, cache_misses; /* of one run; negative: not counted here */
-    int64_t at;                 /* unix seconds */
+    int64_t at;                                /* unix seconds */
 } cd_measure_result;
 
 /* Shape of a parameter as the task has it. */
 typedef struct cd_measure_arg {
     uint32_t rank;
-    const int64_t *shape;       /* (rank) */
+    const int64_t *shape; /* (rank) */
 } cd_measure_arg;
 
 typedef struct cd_measure_item {
-    const cd_codegen_code *code;        /* in */
-    const cd_measure_arg *arg;  /* in: (code->n_arg); NULL: no parameter is packed, or nothing is checked */
-    const cd_codegen_code *reference;   /* in: C code of the same parameters whose results are right; NULL: no check */
-    const char *target;         /* in: NULL: "" */
-    int threads;                /* in: of a C program; 0: the options' */
-    size_t others_bytes;        /* in: of a C program: so much other data are read before every run, which is timed by itself as a cool one; 0: none */
+    const cd_codegen_code *code; /* in */
+    const cd_measure_arg
+        *arg; /* in: (code->n_arg); NULL: no parameter is packed, or nothing is checked */
+    const cd_codegen_code
+        *reference; /* in: C code of the same parameters whose results are right; NULL: no check */
+    const char *target; /* in: NULL: "" */
+    int threads;        /* in: of a C program; 0: the options' */
+    size_t
+        others_bytes; /* in: of a C program: so much other data are read before every run, which is timed by itself as a cool one; 0: none */
     cd_build build, reference_build; /* cd_measure_build's */
     cd_measure_result out;
 } cd_measure_item;

@@ -20,16 +20,22 @@ typedef struct cd_result_check cd_result_check;
 /* Run the reference, or take its results from the file `kept` (-1: none), where its last run has left them: schedules of one task
  * have one reference, and it is slow. Errors: those of the cpu back end; EBACKEND (the worker before began this one and did
  * not end it: it takes too long, or crashes); ENOMEM. */
-cdmpp_status cd_result_check_reference(const cd_codegen_code *reference, const char *object, const char *target, int kept, CD_GIVE cd_result_check **out, cdmpp_err *err);
+cdmpp_status cd_result_check_reference(const cd_codegen_code *reference, const char *object,
+                                       const char *target, int kept, CD_GIVE cd_result_check **out,
+                                       cdmpp_err *err);
 /* When the reference in the file was done, by cd_clock_wall; 0: it runs, or the file has none. */
 double cd_result_check_done(int kept);
 void cd_result_check_free(CD_TAKE cd_result_check *c); /* NULL is fine */
 /* (n_buffer of code) what to load the program with; NULL in it: cd_tensor_fill. Packed parameters hold what row-major
  * ones would; `arg` (n_arg) has their shapes. Borrowed until the next call. Errors: EUSAGE (a packed parameter
  * without a shape), ENOMEM. */
-cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *code, const cd_measure_arg *arg, CD_KEEP const void *const **out, cdmpp_err *err);
+cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *code,
+                                     const cd_measure_arg *arg, CD_KEEP const void *const **out,
+                                     cdmpp_err *err);
 /* Run it once and compare. Errors: EINVALID (another result: buffer, element, both values), those of run and read. */
-cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind, cd_loaded *program, const cd_codegen_code *code, double *max_error, cdmpp_err *err);
+cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind,
+                                     cd_loaded *program, const cd_codegen_code *code,
+                                     double *max_error, cdmpp_err *err);
 
 /* worker_protocol -- jobs of supervisor and worker as bytes.
  *
@@ -42,18 +48,18 @@ cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *
 typedef struct cd_job {
     const char *backend, *device, *target;
     int threads;
-    bool fresh;                 /* the worker ends after this job */
+    bool fresh; /* the worker ends after this job */
     bool pin;
-    double limit_s, check_s;    /* for the program; before it for the reference, 0: there is none */
+    double limit_s, check_s; /* for the program; before it for the reference, 0: there is none */
     uint64_t memory_bytes;
-    double best_s;              /* noise_probe.h */
+    double best_s; /* noise_probe.h */
     cd_timing_policy timing;
-    size_t others_bytes;        /* as cd_measure_item */
-    cd_codegen_code code, reference;    /* reference without launches: none */
-    const cd_measure_arg *arg;  /* (n_shape) code's parameters; NULL: not needed */
+    size_t others_bytes;             /* as cd_measure_item */
+    cd_codegen_code code, reference; /* reference without launches: none */
+    const cd_measure_arg *arg;       /* (n_shape) code's parameters; NULL: not needed */
     uint32_t n_shape;
     const char *object, *reference_object; /* "": build it */
-    const char *cache;          /* where GPU binaries are kept, as object_cache.h has it; NULL: the user's */
+    const char *cache; /* where GPU binaries are kept, as object_cache.h has it; NULL: the user's */
     uint64_t cache_bytes;
 } cd_job;
 
@@ -66,7 +72,8 @@ typedef struct cd_worker_result {
 /* Append the job's bytes. Errors: ENOMEM. */
 cdmpp_status cd_worker_protocol_put(cd_buf *b, const cd_job *job, cdmpp_err *err);
 /* Everything of *out lives in the bytes or the arena. Errors: EPARSE (cut short), ENOMEM. */
-cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err);
+cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd_job *out,
+                                    cdmpp_err *err);
 
 /* A frame of n bytes; false: the other end is gone. */
 bool cd_worker_protocol_send(int fd, const void *bytes, size_t n);
@@ -94,7 +101,8 @@ cdmpp_status cd_supervisor_fork(void (*body)(int fd), pid_t *pid, int *fd, cdmpp
 cdmpp_status cd_supervisor_open(CD_GIVE cd_supervisor **out, cdmpp_err *err);
 void cd_supervisor_close(CD_TAKE cd_supervisor *k); /* NULL is fine; kills and reaps */
 /* One job and its answer. Errors: EINTERRUPTED (*stop), EIO (the supervisor is gone), ENOMEM; after an error only close() is left. */
-cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out, const volatile sig_atomic_t *stop, cdmpp_err *err);
+cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out,
+                              const volatile sig_atomic_t *stop, cdmpp_err *err);
 
 /* machine_check -- is it the program that fails, or the machine?
  *
@@ -106,11 +114,13 @@ typedef struct cd_machine_check_options {
     const cd_measure_options *measure;
     const cd_backend_kind *kind;
     const char *target;
-    double limit_s;             /* of running it */
-    cd_supervisor *supervisor;  /* NULL: it is only compiled (another thread may be running programs) */
+    double limit_s; /* of running it */
+    cd_supervisor
+        *supervisor; /* NULL: it is only compiled (another thread may be running programs) */
 } cd_machine_check_options;
 /* After a program that failed for this reason. Errors: EBACKEND (the machine's fault, with both reasons), EINTERRUPTED, EIO, ENOMEM. */
-cdmpp_status cd_machine_check(const cd_machine_check_options *o, const cdmpp_err *failed, cdmpp_err *err);
+cdmpp_status cd_machine_check(const cd_machine_check_options *o, const cdmpp_err *failed,
+                              cdmpp_err *err);
 
 /* prebuild -- a process that compiles the GPU programs of a batch, several at a time, into the cache of binaries.
  *
@@ -126,7 +136,8 @@ typedef struct cd_prebuild cd_prebuild;
 cdmpp_status cd_prebuild_open(CD_GIVE cd_prebuild **out, cdmpp_err *err);
 void cd_prebuild_close(CD_TAKE cd_prebuild *k); /* NULL is fine; kills and reaps */
 /* Compile n programs with at most `jobs` processes. (n) seconds: of compiling each; 0: not compiled. Errors: EINTERRUPTED (*stop), EIO (the process is gone), ENOMEM. */
-cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jobs, double *seconds, const volatile sig_atomic_t *stop, cdmpp_err *err);
+cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jobs, double *seconds,
+                             const volatile sig_atomic_t *stop, cdmpp_err *err);
 
 /* corun -- what processes that run programs at the same time have in common (corun.c).
  *
@@ -150,8 +161,9 @@ cd_corun_policy cd_corun_defaults(cd_corun_policy q);
 typedef struct cd_measure_worker {
     const cd_backend_kind *kind;
     cd_backend *backend;
-    char name[256];             /* backend, device, target */
-    const int *kept;            /* file in memory that all workers share: results of the last reference; NULL: none */
+    char name[256]; /* backend, device, target */
+    const int *
+        kept; /* file in memory that all workers share: results of the last reference; NULL: none */
 } cd_measure_worker;
 
 /* Do the job. Never fails: what goes wrong is in *out. */

@@ -21,7 +21,7 @@ struct cd_prebuild {
 /* What a batch's compilers share: who takes which job, and what each took. */
 typedef struct {
     atomic_uint next;
-    double seconds[];           /* (n) */
+    double seconds[]; /* (n) */
 } board;
 
 typedef struct {
@@ -61,7 +61,8 @@ static void compile_all(const frame *f, unsigned n, unsigned jobs, board *b) {
         if (pid[begun] < 0) break;
     }
     for (unsigned k = 0; k < begun; k++)
-        while (waitpid(pid[k], NULL, 0) < 0 && errno == EINTR) {}
+        while (waitpid(pid[k], NULL, 0) < 0 && errno == EINTR) {
+        }
 }
 
 /* ---- the process ---- */
@@ -77,13 +78,16 @@ static bool get_batch(int up, frame **f, unsigned head[2]) {
 
 static void prebuild_main(int up) {
     (void)setpgid(0, 0);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* while it waits for its compilers it does not look at the socket */
+    (void)prctl(PR_SET_PDEATHSIG,
+                SIGKILL); /* while it waits for its compilers it does not look at the socket */
     for (int k = 1; k < NSIG; k++) (void)signal(k, SIG_DFL);
     for (bool go = true; go;) {
         unsigned head[2] = {0};
         frame *f = NULL;
         go = get_batch(up, &f, head);
-        board *b = go ? mmap(NULL, board_bytes(head[0]), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+        board *b = go ? mmap(NULL, board_bytes(head[0]), PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+                      : MAP_FAILED;
         go = b != MAP_FAILED;
         if (!go) break;
         compile_all(f, head[0], head[1], b);
@@ -110,11 +114,13 @@ void cd_prebuild_close(cd_prebuild *k) {
     if (!k) return;
     close(k->fd);
     kill(k->pid, SIGKILL);
-    while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR) {}
+    while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
     cd_mem_free(k);
 }
 
-static cdmpp_status send_batch(const cd_prebuild *k, const cd_job *job, size_t n, int jobs, cdmpp_err *err) {
+static cdmpp_status send_batch(const cd_prebuild *k, const cd_job *job, size_t n, int jobs,
+                               cdmpp_err *err) {
     const unsigned head[2] = {(unsigned)n, (unsigned)jobs};
     bool sent = cd_worker_protocol_send(k->fd, head, sizeof head);
     for (size_t i = 0; i < n && sent; i++) {
@@ -127,7 +133,8 @@ static cdmpp_status send_batch(const cd_prebuild *k, const cd_job *job, size_t n
     return sent ? CDMPP_OK : CD_FAIL(err, EIO, "the compilers' process is gone");
 }
 
-cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jobs, double *seconds, const volatile sig_atomic_t *stop, cdmpp_err *err) {
+cdmpp_status cd_prebuild_run(cd_prebuild *k, const cd_job *job, size_t n, int jobs, double *seconds,
+                             const volatile sig_atomic_t *stop, cdmpp_err *err) {
     if (n > MOST) n = MOST;
     CD_TRY(send_batch(k, job, n, jobs, err));
     for (;;) {

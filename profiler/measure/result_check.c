@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 struct cd_result_check {
-    cd_arena arena;             /* of packed parameters */
-    uint32_t n;                 /* parameters */
-    void **result;              /* (n) of the reference; NULL: not written */
-    size_t *bytes;              /* (n) */
-    void *spoilt;               /* (n_spoilt) 0xFF, as long as the largest result */
-    const void **content;       /* (n_content) */
+    cd_arena arena;       /* of packed parameters */
+    uint32_t n;           /* parameters */
+    void **result;        /* (n) of the reference; NULL: not written */
+    size_t *bytes;        /* (n) */
+    void *spoilt;         /* (n_spoilt) 0xFF, as long as the largest result */
+    const void **content; /* (n_content) */
     uint32_t n_content;
     size_t n_spoilt;
 };
@@ -20,7 +20,9 @@ struct cd_result_check {
 /* ---- numbers ---- */
 static double half(uint16_t h) {
     const int e = h >> 10 & 31, f = h & 1023;
-    const double v = e == 31 ? (f ? (double)NAN : (double)INFINITY) : e ? ldexp(1 + f / 1024.0, e - 15) : ldexp(f, -24);
+    const double v = e == 31 ? (f ? (double)NAN : (double)INFINITY)
+                     : e     ? ldexp(1 + f / 1024.0, e - 15)
+                             : ldexp(f, -24);
     return h >> 15 ? -v : v;
 }
 
@@ -66,7 +68,8 @@ static double largest_error(cd_dtype t, const void *a, const void *b, size_t n, 
     if (!cd_expr_dtype_is_float(t)) {
         const size_t size = cd_expr_dtype_bytes(t);
         for (size_t i = 0; i < n; i++)
-            if (memcmp((const char *)a + i * size, (const char *)b + i * size, size) != 0) return *at = i, INFINITY;
+            if (memcmp((const char *)a + i * size, (const char *)b + i * size, size) != 0)
+                return *at = i, INFINITY;
         return 0;
     }
     const double floor = 0.1 * largest_of(t, b, n);
@@ -80,7 +83,10 @@ static double largest_error(cd_dtype t, const void *a, const void *b, size_t n, 
 /* The largest error that another order of summing may cause. */
 static double tolerance_of(cd_dtype t) {
     if (!cd_expr_dtype_is_float(t)) return 0;
-    return cd_expr_dtype_bits(t) == 64 ? 1e-9 : cd_expr_dtype_bits(t) == 32 ? 1e-4 : cd_expr_dtype_kind(t) == CD_T_FLOAT ? 1e-2 : 5e-2;
+    return cd_expr_dtype_bits(t) == 64           ? 1e-9
+           : cd_expr_dtype_bits(t) == 32         ? 1e-4
+           : cd_expr_dtype_kind(t) == CD_T_FLOAT ? 1e-2
+                                                 : 5e-2;
 }
 
 /* ---- the reference ---- */
@@ -99,7 +105,9 @@ void cd_result_check_free(cd_result_check *c) {
 static cdmpp_status spoil(cd_result_check *c, const cd_codegen_code *code, cdmpp_err *err) {
     size_t most = 0;
     for (uint32_t k = 0; k < code->n_buffer; k++)
-        if (code->buffer[k].is_arg && code->buffer[k].written && (size_t)code->buffer[k].bytes > most) most = (size_t)code->buffer[k].bytes;
+        if (code->buffer[k].is_arg && code->buffer[k].written &&
+            (size_t)code->buffer[k].bytes > most)
+            most = (size_t)code->buffer[k].bytes;
     if (most > c->n_spoilt) {
         cd_mem_free(c->spoilt);
         c->n_spoilt = 0;
@@ -120,7 +128,7 @@ static cdmpp_status spoil(cd_result_check *c, const cd_codegen_code *code, cdmpp
 /* | head | results of the parameters that are written, one behind the other | ; the object's path names its content */
 typedef struct {
     char object[512];
-    double done;                /* when it ended, by cd_clock_wall; 0: it was begun */
+    double done; /* when it ended, by cd_clock_wall; 0: it was begun */
 } head;
 
 static bool head_of(const char *object, head *h) {
@@ -136,7 +144,8 @@ static bool move(const cd_result_check *c, int file, bool in) {
     for (uint32_t k = 0; k < c->n; k++)
         for (size_t from = 0; c->result[k] && from < c->bytes[k];) {
             char *p = (char *)c->result[k] + from;
-            const ssize_t n = in ? pread(file, p, c->bytes[k] - from, at) : pwrite(file, p, c->bytes[k] - from, at);
+            const ssize_t n = in ? pread(file, p, c->bytes[k] - from, at)
+                                 : pwrite(file, p, c->bytes[k] - from, at);
             if (n <= 0) return false;
             from += (size_t)n;
             at += n;
@@ -155,7 +164,8 @@ static cdmpp_status make_room(cd_result_check *c, const cd_codegen_code *code, c
 }
 
 /* *there: the results were in the file. Otherwise it says from now on that this reference was begun. */
-static cdmpp_status take(const cd_result_check *c, int file, const char *object, bool *there, cdmpp_err *err) {
+static cdmpp_status take(const cd_result_check *c, int file, const char *object, bool *there,
+                         cdmpp_err *err) {
     head mine, h;
     *there = false;
     if (file < 0) return CDMPP_OK;
@@ -164,11 +174,15 @@ static cdmpp_status take(const cd_result_check *c, int file, const char *object,
         return CDMPP_OK;
     }
     if (pread(file, &h, sizeof h, 0) == (ssize_t)sizeof h && !strcmp(h.object, mine.object)) {
-        if (h.done <= 0) return CD_FAIL(err, EBACKEND, "it was begun for the program before and did not end: results cannot be compared");
+        if (h.done <= 0)
+            return CD_FAIL(
+                err, EBACKEND,
+                "it was begun for the program before and did not end: results cannot be compared");
         *there = move(c, file, true);
         if (*there) return CDMPP_OK;
     }
-    if (ftruncate(file, 0) || pwrite(file, &mine, sizeof mine, 0) != (ssize_t)sizeof mine) (void)!ftruncate(file, 0);
+    if (ftruncate(file, 0) || pwrite(file, &mine, sizeof mine, 0) != (ssize_t)sizeof mine)
+        (void)!ftruncate(file, 0);
     return CDMPP_OK;
 }
 
@@ -182,11 +196,13 @@ static void put(const cd_result_check *c, int file, const char *object) {
     head h;
     if (file < 0 || !head_of(object, &h)) return;
     h.done = cd_clock_wall();
-    if (!move(c, file, false) || pwrite(file, &h, sizeof h, 0) != (ssize_t)sizeof h) (void)!ftruncate(file, 0);
+    if (!move(c, file, false) || pwrite(file, &h, sizeof h, 0) != (ssize_t)sizeof h)
+        (void)!ftruncate(file, 0);
 }
 
 /* ---- its run ---- */
-static cdmpp_status run_reference(cd_result_check *c, const cd_codegen_code *code, const char *object, cd_backend *b, cdmpp_err *err) {
+static cdmpp_status run_reference(cd_result_check *c, const cd_codegen_code *code,
+                                  const char *object, cd_backend *b, cdmpp_err *err) {
     union { /* load() does not write to it */
         const char *path;
         void *object;
@@ -204,17 +220,21 @@ static cdmpp_status run_reference(cd_result_check *c, const cd_codegen_code *cod
 }
 
 /* The back end is closed before this returns: only the results are kept. */
-static cdmpp_status run_and_put(cd_result_check *c, const cd_codegen_code *code, const char *object, const char *target, int kept, cdmpp_err *err) {
+static cdmpp_status run_and_put(cd_result_check *c, const cd_codegen_code *code, const char *object,
+                                const char *target, int kept, cdmpp_err *err) {
     cd_backend *b = NULL;
     CD_TRY(cd_backend_cpu.open("", target, &b, err));
     const cdmpp_status st = run_reference(c, code, object, b, err);
     cd_backend_cpu.close(b);
     if (!st) put(c, kept, object);
-    else if (kept >= 0) (void)!ftruncate(kept, 0); /* it has ended: the next program may try again */
+    else if (kept >= 0)
+        (void)!ftruncate(kept, 0); /* it has ended: the next program may try again */
     return st;
 }
 
-cdmpp_status cd_result_check_reference(const cd_codegen_code *code, const char *object, const char *target, int kept, cd_result_check **out, cdmpp_err *err) {
+cdmpp_status cd_result_check_reference(const cd_codegen_code *code, const char *object,
+                                       const char *target, int kept, cd_result_check **out,
+                                       cdmpp_err *err) {
     cd_result_check *c = cd_mem_zalloc(1, sizeof *c);
     bool there = false;
     if (!c) return CD_FAIL(err, ENOMEM, "check");
@@ -233,48 +253,61 @@ cdmpp_status cd_result_check_reference(const cd_codegen_code *code, const char *
 
 /* ---- the program ---- */
 /* What cd_tensor_fill makes of parameter k, in the packed order; in c's arena. */
-static cdmpp_status pack(cd_result_check *c, const cd_codegen_buffer *b, uint32_t k, const cd_measure_arg *arg, cdmpp_err *err) {
+static cdmpp_status pack(cd_result_check *c, const cd_codegen_buffer *b, uint32_t k,
+                         const cd_measure_arg *arg, cdmpp_err *err) {
     uint64_t n = 1;
     if (!arg) return CD_FAIL(err, EUSAGE, "parameter %u is packed: its shape is needed", k);
     for (uint32_t d = 0; d < arg->rank; d++) n *= (uint64_t)arg->shape[d];
     const size_t size = cd_expr_dtype_bytes(b->dtype);
-    void *plain = cd_arena_alloc(&c->arena, (size_t)n + 1, size), *packed = cd_arena_zalloc(&c->arena, (size_t)b->bytes + 1, 1);
+    void *plain = cd_arena_alloc(&c->arena, (size_t)n + 1, size),
+         *packed = cd_arena_zalloc(&c->arena, (size_t)b->bytes + 1, 1);
     if (!plain || !packed) return CD_FAIL(err, ENOMEM, "parameter %u", k);
-    if (!cd_tensor_fill(b->dtype, k, 0, (size_t)n, plain)) return CD_FAIL(err, EUNSUPPORTED, "parameter %u: a type that cannot be filled", k);
+    if (!cd_tensor_fill(b->dtype, k, 0, (size_t)n, plain))
+        return CD_FAIL(err, EUNSUPPORTED, "parameter %u: a type that cannot be filled", k);
     cd_codegen_pack(b, arg->rank, arg->shape, plain, packed);
     c->content[k] = packed;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *code, const cd_measure_arg *arg, const void *const **out, cdmpp_err *err) {
+cdmpp_status cd_result_check_content(cd_result_check *c, const cd_codegen_code *code,
+                                     const cd_measure_arg *arg, const void *const **out,
+                                     cdmpp_err *err) {
     cd_arena_reset(&c->arena);
     CD_TRY(spoil(c, code, err));
     for (uint32_t k = 0; k < code->n_arg; k++)
-        if (code->buffer[k].n_digit) CD_TRY(pack(c, &code->buffer[k], k, arg ? &arg[k] : NULL, err));
+        if (code->buffer[k].n_digit)
+            CD_TRY(pack(c, &code->buffer[k], k, arg ? &arg[k] : NULL, err));
     *out = c->content;
     return CDMPP_OK;
 }
 
 /* The message names the element with the largest error. */
-static cdmpp_status compare_one(const cd_result_check *c, const cd_codegen_buffer *b, uint32_t k, const void *got, double *max_error, cdmpp_err *err) {
+static cdmpp_status compare_one(const cd_result_check *c, const cd_codegen_buffer *b, uint32_t k,
+                                const void *got, double *max_error, cdmpp_err *err) {
     size_t at;
     const size_t size = cd_expr_dtype_bytes(b->dtype);
     const double e = largest_error(b->dtype, got, c->result[k], c->bytes[k] / size, &at);
     if (e > *max_error) *max_error = e;
     if (e <= tolerance_of(b->dtype)) return CDMPP_OK;
-    if (!cd_expr_dtype_is_float(b->dtype)) return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu]", b->name, at);
-    return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu] is %.7g, expected %.7g", b->name, at, value_at(b->dtype, got, at), value_at(b->dtype, c->result[k], at));
+    if (!cd_expr_dtype_is_float(b->dtype))
+        return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu]", b->name, at);
+    return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu] is %.7g, expected %.7g", b->name, at,
+                   value_at(b->dtype, got, at), value_at(b->dtype, c->result[k], at));
 }
 
 /* A program must write exactly what the reference writes. */
-cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind, cd_loaded *program, const cd_codegen_code *code, double *max_error, cdmpp_err *err) {
+cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind,
+                                     cd_loaded *program, const cd_codegen_code *code,
+                                     double *max_error, cdmpp_err *err) {
     double seconds;
     *max_error = 0;
-    if (code->n_arg != c->n) return CD_FAIL(err, EINVALID, "%u parameters, the reference has %u", code->n_arg, c->n);
+    if (code->n_arg != c->n)
+        return CD_FAIL(err, EINVALID, "%u parameters, the reference has %u", code->n_arg, c->n);
     CD_TRY(kind->run(program, 1, &seconds, err));
     for (uint32_t k = 0; k < c->n; k++) {
         const cd_codegen_buffer *b = &code->buffer[k];
-        if (!b->written != !c->result[k] || (b->written && (size_t)b->bytes != c->bytes[k])) return CD_FAIL(err, EINVALID, "parameter %u is not the reference's", k);
+        if (!b->written != !c->result[k] || (b->written && (size_t)b->bytes != c->bytes[k]))
+            return CD_FAIL(err, EINVALID, "parameter %u is not the reference's", k);
         if (!b->written) continue;
         void *got = cd_mem_alloc(c->bytes[k] + 1);
         if (!got) return CD_FAIL(err, ENOMEM, "%zu bytes of results", c->bytes[k]);

@@ -21,7 +21,7 @@ enum { TICK_MS = 100 };
 
 struct cd_supervisor {
     pid_t pid;
-    int fd;                     /* -1: it is gone */
+    int fd; /* -1: it is gone */
 };
 
 /* ---- worker ---- */
@@ -29,7 +29,8 @@ struct cd_supervisor {
 static void prefer_for_oom(void) {
     const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd < 0) return;
-    if (write(fd, "1000", 4) != 4) {} /* then the system chooses as it does */
+    if (write(fd, "1000", 4) != 4) {
+    } /* then the system chooses as it does */
     close(fd);
 }
 
@@ -61,18 +62,19 @@ static void worker_main(int fd, int kept) {
 
 /* ---- supervisor ---- */
 typedef struct {
-    int up;                     /* to the opener */
-    int fd;                     /* to the worker */
-    pid_t pid;                  /* 0: there is none */
-    int kept;                   /* what all workers share: results of the last reference (result_check); -1: nothing */
-} ward;                         /* the supervisor's worker */
+    int up;    /* to the opener */
+    int fd;    /* to the worker */
+    pid_t pid; /* 0: there is none */
+    int kept; /* what all workers share: results of the last reference (result_check); -1: nothing */
+} ward;       /* the supervisor's worker */
 
 static void end_worker(ward *w, int *how) {
     int status = 0;
     if (!w->pid) return;
     kill(w->pid, SIGKILL);
     kill(-w->pid, SIGKILL); /* what the program has started */
-    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) {
+    }
     close(w->fd);
     w->pid = 0;
     if (how) *how = status;
@@ -102,10 +104,18 @@ static void ended(cd_worker_result *a, int error_no, int how, const cd_job *j, b
     m->at = (int64_t)time(NULL);
     m->error_no = error_no;
     m->cycles = m->instructions = m->cache_misses = -1;
-    if (error_no == 7) m->status = CD_FAIL(&m->err, EBACKEND, "%s after %g s", of_reference ? "its reference is still running, results cannot be compared" : "still running",
-                                              of_reference ? j->check_s : j->limit_s);
-    else if (WIFSIGNALED(how)) m->status = CD_FAIL(&m->err, EBACKEND, "the program was killed by signal %d (%s)", WTERMSIG(how), strsignal(WTERMSIG(how)));
-    else m->status = CD_FAIL(&m->err, EBACKEND, "the program ended with exit status %d", WEXITSTATUS(how));
+    if (error_no == 7)
+        m->status =
+            CD_FAIL(&m->err, EBACKEND, "%s after %g s",
+                    of_reference ? "its reference is still running, results cannot be compared"
+                                 : "still running",
+                    of_reference ? j->check_s : j->limit_s);
+    else if (WIFSIGNALED(how))
+        m->status = CD_FAIL(&m->err, EBACKEND, "the program was killed by signal %d (%s)",
+                            WTERMSIG(how), strsignal(WTERMSIG(how)));
+    else
+        m->status =
+            CD_FAIL(&m->err, EBACKEND, "the program ended with exit status %d", WEXITSTATUS(how));
 }
 
 typedef enum { ANSWERED, DIED, LATE, ORPHANED } outcome;
@@ -120,13 +130,18 @@ static double end_of(const ward *w, const cd_job *j, double begin) {
 
 /* Until the worker answers or dies, the limit is over, or the opener is gone. */
 static outcome wait_for(const ward *w, const cd_job *j, cd_worker_result *a) {
-    const double begin = cd_clock_wall(), most = j->check_s > 0 ? 1 : 60; /* of one wait: the end moves when the reference is done */
+    const double begin = cd_clock_wall(),
+                 most = j->check_s > 0
+                            ? 1
+                            : 60; /* of one wait: the end moves when the reference is done */
     for (;;) {
         struct pollfd f[2] = {{w->fd, POLLIN, 0}, {w->up, POLLIN, 0}};
         const double left = end_of(w, j, begin) - cd_clock_wall();
         if (left <= 0) return LATE;
-        if (poll(f, 2, (int)((left < most ? left : most) * 1e3) + 1) < 0 && errno != EINTR) return DIED;
-        if (f[1].revents) return ORPHANED; /* the opener asks for nothing meanwhile: it has closed its end */
+        if (poll(f, 2, (int)((left < most ? left : most) * 1e3) + 1) < 0 && errno != EINTR)
+            return DIED;
+        if (f[1].revents)
+            return ORPHANED; /* the opener asks for nothing meanwhile: it has closed its end */
         if (!f[0].revents) continue;
         return cd_worker_protocol_receive_into(w->fd, a, sizeof *a) ? ANSWERED : DIED;
     }
@@ -145,7 +160,8 @@ static bool one_job(ward *w, const void *bytes, size_t n) {
     if (o == ORPHANED) return false;
     /* After a failure a device's context may be of no use any more. */
     if (o != ANSWERED || j.fresh || a.measured.error_no) end_worker(w, &how);
-    if (o != ANSWERED) ended(&a, o == LATE ? 7 : 4, how, &j, j.check_s > 0 && cd_result_check_done(w->kept) <= 0);
+    if (o != ANSWERED)
+        ended(&a, o == LATE ? 7 : 4, how, &j, j.check_s > 0 && cd_result_check_done(w->kept) <= 0);
     return cd_worker_protocol_send(w->up, &a, sizeof a);
 }
 
@@ -167,7 +183,8 @@ static void supervisor_main(int up) {
 /* ---- opener ---- */
 cdmpp_status cd_supervisor_fork(void (*body)(int fd), pid_t *pid, int *fd, cdmpp_err *err) {
     int s[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0) return CD_FAIL(err, EIO, "no socket: %s", strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0)
+        return CD_FAIL(err, EIO, "no socket: %s", strerror(errno));
     fflush(NULL); /* nothing is printed twice */
     *pid = fork();
     if (*pid == 0) {
@@ -194,21 +211,25 @@ cdmpp_status cd_supervisor_open(cd_supervisor **out, cdmpp_err *err) {
 void cd_supervisor_close(cd_supervisor *k) {
     if (!k) return;
     if (k->fd >= 0) close(k->fd);
-    while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR) {}
+    while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
     cd_mem_free(k);
 }
 
 /* Waits in short turns, so that *stop is seen while a program runs. */
-cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out, const volatile sig_atomic_t *stop, cdmpp_err *err) {
+cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out,
+                              const volatile sig_atomic_t *stop, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_worker_protocol_put(&b, job, err);
-    if (!st && !cd_worker_protocol_send(k->fd, b.p, b.n)) st = CD_FAIL(err, EIO, "the measuring process is gone");
+    if (!st && !cd_worker_protocol_send(k->fd, b.p, b.n))
+        st = CD_FAIL(err, EIO, "the measuring process is gone");
     cd_buf_free(&b);
     while (!st) {
         struct pollfd f = {k->fd, POLLIN, 0};
         if (stop && *stop) return CD_FAIL(err, EINTERRUPTED, "while a program was measured");
         if (poll(&f, 1, TICK_MS) <= 0) continue;
-        if (!cd_worker_protocol_receive_into(k->fd, out, sizeof *out)) st = CD_FAIL(err, EIO, "the measuring process is gone");
+        if (!cd_worker_protocol_receive_into(k->fd, out, sizeof *out))
+            st = CD_FAIL(err, EIO, "the measuring process is gone");
         break;
     }
     return st;

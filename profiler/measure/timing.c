@@ -50,13 +50,15 @@ static void mark_kept(cd_timing *t, const bool *left_out) {
     const double middle = median_of(v, n);
     for (unsigned i = 0; i < n; i++) v[i] = fabs(v[i] - middle);
     const double spread = fmax(1.4826 * median_of(v, n), 0.005 * middle);
-    for (unsigned i = 0; i < t->n; i++) t->kept[i] = (!left_out || !left_out[i]) && fabs(t->sample_s[i] - middle) <= 3 * spread;
+    for (unsigned i = 0; i < t->n; i++)
+        t->kept[i] = (!left_out || !left_out[i]) && fabs(t->sample_s[i] - middle) <= 3 * spread;
 }
 
 /* 0.975 quantile of Student's distribution; the value for one degree more never lies below. */
 static double student(unsigned degrees) {
-    static const double t[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                               2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
+    static const double t[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                               2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+                               2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
     const unsigned n = sizeof t / sizeof *t;
     if (!degrees) return INFINITY;
     return degrees <= n ? t[degrees - 1] : 1.96 + (t[n - 1] - 1.96) * (double)n / degrees;
@@ -99,14 +101,15 @@ typedef struct {
     const cd_timing_subject *s;
     cd_timing *out;
     double begin_s;
-    double repeat_s;            /* what a repeat with all around it takes */
+    double repeat_s; /* what a repeat with all around it takes */
     bool left_out[CD_TIMING_MAX];
 } course;
 
 /* Mean seconds of a run. */
 static cdmpp_status once(course *c, unsigned times, double *seconds, cdmpp_err *err) {
     CD_TRY(c->s->run(c->s->ctx, times, seconds, err));
-    if (!isfinite(*seconds) || *seconds < 0) return CD_FAIL(err, ENUMERIC, "%u runs took %g s", times, *seconds);
+    if (!isfinite(*seconds) || *seconds < 0)
+        return CD_FAIL(err, ENUMERIC, "%u runs took %g s", times, *seconds);
     *seconds /= times;
     return CDMPP_OK;
 }
@@ -123,7 +126,8 @@ static cdmpp_status warm_up(course *c, cdmpp_err *err) {
         best = fmin(best, t);
         if (calls++ && times < 1024) times *= 2;
     } while (spent(c) < c->p->warmup_s || (calls < 2 && spent(c) < c->p->budget_s / 4));
-    const double number = c->p->cold || c->p->cool || best <= 0 ? 1 : ceil(c->p->min_repeat_s / best);
+    const double number =
+        c->p->cold || c->p->cool || best <= 0 ? 1 : ceil(c->p->min_repeat_s / best);
     c->out->number = number < 1 ? 1 : number > 1e6 ? 1000000 : (unsigned)number;
     c->repeat_s = best * c->out->number;
     return CDMPP_OK;
@@ -152,14 +156,16 @@ static bool over(course *c) {
     const cd_timing *t = c->out;
     if (!t->n) return false;
     const double used = spent(c);
-    if (used + c->repeat_s > c->p->budget_s && (t->n >= 2 || c->repeat_s > c->p->budget_s)) return true;
+    if (used + c->repeat_s > c->p->budget_s && (t->n >= 2 || c->repeat_s > c->p->budget_s))
+        return true;
     if (t->n >= c->p->max_repeat) return true;
     if (t->n - t->disturbed < c->p->min_repeat) return false;
     figures(c);
     return t->ci <= c->p->ci;
 }
 
-cdmpp_status cd_timing_run(const cd_timing_policy *p, const cd_timing_subject *s, cd_timing *out, cdmpp_err *err) {
+cdmpp_status cd_timing_run(const cd_timing_policy *p, const cd_timing_subject *s, cd_timing *out,
+                           cdmpp_err *err) {
     memset(out, 0, sizeof *out);
     course c = {.p = p, .s = s, .out = out, .begin_s = s->now(s->ctx)};
     CD_TRY(warm_up(&c, err));

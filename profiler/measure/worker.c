@@ -10,9 +10,9 @@
 #include "profiler/host/host.h"
 
 enum { ATTEMPTS = 3 };
-#define LOST_SHARE 0.01         /* of a repeat's time: then it was disturbed */
-#define STEADY 1.1              /* two probes within this ratio: the same load before and after */
-#define NOISY_SHARE 0.3         /* of the repeats: then the measurement was */
+#define LOST_SHARE  0.01 /* of a repeat's time: then it was disturbed */
+#define STEADY      1.1  /* two probes within this ratio: the same load before and after */
+#define NOISY_SHARE 0.3  /* of the repeats: then the measurement was */
 
 typedef struct {
     const cd_backend_kind *kind;
@@ -21,7 +21,7 @@ typedef struct {
     int threads;
     bool cool;
     size_t others_bytes;
-    cd_cache_flush flushed;     /* of a cool measurement */
+    cd_cache_flush flushed; /* of a cool measurement */
     cd_noise_probe_mark mark;
 } subject;
 
@@ -35,26 +35,30 @@ static cdmpp_status run(void *ctx, unsigned times, double *seconds, cdmpp_err *e
 static cdmpp_status flush(void *ctx, cdmpp_err *err) {
     subject *s = ctx;
     if (s->others_bytes) return cd_cache_flush_bytes(&s->flushed, s->others_bytes, err);
-    if (s->cool && s->kind->dialect == CD_DIALECT_C) return cd_cache_flush_caches(&s->flushed, CD_WIPE_CORE, err);
+    if (s->cool && s->kind->dialect == CD_DIALECT_C)
+        return cd_cache_flush_caches(&s->flushed, CD_WIPE_CORE, err);
     return s->kind->flush ? s->kind->flush(s->backend, err) : CDMPP_OK;
 }
 
 /* Only a program on a processor competes with other processes for it. */
 static bool disturbed(void *ctx) {
     const subject *s = ctx;
-    return s->kind->dialect == CD_DIALECT_C && cd_noise_probe_lost(&s->mark, s->threads, LOST_SHARE);
+    return s->kind->dialect == CD_DIALECT_C &&
+           cd_noise_probe_lost(&s->mark, s->threads, LOST_SHARE);
 }
 
 /* ---- timing ---- */
 static bool noisy(const cd_measure_result *m) {
-    return m->quiet_before > CD_QUIET_LIMIT || m->quiet_after > CD_QUIET_LIMIT || m->time.disturbed > NOISY_SHARE * m->time.n;
+    return m->quiet_before > CD_QUIET_LIMIT || m->quiet_after > CD_QUIET_LIMIT ||
+           m->time.disturbed > NOISY_SHARE * m->time.n;
 }
 
 /* As slow before as after, and no repeat disturbed: the load is constant (a neighbour on the same core), and another attempt would not help. */
 static bool steady(const cd_measure_result *m) {
     const double low = m->quiet_before < m->quiet_after ? m->quiet_before : m->quiet_after;
     const double high = m->quiet_before < m->quiet_after ? m->quiet_after : m->quiet_before;
-    return low > CD_QUIET_LIMIT && high < low * STEADY && m->time.disturbed <= NOISY_SHARE * m->time.n;
+    return low > CD_QUIET_LIMIT && high < low * STEADY &&
+           m->time.disturbed <= NOISY_SHARE * m->time.n;
 }
 
 /* How far from quiet: the lower, the better. */
@@ -63,7 +67,8 @@ static double unrest(const cd_measure_result *m) {
     return q - 1 + (double)m->time.disturbed / (m->time.n ? m->time.n : 1) + m->time.ci;
 }
 
-static cdmpp_status attempt(subject *s, const cd_timing_policy *p, cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
+static cdmpp_status attempt(subject *s, const cd_timing_policy *p, cd_noise_probe *q,
+                            cd_measure_result *m, cdmpp_err *err) {
     const cd_timing_subject t = {s, cd_timing_clock_now, run, flush, disturbed};
     const bool ask = s->kind->on_host && s->kind->on_host(s->backend);
     m->quiet_before = ask ? cd_noise_probe_ratio(q) : 0;
@@ -73,9 +78,11 @@ static cdmpp_status attempt(subject *s, const cd_timing_policy *p, cd_noise_prob
 }
 
 /* Attempts until one is quiet, or steadily not quiet. */
-static cdmpp_status measure(subject *s, const cd_job *job, cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
+static cdmpp_status measure(subject *s, const cd_job *job, cd_noise_probe *q, cd_measure_result *m,
+                            cdmpp_err *err) {
     static const struct timespec pause = {0, 20 * 1000 * 1000};
-    const cd_timing_policy p = cd_timing_defaults(job->timing, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
+    const cd_timing_policy p =
+        cd_timing_defaults(job->timing, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
     cd_measure_result now = *m;
     for (unsigned k = 0; k < ATTEMPTS; k++) {
         if (k) nanosleep(&pause, NULL);
@@ -97,7 +104,8 @@ static cdmpp_status count(subject *s, cd_measure_result *m, cdmpp_err *err) {
     if (s->kind->dialect != CD_DIALECT_C) return CDMPP_OK;
     cd_perf_counters_open(&p);
     cd_perf_counters_start(&p);
-    const cdmpp_status st = p.fd[CD_PERF_CYCLES] >= 0 ? s->kind->run(s->program, times, &seconds, err) : CDMPP_OK;
+    const cdmpp_status st =
+        p.fd[CD_PERF_CYCLES] >= 0 ? s->kind->run(s->program, times, &seconds, err) : CDMPP_OK;
     cd_perf_counters_stop(&p, v);
     cd_perf_counters_close(&p);
     m->cycles = v[CD_PERF_CYCLES] / times;
@@ -107,32 +115,39 @@ static cdmpp_status count(subject *s, cd_measure_result *m, cdmpp_err *err) {
 }
 
 /* ---- one job ---- */
-static cdmpp_status open_backend(cd_measure_worker *w, const cd_job *j, bool compiler, cdmpp_err *err) {
+static cdmpp_status open_backend(cd_measure_worker *w, const cd_job *j, bool compiler,
+                                 cdmpp_err *err) {
     char name[sizeof w->name];
     snprintf(name, sizeof name, "%s|%s|%s", j->backend, j->device, j->target);
     if (w->backend && !strcmp(name, w->name)) return CDMPP_OK;
     cd_worker_close(w);
     w->kind = cd_backend_find(j->backend);
-    if (!w->kind) return CD_FAIL(err, EUSAGE, "expected a back end of %s, found '%.40s'", cd_backend_names(), j->backend);
-    CD_TRY((compiler && w->kind->open_compiler ? w->kind->open_compiler : w->kind->open)(j->device, j->target, &w->backend, err));
+    if (!w->kind)
+        return CD_FAIL(err, EUSAGE, "expected a back end of %s, found '%.40s'", cd_backend_names(),
+                       j->backend);
+    CD_TRY((compiler && w->kind->open_compiler ? w->kind->open_compiler : w->kind->open)(
+        j->device, j->target, &w->backend, err));
     memcpy(w->name, name, sizeof name);
     return CDMPP_OK;
 }
 
 /* Compile in this process, unless the cache of GPU binaries has the same program for the same device; `anew`: in any case. */
-static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew, cd_build *b, cd_measure_result *m, cdmpp_err *err) {
+static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew, cd_build *b,
+                               cd_measure_result *m, cdmpp_err *err) {
     char key[CD_OBJCACHE_KEY];
     cd_buf identity = {0};
     if (w->kind->identity) w->kind->identity(w->backend, &identity);
     const bool keeps = identity.n && !identity.oom;
     if (keeps) cd_object_binary_key((cd_str){identity.p, identity.n}, &j->code, key);
     cd_buf_free(&identity);
-    b->cached = keeps && !anew && cd_object_binary_get(j->cache, j->cache_bytes, key, &b->object, &b->object_bytes);
+    b->cached = keeps && !anew &&
+                cd_object_binary_get(j->cache, j->cache_bytes, key, &b->object, &b->object_bytes);
     if (b->cached) return CDMPP_OK;
     const double begin = cd_clock_wall();
     CD_TRY(w->kind->build(w->backend, b, 1, 1, err));
     m->build_s += cd_clock_wall() - begin;
-    if (!b->status && keeps) (void)cd_object_binary_put(j->cache, j->cache_bytes, key, b->object, b->object_bytes);
+    if (!b->status && keeps)
+        (void)cd_object_binary_put(j->cache, j->cache_bytes, key, b->object, b->object_bytes);
     if (!b->status) return CDMPP_OK;
     m->error_no = b->error_no ? b->error_no : 3;
     if (err) *err = b->err;
@@ -140,12 +155,15 @@ static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew,
 }
 
 /* The object as it came, or made here. */
-static cdmpp_status get_object(cd_measure_worker *w, const cd_job *j, cd_build *b, cd_measure_result *m, cdmpp_err *err) {
+static cdmpp_status get_object(cd_measure_worker *w, const cd_job *j, cd_build *b,
+                               cd_measure_result *m, cdmpp_err *err) {
     union { /* load() does not write to it */
         const char *path;
         void *object;
     } u = {j->object};
-    *b = (cd_build){.code = &j->code, .object = j->object[0] ? u.object : NULL, .object_bytes = strlen(j->object) + 1};
+    *b = (cd_build){.code = &j->code,
+                    .object = j->object[0] ? u.object : NULL,
+                    .object_bytes = strlen(j->object) + 1};
     return b->object ? CDMPP_OK : build_here(w, j, false, b, m, err);
 }
 
@@ -155,7 +173,9 @@ static void drop_object(const cd_measure_worker *w, const cd_job *j, cd_build *b
 }
 
 /* A device may refuse a cached binary: some drivers change without changing their identity. Then compile it again. */
-static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b, const void *const *content, cd_loaded **out, cd_measure_result *m, cdmpp_err *err) {
+static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b,
+                            const void *const *content, cd_loaded **out, cd_measure_result *m,
+                            cdmpp_err *err) {
     const cdmpp_status st = w->kind->load(w->backend, b, content, out, err);
     if (st != CDMPP_EBACKEND || !b->cached) return st;
     drop_object(w, j, b);
@@ -165,13 +185,20 @@ static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b, 
 }
 
 /* Check first, then time: a wrong program is not worth timing. error_no is set before each step that may fail with it. */
-static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *b, cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
-    subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads, .cool = j->timing.cool, .others_bytes = j->others_bytes};
+static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *b,
+                               cd_noise_probe *q, cd_measure_result *m, cdmpp_err *err) {
+    subject s = {.kind = w->kind,
+                 .backend = w->backend,
+                 .threads = j->threads,
+                 .cool = j->timing.cool,
+                 .others_bytes = j->others_bytes};
     cd_result_check *c = NULL;
     const void *const *content = NULL;
     cdmpp_status st = CDMPP_OK;
     m->error_no = 4;
-    if (j->reference.n_launch) st = cd_result_check_reference(&j->reference, j->reference_object, j->target, w->kept ? *w->kept : -1, &c, err);
+    if (j->reference.n_launch)
+        st = cd_result_check_reference(&j->reference, j->reference_object, j->target,
+                                       w->kept ? *w->kept : -1, &c, err);
     if (!st && c) st = cd_result_check_content(c, &j->code, j->arg, &content, err);
     if (!st) st = load_it(w, j, b, content, &s.program, m, err);
     if (!st && c) {
@@ -196,7 +223,8 @@ void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) 
     memset(out, 0, sizeof *out);
     m->cycles = m->instructions = m->cache_misses = -1;
     m->at = (int64_t)time(NULL);
-    if (j->memory_bytes) (void)setrlimit(RLIMIT_AS, &(struct rlimit){j->memory_bytes, j->memory_bytes});
+    if (j->memory_bytes)
+        (void)setrlimit(RLIMIT_AS, &(struct rlimit){j->memory_bytes, j->memory_bytes});
     m->error_no = 8;
     if (j->pin) cd_affinity_last(j->threads);
     m->status = open_backend(w, j, false, &m->err);

@@ -62,7 +62,7 @@ cdmpp_status cd_worker_protocol_put(cd_buf *b, const cd_job *j, cdmpp_err *err) 
 typedef struct {
     const char *p;
     size_t n;
-    bool bad;                   /* cut short */
+    bool bad; /* cut short */
 } reader;
 
 static const char *take(reader *r, size_t n) {
@@ -89,7 +89,8 @@ static const char *get_text(reader *r, size_t *n) {
 }
 
 /* n things of `size` bytes into the arena, aligned; *out NULL: memory is short. */
-static cdmpp_status get_array(cd_arena *a, reader *r, uint64_t n, size_t size, const void **out, cdmpp_err *err) {
+static cdmpp_status get_array(cd_arena *a, reader *r, uint64_t n, size_t size, const void **out,
+                              cdmpp_err *err) {
     const char *p = take(r, (size_t)n * size); /* n is less than 2^32 */
     void *v = cd_arena_zalloc(a, (size_t)(p ? n : 0) + 1, size);
     *out = v;
@@ -147,7 +148,8 @@ static cdmpp_status get_code(cd_arena *a, reader *r, cd_codegen_code *c, cdmpp_e
 
 static cdmpp_status get_shapes(cd_arena *a, reader *r, cd_job *j, cdmpp_err *err) {
     if (!j->arg || r->bad) return CDMPP_OK;
-    cd_measure_arg *v = CD_NEWN(a, cd_measure_arg, (size_t)(j->n_shape < r->n ? j->n_shape : 0) + 1);
+    cd_measure_arg *v =
+        CD_NEWN(a, cd_measure_arg, (size_t)(j->n_shape < r->n ? j->n_shape : 0) + 1);
     if (!v) return CD_FAIL(err, ENOMEM, "job");
     j->arg = v;
     for (uint32_t k = 0; k < j->n_shape && !r->bad; k++) {
@@ -160,7 +162,8 @@ static cdmpp_status get_shapes(cd_arena *a, reader *r, cd_job *j, cdmpp_err *err
 }
 
 /* Pointers of the sender are never followed: code and texts are replaced, and out->cache only tells NULL from a text. */
-cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err) {
+cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd_job *out,
+                                    cdmpp_err *err) {
     reader r = {bytes, n, false};
     get(&r, out, sizeof *out);
     memset(&out->code, 0, sizeof out->code);

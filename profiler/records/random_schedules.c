@@ -12,14 +12,14 @@ enum { PATIENCE = 400, TRIALS = 10 };
 struct cd_random_schedules {
     const cd_task_registry *tasks;
     cd_random_schedules_options o;
-    char *target;               /* copy of o.target; NULL: each task's own */
-    size_t task;                /* being drawn from */
-    cd_sketch_space *sketches;      /* of it; NULL: not begun */
+    char *target;              /* copy of o.target; NULL: each task's own */
+    size_t task;               /* being drawn from */
+    cd_sketch_space *sketches; /* of it; NULL: not begun */
     cd_sketch_sampler *sampler;
     cd_program *program;
-    uint64_t next;              /* draw */
+    uint64_t next; /* draw */
     uint32_t made;
-    cd_record_id *seen;             /* (trials) its programs */
+    cd_record_id *seen; /* (trials) its programs */
 };
 
 void cd_random_schedules_free(cd_random_schedules *d) {
@@ -40,7 +40,9 @@ static cdmpp_status fill(cd_random_schedules *d, cdmpp_err *err) {
     return cd_program_new(&d->program, err);
 }
 
-cdmpp_status cd_random_schedules_new(const cd_task_registry *tasks, const cd_random_schedules_options *o, cd_random_schedules **out, cdmpp_err *err) {
+cdmpp_status cd_random_schedules_new(const cd_task_registry *tasks,
+                                     const cd_random_schedules_options *o,
+                                     cd_random_schedules **out, cdmpp_err *err) {
     cd_random_schedules *d = cd_mem_zalloc(1, sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "draws");
     d->tasks = tasks;
@@ -62,7 +64,9 @@ static void leave(cd_random_schedules *d) {
 
 static cd_str text(const char *s) { return (cd_str){s, strlen(s)}; }
 
-static const char *target_of(const cd_random_schedules *d, const cd_task *t) { return d->target ? d->target : t->target; }
+static const char *target_of(const cd_random_schedules *d, const cd_task *t) {
+    return d->target ? d->target : t->target;
+}
 
 static cd_hardware hardware_of(const cd_random_schedules *d, const cd_task *t) {
     return t->has_hardware && !d->target ? t->hardware : d->o.hardware;
@@ -83,7 +87,8 @@ static bool is_new(cd_random_schedules *d, cd_record_id id) {
 }
 
 /* The record of a schedule that was not measured: cost 1e10 and TVM's error number for it. */
-static cdmpp_status write_record(cd_random_schedules *d, const cd_task *t, cd_record *r, cd_buf *line, cdmpp_err *err) {
+static cdmpp_status write_record(cd_random_schedules *d, const cd_task *t, cd_record *r,
+                                 cd_buf *line, cdmpp_err *err) {
     static const double never = 1e10;
     r->workload_key = text(t->workload_key);
     r->target = text(target_of(d, t));
@@ -99,7 +104,8 @@ static cdmpp_status write_record(cd_random_schedules *d, const cd_task *t, cd_re
 }
 
 /* One sample; *got: it was kept, and its line was written. */
-static cdmpp_status draw(cd_random_schedules *d, const cd_task *t, cd_buf *line, bool *got, cdmpp_err *err) {
+static cdmpp_status draw(cd_random_schedules *d, const cd_task *t, cd_buf *line, bool *got,
+                         cdmpp_err *err) {
     cd_record r = {0};
     const size_t from = line->n;
     *got = false;
@@ -143,13 +149,17 @@ cdmpp_status cd_random_schedules_next(cd_random_schedules *d, cd_buf *line, cdmp
     return CDMPP_OK;
 }
 
-cdmpp_status cd_random_schedules_all(cd_random_schedules *d, const cd_record_listener *l, const volatile sig_atomic_t *stop, cd_buf *line, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_random_schedules_all(cd_random_schedules *d, const cd_record_listener *l,
+                                     const volatile sig_atomic_t *stop, cd_buf *line, size_t *n,
+                                     cdmpp_err *err) {
     for (*n = 0; !*stop;) {
         const size_t from = line->n;
         cdmpp_err why = {0};
         const cdmpp_status st = cd_random_schedules_next(d, line, &why);
         if (line->oom || st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%zu records", *n);
-        if (st) l->bad(l->ctx, &why); /* not cd_record_listener_bad: no error of a task ends the others */
+        if (st)
+            l->bad(l->ctx,
+                   &why); /* not cd_record_listener_bad: no error of a task ends the others */
         else if (line->n == from) return CDMPP_OK;
         else ++*n;
     }

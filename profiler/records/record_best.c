@@ -8,8 +8,8 @@
 
 typedef struct {
     const cd_record_best_options *o;
-    cd_arena *keep, line;       /* line: of the record that is looked at */
-    cd_record_best *best;       /* (n) */
+    cd_arena *keep, line; /* line: of the record that is looked at */
+    cd_record_best *best; /* (n) */
     size_t n;
 } finder;
 
@@ -29,8 +29,12 @@ static cdmpp_status consider(finder *f, const cd_recline *l, cdmpp_err *err) {
     const bool fresh = b == &f->best[f->n];
     const double cost_s = cd_record_program_cost_s(&r);
     if (!fresh && cost_s >= b->cost_s) return CDMPP_OK;
-    const cd_record_best now = {.key = {cd_str_dup(f->keep, r.workload_key), r.workload_key.n}, .text = cd_str_dup(f->keep, (cd_str){l->text, l->len}),
-                                .len = l->len, .cost_s = cost_s, .path = cd_str_dup(f->keep, (cd_str){l->path, strlen(l->path)}), .number = l->number};
+    const cd_record_best now = {.key = {cd_str_dup(f->keep, r.workload_key), r.workload_key.n},
+                                .text = cd_str_dup(f->keep, (cd_str){l->text, l->len}),
+                                .len = l->len,
+                                .cost_s = cost_s,
+                                .path = cd_str_dup(f->keep, (cd_str){l->path, strlen(l->path)}),
+                                .number = l->number};
     if (!now.key.p || !now.text || !now.path) return CD_FAIL(err, ENOMEM, "record");
     *b = now;
     f->n += fresh;
@@ -38,7 +42,8 @@ static cdmpp_status consider(finder *f, const cd_recline *l, cdmpp_err *err) {
 }
 
 /* The line's own memory is given back after each line. */
-cdmpp_status cd_record_best_read(cd_arena *a, const cd_record_best_options *o, cd_record_best *out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_record_best_read(cd_arena *a, const cd_record_best_options *o, cd_record_best *out,
+                                 size_t *n, cdmpp_err *err) {
     finder f = {.o = o, .keep = a, .best = out};
     cd_record_reader *r = NULL;
     CD_TRY(cd_record_reader_open(o->path, o->n_path, &r, err));

@@ -9,23 +9,24 @@
 #include "profiler/records/record_best.h"
 #include "profiler/records/record_program.h"
 
-#define CD_RECORD_CORUN_MAX 64  /* workloads of a table */
+#define CD_RECORD_CORUN_MAX 64 /* workloads of a table */
 
 typedef struct cd_record_corun_options {
     const char *const *task_file; /* (n_task_file) definitions of tasks */
     size_t n_task_file;
-    cd_record_best_options best;/* which records; best.max at most CD_RECORD_CORUN_MAX */
-    cd_measure_options measure; /* how programs are compiled */
-    cd_corun_policy policy;     /* for each pair; its sharing is set here */
-    const char *target;         /* in place of the record's; NULL: as it is */
-    struct cd_log *log;         /* of warnings about task files; NULL: none */
-    unsigned group, n_group;    /* programs of a group, 0: no groups, else 2 to CD_CORUN_GROUP; how many groups */
-    uint64_t seed;              /* they are drawn by; a program may stand in a group more than once */
-    bool no_pairs;              /* only groups */
-} cd_record_corun_options;      /* best.listener hears of pairs that failed, too */
+    cd_record_best_options best; /* which records; best.max at most CD_RECORD_CORUN_MAX */
+    cd_measure_options measure;  /* how programs are compiled */
+    cd_corun_policy policy;      /* for each pair; its sharing is set here */
+    const char *target;          /* in place of the record's; NULL: as it is */
+    struct cd_log *log;          /* of warnings about task files; NULL: none */
+    unsigned group,
+        n_group; /* programs of a group, 0: no groups, else 2 to CD_CORUN_GROUP; how many groups */
+    uint64_t seed;         /* they are drawn by; a program may stand in a group more than once */
+    bool no_pairs;         /* only groups */
+} cd_record_corun_options; /* best.listener hears of pairs that failed, too */
 
 typedef struct cd_record_corun_row {
-    size_t first, second;       /* programs */
+    size_t first, second; /* programs */
     cd_corun_sharing sharing;
     cd_corun_pair out;
 } cd_record_corun_row;
@@ -41,17 +42,18 @@ typedef struct cd_record_corun {
     cd_record_program job[CD_RECORD_CORUN_MAX];
     cd_measure_item item[CD_RECORD_CORUN_MAX];
     size_t n, n_row;
-    size_t bad;                 /* pairs that failed */
-    int threads;                /* of each program */
-    cd_record_corun_row *row;   /* (n_row) */
-    unsigned places;            /* of a group: sets of `threads` processors, at most one for each program */
+    size_t bad;               /* pairs that failed */
+    int threads;              /* of each program */
+    cd_record_corun_row *row; /* (n_row) */
+    unsigned places; /* of a group: sets of `threads` processors, at most one for each program */
     size_t n_group;
     cd_record_corun_group *group; /* (n_group) */
 } cd_record_corun;
 
 /* Compile the programs and measure all pairs. A pair of which a program cannot be run has an error number and says whose it is. Call it
  * before other threads are begun: it forks. Errors: ENODATA (no record), EIO, EUSAGE (too few processors), EINTERRUPTED, ENOMEM. */
-cdmpp_status cd_record_corun_run(const cd_record_corun_options *o, CD_GIVE cd_record_corun **out, cdmpp_err *err);
+cdmpp_status cd_record_corun_run(const cd_record_corun_options *o, CD_GIVE cd_record_corun **out,
+                                 cdmpp_err *err);
 void cd_record_corun_free(CD_TAKE cd_record_corun *c); /* NULL is fine */
 
 /* Print it: one CSV line (RFC 4180) a pair; a JSON object; a table for people. Out of memory: b->oom. */

@@ -20,7 +20,8 @@ bool cd_record_first_is_gpu(const char *const *path, size_t n) {
     over = over || !n || cd_record_reader_open(path, n, &r, NULL) != CDMPP_OK;
     for (int k = 0; k < LINES && !found && !over; k++) {
         cd_recline line = {0};
-        if (cd_record_reader_next(r, &line, NULL)) continue; /* a bad line: told when all are used */
+        if (cd_record_reader_next(r, &line, NULL))
+            continue; /* a bad line: told when all are used */
         over = !line.text;
         if (!over) found = !cd_record_read(&a, line.text, line.len, &record, NULL);
     }

@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-cdmpp_status cd_record_listener_bad(const cd_record_listener *l, const cdmpp_err *why, cdmpp_err *err) {
+cdmpp_status cd_record_listener_bad(const cd_record_listener *l, const cdmpp_err *why,
+                                    cdmpp_err *err) {
     if (why->code == CDMPP_ENOMEM || why->code == CDMPP_EIO) {
         if (err) *err = *why;
         return why->code;

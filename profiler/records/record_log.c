@@ -16,17 +16,17 @@
 
 typedef struct {
     cd_record_id id;
-    unsigned count;             /* 0: free */
+    unsigned count; /* 0: free */
 } slot;
 
 struct cd_record_log {
     char path[512];
     int fd;
-    bool regular;               /* else a pipe or device: it is only written */
-    slot *slot;                 /* (n_slot) open addressing */
-    size_t n_slot, used;        /* n_slot: a power of two */
+    bool regular;        /* else a pipe or device: it is only written */
+    slot *slot;          /* (n_slot) open addressing */
+    size_t n_slot, used; /* n_slot: a power of two */
     long lines;
-    off_t size;                 /* whole lines */
+    off_t size; /* whole lines */
     double synced_s;
 };
 
@@ -83,7 +83,8 @@ static cdmpp_status learn(cd_record_log *l, cd_record_id id, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_record_log_claim(cd_record_log *l, cd_record_id id, unsigned limit, bool *mine, cdmpp_err *err) {
+cdmpp_status cd_record_log_claim(cd_record_log *l, cd_record_id id, unsigned limit, bool *mine,
+                                 cdmpp_err *err) {
     *mine = !l->n_slot || find(l->slot, l->n_slot, id)->count < limit;
     return *mine ? learn(l, id, err) : CDMPP_OK;
 }
@@ -99,14 +100,19 @@ static cdmpp_status whole_lines(cd_record_log *l, cdmpp_err *err) {
         for (ssize_t i = 0; i < n; i++)
             if (b[i] == '\n') l->size = at + i + 1, l->lines++;
     }
-    if (at > l->size && ftruncate(l->fd, l->size) != 0) return CD_FAIL(err, EIO, "cannot cut off half a line: %s", strerror(errno));
-    return lseek(l->fd, l->size, SEEK_SET) < 0 ? CD_FAIL(err, EIO, "cannot seek: %s", strerror(errno)) : CDMPP_OK;
+    if (at > l->size && ftruncate(l->fd, l->size) != 0)
+        return CD_FAIL(err, EIO, "cannot cut off half a line: %s", strerror(errno));
+    return lseek(l->fd, l->size, SEEK_SET) < 0
+               ? CD_FAIL(err, EIO, "cannot seek: %s", strerror(errno))
+               : CDMPP_OK;
 }
 
-static cdmpp_status learn_line(cd_record_log *l, cd_arena *a, const char *p, size_t n, bool retry, cdmpp_err *err) {
+static cdmpp_status learn_line(cd_record_log *l, cd_arena *a, const char *p, size_t n, bool retry,
+                               cdmpp_err *err) {
     cd_record r;
     cd_record_id id;
-    if (cd_record_is_comment(p, n) || cd_record_read(a, p, n, &r, NULL) || (retry && r.error_no)) return CDMPP_OK;
+    if (cd_record_is_comment(p, n) || cd_record_read(a, p, n, &r, NULL) || (retry && r.error_no))
+        return CDMPP_OK;
     return cd_record_id_of(&r, &id, NULL) ? CDMPP_OK : learn(l, id, err);
 }
 
@@ -132,11 +138,16 @@ static cdmpp_status learn_all(cd_record_log *l, bool retry, cdmpp_err *err) {
 static cdmpp_status open_file(cd_record_log *l, bool retry, cdmpp_err *err) {
     struct stat s;
     l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (l->fd < 0 && (errno == EACCES || errno == ENXIO || errno == EINVAL)) l->fd = open(l->path, O_WRONLY | O_CLOEXEC); /* a pipe, /dev/stdout */
-    if (l->fd < 0 || fstat(l->fd, &s) != 0) return CD_FAIL(err, EIO, "cannot open: %s", strerror(errno));
+    if (l->fd < 0 && (errno == EACCES || errno == ENXIO || errno == EINVAL))
+        l->fd = open(l->path, O_WRONLY | O_CLOEXEC); /* a pipe, /dev/stdout */
+    if (l->fd < 0 || fstat(l->fd, &s) != 0)
+        return CD_FAIL(err, EIO, "cannot open: %s", strerror(errno));
     l->regular = S_ISREG(s.st_mode);
     if (!l->regular) return CDMPP_OK;
-    if (flock(l->fd, LOCK_EX | LOCK_NB) != 0) return CD_FAIL(err, EIO, errno == EWOULDBLOCK ? "another run writes this file" : "cannot lock the file");
+    if (flock(l->fd, LOCK_EX | LOCK_NB) != 0)
+        return CD_FAIL(err, EIO,
+                       errno == EWOULDBLOCK ? "another run writes this file"
+                                            : "cannot lock the file");
     CD_TRY(whole_lines(l, err));
     return learn_all(l, retry, err);
 }
@@ -146,7 +157,10 @@ cdmpp_status cd_record_log_open(const char *path, bool retry, cd_record_log **ou
     if (!l) return CD_FAIL(err, ENOMEM, "output");
     l->fd = -1;
     l->synced_s = cd_clock_wall();
-    cdmpp_status st = strlen(path) < sizeof l->path ? CDMPP_OK : CD_FAIL(err, EIO, "expected a path of fewer than %zu letters", sizeof l->path);
+    cdmpp_status st =
+        strlen(path) < sizeof l->path
+            ? CDMPP_OK
+            : CD_FAIL(err, EIO, "expected a path of fewer than %zu letters", sizeof l->path);
     if (!st) {
         memcpy(l->path, path, strlen(path) + 1);
         st = open_file(l, retry, err);
@@ -161,7 +175,8 @@ cdmpp_status cd_record_log_close(cd_record_log *l, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     if (l->fd >= 0) {
         const bool bad = l->regular && fsync(l->fd) != 0;
-        if (close(l->fd) != 0 || bad) st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), l->path, 0);
+        if (close(l->fd) != 0 || bad)
+            st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), l->path, 0);
     }
     cd_mem_free(l->slot);
     cd_mem_free(l);

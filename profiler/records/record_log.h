@@ -20,13 +20,15 @@ typedef struct cd_record_id {
 
 /* `retry`: a line whose measurement failed is not counted, its record is handed out again, once by this run; the
  * line stays. Errors: EIO (also: another run writes it), ENOMEM; they carry the path. */
-cdmpp_status cd_record_log_open(const char *path, bool retry, CD_GIVE cd_record_log **out, cdmpp_err *err);
+cdmpp_status cd_record_log_open(const char *path, bool retry, CD_GIVE cd_record_log **out,
+                                cdmpp_err *err);
 /* Close; all is on disk after OK. Errors: EIO. NULL is fine. */
 cdmpp_status cd_record_log_close(CD_TAKE cd_record_log *l, cdmpp_err *err);
 /* The identity (1). Errors: ENOMEM, those of cd_record_write. */
 cdmpp_status cd_record_id_of(const cd_record *r, cd_record_id *out, cdmpp_err *err);
 /* *mine: this record is to be measured, and counts from now on. Errors: ENOMEM. */
-cdmpp_status cd_record_log_claim(cd_record_log *l, cd_record_id id, unsigned limit, bool *mine, cdmpp_err *err);
+cdmpp_status cd_record_log_claim(cd_record_log *l, cd_record_id id, unsigned limit, bool *mine,
+                                 cdmpp_err *err);
 /* Append a record. Number of the line that was written, from 1, in *line (NULL: not wanted). Errors: EIO, ENOMEM, those of cd_record_write. */
 cdmpp_status cd_record_log_add(cd_record_log *l, const cd_record *r, long *line, cdmpp_err *err);
 #endif

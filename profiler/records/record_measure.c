@@ -9,28 +9,29 @@ typedef struct {
     cd_record_program job[BATCH];
     cd_measure_item item[BATCH];
     size_t n;
-    int threads;                /* the largest number of any program */
+    int threads; /* the largest number of any program */
 } batch;
 
 typedef struct {
     const cd_record_measure_options *o;
     const volatile sig_atomic_t *stop;
     cd_record_maker *maker;
-    cd_record_reader *file;     /* of this round; the caller's in the first one */
-    cd_record_reader *again;    /* ours */
+    cd_record_reader *file;  /* of this round; the caller's in the first one */
+    cd_record_reader *again; /* ours */
     cd_record_output *out;
     cd_measure *m;
     cd_record_stats *sum;
     cd_affinity all;
     int cpus, rounds;
-    int round;                  /* from 1 */
-    size_t read;                /* lines of this round */
+    int round;   /* from 1 */
+    size_t read; /* lines of this round */
     batch two[2];
-    size_t fill;                /* programs of the next batch */
-    int now;                    /* two[now] is measured, the other one is filled */
-    int jobs;                   /* compilers at a time, now */
-    double build_s, run_s;      /* of a recent program: processor time of compilers; time of a worker; 0: unknown */
-    bool over;                  /* nothing more is to be read */
+    size_t fill; /* programs of the next batch */
+    int now;     /* two[now] is measured, the other one is filled */
+    int jobs;    /* compilers at a time, now */
+    double build_s,
+        run_s; /* of a recent program: processor time of compilers; time of a worker; 0: unknown */
+    bool over; /* nothing more is to be read */
 } run;
 
 /* ---- reading ---- */
@@ -39,8 +40,13 @@ typedef struct {
 static cdmpp_status runs_here(const run *r, const cd_record_program *j, cdmpp_err *err) {
     const cd_backend_kind *k = cd_backend_for_target(j->record.target);
     const cd_str t = j->record.target;
-    if (!k) return CD_FAIL(err, EBACKEND, "no back end (%s) for target '%.*s'; --target measures for another one", cd_backend_names(), cd_str_shown(t, 60), t.p);
-    return k->dialect == CD_DIALECT_C ? cd_isa_choose(r->o->measure.isa, j->target, &(cd_isa_choice){0}, err) : CDMPP_OK;
+    if (!k)
+        return CD_FAIL(err, EBACKEND,
+                       "no back end (%s) for target '%.*s'; --target measures for another one",
+                       cd_backend_names(), cd_str_shown(t, 60), t.p);
+    return k->dialect == CD_DIALECT_C
+               ? cd_isa_choose(r->o->measure.isa, j->target, &(cd_isa_choice){0}, err)
+               : CDMPP_OK;
 }
 
 /* One line to the batch, unless the output has it: code is generated only for what is measured. */
@@ -57,10 +63,15 @@ static cdmpp_status add(run *r, batch *b, const cd_recline *l, cdmpp_err *err) {
         return st;
     }
     cd_measure_item *item = &b->item[b->n++];
-    *item = (cd_measure_item){.code = &j->code, .arg = j->arg, .reference = r->maker->reference ? &j->reference : NULL, .target = j->target,
+    *item = (cd_measure_item){.code = &j->code,
+                              .arg = j->arg,
+                              .reference = r->maker->reference ? &j->reference : NULL,
+                              .target = j->target,
                               .threads = cd_record_program_threads(j, r->o->threads, r->cpus)};
     const cd_backend_kind *k = cd_backend_for_target(j->record.target);
-    const int busy = k && k->dialect == CD_DIALECT_CUDA ? 1 : item->threads; /* of this machine, while it is measured */
+    const int busy = k && k->dialect == CD_DIALECT_CUDA
+                         ? 1
+                         : item->threads; /* of this machine, while it is measured */
     if (busy > b->threads) b->threads = busy;
     if (j->why.code) cd_measure_result_fail(&item->out, 1, &j->why);
     return CDMPP_OK;
@@ -86,7 +97,9 @@ static cdmpp_status fill(run *r, batch *b, cdmpp_err *err) {
     while (b->n < r->fill && !r->over && !*r->stop) {
         cdmpp_err why = {0};
         cd_recline l = {0};
-        cdmpp_status st = r->o->limit && r->read >= r->o->limit ? CDMPP_OK : cd_record_reader_next(r->file, &l, &why);
+        cdmpp_status st = r->o->limit && r->read >= r->o->limit
+                              ? CDMPP_OK
+                              : cd_record_reader_next(r->file, &l, &why);
         if (!st && !l.text) {
             CD_TRY(next_round(r, err));
             continue;
@@ -103,18 +116,25 @@ static cdmpp_status fill(run *r, batch *b, cdmpp_err *err) {
 }
 
 /* ---- measuring ---- */
-static cdmpp_status write_one(run *r, cd_record_program *j, const cd_measure_result *m, cdmpp_err *err) {
+static cdmpp_status write_one(run *r, cd_record_program *j, const cd_measure_result *m,
+                              cdmpp_err *err) {
     cd_record record;
     CD_TRY(cd_record_program_record(j, m, &record, err));
-    cd_record_measured x = {.job = j, .record = &record, .task = cd_task_registry_find(r->maker->tasks, record.workload_key), .result = m};
+    cd_record_measured x = {.job = j,
+                            .record = &record,
+                            .task = cd_task_registry_find(r->maker->tasks, record.workload_key),
+                            .result = m};
     CD_TRY(cd_record_output_put(r->out, &x, err));
     cd_record_stats_add(r->sum, m);
     if (m->error_no)
-        cd_record_listener_note(r->o->listener, "%s:%ld: %s (error %d): %s", j->path, j->number, cd_record_stats_error(m->error_no), m->error_no, m->err.msg);
+        cd_record_listener_note(r->o->listener, "%s:%ld: %s (error %d): %s", j->path, j->number,
+                                cd_record_stats_error(m->error_no), m->error_no, m->err.msg);
     return CDMPP_OK;
 }
 
-static cdmpp_status interrupted(const run *r, cdmpp_err *err) { return CD_FAIL(err, EINTERRUPTED, "after %zu programs", r->sum->measured + r->sum->failed); }
+static cdmpp_status interrupted(const run *r, cdmpp_err *err) {
+    return CD_FAIL(err, EINTERRUPTED, "after %zu programs", r->sum->measured + r->sum->failed);
+}
 
 static cdmpp_status measure_batch(run *r, batch *b, cdmpp_err *err) {
     const double begin = cd_clock_wall();
@@ -157,7 +177,8 @@ static bool overlap_is_faster(const run *r, int rest) {
 
 /* Compilers stay off the processors of the programs that are measured at the same time. True: the two overlap. */
 static bool divide_processors(run *r, int threads) {
-    const bool both = threads > 0 && threads < r->cpus && r->o->measure.pin && overlap_is_faster(r, r->cpus - threads);
+    const bool both = threads > 0 && threads < r->cpus && r->o->measure.pin &&
+                      overlap_is_faster(r, r->cpus - threads);
     r->jobs = both ? r->cpus - threads : r->cpus;
     if (r->o->jobs && r->o->jobs < r->jobs) r->jobs = r->o->jobs;
     cd_affinity_set(&r->all, both ? threads : 0);
@@ -201,7 +222,8 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     cd_host_info_read("", &h);
     cd_host_info_warnings(&warnings, &h, o->threads > 0 ? o->threads : 1);
     if (warnings.n) cd_record_listener_note(o->listener, "times may be unsteady: %s", warnings.p);
-    const cd_timing_policy p = cd_timing_defaults(o->measure.timing, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
+    const cd_timing_policy p = cd_timing_defaults(
+        o->measure.timing, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
     cd_record_stats_head(&head, &h, warnings.p ? warnings.p : "", &p, o->threads, o->core);
     const cdmpp_status st = cd_record_output_begin(r->out, &head, err);
     cd_buf_free(&warnings);
@@ -210,8 +232,9 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
 }
 
 /* Two batches of programs are too large for the stack. */
-cdmpp_status cd_record_measure_run(const cd_record_measure_options *o, cd_measure *m, cd_record_maker *maker, cd_record_reader *file, cd_record_output *out,
-                                   cd_record_stats *sum, cdmpp_err *err) {
+cdmpp_status cd_record_measure_run(const cd_record_measure_options *o, cd_measure *m,
+                                   cd_record_maker *maker, cd_record_reader *file,
+                                   cd_record_output *out, cd_record_stats *sum, cdmpp_err *err) {
     run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "batch");
     r->o = o;

@@ -9,10 +9,11 @@
 struct cd_record_output {
     const cd_record_output_options *o;
     cd_record_log *log;
-    FILE *stats;                /* NULL: none, or not begun */
+    FILE *stats; /* NULL: none, or not begun */
 };
 
-cdmpp_status cd_record_output_open(const cd_record_output_options *o, cd_record_output **out, cdmpp_err *err) {
+cdmpp_status cd_record_output_open(const cd_record_output_options *o, cd_record_output **out,
+                                   cdmpp_err *err) {
     cd_record_output *w = cd_mem_zalloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "output");
     w->o = o;
@@ -25,12 +26,17 @@ cdmpp_status cd_record_output_open(const cd_record_output_options *o, cd_record_
 cdmpp_status cd_record_output_begin(cd_record_output *w, const cd_buf *head, cdmpp_err *err) {
     if (!w->o->stats) return CDMPP_OK;
     w->stats = fopen(w->o->stats, "a");
-    if (!w->stats) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), w->o->stats, 0);
-    if (!head->oom) (void)fwrite(head->p, 1, head->n, w->stats); /* the check of the next line sees what went wrong */
+    if (!w->stats)
+        return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), w->o->stats,
+                         0);
+    if (!head->oom)
+        (void)fwrite(head->p, 1, head->n,
+                     w->stats); /* the check of the next line sees what went wrong */
     return CDMPP_OK;
 }
 
-cdmpp_status cd_record_output_claim(cd_record_output *w, cd_record_id id, unsigned limit, bool *mine, cdmpp_err *err) {
+cdmpp_status cd_record_output_claim(cd_record_output *w, cd_record_id id, unsigned limit,
+                                    bool *mine, cdmpp_err *err) {
     return cd_record_log_claim(w->log, id, limit, mine, err);
 }
 
@@ -42,13 +48,16 @@ cdmpp_status cd_record_output_put(cd_record_output *w, cd_record_measured *m, cd
     cd_record_stats_line(&b, m->job, m->line, m->result, m->host);
     const bool good = !b.oom && fwrite(b.p, 1, b.n, w->stats) == b.n && fflush(w->stats) == 0;
     cd_buf_free(&b);
-    return good ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), w->o->stats, 0);
+    return good ? CDMPP_OK
+                : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)),
+                            w->o->stats, 0);
 }
 
 cdmpp_status cd_record_output_close(cd_record_output *w, cdmpp_err *err) {
     if (!w) return CDMPP_OK;
     cdmpp_status st = cd_record_log_close(w->log, err);
-    if (w->stats && fclose(w->stats) != 0 && !st) st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), w->o->stats, 0);
+    if (w->stats && fclose(w->stats) != 0 && !st)
+        st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), w->o->stats, 0);
     cd_mem_free(w);
     return st;
 }

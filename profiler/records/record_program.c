@@ -8,7 +8,8 @@
 #include "profiler/codegen/codegen.h"
 #include "profiler/host/host.h"
 
-cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file, size_t n, struct cd_log *log, cdmpp_err *err) {
+cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file,
+                                          size_t n, struct cd_log *log, cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(&m->owned, err));
     m->tasks = m->owned;
     CD_TRY(cd_task_registry_load_all(m->owned, task_file, n, log, err));
@@ -20,7 +21,9 @@ void cd_record_program_maker_close(cd_record_maker *m) {
     cd_task_registry_free(m->owned);
 }
 
-static const cd_task *task_of(const cd_record_maker *m, cd_str key) { return m->task ? m->task : cd_task_registry_find(m->tasks, key); }
+static const cd_task *task_of(const cd_record_maker *m, cd_str key) {
+    return m->task ? m->task : cd_task_registry_find(m->tasks, key);
+}
 
 /* Fields that older versions of the format lack: from the task, or none. */
 static void complete(cd_record *r, const cd_task *t) {
@@ -33,11 +36,13 @@ static void complete(cd_record *r, const cd_task *t) {
 static cdmpp_status name_device(const cd_record_maker *m, cd_record_program *j, cdmpp_err *err) {
     static const char unknown[] = " -model=unknown";
     const cd_str t = j->record.target;
-    const char *name = m->device && cd_str_is(cd_device_name_of(t, ""), "unknown") ? m->device(m->ctx, t) : NULL;
+    const char *name =
+        m->device && cd_str_is(cd_device_name_of(t, ""), "unknown") ? m->device(m->ctx, t) : NULL;
     cd_buf b = {0};
     if (!name) return CDMPP_OK;
     const char *at = strstr(j->target, unknown);
-    cd_buf_putf(&b, "%.*s%s -model=%s", (int)(at ? (size_t)(at - j->target) : t.n), j->target, at ? at + sizeof unknown - 1 : "", name);
+    cd_buf_putf(&b, "%.*s%s -model=%s", (int)(at ? (size_t)(at - j->target) : t.n), j->target,
+                at ? at + sizeof unknown - 1 : "", name);
     j->target = b.oom ? NULL : cd_str_dup(&j->arena, (cd_str){b.p, b.n});
     cd_buf_free(&b);
     if (!j->target) return CD_FAIL(err, ENOMEM, "target");
@@ -54,13 +59,15 @@ static void set_threads(const cd_record_maker *m, cd_record_program *j) {
     else if (m->cpus > 0) *cores = cd_record_program_threads(j, 0, m->cpus);
 }
 
-static cdmpp_status read_record(cd_record_maker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
+static cdmpp_status read_record(cd_record_maker *m, const cd_recline *l, cd_record_program *j,
+                                cdmpp_err *err) {
     const char *text = cd_str_dup(&j->arena, (cd_str){l->text, l->len});
     if (!text) return CD_FAIL(err, ENOMEM, "record");
     CD_TRY(cd_record_read(&j->arena, text, l->len, &j->record, err));
     const cd_task *t = task_of(m, j->record.workload_key);
     const cd_str key = j->record.workload_key;
-    if (!t) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", cd_str_shown(key, 100), key.p);
+    if (!t)
+        return CD_FAIL(err, ENOTASK, "no task file defines %.*s", cd_str_shown(key, 100), key.p);
     complete(&j->record, t);
     if (m->target) j->record.target = (cd_str){m->target, strlen(m->target)};
     j->target = cd_str_dup(&j->arena, j->record.target);
@@ -71,7 +78,8 @@ static cdmpp_status read_record(cd_record_maker *m, const cd_recline *l, cd_reco
     return cd_record_id_of(&j->record, &j->id, err);
 }
 
-cdmpp_status cd_record_program_make(cd_record_maker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
+cdmpp_status cd_record_program_make(cd_record_maker *m, const cd_recline *l, cd_record_program *j,
+                                    cdmpp_err *err) {
     memset(j, 0, sizeof *j);
     j->path = l->path;
     j->number = l->number;
@@ -83,11 +91,13 @@ static cd_dialect dialect_of(const cd_record_maker *m, const cd_record_program *
     return m->dialect >= 0 ? (cd_dialect)m->dialect : k ? k->dialect : CD_DIALECT_C;
 }
 
-static cdmpp_status make_code(cd_record_maker *m, const cd_task *t, const cd_record *r, const char *target, cd_dialect dialect, const char *name, cd_nest *nest,
-                              cd_codegen_code *out, cdmpp_err *err) {
+static cdmpp_status make_code(cd_record_maker *m, const cd_task *t, const cd_record *r,
+                              const char *target, cd_dialect dialect, const char *name,
+                              cd_nest *nest, cd_codegen_code *out, cdmpp_err *err) {
     CD_TRY(cd_program_lower_code(m->program, t, r, err));
     CD_TRY(cd_program_nest(m->program, nest, err));
-    nest->vector_bytes = cd_isa_vector_bytes(m->isa, target); /* as the compiler will be asked for */
+    nest->vector_bytes =
+        cd_isa_vector_bytes(m->isa, target); /* as the compiler will be asked for */
     if (dialect != CD_DIALECT_C) nest->pack = false;
     return cd_codegen(nest, dialect, name, out, err);
 }
@@ -100,13 +110,16 @@ static cdmpp_status keep_shapes(cd_record_program *j, const cd_nest *nest, cdmpp
         const cd_nest_tensor *t = &nest->tensor[nest->arg[k]];
         int64_t *shape = CD_NEWN(&j->arena, int64_t, t->rank + 1);
         if (!shape) v = NULL;
-        else memcpy(shape, t->shape, t->rank * sizeof *shape), v[k] = (cd_measure_arg){t->rank, shape};
+        else
+            memcpy(shape, t->shape, t->rank * sizeof *shape),
+                v[k] = (cd_measure_arg){t->rank, shape};
     }
     return v ? CDMPP_OK : CD_FAIL(err, ENOMEM, "shapes");
 }
 
 /* The reference: the task without steps, for this machine whatever the record's target is. */
-static cdmpp_status make_reference(cd_record_maker *m, const cd_task *t, cd_record_program *j, cdmpp_err *err) {
+static cdmpp_status make_reference(cd_record_maker *m, const cd_task *t, cd_record_program *j,
+                                   cdmpp_err *err) {
     cd_record plain = j->record;
     cd_record_id id;
     char name[32];
@@ -116,7 +129,9 @@ static cdmpp_status make_reference(cd_record_maker *m, const cd_task *t, cd_reco
     plain.target = (cd_str){"llvm", 4};
     CD_TRY(cd_record_id_of(&plain, &id, err));
     snprintf(name, sizeof name, "r%016llx", (unsigned long long)id.a);
-    return cd_err_key(err, make_code(m, t, &plain, "llvm", CD_DIALECT_C, name, &nest, &j->reference, err), "reference");
+    return cd_err_key(
+        err, make_code(m, t, &plain, "llvm", CD_DIALECT_C, name, &nest, &j->reference, err),
+        "reference");
 }
 
 cdmpp_status cd_record_program_code(cd_record_maker *m, cd_record_program *j, cdmpp_err *err) {
@@ -124,7 +139,8 @@ cdmpp_status cd_record_program_code(cd_record_maker *m, cd_record_program *j, cd
     cd_nest nest;
     const cd_task *t = task_of(m, j->record.workload_key);
     snprintf(name, sizeof name, "p%016llx", (unsigned long long)j->id.a);
-    cdmpp_status st = make_code(m, t, &j->record, j->target, dialect_of(m, j), name, &nest, &j->code, &j->why);
+    cdmpp_status st =
+        make_code(m, t, &j->record, j->target, dialect_of(m, j), name, &nest, &j->code, &j->why);
     if (!st) st = keep_shapes(j, &nest, &j->why);
     if (!st && m->reference) st = make_reference(m, t, j, &j->why);
     if (st) (void)cd_err_at(&j->why, st, j->path, j->number);
@@ -153,7 +169,8 @@ double cd_record_program_cost_s(const cd_record *r) {
 
 /* Means of successive repeats, as equal in number as can be. */
 static uint32_t condense(const cd_timing *t, double *cost) {
-    const unsigned n = t->n_kept, groups = n < CD_RECORD_PROGRAM_COSTS ? n : CD_RECORD_PROGRAM_COSTS;
+    const unsigned n = t->n_kept,
+                   groups = n < CD_RECORD_PROGRAM_COSTS ? n : CD_RECORD_PROGRAM_COSTS;
     double sum[CD_RECORD_PROGRAM_COSTS] = {0};
     unsigned count[CD_RECORD_PROGRAM_COSTS] = {0};
     for (unsigned i = 0, k = 0; i < t->n; i++) {
@@ -166,7 +183,8 @@ static uint32_t condense(const cd_timing *t, double *cost) {
     return groups;
 }
 
-cdmpp_status cd_record_program_record(cd_record_program *j, const cd_measure_result *m, cd_record *out, cdmpp_err *err) {
+cdmpp_status cd_record_program_record(cd_record_program *j, const cd_measure_result *m,
+                                      cd_record *out, cdmpp_err *err) {
     double *cost = CD_NEWN(&j->arena, double, CD_RECORD_PROGRAM_COSTS);
     if (!cost) return CD_FAIL(err, ENOMEM, "record");
     *out = j->record;

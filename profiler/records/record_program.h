@@ -15,38 +15,45 @@
 
 typedef struct cd_record_program {
     cd_arena arena;
-    const char *path;           /* where it came from */
+    const char *path; /* where it came from */
     long number;
-    cd_record record;           /* as it will be written, but for what is measured */
+    cd_record record; /* as it will be written, but for what is measured */
     cd_record_id id;
-    const char *target;         /* the record's, NUL-terminated */
-    double flop;                /* of the task; -1: unknown */
+    const char *target; /* the record's, NUL-terminated */
+    double flop;        /* of the task; -1: unknown */
     cd_codegen_code code, reference;
-    const cd_measure_arg *arg;  /* (code.n_arg) */
-    cdmpp_err why;              /* code OK: code is there */
+    const cd_measure_arg *arg; /* (code.n_arg) */
+    cdmpp_err why;             /* code OK: code is there */
 } cd_record_program;
 
 typedef struct cd_record_maker {
     CD_KEEP const cd_task_registry *tasks;
-    CD_KEEP const cd_task *task; /* not NULL: every line is of this one, which need not be in `tasks` */
-    cd_program *program;        /* of cd_program_new */
-    const char *target;         /* in place of the record's; NULL: as it is */
-    const char *(*device)(void *ctx, cd_str target); /* name of the device here for targets without -model=; NULL: they stay without */
-    void *ctx;                  /* its */
-    int threads, cpus;          /* with which programs of processors are measured, and how many there are: records say so; 0: as they were, unknown */
-    int dialect;                /* cd_dialect; -1: by the target's back end, C where there is none */
-    const char *isa;            /* instruction set of C code, profiler/host/host.h; NULL: by the target */
+    CD_KEEP const cd_task
+        *task;           /* not NULL: every line is of this one, which need not be in `tasks` */
+    cd_program *program; /* of cd_program_new */
+    const char *target;  /* in place of the record's; NULL: as it is */
+    const char *(*device)(
+        void *ctx,
+        cd_str
+            target); /* name of the device here for targets without -model=; NULL: they stay without */
+    void *ctx;       /* its */
+    int threads,
+        cpus; /* with which programs of processors are measured, and how many there are: records say so; 0: as they were, unknown */
+    int dialect;     /* cd_dialect; -1: by the target's back end, C where there is none */
+    const char *isa; /* instruction set of C code, profiler/host/host.h; NULL: by the target */
     bool reference;
-    cd_task_registry *owned;    /* cd_record_program_maker_open's */
+    cd_task_registry *owned; /* cd_record_program_maker_open's */
 } cd_record_maker;
 
 /* A maker's program, and its tasks from the files: m->program, m->tasks. The other members are the caller's. Close it after an error
  * too. Errors: those of cd_task_registry_load, ENOMEM. */
-cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file, size_t n, struct cd_log *log, cdmpp_err *err);
+cdmpp_status cd_record_program_maker_open(cd_record_maker *m, const char *const *task_file,
+                                          size_t n, struct cd_log *log, cdmpp_err *err);
 void cd_record_program_maker_close(cd_record_maker *m); /* zeroed is fine */
 
 /* One line. Free the job after an error too. Errors: those of cd_record_read, ENOTASK, ENOMEM; with path and line. */
-cdmpp_status cd_record_program_make(cd_record_maker *m, const cd_recline *line, cd_record_program *out, cdmpp_err *err);
+cdmpp_status cd_record_program_make(cd_record_maker *m, const cd_recline *line,
+                                    cd_record_program *out, cdmpp_err *err);
 /* The code of a job that cd_record_program_make made; apart, since the identity alone needs none.
  * Errors: ENOMEM; others are in job->why. */
 cdmpp_status cd_record_program_code(cd_record_maker *m, cd_record_program *job, cdmpp_err *err);
@@ -58,5 +65,6 @@ double cd_record_program_cost_s(const cd_record *r);
 #define CD_RECORD_PROGRAM_COSTS 10
 /* The record of a measured job: costs, error number, total, timestamp. Costs are at most CD_RECORD_PROGRAM_COSTS means of successive
  * repeats, made in the job's arena. Errors: ENOMEM. */
-cdmpp_status cd_record_program_record(cd_record_program *job, const cd_measure_result *m, cd_record *out, cdmpp_err *err);
+cdmpp_status cd_record_program_record(cd_record_program *job, const cd_measure_result *m,
+                                      cd_record *out, cdmpp_err *err);
 #endif

@@ -9,19 +9,23 @@
 
 struct cd_record_reader {
     cd_arena arena;
-    const char **path; /* (n) */
-    size_t n, at;      /* at: being read, or next */
-    cd_file_lines *lines;   /* NULL: path[at] is not open */
+    const char **path;    /* (n) */
+    size_t n, at;         /* at: being read, or next */
+    cd_file_lines *lines; /* NULL: path[at] is not open */
 };
 
 /* Does the name end in .json, .jsonl or .log, perhaps packed? */
 static bool is_log(const char *path, void *ctx) {
     (void)ctx;
-    static const char *const kind[] = {".json", ".jsonl", ".log"}, *const pack[] = {".gz", ".xz", ".zst"};
+    static const char *const kind[] = {".json", ".jsonl", ".log"}, *const pack[] = {".gz", ".xz",
+                                                                                    ".zst"};
     size_t n = strlen(path);
     for (size_t k = 0; k < sizeof pack / sizeof *pack; k++) {
         const size_t m = strlen(pack[k]);
-        if (n > m && !memcmp(path + n - m, pack[k], m)) { n -= m; break; }
+        if (n > m && !memcmp(path + n - m, pack[k], m)) {
+            n -= m;
+            break;
+        }
     }
     for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
         const size_t m = strlen(kind[k]);
@@ -43,11 +47,15 @@ static cdmpp_status add(list *l, const char *path, cdmpp_err *err) {
 
 static cdmpp_status add_path(cd_record_reader *r, list *l, const char *path, cdmpp_err *err) {
     struct stat s;
-    if (!strcmp(path, "-") || (stat(path, &s) == 0 && !S_ISDIR(s.st_mode))) return add(l, path, err);
+    if (!strcmp(path, "-") || (stat(path, &s) == 0 && !S_ISDIR(s.st_mode)))
+        return add(l, path, err);
     const char *const *file;
     size_t n;
     CD_TRY(cd_file_list(&r->arena, path, is_log, NULL, &file, &n, err));
-    if (!n) return cd_err_at(err, CD_FAIL(err, EIO, "expected *.json, *.jsonl or *.log in the folder, found none"), path, 0);
+    if (!n)
+        return cd_err_at(
+            err, CD_FAIL(err, EIO, "expected *.json, *.jsonl or *.log in the folder, found none"),
+            path, 0);
     for (size_t i = 0; i < n; i++) CD_TRY(add(l, file[i], err));
     return CDMPP_OK;
 }
@@ -64,7 +72,8 @@ static cdmpp_status keep(cd_record_reader *r, const list *l, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_record_reader_open(const char *const *path, size_t n, cd_record_reader **out, cdmpp_err *err) {
+cdmpp_status cd_record_reader_open(const char *const *path, size_t n, cd_record_reader **out,
+                                   cdmpp_err *err) {
     cd_record_reader *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "list of files");
     list l = {0};
@@ -111,7 +120,8 @@ cdmpp_status cd_record_reader_next(cd_record_reader *r, cd_recline *out, cdmpp_e
     *out = (cd_recline){0};
     while (r->at < r->n) {
         if (!r->lines) {
-            const cdmpp_status st = cd_file_lines_open(r->path[r->at], CD_RECORD_LINE_MAX, &r->lines, err);
+            const cdmpp_status st =
+                cd_file_lines_open(r->path[r->at], CD_RECORD_LINE_MAX, &r->lines, err);
             if (st) {
                 r->lines = NULL;
                 r->at++;

@@ -16,14 +16,15 @@
 typedef struct cd_record_reader cd_record_reader;
 
 typedef struct cd_recline {
-    CD_KEEP const char *path;   /* until free */
-    long number;                /* from 1 */
-    CD_KEEP const char *text;   /* until the next call; NULL: the end */
+    CD_KEEP const char *path; /* until free */
+    long number;              /* from 1 */
+    CD_KEEP const char *text; /* until the next call; NULL: the end */
     size_t len;
 } cd_recline;
 
 /* Open files and folders; the paths are copied. Errors: EIO (a path that is not there, a folder without records), ENOMEM. */
-cdmpp_status cd_record_reader_open(const char *const *path, size_t n, CD_GIVE cd_record_reader **out, cdmpp_err *err);
+cdmpp_status cd_record_reader_open(const char *const *path, size_t n,
+                                   CD_GIVE cd_record_reader **out, cdmpp_err *err);
 void cd_record_reader_close(CD_TAKE cd_record_reader *r); /* NULL is fine */
 /* The next line. Errors: ERANGE, EPARSE (call again), EIO, ENOMEM (stop). */
 cdmpp_status cd_record_reader_next(cd_record_reader *r, cd_recline *out, cdmpp_err *err);

@@ -5,12 +5,13 @@
 
 typedef struct {
     cd_record_maker *maker;
-    cd_buf *source;             /* NULL: only lower */
-    unsigned prelude;           /* a bit for every dialect whose prelude is in source already */
+    cd_buf *source;   /* NULL: only lower */
+    unsigned prelude; /* a bit for every dialect whose prelude is in source already */
 } collector;
 
 static void put_source(collector *c, const cd_record_program *j) {
-    if (!(c->prelude & 1U << j->code.dialect)) cd_buf_puts(c->source, cd_codegen_prelude(j->code.dialect));
+    if (!(c->prelude & 1U << j->code.dialect))
+        cd_buf_puts(c->source, cd_codegen_prelude(j->code.dialect));
     c->prelude |= 1U << j->code.dialect;
     cd_buf_puts(c->source, "\n/* ");
     cd_escape_c_comment(c->source, cd_str_of(j->path));
@@ -23,10 +24,13 @@ static cdmpp_status use(collector *c, const cd_recline *l, cdmpp_err *err) {
     cdmpp_status st = cd_record_program_make(c->maker, l, &j, err);
     if (!st && !c->source) {
         const cd_task *t = cd_task_registry_find(c->maker->tasks, j.record.workload_key);
-        st = cd_err_at(err, cd_program_lower(c->maker->program, t, &j.record, err), l->path, l->number);
+        st = cd_err_at(err, cd_program_lower(c->maker->program, t, &j.record, err), l->path,
+                       l->number);
     } else if (!st) {
         st = cd_record_program_code(c->maker, &j, err);
-        if (!st && j.why.code) { /* cd_record_program_code keeps the program's own error apart from that of the call */
+        if (!st &&
+            j.why
+                .code) { /* cd_record_program_code keeps the program's own error apart from that of the call */
             if (err) *err = j.why;
             st = j.why.code;
         }
@@ -37,8 +41,10 @@ static cdmpp_status use(collector *c, const cd_recline *l, cdmpp_err *err) {
 }
 
 /* *stop counts only before the end of the input. */
-cdmpp_status cd_record_source_collect(cd_record_maker *m, cd_record_reader *file, size_t limit, const cd_record_listener *l, const volatile sig_atomic_t *stop,
-                                      cd_buf *source, cd_record_source_tally *t, cdmpp_err *err) {
+cdmpp_status cd_record_source_collect(cd_record_maker *m, cd_record_reader *file, size_t limit,
+                                      const cd_record_listener *l,
+                                      const volatile sig_atomic_t *stop, cd_buf *source,
+                                      cd_record_source_tally *t, cdmpp_err *err) {
     collector c = {m, source, 0};
     bool end = false;
     for (cd_recline r; !*stop && (!limit || t->lines < limit);) {
@@ -59,11 +65,15 @@ cdmpp_status cd_record_source_collect(cd_record_maker *m, cd_record_reader *file
 
 void cd_record_source_put(cd_buf *b, const cd_record_source_tally *t, bool json) {
     if (!json) {
-        cd_buf_putf(b, "%zu records: %zu programs, %zu cannot be used\n", t->lines, t->lines - t->bad, t->bad);
+        cd_buf_putf(b, "%zu records: %zu programs, %zu cannot be used\n", t->lines,
+                    t->lines - t->bad, t->bad);
         return;
     }
-    cd_buf_putf(b, "{\"records\":%zu,\"programs\":%zu,\"bad\":%zu,\"reasons\":{", t->lines, t->lines - t->bad, t->bad);
+    cd_buf_putf(b, "{\"records\":%zu,\"programs\":%zu,\"bad\":%zu,\"reasons\":{", t->lines,
+                t->lines - t->bad, t->bad);
     for (int k = 1, any = 0; k < CDMPP_STATUS_COUNT; k++)
-        if (t->reason[k]) cd_buf_putf(b, "%s\"%s\":%zu", any++ ? "," : "", cdmpp_status_name((cdmpp_status)k), t->reason[k]);
+        if (t->reason[k])
+            cd_buf_putf(b, "%s\"%s\":%zu", any++ ? "," : "", cdmpp_status_name((cdmpp_status)k),
+                        t->reason[k]);
     cd_buf_puts(b, "}}");
 }

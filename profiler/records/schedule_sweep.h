@@ -13,34 +13,36 @@
 typedef struct cd_schedule_sweep_row {
     const cd_variant *v;
     cd_measure_result out;
-    double ratio;               /* 0 where it, or the base, failed */
-    double ratio_low, ratio_high; /* by the intervals of its own time and of both bases; NaN: one of them is not known */
-    double base_s;              /* of the base round it, the ratio's divisor */
-    bool disturbed;             /* the base took another time behind it than before it, or much longer than at other times */
+    double ratio; /* 0 where it, or the base, failed */
+    double ratio_low,
+        ratio_high; /* by the intervals of its own time and of both bases; NaN: one of them is not known */
+    double base_s; /* of the base round it, the ratio's divisor */
+    bool
+        disturbed; /* the base took another time behind it than before it, or much longer than at other times */
 } cd_schedule_sweep_row;
 
 /* All measurements of the base. */
 typedef struct cd_schedule_sweep_base {
     unsigned n;
-    double low_s, high_s;       /* least and largest median */
+    double low_s, high_s; /* least and largest median */
     cd_measure_result last;
 } cd_schedule_sweep_base;
 
 typedef struct cd_schedule_sweep_options {
     const char *const *task_file; /* (n_task_file) definitions of tasks */
     size_t n_task_file;
-    cd_record_best_options best;/* where the base comes from; its `max` is not used */
-    cd_measure_options measure; /* how; its cold, cool and threads are set here */
-    unsigned factors;           /* bit k: vary factor k, CD_VARY_* */
-    int threads;                /* of a program, unless the variant says */
-    const char *target;         /* in place of the record's; NULL: as it is */
-    struct cd_log *log;         /* of warnings about task files; NULL: none */
+    cd_record_best_options best; /* where the base comes from; its `max` is not used */
+    cd_measure_options measure;  /* how; its cold, cool and threads are set here */
+    unsigned factors;            /* bit k: vary factor k, CD_VARY_* */
+    int threads;                 /* of a program, unless the variant says */
+    const char *target;          /* in place of the record's; NULL: as it is */
+    struct cd_log *log;          /* of warnings about task files; NULL: none */
 } cd_schedule_sweep_options;
 
 typedef struct cd_schedule_sweep {
     cd_arena arena;
     cd_record base;
-    cd_schedule_sweep_row *row; /* (n) row 0 is the base itself, as it was measured last */
+    cd_schedule_sweep_row *row;      /* (n) row 0 is the base itself, as it was measured last */
     cd_schedule_sweep_base measured; /* the base */
     size_t n;
 } cd_schedule_sweep;
@@ -48,7 +50,8 @@ typedef struct cd_schedule_sweep {
 /* Take the fastest record of the workload, of the first workload where none is named, make its variants and measure them all. Call
  * it before other threads are begun: it forks. Free *out, after an error too. Errors: ENODATA (no record), ENOTASK (no file has its task),
  * those of cd_schedule_variants, cd_measure_build and cd_measure_run, ENOMEM. */
-cdmpp_status cd_schedule_sweep_run(const cd_schedule_sweep_options *o, cd_schedule_sweep *out, cdmpp_err *err);
+cdmpp_status cd_schedule_sweep_run(const cd_schedule_sweep_options *o, cd_schedule_sweep *out,
+                                   cdmpp_err *err);
 void cd_schedule_sweep_free(cd_schedule_sweep *s); /* zeroed is fine */
 
 /* Name of a factor: "base", "tile" ... */

@@ -4,10 +4,13 @@
 #include "profiler/records/schedule_sweep_internal.h"
 
 enum { FRAME = 8, TRIES = 3 };
-static const double SAME = 0.05; /* the base may change by so much between two measurements, or by what their intervals explain */
-static const double SLOW = 1.25; /* times its least: more is no drift of clock and heat, something else runs */
+static const double SAME =
+    0.05; /* the base may change by so much between two measurements, or by what their intervals explain */
+static const double SLOW =
+    1.25; /* times its least: more is no drift of clock and heat, something else runs */
 
-static cdmpp_status measure_base(const cd_schedule_sweep_meter *m, cd_schedule_sweep_base *b, cdmpp_err *err) {
+static cdmpp_status measure_base(const cd_schedule_sweep_meter *m, cd_schedule_sweep_base *b,
+                                 cdmpp_err *err) {
     CD_TRY(m->base(m->ctx, &b->last, err));
     if (b->last.error_no) return CDMPP_OK;
     const double s = b->last.time.median_s;
@@ -26,7 +29,8 @@ static bool differ(const cd_timing *a, const cd_timing *b) {
 }
 
 /* The interval is that of the row's own time over that of both bases. */
-static void compare(cd_schedule_sweep_row *r, const cd_timing *a, const cd_timing *b, bool disturbed) {
+static void compare(cd_schedule_sweep_row *r, const cd_timing *a, const cd_timing *b,
+                    bool disturbed) {
     const cd_timing *t = &r->out.time;
     r->ratio = 0;
     r->ratio_low = r->ratio_high = NAN;
@@ -35,25 +39,31 @@ static void compare(cd_schedule_sweep_row *r, const cd_timing *a, const cd_timin
     if (r->out.error_no) return;
     r->ratio = t->median_s / r->base_s;
     if (!is_known(t) || !is_known(a) || !is_known(b)) return;
-    r->ratio_low = t->median_s * (1 - t->ci) / fmax(a->median_s * (1 + a->ci), b->median_s * (1 + b->ci));
-    r->ratio_high = t->median_s * (1 + t->ci) / fmin(a->median_s * (1 - a->ci), b->median_s * (1 - b->ci));
+    r->ratio_low =
+        t->median_s * (1 - t->ci) / fmax(a->median_s * (1 + a->ci), b->median_s * (1 + b->ci));
+    r->ratio_high =
+        t->median_s * (1 + t->ci) / fmin(a->median_s * (1 - a->ci), b->median_s * (1 - b->ci));
 }
 
 /* Rows [at, at + n). */
-static cdmpp_status frame(const cd_schedule_sweep_meter *m, cd_schedule_sweep_row *row, size_t at, size_t n, cd_schedule_sweep_base *b, cdmpp_err *err) {
+static cdmpp_status frame(const cd_schedule_sweep_meter *m, cd_schedule_sweep_row *row, size_t at,
+                          size_t n, cd_schedule_sweep_base *b, cdmpp_err *err) {
     for (int try = 1;; try++) {
         const cd_timing before = b->last.time;
         for (size_t i = at; i < at + n; i++) CD_TRY(m->variant(m->ctx, i, &row[i].out, err));
         CD_TRY(measure_base(m, b, err));
         if (b->last.error_no) return CDMPP_OK;
-        const bool disturbed = differ(&before, &b->last.time) || fmax(before.median_s, b->last.time.median_s) > SLOW * b->low_s;
+        const bool disturbed = differ(&before, &b->last.time) ||
+                               fmax(before.median_s, b->last.time.median_s) > SLOW * b->low_s;
         for (size_t i = at; i < at + n; i++) compare(&row[i], &before, &b->last.time, disturbed);
         if (!disturbed || try == TRIES) return CDMPP_OK;
     }
 }
 
-cdmpp_status cd_schedule_sweep_frames(const cd_schedule_sweep_meter *m, cd_schedule_sweep_row *row, size_t n, cd_schedule_sweep_base *b, cdmpp_err *err) {
-    for (size_t i = 0; i < n; i++) row[i].ratio_low = row[i].ratio_high = NAN; /* where the base fails nobody knows them */
+cdmpp_status cd_schedule_sweep_frames(const cd_schedule_sweep_meter *m, cd_schedule_sweep_row *row,
+                                      size_t n, cd_schedule_sweep_base *b, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++)
+        row[i].ratio_low = row[i].ratio_high = NAN; /* where the base fails nobody knows them */
     if (!b->n && !b->last.error_no) CD_TRY(measure_base(m, b, err));
     for (size_t at = 0; at < n; at += FRAME) {
         const size_t some = n - at < FRAME ? n - at : FRAME;

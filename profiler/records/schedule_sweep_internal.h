@@ -17,7 +17,9 @@ typedef struct cd_schedule_sweep_meter {
 } cd_schedule_sweep_meter;
 
 /* Results, ratios and marks of row[0 .. n). *base goes on from call to call, zeroed before the first. A base that fails leaves rows without ratios. */
-cdmpp_status cd_schedule_sweep_frames(const cd_schedule_sweep_meter *m, cd_schedule_sweep_row *row, size_t n, cd_schedule_sweep_base *base, cdmpp_err *err);
+cdmpp_status cd_schedule_sweep_frames(const cd_schedule_sweep_meter *m, cd_schedule_sweep_row *row,
+                                      size_t n, cd_schedule_sweep_base *base, cdmpp_err *err);
 /* Marks rows whose base was slow beside what it took later. */
-void cd_schedule_sweep_mark(cd_schedule_sweep_row *row, size_t n, const cd_schedule_sweep_base *base);
+void cd_schedule_sweep_mark(cd_schedule_sweep_row *row, size_t n,
+                            const cd_schedule_sweep_base *base);
 #endif

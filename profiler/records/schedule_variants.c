@@ -13,7 +13,7 @@ typedef struct {
     cd_program *p;
     const cd_task *task;
     const cd_record *base;
-    cd_variant *v;              /* (n, cap) */
+    cd_variant *v; /* (n, cap) */
     size_t n, cap;
     int factor;
     bool oom;
@@ -45,7 +45,8 @@ static int32_t *list(varier *w, cd_record_step *t) {
     return p;
 }
 
-static void keep(varier *w, const cd_record_step *s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void keep(varier *w, const cd_record_step *s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The variant with these steps, if it lowers; fmt: its value. */
 static void keep(varier *w, const cd_record_step *s, const char *fmt, ...) {
     char text[64];
@@ -88,11 +89,13 @@ static void tile_length(varier *w, uint32_t k, uint32_t j) {
 
 static void vary_tile(varier *w, uint32_t k) {
     const cd_record_step *t = &w->base->step[k];
-    for (uint32_t j = 0; t->kind == CD_RECORD_STEP_SP && t->i[1] > 0 && j < t->n_list; j++) tile_length(w, k, j);
+    for (uint32_t j = 0; t->kind == CD_RECORD_STEP_SP && t->i[1] > 0 && j < t->n_list; j++)
+        tile_length(w, k, j);
 }
 
 static void vary_reorder(varier *w, uint32_t k) {
-    for (uint32_t j = 0; w->base->step[k].kind == CD_RECORD_STEP_RE && j + 1 < w->base->step[k].n_list; j++) {
+    for (uint32_t j = 0;
+         w->base->step[k].kind == CD_RECORD_STEP_RE && j + 1 < w->base->step[k].n_list; j++) {
         cd_record_step *s = steps(w);
         int32_t *order = s ? list(w, &s[k]) : NULL;
         if (!order) return;
@@ -140,14 +143,16 @@ static void vary_parallel(varier *w, uint32_t k) { without(w, k, AN_PARALLEL); }
 
 static bool is_unroll(const cd_record_step *t) {
     static const char head[] = "auto_unroll_max_step$";
-    return t->kind == CD_RECORD_STEP_PR && t->s.n >= sizeof head && !memcmp(t->s.p, head, sizeof head - 1);
+    return t->kind == CD_RECORD_STEP_PR && t->s.n >= sizeof head &&
+           !memcmp(t->s.p, head, sizeof head - 1);
 }
 
 /* ---- factors of the whole program ---- */
 
 static void vary_unroll(varier *w) {
-    static const char *const most[] = {"auto_unroll_max_step$0", "auto_unroll_max_step$16", "auto_unroll_max_step$64",
-                                       "auto_unroll_max_step$512", "auto_unroll_max_step$1024"};
+    static const char *const most[] = {"auto_unroll_max_step$0", "auto_unroll_max_step$16",
+                                       "auto_unroll_max_step$64", "auto_unroll_max_step$512",
+                                       "auto_unroll_max_step$1024"};
     for (size_t m = 0; m < sizeof most / sizeof *most && !w->oom; m++) {
         cd_record_step *s = steps(w);
         bool changed = false;
@@ -179,9 +184,13 @@ static void vary_cache(varier *w) {
     if (w->n > before) w->v[before].cold = true;
 }
 
-static void (*const by_step[CD_VARY_COUNT])(varier *, uint32_t) = {
-    [CD_VARY_TILE] = vary_tile, [CD_VARY_REORDER] = vary_reorder, [CD_VARY_COMPUTE_AT] = vary_compute_at, [CD_VARY_FUSE] = vary_fuse,
-    [CD_VARY_VECTORIZE] = vary_vectorize, [CD_VARY_PARALLEL] = vary_parallel};
+static void (*const by_step[CD_VARY_COUNT])(varier *,
+                                            uint32_t) = {[CD_VARY_TILE] = vary_tile,
+                                                         [CD_VARY_REORDER] = vary_reorder,
+                                                         [CD_VARY_COMPUTE_AT] = vary_compute_at,
+                                                         [CD_VARY_FUSE] = vary_fuse,
+                                                         [CD_VARY_VECTORIZE] = vary_vectorize,
+                                                         [CD_VARY_PARALLEL] = vary_parallel};
 
 bool cd_schedule_variants_mask(const char *text, unsigned *mask, cd_str *bad) {
     *mask = text ? 0 : ~0U;
@@ -197,14 +206,16 @@ bool cd_schedule_variants_mask(const char *text, unsigned *mask, cd_str *bad) {
 }
 
 /* Factor by factor, so that the order of variants is the same on any machine. */
-cdmpp_status cd_schedule_variants(cd_arena *a, cd_program *p, const cd_task *task, const cd_record *r, unsigned mask, int max_threads, cd_variant **out,
-                     size_t *n, cdmpp_err *err) {
+cdmpp_status cd_schedule_variants(cd_arena *a, cd_program *p, const cd_task *task,
+                                  const cd_record *r, unsigned mask, int max_threads,
+                                  cd_variant **out, size_t *n, cdmpp_err *err) {
     varier w = {.a = a, .p = p, .task = task, .base = r, .factor = CD_VARY_BASE};
     CD_TRY(cd_program_lower(p, task, r, err));
     keep(&w, r->step, "base");
     for (w.factor = 0; w.factor < CD_VARY_COUNT && !w.oom; w.factor++) {
         if (!(mask >> w.factor & 1)) continue;
-        for (uint32_t k = 0; by_step[w.factor] && k < r->n_step && !w.oom; k++) by_step[w.factor](&w, k);
+        for (uint32_t k = 0; by_step[w.factor] && k < r->n_step && !w.oom; k++)
+            by_step[w.factor](&w, k);
         if (w.factor == CD_VARY_UNROLL) vary_unroll(&w);
         if (w.factor == CD_VARY_THREADS) vary_threads(&w, max_threads);
         if (w.factor == CD_VARY_CACHE) vary_cache(&w);

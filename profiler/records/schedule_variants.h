@@ -17,15 +17,26 @@
 #include "features/program/program.h"
 
 #define CD_VARY_FACTORS "tile|reorder|compute_at|fuse|unroll|vectorize|parallel|threads|cache"
-enum { CD_VARY_TILE, CD_VARY_REORDER, CD_VARY_COMPUTE_AT, CD_VARY_FUSE, CD_VARY_UNROLL, CD_VARY_VECTORIZE, CD_VARY_PARALLEL,
-       CD_VARY_THREADS, CD_VARY_CACHE, CD_VARY_COUNT, CD_VARY_BASE = -1 };
+enum {
+    CD_VARY_TILE,
+    CD_VARY_REORDER,
+    CD_VARY_COMPUTE_AT,
+    CD_VARY_FUSE,
+    CD_VARY_UNROLL,
+    CD_VARY_VECTORIZE,
+    CD_VARY_PARALLEL,
+    CD_VARY_THREADS,
+    CD_VARY_CACHE,
+    CD_VARY_COUNT,
+    CD_VARY_BASE = -1
+};
 
 typedef struct cd_variant {
-    int factor;                 /* CD_VARY_* */
-    const char *value;          /* "step3[1]=8" */
-    cd_record record;           /* the base's, with other steps */
-    int threads;                /* 0: as the others */
-    size_t others_bytes;        /* other programs read so much between two runs; 0: there are none */
+    int factor;          /* CD_VARY_* */
+    const char *value;   /* "step3[1]=8" */
+    cd_record record;    /* the base's, with other steps */
+    int threads;         /* 0: as the others */
+    size_t others_bytes; /* other programs read so much between two runs; 0: there are none */
     bool cold;
 } cd_variant;
 
@@ -34,6 +45,7 @@ bool cd_schedule_variants_mask(const char *text, unsigned *mask, cd_str *bad);
 /* The variants of r by the factors in `mask` (bit k: factor k), the base first; at
  * most `max_threads` threads. They live in `a`; text is shared with r. Errors: those
  * of lowering r itself, ENOMEM. */
-cdmpp_status cd_schedule_variants(cd_arena *a, cd_program *p, const cd_task *task, const cd_record *r, unsigned mask, int max_threads,
-                     CD_KEEP cd_variant **out, size_t *n, cdmpp_err *err);
+cdmpp_status cd_schedule_variants(cd_arena *a, cd_program *p, const cd_task *task,
+                                  const cd_record *r, unsigned mask, int max_threads,
+                                  CD_KEEP cd_variant **out, size_t *n, cdmpp_err *err);
 #endif

@@ -11,16 +11,16 @@
 
 enum { MAX_HOST = 64, GREETINGS = 64, FORGIVE = 20, REASON = 300 };
 #define MAX_WAIT_S 0.2 /* so long until a stop is seen */
-#define GRACE_S 0.3
+#define GRACE_S    0.3
 
 /* A job that is not delivered yet. */
 typedef struct job {
-    uint64_t tried;             /* bit k: by worker k */
+    uint64_t tried; /* bit k: by worker k */
     unsigned attempts;
-    bool out, done, broke;      /* leased now; answered; given up because workers failed at it */
+    bool out, done, broke; /* leased now; answered; given up because workers failed at it */
     cdmpp_status status;
     const char *host, *device;
-    cdmpp_err *err;             /* of the last failure; NULL: none */
+    cdmpp_err *err; /* of the last failure; NULL: none */
     cd_remote_times *times;
 } job;
 
@@ -33,9 +33,9 @@ typedef struct pool {
     size_t n, delivered, done;
     const char *setup;
     const cd_remote_watch *w;
-    int64_t lease;              /* last given */
-    char reason[REASON + 64];   /* why the last failure was */
-    cd_arena arena;             /* of one line */
+    int64_t lease;            /* last given */
+    char reason[REASON + 64]; /* why the last failure was */
+    cd_arena arena;           /* of one line */
     struct pollfd poll[2 * MAX_HOST];
 } pool;
 
@@ -59,7 +59,8 @@ static size_t next_job(const pool *p, size_t k) {
     return p->n;
 }
 
-static cdmpp_status note(job *j, cdmpp_status code, const char *host, const char *why, cdmpp_err *err) {
+static cdmpp_status note(job *j, cdmpp_status code, const char *host, const char *why,
+                         cdmpp_err *err) {
     if (!j->err) j->err = cd_mem_zalloc(1, sizeof *j->err);
     if (!j->err) return CD_FAIL(err, ENOMEM, "reason of a failure");
     cd_err_raise(j->err, code, __FILE__, __LINE__, "%s: %s", host, why);
@@ -80,14 +81,16 @@ static bool anybody_left(const pool *p) {
 }
 
 /* Back to the queue, or given up. `final`: what the answer is if nobody else can be asked. */
-static cdmpp_status put_back(pool *p, size_t k, size_t i, cdmpp_status final, const char *why, bool refused, cdmpp_err *err) {
+static cdmpp_status put_back(pool *p, size_t k, size_t i, cdmpp_status final, const char *why,
+                             bool refused, cdmpp_err *err) {
     job *j = &p->job[i];
     j->out = false;
     j->attempts++;
     j->tried |= (uint64_t)1 << k;
     CD_TRY(note(j, final, p->link[k].host->name, why, err));
     j->broke = !refused && j->attempts >= p->p.max_attempts && anybody_left(p);
-    if (j->attempts >= p->p.max_attempts || (refused && !fresh_worker_for(p, j))) finish(p, j, final, p->link[k].host->name);
+    if (j->attempts >= p->p.max_attempts || (refused && !fresh_worker_for(p, j)))
+        finish(p, j, final, p->link[k].host->name);
     return CDMPP_OK;
 }
 
@@ -101,8 +104,10 @@ static cdmpp_status fail(pool *p, size_t k, const char *why, cdmpp_err *err) {
     l->failures++;
     const bool drop = l->failures >= p->p.max_failures;
     l->state = drop ? CD_REMOTE_CONNECTION_DROPPED : CD_REMOTE_CONNECTION_OFF;
-    l->start_at = cd_clock_wall() + p->p.retry_s * (double)(1u << (l->failures < 7 ? l->failures - 1 : 6));
-    snprintf(text, sizeof text, "%s (failure %u, %s)", what, l->failures, drop ? "dropped" : "begun again");
+    l->start_at =
+        cd_clock_wall() + p->p.retry_s * (double)(1u << (l->failures < 7 ? l->failures - 1 : 6));
+    snprintf(text, sizeof text, "%s (failure %u, %s)", what, l->failures,
+             drop ? "dropped" : "begun again");
     snprintf(p->reason, sizeof p->reason, "%.40s: %s", l->host->name, what);
     notify(p, l, text);
     return busy ? put_back(p, k, l->job, CDMPP_EBACKEND, what, false, err) : CDMPP_OK;
@@ -129,8 +134,10 @@ static cdmpp_status lease_to(pool *p, size_t k, size_t i, cdmpp_err *err) {
 
 /* All of them, or what came is a lie. */
 static bool read_stats(const cd_json *m, cd_remote_stats *s) {
-#define CD_X(name) \
-    if (!cd_json_get(m, #name) || cd_json_real(cd_json_get(m, #name), &s->name, NULL) || !(fabs(s->name) < 1e18)) return false;
+#define CD_X(name)                                                                                 \
+    if (!cd_json_get(m, #name) || cd_json_real(cd_json_get(m, #name), &s->name, NULL) ||           \
+        !(fabs(s->name) < 1e18))                                                                   \
+        return false;
     CD_REMOTE_STATS(CD_X)
 #undef CD_X
     const double count[] = {s->n, s->kept, s->number, s->disturbed, s->attempts, s->flags};
@@ -141,25 +148,33 @@ static bool read_stats(const cd_json *m, cd_remote_stats *s) {
 
 /* Times as they must be; what is wrong, else NULL. */
 static const char *read_times(const cd_json *m, cd_remote_times *t) {
-    const cd_json *no = cd_json_get(m, "error_no"), *costs = cd_json_get(m, "costs"), *total = cd_json_get(m, "total_s"),
-                  *stamp = cd_json_get(m, "timestamp");
-    if (!no || cd_json_int(no, 0, CD_ERROR_NO_MAX, &t->error_no, NULL)) return "an answer without error_no 0..8";
-    if (!costs || costs->kind != CD_JSON_ARR || costs->n > CD_REMOTE_COSTS || (!costs->n && !t->error_no)) return "an answer without costs";
+    const cd_json *no = cd_json_get(m, "error_no"), *costs = cd_json_get(m, "costs"),
+                  *total = cd_json_get(m, "total_s"), *stamp = cd_json_get(m, "timestamp");
+    if (!no || cd_json_int(no, 0, CD_ERROR_NO_MAX, &t->error_no, NULL))
+        return "an answer without error_no 0..8";
+    if (!costs || costs->kind != CD_JSON_ARR || costs->n > CD_REMOTE_COSTS ||
+        (!costs->n && !t->error_no))
+        return "an answer without costs";
     for (const cd_json *c = costs->u.child; c; c = c->next) {
         double x;
-        if (cd_json_real(c, &x, NULL) || !(x > 0 && x <= 1e10)) return "a cost that is no time above 0";
+        if (cd_json_real(c, &x, NULL) || !(x > 0 && x <= 1e10))
+            return "a cost that is no time above 0";
         t->cost_s[t->n_cost++] = x;
     }
-    if (!total || cd_json_real(total, &t->total_s, NULL) || !(fabs(t->total_s) < 1e9)) return "a total time that is none";
-    if (!stamp || cd_json_int(stamp, 0, (int64_t)1 << 53, &t->timestamp, NULL)) return "an answer without a timestamp";
+    if (!total || cd_json_real(total, &t->total_s, NULL) || !(fabs(t->total_s) < 1e9))
+        return "a total time that is none";
+    if (!stamp || cd_json_int(stamp, 0, (int64_t)1 << 53, &t->timestamp, NULL))
+        return "an answer without a timestamp";
     const cd_json *stats = cd_json_get(m, "stats"), *said = cd_json_get(m, "message");
     t->has_stats = stats != NULL;
     if (stats && !read_stats(stats, &t->stats)) return "statistics that are none";
-    if (said && said->kind == CD_JSON_STR) snprintf(t->message, sizeof t->message, "%.*s", cd_str_shown(said->u.s, 199), said->u.s.p);
+    if (said && said->kind == CD_JSON_STR)
+        snprintf(t->message, sizeof t->message, "%.*s", cd_str_shown(said->u.s, 199), said->u.s.p);
     return NULL;
 }
 
-static cdmpp_status refused(pool *p, size_t k, cd_str code, const cd_json *message, cdmpp_err *err) {
+static cdmpp_status refused(pool *p, size_t k, cd_str code, const cd_json *message,
+                            cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
     cdmpp_status st = CDMPP_EBACKEND;
     char why[REASON] = "refused";
@@ -174,7 +189,8 @@ static cdmpp_status refused(pool *p, size_t k, cd_str code, const cd_json *messa
 static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
     cd_remote_connection *l = &p->link[k];
     switch (cd_remote_hello_read(m, &l->about)) {
-    case CD_REMOTE_NO_HELLO: return ++l->lines > GREETINGS ? fail(p, k, "is no cdmpp-profile --worker", err) : CDMPP_OK;
+    case CD_REMOTE_NO_HELLO:
+        return ++l->lines > GREETINGS ? fail(p, k, "is no cdmpp-profile --worker", err) : CDMPP_OK;
     case CD_REMOTE_OTHER_PROTOCOL:
         l->failures = p->p.max_failures; /* no use to try again */
         return fail(p, k, "speaks another version of the protocol", err);
@@ -223,16 +239,22 @@ static cdmpp_status message(pool *p, size_t k, const char *text, size_t n, cdmpp
     const bool parsed = !cd_json_parse(&p->arena, text, n, &m, NULL) && m->kind == CD_JSON_OBJ;
     if (l->state == CD_REMOTE_CONNECTION_GREETING) return hello(p, k, parsed ? m : NULL, err);
     if (!parsed) return fail(p, k, "sent a line that is no message", err);
-    const cd_json *number = cd_json_get(m, "lease"), *alive = cd_json_get(m, "alive"), *no = cd_json_get(m, "refused");
-    if (!number || cd_json_int(number, 0, INT64_MAX, &lease, NULL) || l->state != CD_REMOTE_CONNECTION_BUSY || lease != l->lease)
+    const cd_json *number = cd_json_get(m, "lease"), *alive = cd_json_get(m, "alive"),
+                  *no = cd_json_get(m, "refused");
+    if (!number || cd_json_int(number, 0, INT64_MAX, &lease, NULL) ||
+        l->state != CD_REMOTE_CONNECTION_BUSY || lease != l->lease)
         return fail(p, k, "named a lease that it has not", err);
     if (++l->lines > CD_REMOTE_LINES) return fail(p, k, "sent too many lines", err);
     if (alive) return CDMPP_OK;
-    if (no && no->kind == CD_JSON_STR) return refused(p, k, no->u.s, cd_json_get(m, "message"), err);
+    if (no && no->kind == CD_JSON_STR)
+        return refused(p, k, no->u.s, cd_json_get(m, "message"), err);
     return answered(p, k, m, err);
 }
 
-static bool linked(const cd_remote_connection *l) { return l->state == CD_REMOTE_CONNECTION_GREETING || l->state == CD_REMOTE_CONNECTION_IDLE || l->state == CD_REMOTE_CONNECTION_BUSY; }
+static bool linked(const cd_remote_connection *l) {
+    return l->state == CD_REMOTE_CONNECTION_GREETING || l->state == CD_REMOTE_CONNECTION_IDLE ||
+           l->state == CD_REMOTE_CONNECTION_BUSY;
+}
 
 /* What came from worker k. */
 static cdmpp_status listen_to(pool *p, size_t k, cdmpp_err *err) {
@@ -241,22 +263,28 @@ static cdmpp_status listen_to(pool *p, size_t k, cdmpp_err *err) {
     size_t n;
     if (l->in.oom) return CD_FAIL(err, ENOMEM, "line");
     const pid_t pid = l->pid;
-    for (char *text; linked(l) && l->pid == pid && (text = cd_remote_connection_next_line(l, &n));) CD_TRY(message(p, k, text, n, err));
+    for (char *text; linked(l) && l->pid == pid && (text = cd_remote_connection_next_line(l, &n));)
+        CD_TRY(message(p, k, text, n, err));
     if (!linked(l) || l->pid != pid) return CDMPP_OK;
     if (l->in.n > CD_REMOTE_LINE) return fail(p, k, "sent a line without end", err);
-    return there ? CDMPP_OK : fail(p, k, l->state == CD_REMOTE_CONNECTION_BUSY ? "ended at work" : "ended", err);
+    return there
+               ? CDMPP_OK
+               : fail(p, k, l->state == CD_REMOTE_CONNECTION_BUSY ? "ended at work" : "ended", err);
 }
 
 /* ---- the loop ---- */
 
 /* What the worker did not do in time, written to `text` where a number belongs to it; NULL: nothing. */
-static const char *why_late(const pool *p, const cd_remote_connection *l, double now, char text[REASON]) {
+static const char *why_late(const pool *p, const cd_remote_connection *l, double now,
+                            char text[REASON]) {
     if (l->state == CD_REMOTE_CONNECTION_GREETING && now >= l->deadline) {
         (void)snprintf(text, REASON, "did not say hello within %g s", p->p.start_s);
         return text;
     }
-    if (l->state == CD_REMOTE_CONNECTION_BUSY && now >= l->deadline) return "gave no answer in time";
-    return l->state == CD_REMOTE_CONNECTION_BUSY && now >= l->heard + p->p.silence_s ? "fell silent" : NULL;
+    if (l->state == CD_REMOTE_CONNECTION_BUSY && now >= l->deadline)
+        return "gave no answer in time";
+    return l->state == CD_REMOTE_CONNECTION_BUSY && now >= l->heard + p->p.silence_s ? "fell silent"
+                                                                                     : NULL;
 }
 
 /* Begin, time out, hand out; *wait_s until one of these is due again. */
@@ -270,7 +298,8 @@ static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
         l->deadline = now + p->p.start_s;
         if (cd_remote_connection_start(l, now, &why)) CD_TRY(fail(p, k, why.msg, err));
     }
-    if (why_late(p, l, now, text)) CD_TRY(listen_to(p, k, err)); /* it may have spoken while others were heard */
+    if (why_late(p, l, now, text))
+        CD_TRY(listen_to(p, k, err)); /* it may have spoken while others were heard */
     const char *late = why_late(p, l, now, text);
     if (late) CD_TRY(fail(p, k, late, err));
     if (l->state == CD_REMOTE_CONNECTION_IDLE) {
@@ -289,7 +318,8 @@ static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
 static cdmpp_status wait_and_listen(pool *p, double wait_s, cdmpp_err *err) {
     for (size_t k = 0; k < p->n_link; k++) {
         const cd_remote_connection *l = &p->link[k];
-        p->poll[2 * k] = (struct pollfd){.fd = l->fd, .events = (short)(POLLIN | (l->out.n ? POLLOUT : 0))};
+        p->poll[2 * k] =
+            (struct pollfd){.fd = l->fd, .events = (short)(POLLIN | (l->out.n ? POLLOUT : 0))};
         p->poll[2 * k + 1] = (struct pollfd){.fd = l->err_fd, .events = POLLIN};
     }
     const int n = poll(p->poll, 2 * p->n_link, (int)ceil(1000 * wait_s));
@@ -297,8 +327,10 @@ static cdmpp_status wait_and_listen(pool *p, double wait_s, cdmpp_err *err) {
     for (size_t k = 0; n > 0 && k < p->n_link; k++) {
         cd_remote_connection *l = &p->link[k];
         if (p->poll[2 * k].fd < 0 || !linked(l)) continue;
-        if (p->poll[2 * k].revents & POLLOUT && !cd_remote_connection_send(l)) CD_TRY(fail(p, k, "ended", err));
-        else if (p->poll[2 * k].revents & (POLLIN | POLLHUP | POLLERR)) CD_TRY(listen_to(p, k, err));
+        if (p->poll[2 * k].revents & POLLOUT && !cd_remote_connection_send(l))
+            CD_TRY(fail(p, k, "ended", err));
+        else if (p->poll[2 * k].revents & (POLLIN | POLLHUP | POLLERR))
+            CD_TRY(listen_to(p, k, err));
         else if (p->poll[2 * k + 1].revents & POLLIN) cd_remote_connection_receive(l);
         else if (p->poll[2 * k + 1].revents & (POLLHUP | POLLERR)) close(l->err_fd), l->err_fd = -1;
     }
@@ -308,7 +340,13 @@ static cdmpp_status wait_and_listen(pool *p, double wait_s, cdmpp_err *err) {
 static cdmpp_status deliver(pool *p, cdmpp_err *err) {
     for (; p->delivered < p->n && p->job[p->delivered].done; p->delivered++) {
         job *j = &p->job[p->delivered];
-        const cd_remote_answer a = {j->status, j->err, j->host ? j->host : "", j->device ? j->device : "", j->attempts, j->status ? NULL : j->times, j->broke};
+        const cd_remote_answer a = {j->status,
+                                    j->err,
+                                    j->host ? j->host : "",
+                                    j->device ? j->device : "",
+                                    j->attempts,
+                                    j->status ? NULL : j->times,
+                                    j->broke};
         CD_TRY(p->w->answer(p->w->ctx, p->delivered, &a, err));
         cd_mem_free(j->err);
         cd_mem_free(j->times);
@@ -334,7 +372,8 @@ static cdmpp_status run(pool *p, cdmpp_err *err) {
     while (p->delivered < p->n) {
         double wait_s = MAX_WAIT_S;
         size_t dropped = 0;
-        if (p->w->stop && *p->w->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu programs", p->delivered, p->n);
+        if (p->w->stop && *p->w->stop)
+            return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu programs", p->delivered, p->n);
         for (size_t k = 0; k < p->n_link; k++) {
             CD_TRY(tend(p, k, &wait_s, err));
             dropped += p->link[k].state == CD_REMOTE_CONNECTION_DROPPED;
@@ -368,9 +407,11 @@ static void close_all(pool *p) {
 }
 
 /* Times and errors of jobs that were answered but not delivered are freed at the end. */
-cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_remote_policy *policy, const cd_str *record, size_t n,
+cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host,
+                           const cd_remote_policy *policy, const cd_str *record, size_t n,
                            const char *setup, const cd_remote_watch *w, cdmpp_err *err) {
-    if (!n_host || n_host > MAX_HOST) return CD_FAIL(err, EUSAGE, "expected 1 to %d hosts, found %zu", MAX_HOST, n_host);
+    if (!n_host || n_host > MAX_HOST)
+        return CD_FAIL(err, EUSAGE, "expected 1 to %d hosts, found %zu", MAX_HOST, n_host);
     pool *p = cd_mem_zalloc(1, sizeof *p);
     cd_remote_connection *link = cd_mem_zalloc(n_host, sizeof *link);
     job *jobs = cd_mem_zalloc(n ? n : 1, sizeof *jobs);
@@ -378,15 +419,28 @@ cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_r
     if (!p || !link || !jobs) {
         st = CD_FAIL(err, ENOMEM, "%zu jobs", n);
     } else {
-        const cd_remote_policy q = {policy->lease_s > 0 ? policy->lease_s : 120, policy->start_s > 0 ? policy->start_s : CD_REMOTE_START_S, policy->silence_s > 0 ? policy->silence_s : 30,
-                                    policy->retry_s > 0 ? policy->retry_s : 0.5, policy->max_failures ? policy->max_failures : 4,
-                                    policy->max_attempts ? policy->max_attempts : 3, policy->core};
-        *p = (pool){.p = q, .link = link, .n_link = n_host, .job = jobs, .record = record, .n = n, .setup = setup ? setup : "", .w = w};
-        for (size_t k = 0; k < n_host; k++) link[k] = (cd_remote_connection){.host = &host[k], .fd = -1, .err_fd = -1};
+        const cd_remote_policy q = {policy->lease_s > 0 ? policy->lease_s : 120,
+                                    policy->start_s > 0 ? policy->start_s : CD_REMOTE_START_S,
+                                    policy->silence_s > 0 ? policy->silence_s : 30,
+                                    policy->retry_s > 0 ? policy->retry_s : 0.5,
+                                    policy->max_failures ? policy->max_failures : 4,
+                                    policy->max_attempts ? policy->max_attempts : 3,
+                                    policy->core};
+        *p = (pool){.p = q,
+                    .link = link,
+                    .n_link = n_host,
+                    .job = jobs,
+                    .record = record,
+                    .n = n,
+                    .setup = setup ? setup : "",
+                    .w = w};
+        for (size_t k = 0; k < n_host; k++)
+            link[k] = (cd_remote_connection){.host = &host[k], .fd = -1, .err_fd = -1};
         st = run(p, err);
         close_all(p);
         cd_arena_free(&p->arena);
-        for (size_t i = p->delivered; i < n; i++) cd_mem_free(jobs[i].err), cd_mem_free(jobs[i].times);
+        for (size_t i = p->delivered; i < n; i++)
+            cd_mem_free(jobs[i].err), cd_mem_free(jobs[i].times);
     }
     cd_mem_free(jobs);
     cd_mem_free(link);

@@ -29,7 +29,8 @@ static cdmpp_status spawn(cd_remote_connection *l, int io, int err_io, cdmpp_err
     posix_spawn_file_actions_adddup2(&f, io, 1);
     posix_spawn_file_actions_adddup2(&f, err_io, 2);
     /* posix_spawn takes char *const *: it does not write there */
-    const int rc = posix_spawnp(&l->pid, l->host->argv[0], &f, &a, (char *const *)(uintptr_t)l->host->argv, environ);
+    const int rc = posix_spawnp(&l->pid, l->host->argv[0], &f, &a,
+                                (char *const *)(uintptr_t)l->host->argv, environ);
     posix_spawn_file_actions_destroy(&f);
     posix_spawnattr_destroy(&a);
     if (!rc) return CDMPP_OK;
@@ -45,7 +46,8 @@ cdmpp_status cd_remote_connection_start(cd_remote_connection *l, double now, cdm
     l->sent = l->scanned = 0;
     l->said[0] = 0;
     cdmpp_status st = CDMPP_OK;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, io) || pipe2(errs, O_CLOEXEC)) st = CD_FAIL(err, EIO, "no pipe: %s", strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, io) || pipe2(errs, O_CLOEXEC))
+        st = CD_FAIL(err, EIO, "no pipe: %s", strerror(errno));
     if (!st) st = spawn(l, io[1], errs[1], err);
     if (io[1] >= 0) close(io[1]);
     if (errs[1] >= 0) close(errs[1]);

@@ -10,22 +10,28 @@
 
 #include "profiler/remote/remote.h"
 
-typedef enum cd_remote_connection_state { CD_REMOTE_CONNECTION_OFF, CD_REMOTE_CONNECTION_GREETING, CD_REMOTE_CONNECTION_IDLE, CD_REMOTE_CONNECTION_BUSY, CD_REMOTE_CONNECTION_DROPPED } cd_remote_connection_state;
+typedef enum cd_remote_connection_state {
+    CD_REMOTE_CONNECTION_OFF,
+    CD_REMOTE_CONNECTION_GREETING,
+    CD_REMOTE_CONNECTION_IDLE,
+    CD_REMOTE_CONNECTION_BUSY,
+    CD_REMOTE_CONNECTION_DROPPED
+} cd_remote_connection_state;
 
 typedef struct cd_remote_connection {
     const cd_remote_host *host;
     cd_remote_connection_state state;
     pid_t pid;
-    int fd, err_fd;             /* -1: none */
+    int fd, err_fd; /* -1: none */
     double start_at, heard, deadline;
     unsigned failures, answers;
     int64_t lease;
     size_t job;
-    uint32_t lines;             /* of this lease; before hello, of greetings */
+    uint32_t lines; /* of this lease; before hello, of greetings */
     cd_buf in, out;
-    size_t sent, scanned;       /* of out; of in, where no line end is */
-    cd_remote_about about;      /* by its hello */
-    char said[160];             /* the last line of its standard error */
+    size_t sent, scanned;  /* of out; of in, where no line end is */
+    cd_remote_about about; /* by its hello */
+    char said[160];        /* the last line of its standard error */
 } cd_remote_connection;
 
 /* Begin its process. Errors: EIO; `why` for the event. */
@@ -40,17 +46,23 @@ bool cd_remote_connection_receive(cd_remote_connection *l);
 char *cd_remote_connection_next_line(cd_remote_connection *l, size_t *n);
 
 /* ---- the hello (remote_hello.c) ---- */
-typedef enum cd_remote_greeting { CD_REMOTE_NO_HELLO, CD_REMOTE_OTHER_PROTOCOL, CD_REMOTE_HELLO } cd_remote_greeting;
+typedef enum cd_remote_greeting {
+    CD_REMOTE_NO_HELLO,
+    CD_REMOTE_OTHER_PROTOCOL,
+    CD_REMOTE_HELLO
+} cd_remote_greeting;
 /* A line of it, with its end. Out of memory: b->oom. */
 void cd_remote_hello_put(cd_buf *b, const cd_remote_about *a);
 /* What a message is (NULL: none), and what it says; what it says wrong it does not say. */
 cd_remote_greeting cd_remote_hello_read(const cd_json *m, cd_remote_about *out);
 /* Does it measure on the cores that were asked for? A transport may have lost the word that says so. */
 bool cd_remote_hello_suits(const cd_remote_about *a, const cd_remote_policy *p);
-#define CD_REMOTE_OTHER_CORES "does not measure on the type of cores that was asked for: it is too old, or --transport does not hand its words on (shift 2; exec cdmpp-profile --worker \"$@\")"
+#define CD_REMOTE_OTHER_CORES                                                                      \
+    "does not measure on the type of cores that was asked for: it is too old, or --transport "     \
+    "does not hand its words on (shift 2; exec cdmpp-profile --worker \"$@\")"
 
 /* ---- what both ways of sending records share (remote_job.c) ---- */
-enum { CD_REMOTE_WORDS = 16 };  /* of a worker's command line */
+enum { CD_REMOTE_WORDS = 16 }; /* of a worker's command line */
 /* The commands that reach the hosts and tell them how to measure: (n_host) in the arena. Errors: those of cd_remote_reach. */
 typedef struct cd_remote_way {
     const char *const *host;
@@ -59,11 +71,13 @@ typedef struct cd_remote_way {
     const char *transport;
     const cd_measure_options *measure;
     int threads;
-    const char *core;           /* CD_CORE_TYPES; NULL: any */
+    const char *core; /* CD_CORE_TYPES; NULL: any */
 } cd_remote_way;
-cdmpp_status cd_remote_way_hosts(cd_arena *a, const cd_remote_way *w, CD_KEEP cd_remote_host **out, cdmpp_err *err);
+cdmpp_status cd_remote_way_hosts(cd_arena *a, const cd_remote_way *w, CD_KEEP cd_remote_host **out,
+                                 cdmpp_err *err);
 /* What workers get before the first record: {"tasks":text,"check":..}. Errors: ENOMEM. */
-cdmpp_status cd_remote_setup_put(cd_buf *b, const cd_task_registry *tasks, bool check, cdmpp_err *err);
+cdmpp_status cd_remote_setup_put(cd_buf *b, const cd_task_registry *tasks, bool check,
+                                 cdmpp_err *err);
 /* The record as it is sent, without the line's end; in the arena. Errors: ENOMEM, those of cd_record_write. */
 cdmpp_status cd_remote_line(cd_arena *a, const cd_record *r, cd_str *out, cdmpp_err *err);
 /* What a host found out, as if it had been measured here. A worker without statistics gives those of its costs. */

@@ -9,11 +9,11 @@ typedef struct {
     cd_record_maker *maker;
     cd_record_output *out;
     cd_remote_records_tally *t;
-    cd_arena arena;             /* hosts, lines, paths */
-    cd_record_program *job;     /* (n) */
-    cd_str *line;               /* (n) what is sent */
+    cd_arena arena;         /* hosts, lines, paths */
+    cd_record_program *job; /* (n) */
+    cd_str *line;           /* (n) what is sent */
     size_t n, n_line, cap, line_cap;
-    unsigned round;             /* from 1 */
+    unsigned round; /* from 1 */
     cd_buf setup;
 } run;
 
@@ -52,7 +52,9 @@ static cdmpp_status collect_round(run *r, cd_record_reader *file, cdmpp_err *err
         if (!st && !l.text) break;
         r->t->read += r->round == 1;
         if (!st) st = add(r, &l, &why);
-        if (st && r->round == 1) CD_TRY(cd_record_listener_bad(r->o->listener, &why, err)); /* later rounds would repeat it */
+        if (st && r->round == 1)
+            CD_TRY(cd_record_listener_bad(r->o->listener, &why,
+                                          err)); /* later rounds would repeat it */
     }
     return CDMPP_OK;
 }
@@ -69,7 +71,9 @@ static cdmpp_status collect(run *r, cd_record_reader *file, cdmpp_err *err) {
         CD_TRY(cd_record_reader_open(r->o->path, r->o->n_path, &again, err));
         cdmpp_status st = collect_round(r, again, err);
         for (size_t i = before; !st && i < r->n; i++)
-            if (!(r->job[i].path = cd_str_dup(&r->arena, (cd_str){r->job[i].path, strlen(r->job[i].path)}))) st = CD_FAIL(err, ENOMEM, "path");
+            if (!(r->job[i].path =
+                      cd_str_dup(&r->arena, (cd_str){r->job[i].path, strlen(r->job[i].path)})))
+                st = CD_FAIL(err, ENOMEM, "path");
         cd_record_reader_close(again);
         CD_TRY(st);
     }
@@ -79,7 +83,8 @@ static cdmpp_status collect(run *r, cd_record_reader *file, cdmpp_err *err) {
 /* ---- what comes back ---- */
 
 /* The record has the worker's costs, not ours of its statistics: they are what it would have written itself. */
-static cdmpp_status take_answer(run *r, const cd_record_program *j, const cd_remote_answer *a, cdmpp_err *err) {
+static cdmpp_status take_answer(run *r, const cd_record_program *j, const cd_remote_answer *a,
+                                cdmpp_err *err) {
     static const double none = CD_MEASURE_FAILED_S;
     cd_record record = j->record;
     cd_measure_result m;
@@ -89,14 +94,19 @@ static cdmpp_status take_answer(run *r, const cd_record_program *j, const cd_rem
     record.total_s = a->times->total_s;
     record.timestamp = a->times->timestamp;
     cd_remote_result(a->times, &m);
-    cd_record_measured x = {.job = j, .record = &record, .task = cd_task_registry_find(r->maker->tasks, record.workload_key), .result = &m, .host = a->host,
+    cd_record_measured x = {.job = j,
+                            .record = &record,
+                            .task = cd_task_registry_find(r->maker->tasks, record.workload_key),
+                            .result = &m,
+                            .host = a->host,
                             .device = a->device};
     CD_TRY(cd_record_output_put(r->out, &x, err));
     r->t->measured += !record.error_no;
     r->t->failed += record.error_no != 0;
     const char *said = a->times->message;
     if (record.error_no)
-        cd_record_listener_note(r->o->listener, "%s:%ld: error %d on %s%s%s", j->path, j->number, (int)record.error_no, a->host, said[0] ? ": " : "", said);
+        cd_record_listener_note(r->o->listener, "%s:%ld: error %d on %s%s%s", j->path, j->number,
+                                (int)record.error_no, a->host, said[0] ? ": " : "", said);
     return CDMPP_OK;
 }
 
@@ -124,7 +134,8 @@ static void on_event(void *ctx, const char *host, const char *what) {
 
 static cdmpp_status send_all(run *r, cdmpp_err *err) {
     const cd_remote_records_options *o = r->o;
-    const cd_remote_way way = {o->host, o->n_host, o->port, o->transport, &o->measure, o->threads, o->core};
+    const cd_remote_way way = {o->host,     o->n_host,  o->port, o->transport,
+                               &o->measure, o->threads, o->core};
     const cd_remote_watch w = {on_answer, on_event, r, o->measure.stop};
     const cd_remote_policy p = {.lease_s = o->lease_s, .core = o->core};
     cd_remote_host *host;
@@ -149,8 +160,9 @@ static cdmpp_status begin_output(run *r, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_remote_records_run(const cd_remote_records_options *o, cd_record_maker *maker, cd_record_reader *file,
-                                   cd_record_output *out, cd_remote_records_tally *t, cdmpp_err *err) {
+cdmpp_status cd_remote_records_run(const cd_remote_records_options *o, cd_record_maker *maker,
+                                   cd_record_reader *file, cd_record_output *out,
+                                   cd_remote_records_tally *t, cdmpp_err *err) {
     run r = {.o = o, .maker = maker, .out = out, .t = t};
     cdmpp_status st = begin_output(&r, err);
     if (!st) st = collect(&r, file, err);
@@ -165,8 +177,13 @@ cdmpp_status cd_remote_records_run(const cd_remote_records_options *o, cd_record
 
 void cd_remote_records_put(cd_buf *b, const cd_remote_records_tally *t, size_t bad, bool json) {
     if (!json)
-        cd_buf_putf(b, "%zu records: %zu measured, %zu failed, %zu without an answer, %zu were there already\n", t->read, t->measured, t->failed, t->lost, t->known);
+        cd_buf_putf(b,
+                    "%zu records: %zu measured, %zu failed, %zu without an answer, %zu were there "
+                    "already\n",
+                    t->read, t->measured, t->failed, t->lost, t->known);
     else
-        cd_buf_putf(b, "{\"records\":%zu,\"measured\":%zu,\"failed\":%zu,\"lost\":%zu,\"known\":%zu,\"bad\":%zu}", t->read, t->measured, t->failed, t->lost,
-                    t->known, bad);
+        cd_buf_putf(b,
+                    "{\"records\":%zu,\"measured\":%zu,\"failed\":%zu,\"lost\":%zu,\"known\":%zu,"
+                    "\"bad\":%zu}",
+                    t->read, t->measured, t->failed, t->lost, t->known, bad);
 }

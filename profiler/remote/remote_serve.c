@@ -16,14 +16,14 @@
 typedef struct server {
     const cd_remote_service *s;
     int in, out;
-    pthread_mutex_t lock;       /* of what follows and of writing */
+    pthread_mutex_t lock; /* of what follows and of writing */
     pthread_cond_t change;
-    int64_t lease;              /* being worked on; -1: none */
-    bool end, broken;           /* nobody reads any more */
-    cdmpp_err unfit;            /* why the setup failed; code OK: it did not */
+    int64_t lease;    /* being worked on; -1: none */
+    bool end, broken; /* nobody reads any more */
+    cdmpp_err unfit;  /* why the setup failed; code OK: it did not */
     cd_buf line;
     char block[65536];
-    size_t at, n;               /* of block */
+    size_t at, n; /* of block */
 } server;
 
 static void put(server *v, const char *p, size_t n) {
@@ -45,7 +45,8 @@ static void *live(void *arg) {
         const int rc = pthread_cond_timedwait(&v->change, &v->lock, &until);
         if (rc != ETIMEDOUT || v->lease < 0 || v->lease != before) continue;
         char text[64];
-        const int n = snprintf(text, sizeof text, "{\"lease\":%lld,\"alive\":true}\n", (long long)v->lease);
+        const int n =
+            snprintf(text, sizeof text, "{\"lease\":%lld,\"alive\":true}\n", (long long)v->lease);
         put(v, text, (size_t)n);
     }
     pthread_mutex_unlock(&v->lock);
@@ -67,9 +68,11 @@ static void answer(server *v, const cd_buf *b) {
 }
 
 /* ---- one job ---- */
-static cdmpp_status do_job(const server *v, const cd_json *job, cd_remote_times *t, cdmpp_err *err) {
+static cdmpp_status do_job(const server *v, const cd_json *job, cd_remote_times *t,
+                           cdmpp_err *err) {
     const cd_json *record = cd_json_get(job, "record");
-    if (!record || record->kind != CD_JSON_STR) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a record as text"), "record");
+    if (!record || record->kind != CD_JSON_STR)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a record as text"), "record");
     if (v->unfit.code) {
         *err = v->unfit;
         return err->code;
@@ -80,7 +83,9 @@ static cdmpp_status do_job(const server *v, const cd_json *job, cd_remote_times 
 /* Message and statistics only where they are known. */
 static void put_times(cd_json_writer *w, const cd_remote_times *t) {
     cd_json_write_member_int(w, "error_no", t->error_no);
-    cd_json_write_key(w, "costs"), cd_json_write_reals(w, t->cost_s, t->n_cost < CD_REMOTE_COSTS ? t->n_cost : CD_REMOTE_COSTS);
+    cd_json_write_key(w, "costs"),
+        cd_json_write_reals(w, t->cost_s,
+                            t->n_cost < CD_REMOTE_COSTS ? t->n_cost : CD_REMOTE_COSTS);
     cd_json_write_member_real(w, "total_s", t->total_s);
     cd_json_write_member_int(w, "timestamp", t->timestamp);
     if (t->message[0]) cd_json_write_member_str(w, "message", t->message);
@@ -100,7 +105,8 @@ static void put_refusal(cd_json_writer *w, cdmpp_status st, const cdmpp_err *e) 
 }
 
 /* A setup has no answer of its own; if it fails, every job is refused with its reason. */
-static cdmpp_status one_line(server *v, cd_arena *a, cd_buf *b, const char *text, size_t n, cdmpp_err *err) {
+static cdmpp_status one_line(server *v, cd_arena *a, cd_buf *b, const char *text, size_t n,
+                             cdmpp_err *err) {
     const cd_json *job = NULL;
     cd_json_writer w = {.out = b};
     int64_t lease = -1;
@@ -112,10 +118,15 @@ static cdmpp_status one_line(server *v, cd_arena *a, cd_buf *b, const char *text
     const cd_json *setup = st ? NULL : cd_json_get(job, "setup");
     if (setup) {
         v->unfit = (cdmpp_err){0};
-        if (v->s->setup && v->s->setup(v->s->ctx, setup, &v->unfit) == CDMPP_OK) v->unfit.code = CDMPP_OK;
+        if (v->s->setup && v->s->setup(v->s->ctx, setup, &v->unfit) == CDMPP_OK)
+            v->unfit.code = CDMPP_OK;
         return CDMPP_OK;
     }
-    if (!st) st = cd_err_key(&e, cd_json_int(cd_json_get(job, "lease") ? cd_json_get(job, "lease") : job, 0, INT64_MAX, &lease, &e), "lease");
+    if (!st)
+        st = cd_err_key(&e,
+                        cd_json_int(cd_json_get(job, "lease") ? cd_json_get(job, "lease") : job, 0,
+                                    INT64_MAX, &lease, &e),
+                        "lease");
     if (!st) {
         work_on(v, lease);
         st = do_job(v, job, &t, &e);
@@ -143,7 +154,8 @@ static cdmpp_status next_line(server *v, bool *more, cdmpp_err *err) {
         cd_buf_put(&v->line, v->block + v->at, to - v->at);
         v->at = end ? to + 1 : to;
         if (v->line.oom) return CD_FAIL(err, ENOMEM, "job");
-        if (v->line.n > 64 * CD_REMOTE_LINE) return CD_FAIL(err, ERANGE, "a job of more than %zu bytes", 64 * CD_REMOTE_LINE);
+        if (v->line.n > 64 * CD_REMOTE_LINE)
+            return CD_FAIL(err, ERANGE, "a job of more than %zu bytes", 64 * CD_REMOTE_LINE);
         if (end) return CDMPP_OK;
         const ssize_t k = read(v->in, v->block, sizeof v->block);
         if (k < 0 && errno == EINTR) continue;

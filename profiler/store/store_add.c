@@ -28,9 +28,11 @@ static void digest_env(const cd_store_env *e, cd_store_digest *d) {
 }
 
 /* All that was measured and what came out; not where it was read. */
-static void digest_row(const cd_store_row *r, const cd_store_digest *steps, const cd_store_digest *env, cd_store_digest *d) {
+static void digest_row(const cd_store_row *r, const cd_store_digest *steps,
+                       const cd_store_digest *env, cd_store_digest *d) {
     const cd_str text[] = {r->device, r->target, r->target_tail, r->workload_key, r->version};
-    const double real[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s, r->latency.std_s, r->total_s};
+    const double real[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s,
+                           r->latency.std_s, r->total_s};
     cd_store_digest_init(d);
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) cd_store_digest_text(d, text[i]);
     for (size_t i = 0; i < sizeof real / sizeof *real; i++) cd_store_digest_real(d, real[i]);
@@ -46,22 +48,29 @@ static void digest_row(const cd_store_row *r, const cd_store_digest *steps, cons
 }
 
 static cdmpp_status check(const cd_store_row *r, cdmpp_err *err) {
-    const cd_str text[] = {r->device, r->target, r->operator_name, r->workload_key, r->shape, r->dtype, r->layout, r->version};
+    const cd_str text[] = {r->device, r->target, r->operator_name, r->workload_key,
+                           r->shape,  r->dtype,  r->layout,        r->version};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-        if (!cd_str_is_utf8(text[i])) return CD_FAIL(err, ESCHEMA, "expected names in UTF-8"); /* anything else would make JSON answers unreadable */
+        if (!cd_str_is_utf8(text[i]))
+            return CD_FAIL(
+                err, ESCHEMA,
+                "expected names in UTF-8"); /* anything else would make JSON answers unreadable */
     const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s};
     for (size_t i = 0; i < 3 && !r->error_no; i++)
-        if (!(t[i] > 0 && t[i] < 1e10)) return CD_FAIL(err, ERANGE, "expected a time above 0, found %g s", t[i]);
+        if (!(t[i] > 0 && t[i] < 1e10))
+            return CD_FAIL(err, ERANGE, "expected a time above 0, found %g s", t[i]);
     if (!isfinite(r->total_s)) return CD_FAIL(err, ERANGE, "total time is %g", r->total_s);
     return CDMPP_OK;
 }
 
 static void bind_times(sqlite3_stmt *q, const cd_store_row *r) {
-    const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s, r->latency.std_s, r->latency.cv};
+    const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s, r->latency.std_s,
+                        r->latency.cv};
     for (int i = 0; i < 5; i++)
         if (r->error_no) sqlite3_bind_null(q, 10 + i);
         else sqlite3_bind_double(q, 10 + i, t[i]);
-    if (r->n_cost > 1) sqlite3_bind_blob64(q, 17, r->cost_s, r->n_cost * sizeof *r->cost_s, SQLITE_STATIC);
+    if (r->n_cost > 1)
+        sqlite3_bind_blob64(q, 17, r->cost_s, r->n_cost * sizeof *r->cost_s, SQLITE_STATIC);
     else sqlite3_bind_null(q, 17);
 }
 
@@ -69,7 +78,8 @@ typedef struct ids {
     int64_t device, target, workload, schedule, env;
 } ids;
 
-static cdmpp_status find_ids(cd_store *s, const cd_store_row *r, const cd_store_digest *steps, const cd_store_digest *env, ids *id, cdmpp_err *err) {
+static cdmpp_status find_ids(cd_store *s, const cd_store_row *r, const cd_store_digest *steps,
+                             const cd_store_digest *env, ids *id, cdmpp_err *err) {
     *id = (ids){0};
     CD_TRY(cd_store_id_text(s, CD_SQL_DEVICE_ADD, r->device, &id->device, err));
     CD_TRY(cd_store_id_target(s, r->target, r->target_tail, &id->target, err));
@@ -144,8 +154,14 @@ static cd_str model_of(cd_str target) {
 /* What a record has behind its target: "[[8 numbers], host, layout, [names]]". */
 static void put_tail(cd_buf *b, const cd_record *r) {
     const cd_hardware *h = &r->hardware;
-    const int64_t x[] = {h->num_cores, h->vector_unit_bytes, h->cache_line_bytes, h->max_shared_memory_per_block,
-                         h->max_local_memory_per_block, h->max_threads_per_block, h->max_vthread_extent, h->warp_size};
+    const int64_t x[] = {h->num_cores,
+                         h->vector_unit_bytes,
+                         h->cache_line_bytes,
+                         h->max_shared_memory_per_block,
+                         h->max_local_memory_per_block,
+                         h->max_threads_per_block,
+                         h->max_vthread_extent,
+                         h->warp_size};
     cd_buf_puts(b, "[");
     for (int i = 0; i < 8 && r->has_hardware; i++) {
         cd_buf_puts(b, i ? "," : "[");
@@ -181,7 +197,8 @@ static cdmpp_status texts_of(cd_store *s, const cd_record *r, cd_store_row *row,
     return CDMPP_OK;
 }
 
-static cdmpp_status latency_of(cd_arena *a, const cd_record *r, const cd_store_latency *known, cd_store_row *row, cdmpp_err *err) {
+static cdmpp_status latency_of(cd_arena *a, const cd_record *r, const cd_store_latency *known,
+                               cd_store_row *row, cdmpp_err *err) {
     double *x = cd_arena_alloc(a, r->n_cost, sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "costs");
     memcpy(x, r->cost_s, r->n_cost * sizeof *x);
@@ -195,12 +212,21 @@ static cdmpp_status latency_of(cd_arena *a, const cd_record *r, const cd_store_l
 }
 
 /* Operator and types are worked out only for workloads whose id is not remembered: that takes longer than the insertion. */
-cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task, cd_str device, const cd_store_env *env,
-                                 const cd_store_latency *latency, long line, bool *fresh, cdmpp_err *err) {
+cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task,
+                                 cd_str device, const cd_store_env *env,
+                                 const cd_store_latency *latency, long line, bool *fresh,
+                                 cdmpp_err *err) {
     const bool known = task && task->dag;
-    cd_store_row row = {.device = device.n ? device : model_of(r->target), .target = r->target, .workload_key = r->workload_key,
-                        .total_s = r->total_s, .timestamp = r->timestamp, .version = r->version, .env = env, .line = line,
-                        .flop = -1, .known = known};
+    cd_store_row row = {.device = device.n ? device : model_of(r->target),
+                        .target = r->target,
+                        .workload_key = r->workload_key,
+                        .total_s = r->total_s,
+                        .timestamp = r->timestamp,
+                        .version = r->version,
+                        .env = env,
+                        .line = line,
+                        .flop = -1,
+                        .known = known};
     cd_arena_reset(&s->scratch);
     if (!cd_store_has_workload(s, r->workload_key, known)) {
         CD_TRY(cd_store_describe_key(&s->scratch, r->workload_key, &row, err));

@@ -7,7 +7,8 @@ static bool starts(const char *s, const char *with) { return !strncmp(s, with, s
 
 /* Tags that say how an operator is computed, not what it is. */
 static bool generic(const char *tag) {
-    static const char *const word[] = {"", "elemwise", "broadcast", "injective", "comm_reduce", "comm_reduce_idx", "opaque"};
+    static const char *const word[] = {
+        "", "elemwise", "broadcast", "injective", "comm_reduce", "comm_reduce_idx", "opaque"};
     for (size_t i = 0; i < sizeof word / sizeof *word; i++)
         if (!strcmp(tag, word[i])) return true;
     return false;
@@ -15,7 +16,8 @@ static bool generic(const char *tag) {
 
 /* "T_relu" -> "relu", "conv2d_nchw" by its tag; "" for helpers: padding, dilation, constants. */
 static const char *word_of(const cd_te_op *op) {
-    if (op->is_placeholder || starts(op->tag, "injective,") || starts(op->name, "compile_engine_const") || starts(op->name, "pad_temp"))
+    if (op->is_placeholder || starts(op->tag, "injective,") ||
+        starts(op->name, "compile_engine_const") || starts(op->name, "pad_temp"))
         return "";
     if (!generic(op->tag)) return op->tag;
     return starts(op->name, "T_") ? op->name + 2 : op->name;
@@ -24,12 +26,14 @@ static const char *word_of(const cd_te_op *op) {
 /* "nchw" of "conv2d_nchw"; "" when the tag has none. */
 static cd_str layout_of(const char *tag) {
     const char *at = strrchr(tag, '_');
-    if (!at || strspn(at + 1, "nchwdkioNCHWDKIO0123456789") != strlen(at + 1) || strlen(at + 1) < 3) return (cd_str){"", 0};
+    if (!at || strspn(at + 1, "nchwdkioNCHWDKIO0123456789") != strlen(at + 1) || strlen(at + 1) < 3)
+        return (cd_str){"", 0};
     return (cd_str){at + 1, strlen(at + 1)};
 }
 
 /* The name joins the words of the operators in order: "conv2d_nchw+add+relu". */
-cdmpp_status cd_store_describe_task(cd_arena *a, const cd_task *t, cd_store_row *row, cdmpp_err *err) {
+cdmpp_status cd_store_describe_task(cd_arena *a, const cd_task *t, cd_store_row *row,
+                                    cdmpp_err *err) {
     const cd_te_dag *g = t->dag;
     cd_buf b = {0};
     const char *last = "";
@@ -44,13 +48,15 @@ cdmpp_status cd_store_describe_task(cd_arena *a, const cd_task *t, cd_store_row 
         last = w;
     }
     if (!b.n) cd_buf_puts(&b, "copy");
-    const char *types = g->n_op ? cd_expr_dtype_format(g->op[g->n_op - 1].dtype[0], type, sizeof type) : "";
+    const char *types =
+        g->n_op ? cd_expr_dtype_format(g->op[g->n_op - 1].dtype[0], type, sizeof type) : "";
     row->operator_name = (cd_str){b.oom ? NULL : cd_str_dup(a, (cd_str){b.p, b.n}), b.n};
     row->dtype = (cd_str){cd_str_dup(a, (cd_str){types, strlen(types)}), strlen(types)};
     row->layout = layout;
     row->flop = cd_task_flop(t);
     cd_buf_free(&b);
-    return row->operator_name.p && row->dtype.p ? CDMPP_OK : CD_FAIL(err, ENOMEM, "operator's name");
+    return row->operator_name.p && row->dtype.p ? CDMPP_OK
+                                                : CD_FAIL(err, ENOMEM, "operator's name");
 }
 
 /* ---- by the key: ["<hash of the DAG>", sizes or lists of sizes ...] ---- */

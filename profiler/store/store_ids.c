@@ -46,10 +46,12 @@ static cdmpp_status fetch(cd_store *s, sqlite3_stmt *get, int64_t *id, cdmpp_err
 }
 
 /* Insert by `add`, with texts bound, and ask for the id by `get`, where (n_key) of them are the key. */
-static cdmpp_status put(cd_store *s, cd_store_sql add, const cd_str *text, int n_text, int n_key, int64_t *id, cdmpp_err *err) {
+static cdmpp_status put(cd_store *s, cd_store_sql add, const cd_str *text, int n_text, int n_key,
+                        int64_t *id, cdmpp_err *err) {
     sqlite3_stmt *q, *get;
     CD_TRY(cd_store_stmt(s, add, &q, err));
-    CD_TRY(cd_store_stmt(s, (cd_store_sql)(add + 1), &get, err)); /* the map has _ADD and its _ID side by side */
+    CD_TRY(cd_store_stmt(s, (cd_store_sql)(add + 1), &get,
+                         err)); /* the map has _ADD and its _ID side by side */
     for (int i = 0; i < n_text; i++) cd_store_bind(q, i + 1, text[i]);
     CD_TRY(cd_store_done(s, q, err));
     for (int i = 0; i < n_key; i++) cd_store_bind(get, i + 1, text[i]);
@@ -63,7 +65,8 @@ static void key_of(cd_store_digest *d, cd_store_sql add, const cd_str *text, int
 }
 
 /* Its first n_key texts are what makes it one of its kind. */
-static cdmpp_status id_of_texts(cd_store *s, cd_store_sql add, const cd_str *text, int n_text, int n_key, int64_t *id, cdmpp_err *err) {
+static cdmpp_status id_of_texts(cd_store *s, cd_store_sql add, const cd_str *text, int n_text,
+                                int n_key, int64_t *id, cdmpp_err *err) {
     cd_store_digest d;
     key_of(&d, add, text, n_key);
     if ((*id = recall(s, &d))) return CDMPP_OK;
@@ -72,11 +75,13 @@ static cdmpp_status id_of_texts(cd_store *s, cd_store_sql add, const cd_str *tex
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_id_text(cd_store *s, cd_store_sql add, cd_str text, int64_t *id, cdmpp_err *err) {
+cdmpp_status cd_store_id_text(cd_store *s, cd_store_sql add, cd_str text, int64_t *id,
+                              cdmpp_err *err) {
     return id_of_texts(s, add, &text, 1, 1, id, err);
 }
 
-cdmpp_status cd_store_id_target(cd_store *s, cd_str text, cd_str tail, int64_t *id, cdmpp_err *err) {
+cdmpp_status cd_store_id_target(cd_store *s, cd_str text, cd_str tail, int64_t *id,
+                                cdmpp_err *err) {
     size_t n = 0;
     while (n < text.n && text.p[n] != ' ') n++;
     const cd_str all[] = {text, tail, {text.p, n}};
@@ -119,7 +124,8 @@ cdmpp_status cd_store_id_workload(cd_store *s, const cd_store_row *r, int64_t *i
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_store_digest *d, int64_t *id, cdmpp_err *err) {
+cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_store_digest *d, int64_t *id,
+                                  cdmpp_err *err) {
     sqlite3_stmt *q, *get;
     CD_TRY(cd_store_stmt(s, CD_SQL_SCHEDULE_ADD, &q, err));
     sqlite3_bind_blob(q, 1, d->h, sizeof d->h, SQLITE_STATIC);
@@ -134,7 +140,8 @@ cdmpp_status cd_store_id_schedule(cd_store *s, cd_str steps, const cd_store_dige
     return fetch(s, get, id, err);
 }
 
-cdmpp_status cd_store_id_env(cd_store *s, const cd_store_env *e, const cd_store_digest *d, int64_t *id, cdmpp_err *err) {
+cdmpp_status cd_store_id_env(cd_store *s, const cd_store_env *e, const cd_store_digest *d,
+                             int64_t *id, cdmpp_err *err) {
     const cd_str text[] = {e->host, e->cpu, e->os, e->compiler, e->governor, e->tool, e->extra};
     sqlite3_stmt *q, *get;
     if ((*id = recall(s, d))) return CDMPP_OK;

@@ -15,24 +15,31 @@ static bool holds(const char *text, const char *word) { return strstr(text, word
 
 static cd_store_form form_of(const char *head, size_t n) {
     static const char sqlite[] = "SQLite format 3";
-    static const char *const profiler[] = {"Duration", "Metric Name", "gpu__time_duration.sum", "OperationKind", "Instances", "Time(%)"}; /* columns of their tables */
+    static const char *const profiler[] = {
+        "Duration",      "Metric Name", "gpu__time_duration.sum",
+        "OperationKind", "Instances",   "Time(%)"}; /* columns of their tables */
     if (n >= sizeof sqlite && !memcmp(head, sqlite, sizeof sqlite)) return CD_STORE_NSYS;
     if (!strncmp(head, "\xef\xbb\xbf", 3)) head += 3; /* a byte order mark */
-    while (*head == '#') { /* comments of a log */
+    while (*head == '#') {                            /* comments of a log */
         const char *end = strchr(head, '\n');
         head = end ? end + 1 : "";
     }
     head += strspn(head, " \t\r\n");
-    if (*head == '[' || (*head == '{' && (holds(head, "\"traceEvents\"") || holds(head, "\"schemaVersion\"")))) return CD_STORE_KINETO;
+    if (*head == '[' ||
+        (*head == '{' && (holds(head, "\"traceEvents\"") || holds(head, "\"schemaVersion\""))))
+        return CD_STORE_KINETO;
     if (*head == '{' && holds(head, "\"i\"")) return CD_STORE_ANSOR;
-    if (*head == '{' && holds(head, "\"input\"") && holds(head, "\"config\"")) return CD_STORE_AUTOTVM;
+    if (*head == '{' && holds(head, "\"input\"") && holds(head, "\"config\""))
+        return CD_STORE_AUTOTVM;
     const size_t line = strcspn(head, "\n");
     char first[HEAD + 1];
     memcpy(first, head, line);
     first[line] = 0;
     if (holds(first, "points") && holds(first, "\t")) return CD_STORE_CURVES;
     for (char *p = first; *p; p++) *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
-    if (!strncmp(first, "op_name,", 8) || !strncmp(first, "a_name,", 7) || !strncmp(first, "task_name,", 10)) return CD_STORE_OPBENCH;
+    if (!strncmp(first, "op_name,", 8) || !strncmp(first, "a_name,", 7) ||
+        !strncmp(first, "task_name,", 10))
+        return CD_STORE_OPBENCH;
     if (holds(first, "opname") || !strncmp(first, "op,", 3)) return CD_STORE_TABLE;
     for (size_t i = 0; i < sizeof profiler / sizeof *profiler; i++)
         if (holds(head, profiler[i])) return CD_STORE_PROFILER;
@@ -45,7 +52,8 @@ static bool is_store(const char *path) {
     sqlite3_stmt *q = NULL;
     bool is = false;
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(db, "PRAGMA application_id", -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
+        sqlite3_prepare_v2(db, "PRAGMA application_id", -1, &q, NULL) == SQLITE_OK &&
+        sqlite3_step(q) == SQLITE_ROW)
         is = sqlite3_column_int64(q, 0) == CD_STORE_APPLICATION;
     sqlite3_finalize(q);
     sqlite3_close(db);
@@ -68,13 +76,18 @@ static cdmpp_status look(const char *path, cd_store_form *form, cdmpp_err *err) 
     *form = form_of(head, n);
     if (*form == CD_STORE_NSYS && is_store(path)) *form = CD_STORE_STORE;
     if (*form == CD_STORE_AUTO)
-        return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected a log, table or trace of the forms %s", strchr(CD_STORE_FORMS, '|') + 1), path, 0);
+        return cd_err_at(err,
+                         CD_FAIL(err, ESCHEMA, "expected a log, table or trace of the forms %s",
+                                 strchr(CD_STORE_FORMS, '|') + 1),
+                         path, 0);
     return CDMPP_OK;
 }
 
 /* ---- bad lines, marks ---- */
-cdmpp_status cd_store_bad(cd_store_reading *r, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err) {
-    const bool line = st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
+cdmpp_status cd_store_bad(cd_store_reading *r, cdmpp_status st, const cdmpp_err *e,
+                          cdmpp_err *err) {
+    const bool line =
+        st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
     if (!line || r->how->strict) {
         if (err) *err = *e;
         return st;
@@ -104,7 +117,10 @@ cdmpp_status cd_store_mark(cd_store_reading *r, uint64_t lines, bool last, cdmpp
     if (r->how->progress) r->how->progress(r->how->ctx, r->tally);
     if ((last && !r->waits) || stop) CD_TRY(cd_store_commit(r->store, err));
     else CD_TRY(cd_store_settle(r->store, err));
-    return stop ? CD_FAIL(err, EINTERRUPTED, "stopped at line %llu; the same command goes on from there", (unsigned long long)lines) : CDMPP_OK;
+    return stop ? CD_FAIL(err, EINTERRUPTED,
+                          "stopped at line %llu; the same command goes on from there",
+                          (unsigned long long)lines)
+                : CDMPP_OK;
 }
 
 cdmpp_status cd_store_take(cd_store_reading *r, const cd_store_row *row, cdmpp_err *err) {
@@ -135,7 +151,8 @@ static cdmpp_status enter(cd_store_reading *r, const char *form, bool *done, cdm
         return cd_store_fail(s, "look up", err);
     }
     s->source = sqlite3_column_int64(q, 0);
-    const bool same = r->size >= 0 && sqlite3_column_int64(q, 1) == r->size && sqlite3_column_int64(q, 2) == r->mtime_ns;
+    const bool same = r->size >= 0 && sqlite3_column_int64(q, 1) == r->size &&
+                      sqlite3_column_int64(q, 2) == r->mtime_ns;
     r->first = same ? (uint64_t)sqlite3_column_int64(q, 3) : 0;
     *done = same && sqlite3_column_int(q, 4);
     sqlite3_reset(q);
@@ -176,7 +193,8 @@ static void look_at_file(cd_store_reading *r, const char *path, char real[]) {
 /* `more`: another file follows. A commit writes all pages of the indices that its rows fell on, which rows of a thousand
  * lines and those of ten thousand do alike: logs of a folder share transactions, as old as any becomes. Other
  * forms may take long until their first row, with the store locked. */
-static cdmpp_status import_file(cd_store *s, const char *path, const cd_store_import *how, bool more, cd_store_tally *t, cdmpp_err *err) {
+static cdmpp_status import_file(cd_store *s, const char *path, const cd_store_import *how,
+                                bool more, cd_store_tally *t, cdmpp_err *err) {
     char real[4096]; /* PATH_MAX */
     cd_store_form form = how->form;
     cd_store_reading r = {.store = s, .how = how, .tally = t, .path = path};
@@ -202,8 +220,9 @@ static cdmpp_status import_file(cd_store *s, const char *path, const cd_store_im
 }
 
 static bool readable(const char *path, void *ctx) {
-    static const char *const end[] = {".json", ".jsonl", ".log", ".csv", ".tsv", ".sqlite", ".json.gz", ".json.xz", ".json.zst",
-                                      ".csv.gz", ".csv.xz", ".tsv.xz", ".tsv.gz", ".log.gz", ".log.xz"};
+    static const char *const end[] = {".json",   ".jsonl",   ".log",     ".csv",      ".tsv",
+                                      ".sqlite", ".json.gz", ".json.xz", ".json.zst", ".csv.gz",
+                                      ".csv.xz", ".tsv.xz",  ".tsv.gz",  ".log.gz",   ".log.xz"};
     const size_t n = strlen(path);
     (void)ctx;
     for (size_t i = 0; i < sizeof end / sizeof *end; i++) {
@@ -213,27 +232,32 @@ static bool readable(const char *path, void *ctx) {
     return false;
 }
 
-cdmpp_status cd_store_import_path(cd_store *s, const char *path, const cd_store_import *how, cd_store_tally *t, cdmpp_err *err) {
+cdmpp_status cd_store_import_path(cd_store *s, const char *path, const cd_store_import *how,
+                                  cd_store_tally *t, cdmpp_err *err) {
     struct stat f;
     cd_arena a = {0};
     const char *const *file = NULL;
     size_t n = 0;
     if (!strcmp(path, "-")) return import_file(s, path, how, false, t, err);
-    if (stat(path, &f)) return cd_err_at(err, CD_FAIL(err, EIO, "cannot read: %s", strerror(errno)), path, 0);
+    if (stat(path, &f))
+        return cd_err_at(err, CD_FAIL(err, EIO, "cannot read: %s", strerror(errno)), path, 0);
     if (!S_ISDIR(f.st_mode)) return import_file(s, path, how, false, t, err);
     cdmpp_status st = cd_file_list(&a, path, readable, NULL, &file, &n, err);
-    if (!st && !n) st = cd_err_at(err, CD_FAIL(err, ENODATA, "no file to read in this folder"), path, 0);
+    if (!st && !n)
+        st = cd_err_at(err, CD_FAIL(err, ENODATA, "no file to read in this folder"), path, 0);
     for (size_t i = 0; i < n && !st; i++) {
         cdmpp_err e = {0};
         st = import_file(s, file[i], how, i + 1 < n, t, &e);
-        if (st == CDMPP_ESCHEMA && how->form == CD_STORE_AUTO && !e.line) { /* another kind of file among them */
+        if (st == CDMPP_ESCHEMA && how->form == CD_STORE_AUTO &&
+            !e.line) { /* another kind of file among them */
             cd_store_reading r = {.store = s, .how = how, .tally = t, .path = file[i]};
             st = cd_store_bad(&r, st, &e, err);
         } else if (st && err) {
             *err = e;
         }
     }
-    const cdmpp_status closed = cd_store_commit(s, st ? NULL : err); /* the last file may not have been one to read */
+    const cdmpp_status closed =
+        cd_store_commit(s, st ? NULL : err); /* the last file may not have been one to read */
     cd_arena_free(&a);
     return st ? st : closed;
 }

@@ -5,7 +5,8 @@
 #include <string.h>
 
 static void key_of(const cd_store_launch_group *like, cd_store_digest *d) {
-    const cd_str text[] = {like->device, like->target, like->operator_name, like->shape, like->dtype};
+    const cd_str text[] = {like->device, like->target, like->operator_name, like->shape,
+                           like->dtype};
     cd_store_digest_init(d);
     for (size_t i = 0; i < 5; i++) cd_store_digest_text(d, text[i]);
     cd_store_digest_word(d, like->flags);
@@ -13,7 +14,8 @@ static void key_of(const cd_store_launch_group *like, cd_store_digest *d) {
 
 static uint32_t *slot_of(const cd_store_launches *g, const cd_store_digest *d) {
     size_t i = (size_t)d->h[0] & (g->n_slot - 1);
-    while (g->slot[i] && memcmp(&g->group[g->slot[i] - 1].of, d, sizeof *d) != 0) i = (i + 1) & (g->n_slot - 1);
+    while (g->slot[i] && memcmp(&g->group[g->slot[i] - 1].of, d, sizeof *d) != 0)
+        i = (i + 1) & (g->n_slot - 1);
     return &g->slot[i];
 }
 
@@ -28,7 +30,8 @@ static cdmpp_status grow_slots(cd_store_launches *g, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status enter(cd_store_launches *g, const cd_store_launch_group *like, const cd_store_digest *d, cdmpp_err *err) {
+static cdmpp_status enter(cd_store_launches *g, const cd_store_launch_group *like,
+                          const cd_store_digest *d, cdmpp_err *err) {
     if (CD_GROW(g->group, g->n, g->cap)) return CD_FAIL(err, ENOMEM, "groups of launches");
     cd_store_launch_group *to = &g->group[g->n];
     *to = *like;
@@ -37,12 +40,14 @@ static cdmpp_status enter(cd_store_launches *g, const cd_store_launch_group *lik
     to->n = to->cap = 0;
     cd_str *const text[] = {&to->device, &to->target, &to->operator_name, &to->shape, &to->dtype};
     for (size_t i = 0; i < 5; i++)
-        if (!(text[i]->p = cd_str_dup(&g->arena, *text[i]))) return CD_FAIL(err, ENOMEM, "name of a launch");
+        if (!(text[i]->p = cd_str_dup(&g->arena, *text[i])))
+            return CD_FAIL(err, ENOMEM, "name of a launch");
     g->n++;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_launches_add(cd_store_launches *g, const cd_store_launch_group *like, double time_s, cdmpp_err *err) {
+cdmpp_status cd_store_launches_add(cd_store_launches *g, const cd_store_launch_group *like,
+                                   double time_s, cdmpp_err *err) {
     cd_store_digest d;
     key_of(like, &d);
     if (2 * (g->n + 1) > g->n_slot) CD_TRY(grow_slots(g, err));
@@ -87,8 +92,16 @@ cdmpp_status cd_store_launches_save(cd_store_launches *g, cd_store_reading *r, c
     cdmpp_status st = CDMPP_OK;
     for (size_t i = 0; i < g->n && !st; i++) {
         cd_store_launch_group *x = &g->group[i];
-        cd_store_row row = {.device = x->device, .target = x->target, .target_tail = {"[]", 2}, .operator_name = x->operator_name,
-                            .shape = x->shape, .dtype = x->dtype, .flop = -1, .known = true, .env = r->how->env, .line = x->line,
+        cd_store_row row = {.device = x->device,
+                            .target = x->target,
+                            .target_tail = {"[]", 2},
+                            .operator_name = x->operator_name,
+                            .shape = x->shape,
+                            .dtype = x->dtype,
+                            .flop = -1,
+                            .known = true,
+                            .env = r->how->env,
+                            .line = x->line,
                             .timestamp = x->timestamp};
         cd_buf_clear(&key);
         put_key(&key, x);

@@ -12,8 +12,8 @@ struct cd_store_measured {
     cd_store *s;
     const cd_store_measured_options *o;
     cd_host_info h;
-    char device[128];            /* its name and the type of core */
-    cd_buf extra;               /* the host as JSON */
+    char device[128]; /* its name and the type of core */
+    cd_buf extra;     /* the host as JSON */
     struct utsname system;
     cd_store_env env;
 };
@@ -21,7 +21,8 @@ struct cd_store_measured {
 static cd_str str(const char *s) { return (cd_str){s, strlen(s)}; }
 
 static void set_device(cd_store_measured *k, const char *name) {
-    snprintf(k->device, sizeof k->device, "%s%s%s", name, k->o->core ? "-" : "", k->o->core ? k->o->core : "");
+    snprintf(k->device, sizeof k->device, "%s%s%s", name, k->o->core ? "-" : "",
+             k->o->core ? k->o->core : "");
 }
 
 /* The name that records of this machine have where no file describes it: what a processor says is the name of several generations. */
@@ -32,15 +33,20 @@ static cdmpp_status name_device(cd_store_measured *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_measured_open(const cd_store_measured_options *o, cd_store_measured **out, cdmpp_err *err) {
+cdmpp_status cd_store_measured_open(const cd_store_measured_options *o, cd_store_measured **out,
+                                    cdmpp_err *err) {
     cd_store_measured *k = cd_mem_zalloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "store");
     k->o = o;
     cd_host_info_read("", &k->h);
     cd_host_info_json(&k->extra, &k->h);
     if (uname(&k->system)) memset(&k->system, 0, sizeof k->system);
-    k->env = (cd_store_env){.host = str(k->system.nodename), .cpu = str(k->h.cpu), .os = str(k->h.kernel), .governor = str(k->h.governor),
-                            .compiler = str(o->compiler ? o->compiler : ""), .tool = str("cdmpp-profile " CDMPP_VERSION),
+    k->env = (cd_store_env){.host = str(k->system.nodename),
+                            .cpu = str(k->h.cpu),
+                            .os = str(k->h.kernel),
+                            .governor = str(k->h.governor),
+                            .compiler = str(o->compiler ? o->compiler : ""),
+                            .tool = str("cdmpp-profile " CDMPP_VERSION),
                             .extra = {k->extra.p, k->extra.n}};
     cdmpp_status st = name_device(k, err);
     if (!st && k->extra.oom) st = CD_FAIL(err, ENOMEM, "store");
@@ -52,11 +58,13 @@ cdmpp_status cd_store_measured_open(const cd_store_measured_options *o, cd_store
 
 static cd_str device_of(const cd_store_measured *k, cd_str target) {
     const cd_backend_kind *kind = cd_backend_for_target(target);
-    if (kind && strcmp(kind->name, "cpu") != 0) return k->o->device ? str(k->o->device) : (cd_str){"", 0};
+    if (kind && strcmp(kind->name, "cpu") != 0)
+        return k->o->device ? str(k->o->device) : (cd_str){"", 0};
     return str(k->device);
 }
 
-cdmpp_status cd_store_measured_add(cd_store_measured *k, const cd_record *r, const cd_task *t, const cd_measure_result *m, long line, cdmpp_err *err) {
+cdmpp_status cd_store_measured_add(cd_store_measured *k, const cd_record *r, const cd_task *t,
+                                   const cd_measure_result *m, long line, cdmpp_err *err) {
     const cd_timing *x = &m->time;
     cd_store_latency l = {x->min_s, x->median_s, x->mean_s, x->std_s, x->cv, x->n_kept, 0};
     if (m->flags & CD_MEASURE_NOISY) l.flags |= CD_STORE_NOISY;
@@ -70,7 +78,12 @@ void cd_store_measured_host(cd_store_measured *k, const char *host, const char *
     cd_describe_entry_init(&e, CD_DEVICE_CPU);
     cd_describe_entry_set_name(&e, cpu);
     set_device(k, e.name);
-    k->env = (cd_store_env){.host = str(host), .cpu = str(cpu), .os = str(""), .governor = str(""), .compiler = k->env.compiler, .tool = k->env.tool,
+    k->env = (cd_store_env){.host = str(host),
+                            .cpu = str(cpu),
+                            .os = str(""),
+                            .governor = str(""),
+                            .compiler = k->env.compiler,
+                            .tool = k->env.tool,
                             .extra = str("")};
 }
 

@@ -27,8 +27,10 @@ cdmpp_status cd_store_read_store(cd_store_reading *r, cdmpp_err *err) {
     struct stat a, b;
     cd_store *from = NULL;
     const cd_store_filter all = {.errors = true};
-    if (!stat(r->path, &a) && !stat(r->store->path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-        return cd_err_at(err, CD_FAIL(err, EUSAGE, "a store is not imported into itself"), r->path, 0);
+    if (!stat(r->path, &a) && !stat(r->store->path, &b) && a.st_dev == b.st_dev &&
+        a.st_ino == b.st_ino)
+        return cd_err_at(err, CD_FAIL(err, EUSAGE, "a store is not imported into itself"), r->path,
+                         0);
     r->size = r->mtime_ns = -1; /* what is in its log file does not show in these */
     CD_TRY(cd_store_open(r->path, false, &from, err));
     cdmpp_status st = cd_store_query(from, &all, one, r, err);

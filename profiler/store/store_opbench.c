@@ -19,9 +19,9 @@ enum { MAX_FIELD = 64, MAX_COST = 256 };
 
 typedef struct table {
     cd_store_reading *r;
-    bool header;                /* it was read */
+    bool header;                     /* it was read */
     size_t name, time, deviation, n; /* columns; deviation: n where there is none */
-    double units;               /* in a second; divided by, so that decimal times stay short */
+    double units;                    /* in a second; divided by, so that decimal times stay short */
     uint32_t flags;
     cd_buf key, extra;
 } table;
@@ -31,7 +31,9 @@ typedef cdmpp_status take_line(table *t, char *line, size_t len, long number, cd
 /* ---- tables ---- */
 static bool is(cd_str s, const char *name) {
     while (s.n && (*s.p == ' ' || *s.p == '\t')) s.p++, s.n--;
-    return s.n >= strlen(name) && !memcmp(s.p, name, strlen(name)) && (s.n == strlen(name) || s.p[strlen(name)] == ' ' || s.p[strlen(name)] == '(' || s.p[strlen(name)] == '\r');
+    return s.n >= strlen(name) && !memcmp(s.p, name, strlen(name)) &&
+           (s.n == strlen(name) || s.p[strlen(name)] == ' ' || s.p[strlen(name)] == '(' ||
+            s.p[strlen(name)] == '\r');
 }
 
 static size_t column(const cd_str *f, size_t n, const char *name) {
@@ -41,7 +43,11 @@ static size_t column(const cd_str *f, size_t n, const char *name) {
 }
 
 static cdmpp_status read_header(table *t, const cd_str *f, size_t n, cdmpp_err *err) {
-    static const struct { const char *name, *time, *deviation; double units; uint32_t flags; } form[] = {
+    static const struct {
+        const char *name, *time, *deviation;
+        double units;
+        uint32_t flags;
+    } form[] = {
         {"op_name", "op_time", "", 1e9, CD_STORE_SUMMARY},
         {"a_name", "forward_fw_mean_time", "forward_fw_stdvar_time", 1e9, 0},
         {"task_name", "costs", "", 1, 0},
@@ -55,7 +61,9 @@ static cdmpp_status read_header(table *t, const cd_str *f, size_t n, cdmpp_err *
         t->flags = form[i].flags;
         if (t->name < n && t->time < n) return CDMPP_OK;
     }
-    return CD_FAIL(err, ESCHEMA, "expected the columns op_name and op_time, a_name and forward_fw_mean_time, or task_name and costs");
+    return CD_FAIL(err, ESCHEMA,
+                   "expected the columns op_name and op_time, a_name and forward_fw_mean_time, or "
+                   "task_name and costs");
 }
 
 static cdmpp_status number_of(cd_str s, const char *column_name, double *out, cdmpp_err *err) {
@@ -63,14 +71,17 @@ static cdmpp_status number_of(cd_str s, const char *column_name, double *out, cd
     snprintf(text, sizeof text, "%.*s", (int)(s.n < sizeof text ? s.n : sizeof text - 1), s.p);
     *out = strtod(text, &end);
     end += strspn(end, " \t\r");
-    return end == text || *end ? CD_FAIL(err, ESCHEMA, "%s: expected a number, found '%.30s'", column_name, text) : CDMPP_OK;
+    return end == text || *end
+               ? CD_FAIL(err, ESCHEMA, "%s: expected a number, found '%.30s'", column_name, text)
+               : CDMPP_OK;
 }
 
 /* "t4/resnet-18" of ".../t4/resnet-18.csv". */
 static cd_str place_of(const char *path) {
     const char *file = strrchr(path, '/'), *begin = file ? file : path;
     while (begin > path && begin[-1] != '/') begin--;
-    return (cd_str){begin, (size_t)((file ? file + 1 : path) - begin) + strcspn(file ? file + 1 : path, ".")};
+    return (cd_str){begin, (size_t)((file ? file + 1 : path) - begin) +
+                               strcspn(file ? file + 1 : path, ".")};
 }
 
 /* The row's names: of a workload key as OpBench's files of cdmpp-tune have it, by the key; else by operator and place. */
@@ -108,7 +119,12 @@ static cdmpp_status take_row(table *t, char *line, size_t len, long number, cdmp
     if (t->deviation < t->n) CD_TRY(number_of(f[t->deviation], "deviation", &deviation, err));
     if (!f[t->name].n) return CD_FAIL(err, ESCHEMA, "expected the name of an operator, found none");
     time /= t->units;
-    cd_store_row row = {.device = t->r->device, .target = {"tvm", 3}, .target_tail = {"[]", 2}, .flop = -1, .env = t->r->how->env, .line = number,
+    cd_store_row row = {.device = t->r->device,
+                        .target = {"tvm", 3},
+                        .target_tail = {"[]", 2},
+                        .flop = -1,
+                        .env = t->r->how->env,
+                        .line = number,
                         .error_no = time >= FAILED_S ? 8 : 0};
     CD_TRY(name_row(t, f[t->name], &row, err));
     cd_store_latency_of(&time, row.error_no ? 0 : 1, &row.latency);
@@ -143,10 +159,13 @@ static void put_shape(cd_buf *b, const cd_json *args, cd_str *dtype) {
     const size_t begin = b->n;
     for (const cd_json *a = args->u.child; a; a = a->next) {
         const cd_json *tag = a->kind == CD_JSON_ARR ? a->u.child : NULL;
-        if (!tag || tag->kind != CD_JSON_STR || !cd_str_eq(tag->u.s, (cd_str){"TENSOR", 6}) || !tag->next || tag->next->kind != CD_JSON_ARR) continue;
+        if (!tag || tag->kind != CD_JSON_STR || !cd_str_eq(tag->u.s, (cd_str){"TENSOR", 6}) ||
+            !tag->next || tag->next->kind != CD_JSON_ARR)
+            continue;
         cd_buf_puts(b, b->n > begin ? "," : "[");
         put_json(b, tag->next);
-        if (!dtype->n && tag->next->next && tag->next->next->kind == CD_JSON_STR) *dtype = tag->next->next->u.s;
+        if (!dtype->n && tag->next->next && tag->next->next->kind == CD_JSON_STR)
+            *dtype = tag->next->next->u.s;
     }
     cd_buf_puts(b, b->n > begin ? "]" : "[]");
 }
@@ -157,10 +176,13 @@ static const cd_json *item(const cd_json *list, int at, cd_json_kind kind) {
     return v && v->kind == kind ? v : NULL;
 }
 
-static double real_of(const cd_json *v) { return !v ? 0 : v->kind == CD_JSON_INT ? (double)v->u.i : v->kind == CD_JSON_REAL ? v->u.f : 0; }
+static double real_of(const cd_json *v) {
+    return !v ? 0 : v->kind == CD_JSON_INT ? (double)v->u.i : v->kind == CD_JSON_REAL ? v->u.f : 0;
+}
 
 /* Texts of key and shape lie one behind the other in t->key. */
-static cdmpp_status name_task(table *t, const cd_json *task, const cd_json *args, cd_store_row *row, cdmpp_err *err) {
+static cdmpp_status name_task(table *t, const cd_json *task, const cd_json *args, cd_store_row *row,
+                              cdmpp_err *err) {
     cd_buf_clear(&t->key);
     cd_buf_puts(&t->key, "[");
     put_json(&t->key, task);
@@ -177,12 +199,17 @@ static cdmpp_status name_task(table *t, const cd_json *task, const cd_json *args
     return CDMPP_OK;
 }
 
-static cdmpp_status take_costs(const cd_json *result, double *cost, cd_store_row *row, cdmpp_err *err) {
+static cdmpp_status take_costs(const cd_json *result, double *cost, cd_store_row *row,
+                               cdmpp_err *err) {
     const cd_json *costs = item(result, 0, CD_JSON_ARR), *error = item(result, 1, CD_JSON_INT);
-    if (!costs || !error) return CD_FAIL(err, ESCHEMA, "expected \"result\": [[seconds, ...], error number, ...]");
+    if (!costs || !error)
+        return CD_FAIL(err, ESCHEMA, "expected \"result\": [[seconds, ...], error number, ...]");
     row->error_no = error->u.i;
-    for (const cd_json *c = costs->u.child; c && !row->error_no && row->n_cost < MAX_COST; c = c->next) cost[row->n_cost++] = real_of(c);
-    if (!row->error_no && !row->n_cost) return CD_FAIL(err, ESCHEMA, "expected seconds, found none");
+    for (const cd_json *c = costs->u.child; c && !row->error_no && row->n_cost < MAX_COST;
+         c = c->next)
+        cost[row->n_cost++] = real_of(c);
+    if (!row->error_no && !row->n_cost)
+        return CD_FAIL(err, ESCHEMA, "expected seconds, found none");
     double sorted[MAX_COST];
     memcpy(sorted, cost, row->n_cost * sizeof *cost);
     cd_store_latency_of(sorted, row->n_cost, &row->latency);
@@ -200,8 +227,10 @@ static cdmpp_status take_tuned(table *t, char *line, size_t len, long number, cd
     CD_TRY(cd_json_parse(&t->r->arena, line, len, &v, err));
     CD_TRY(cd_json_need(v, "input", &input, err));
     CD_TRY(cd_json_need(v, "result", &result, err));
-    const cd_json *target = item(input, 0, CD_JSON_STR), *task = item(input, 1, CD_JSON_STR), *args = item(input, 2, CD_JSON_ARR);
-    if (!target || !task || !args) return CD_FAIL(err, ESCHEMA, "expected \"input\": [target, task, arguments, ...]");
+    const cd_json *target = item(input, 0, CD_JSON_STR), *task = item(input, 1, CD_JSON_STR),
+                  *args = item(input, 2, CD_JSON_ARR);
+    if (!target || !task || !args)
+        return CD_FAIL(err, ESCHEMA, "expected \"input\": [target, task, arguments, ...]");
     cd_buf_clear(&t->extra);
     cd_buf_puts(&t->extra, "{\"autotvm\":");
     put_json(&t->extra, v);
@@ -210,8 +239,12 @@ static cdmpp_status take_tuned(table *t, char *line, size_t len, long number, cd
     env.extra = (cd_str){t->extra.p, t->extra.n};
     char *kind = cd_str_dup(&t->r->arena, target->u.s);
     if (!kind) return CD_FAIL(err, ENOMEM, "target");
-    cd_store_row row = {.device = t->r->device.n ? t->r->device : cd_target_option(kind, "-model"), .target = target->u.s, .target_tail = {"[]", 2}, .flop = -1,
-                        .env = &env, .line = number};
+    cd_store_row row = {.device = t->r->device.n ? t->r->device : cd_target_option(kind, "-model"),
+                        .target = target->u.s,
+                        .target_tail = {"[]", 2},
+                        .flop = -1,
+                        .env = &env,
+                        .line = number};
     CD_TRY(name_task(t, task, args, &row, err));
     CD_TRY(take_costs(result, cost, &row, err));
     return cd_store_take(t->r, &row, err);
@@ -253,5 +286,9 @@ static cdmpp_status read_lines(cd_store_reading *r, take_line *take, cdmpp_err *
     return st;
 }
 
-cdmpp_status cd_store_read_opbench(cd_store_reading *r, cdmpp_err *err) { return read_lines(r, take_row, err); }
-cdmpp_status cd_store_read_autotvm(cd_store_reading *r, cdmpp_err *err) { return read_lines(r, take_tuned, err); }
+cdmpp_status cd_store_read_opbench(cd_store_reading *r, cdmpp_err *err) {
+    return read_lines(r, take_row, err);
+}
+cdmpp_status cd_store_read_autotvm(cd_store_reading *r, cdmpp_err *err) {
+    return read_lines(r, take_tuned, err);
+}

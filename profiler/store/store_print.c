@@ -38,10 +38,12 @@ static void put_raw(cd_buf *b, const cd_store_hit *h) {
     cd_buf_puts(b, "}");
 }
 
-cdmpp_status cd_store_put_record(cd_buf *out, cd_arena *scratch, const cd_store_hit *h, cdmpp_err *err) {
+cdmpp_status cd_store_put_record(cd_buf *out, cd_arena *scratch, const cd_store_hit *h,
+                                 cdmpp_err *err) {
     cd_buf b = {0};
     cd_record rec;
-    if (!h->row.has_steps || !h->row.version.n) return CD_FAIL(err, ENODATA, "measurement %lld was no record", (long long)h->id);
+    if (!h->row.has_steps || !h->row.version.n)
+        return CD_FAIL(err, ENODATA, "measurement %lld was no record", (long long)h->id);
     put_raw(&b, h);
     cd_arena_reset(scratch);
     cdmpp_status st = CDMPP_OK;
@@ -64,7 +66,8 @@ static void put_real(cd_buf *b, double x) {
 static void put_csv(cd_buf *b, cd_str s) { cd_csv_fields_put_bare(b, s.p, s.n); }
 
 void cd_store_csv_header(cd_buf *out) {
-    cd_buf_puts(out, "id,device,target,operator,workload_key,shape,dtype,layout,flop,error_no,min_s,median_s,mean_s,std_s,cv,n,flags,"
+    cd_buf_puts(out, "id,device,target,operator,workload_key,shape,dtype,layout,flop,error_no,min_"
+                     "s,median_s,mean_s,std_s,cv,n,flags,"
                      "total_s,timestamp,host,cpu,os,compiler,governor,tool,source,line,steps\n");
 }
 
@@ -80,7 +83,8 @@ static void put_flags(cd_buf *b, uint32_t flags) {
 }
 
 static void put_times(cd_buf *b, const cd_store_row *r) {
-    const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s, r->latency.std_s, r->latency.cv};
+    const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s, r->latency.std_s,
+                        r->latency.cv};
     for (size_t i = 0; i < 5; i++) {
         if (!r->error_no) put_real(b, t[i]);
         cd_buf_puts(b, ",");
@@ -90,8 +94,10 @@ static void put_times(cd_buf *b, const cd_store_row *r) {
 /* Columns in the order of cd_store_csv_header. */
 void cd_store_put_csv(cd_buf *out, const cd_store_hit *h) {
     const cd_store_row *r = &h->row;
-    const cd_str text[] = {r->device, r->target, r->operator_name, r->workload_key, r->shape, r->dtype, r->layout};
-    const cd_str where[] = {h->env.host, h->env.cpu, h->env.os, h->env.compiler, h->env.governor, h->env.tool, h->source};
+    const cd_str text[] = {r->device, r->target, r->operator_name, r->workload_key,
+                           r->shape,  r->dtype,  r->layout};
+    const cd_str where[] = {h->env.host,     h->env.cpu,  h->env.os, h->env.compiler,
+                            h->env.governor, h->env.tool, h->source};
     cd_buf_putf(out, "%lld,", (long long)h->id);
     for (size_t i = 0; i < 7; i++) put_csv(out, text[i]), cd_buf_puts(out, ",");
     if (r->flop >= 0) put_real(out, r->flop);
@@ -110,7 +116,9 @@ void cd_store_put_csv(cd_buf *out, const cd_store_hit *h) {
 }
 
 /* ---- JSON ---- */
-static void member(cd_json_writer *w, const char *key, cd_str s) { cd_json_write_member_strn(w, key, s.p, s.n); }
+static void member(cd_json_writer *w, const char *key, cd_str s) {
+    cd_json_write_member_strn(w, key, s.p, s.n);
+}
 
 /* The text is JSON already. */
 static void member_raw(cd_json_writer *w, const char *key, cd_str json) {
@@ -125,8 +133,10 @@ static void member_real(cd_json_writer *w, const char *key, double x) {
 }
 
 static void write_env(cd_json_writer *w, const cd_store_hit *h) {
-    static const char *const name[] = {"host", "cpu", "os", "compiler", "governor", "tool", "extra"};
-    const cd_str env[] = {h->env.host, h->env.cpu, h->env.os, h->env.compiler, h->env.governor, h->env.tool, h->env.extra};
+    static const char *const name[] = {"host",     "cpu",  "os",   "compiler",
+                                       "governor", "tool", "extra"};
+    const cd_str env[] = {h->env.host,     h->env.cpu,  h->env.os,   h->env.compiler,
+                          h->env.governor, h->env.tool, h->env.extra};
     cd_json_write_key(w, "environment");
     cd_json_write_open(w, '{');
     for (size_t i = 0; h->row.env && i < 7; i++)
@@ -179,9 +189,11 @@ void cd_store_put_json(cd_buf *out, const cd_store_hit *h) {
 /* ---- what is in a store ---- */
 
 /* A query whose only column is a whole JSON value, appended. */
-static cdmpp_status put_query(cd_buf *out, cd_store *s, const char *name, const char *sql, cdmpp_err *err) {
+static cdmpp_status put_query(cd_buf *out, cd_store *s, const char *name, const char *sql,
+                              cdmpp_err *err) {
     sqlite3_stmt *q = NULL;
-    if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK) return cd_store_fail(s, "query", err);
+    if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK)
+        return cd_store_fail(s, "query", err);
     const bool row = sqlite3_step(q) == SQLITE_ROW;
     const cd_str v = cd_store_text(q, 0);
     cd_buf_putf(out, ",\"%s\":", name);
@@ -200,17 +212,26 @@ cdmpp_status cd_store_put_stats(cd_buf *out, cd_store *s, cdmpp_err *err) {
         {"workloads", "SELECT count(*) FROM workload"},
         {"schedules", "SELECT count(*) FROM schedule"},
         {"environments", "SELECT count(*) FROM environment"},
-        {"devices", "SELECT json_group_array(json_object('device',name,'measurements',n,'errors',bad)) FROM (SELECT d.name, count(*) n,"
-                    " sum(m.error_no<>0) bad FROM measurement m JOIN device d ON d.id=m.device GROUP BY d.id ORDER BY d.id)"},
-        {"operators", "SELECT json_group_array(json_object('operator',name,'workloads',w,'measurements',n)) FROM (SELECT o.name,"
-                      " count(DISTINCT w.id) w, count(*) n FROM measurement m JOIN workload w ON w.id=m.workload JOIN operator o"
-                      " ON o.id=w.operator GROUP BY o.id ORDER BY o.id)"},
-        {"sources", "SELECT json_group_array(json_object('path',path,'form',form,'lines',lines,'done',json(iif(done,'true','false'))))"
+        {"devices",
+         "SELECT json_group_array(json_object('device',name,'measurements',n,'errors',bad)) FROM "
+         "(SELECT d.name, count(*) n,"
+         " sum(m.error_no<>0) bad FROM measurement m JOIN device d ON d.id=m.device GROUP BY d.id "
+         "ORDER BY d.id)"},
+        {"operators",
+         "SELECT json_group_array(json_object('operator',name,'workloads',w,'measurements',n)) "
+         "FROM (SELECT o.name,"
+         " count(DISTINCT w.id) w, count(*) n FROM measurement m JOIN workload w ON "
+         "w.id=m.workload JOIN operator o"
+         " ON o.id=w.operator GROUP BY o.id ORDER BY o.id)"},
+        {"sources", "SELECT "
+                    "json_group_array(json_object('path',path,'form',form,'lines',lines,'done',"
+                    "json(iif(done,'true','false'))))"
                     " FROM (SELECT * FROM source ORDER BY id)"},
     };
     CD_TRY(cd_store_commit(s, err));
     cd_buf_putf(out, "{\"version\":%d", CD_STORE_VERSION);
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++) CD_TRY(put_query(out, s, part[i].name, part[i].sql, err));
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        CD_TRY(put_query(out, s, part[i].name, part[i].sql, err));
     cd_buf_puts(out, "}");
     return out->oom ? CD_FAIL(err, ENOMEM, "statistics") : CDMPP_OK;
 }
@@ -219,7 +240,8 @@ cdmpp_status cd_store_put_stats(cd_buf *out, cd_store *s, cdmpp_err *err) {
 static cdmpp_status put_lines(cd_buf *out, cd_store *s, const char *sql, cdmpp_err *err) {
     sqlite3_stmt *q = NULL;
     int rc = SQLITE_ROW;
-    if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK) return cd_store_fail(s, "query", err);
+    if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK)
+        return cd_store_fail(s, "query", err);
     while ((rc = sqlite3_step(q)) == SQLITE_ROW) {
         const cd_str v = cd_store_text(q, 0);
         cd_buf_put(out, v.p, v.n);
@@ -231,12 +253,17 @@ static cdmpp_status put_lines(cd_buf *out, cd_store *s, const char *sql, cdmpp_e
 
 cdmpp_status cd_store_put_report(cd_buf *out, cd_store *s, cdmpp_err *err) {
     static const char *const sql[] = {
-        "SELECT printf('%d measurements (%d failed) of %d workloads and %d schedules, %d sources', count(*), ifnull(sum(error_no<>0),0),"
-        " (SELECT count(*) FROM workload), (SELECT count(*) FROM schedule), (SELECT count(*) FROM source)) FROM measurement",
-        "SELECT printf('%9d  device %s', count(*), iif(d.name='','(not known)',d.name)) FROM measurement m JOIN device d ON d.id=m.device"
+        "SELECT printf('%d measurements (%d failed) of %d workloads and %d schedules, %d sources', "
+        "count(*), ifnull(sum(error_no<>0),0),"
+        " (SELECT count(*) FROM workload), (SELECT count(*) FROM schedule), (SELECT count(*) FROM "
+        "source)) FROM measurement",
+        "SELECT printf('%9d  device %s', count(*), iif(d.name='','(not known)',d.name)) FROM "
+        "measurement m JOIN device d ON d.id=m.device"
         " GROUP BY d.id ORDER BY d.id",
-        "SELECT printf('%9d  operator %s, %d workloads', count(*), o.name, count(DISTINCT w.id)) FROM measurement m JOIN workload w ON"
-        " w.id=m.workload JOIN operator o ON o.id=w.operator GROUP BY o.id ORDER BY count(*) DESC, o.id LIMIT 30",
+        "SELECT printf('%9d  operator %s, %d workloads', count(*), o.name, count(DISTINCT w.id)) "
+        "FROM measurement m JOIN workload w ON"
+        " w.id=m.workload JOIN operator o ON o.id=w.operator GROUP BY o.id ORDER BY count(*) DESC, "
+        "o.id LIMIT 30",
     };
     CD_TRY(cd_store_commit(s, err));
     for (size_t i = 0; i < sizeof sql / sizeof *sql; i++) CD_TRY(put_lines(out, s, sql[i], err));

@@ -20,7 +20,8 @@ static void read_latency(sqlite3_stmt *q, cd_store_hit *h) {
 void cd_store_hit_read(sqlite3_stmt *q, cd_store_hit *h) {
     cd_store_row *r = &h->row;
     *h = (cd_store_hit){.id = sqlite3_column_int64(q, 0)};
-    cd_str *const text[] = {&r->device, &r->target, &r->target_tail, &r->workload_key, &r->operator_name, &r->shape, &r->dtype, &r->layout};
+    cd_str *const text[] = {&r->device,        &r->target, &r->target_tail, &r->workload_key,
+                            &r->operator_name, &r->shape,  &r->dtype,       &r->layout};
     for (int i = 0; i < 8; i++) *text[i] = cd_store_text(q, 1 + i);
     r->flop = sqlite3_column_type(q, 9) == SQLITE_NULL ? -1 : sqlite3_column_double(q, 9);
     r->known = sqlite3_column_int(q, 10) != 0;
@@ -31,7 +32,8 @@ void cd_store_hit_read(sqlite3_stmt *q, cd_store_hit *h) {
     r->total_s = sqlite3_column_double(q, 21);
     r->timestamp = sqlite3_column_int64(q, 22);
     r->version = cd_store_text(q, 23);
-    cd_str *const env[] = {&h->env.host, &h->env.cpu, &h->env.os, &h->env.compiler, &h->env.governor, &h->env.tool, &h->env.extra};
+    cd_str *const env[] = {&h->env.host,     &h->env.cpu,  &h->env.os,   &h->env.compiler,
+                           &h->env.governor, &h->env.tool, &h->env.extra};
     for (int i = 0; i < 7; i++) *env[i] = cd_store_text(q, 24 + i);
     if (sqlite3_column_type(q, 24) != SQLITE_NULL) r->env = &h->env;
     h->source = cd_store_text(q, 31);
@@ -40,31 +42,38 @@ void cd_store_hit_read(sqlite3_stmt *q, cd_store_hit *h) {
 
 /* " AND column=?k" for what the filter asks, ?1 .. ?6. */
 static void put_where(cd_buf *b, const cd_store_filter *f) {
-    const char *const asked[] = {f->device, f->target, f->operator_name, f->workload, f->dtype, f->layout};
-    static const char *const test[] = {"d.name=?1", "(t.text=?2 OR t.kind=?2)", "o.name=?3", "w.key=?4", "w.dtype=?5", "w.layout=?6"};
+    const char *const asked[] = {f->device,   f->target, f->operator_name,
+                                 f->workload, f->dtype,  f->layout};
+    static const char *const test[] = {"d.name=?1",  "(t.text=?2 OR t.kind=?2)",
+                                       "o.name=?3",  "w.key=?4",
+                                       "w.dtype=?5", "w.layout=?6"};
     cd_buf_puts(b, " WHERE 1");
     for (int i = 0; i < 6; i++)
         if (asked[i]) cd_buf_putf(b, " AND %s", test[i]);
 }
 
 static void bind_filter(sqlite3_stmt *q, const cd_store_filter *f) {
-    const char *const asked[] = {f->device, f->target, f->operator_name, f->workload, f->dtype, f->layout};
+    const char *const asked[] = {f->device,   f->target, f->operator_name,
+                                 f->workload, f->dtype,  f->layout};
     for (int i = 0; i < 6; i++)
         if (asked[i]) sqlite3_bind_text(q, i + 1, asked[i], -1, SQLITE_STATIC);
     sqlite3_bind_int64(q, 7, f->limit ? (int64_t)f->limit : -1);
 }
 
-static cdmpp_status prepare(cd_store *s, cd_buf *sql, const cd_store_filter *f, sqlite3_stmt **q, cdmpp_err *err) {
+static cdmpp_status prepare(cd_store *s, cd_buf *sql, const cd_store_filter *f, sqlite3_stmt **q,
+                            cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     if (sql->oom) st = CD_FAIL(err, ENOMEM, "query");
-    else if (sqlite3_prepare_v2(s->db, sql->p, (int)sql->n, q, NULL) != SQLITE_OK) st = cd_store_fail(s, "query", err);
+    else if (sqlite3_prepare_v2(s->db, sql->p, (int)sql->n, q, NULL) != SQLITE_OK)
+        st = cd_store_fail(s, "query", err);
     cd_buf_free(sql);
     if (!st) bind_filter(*q, f);
     return st;
 }
 
 /* What is open is committed first, so that a query sees the rows just added. */
-cdmpp_status cd_store_query(cd_store *s, const cd_store_filter *f, cd_store_visit *visit, void *ctx, cdmpp_err *err) {
+cdmpp_status cd_store_query(cd_store *s, const cd_store_filter *f, cd_store_visit *visit, void *ctx,
+                            cdmpp_err *err) {
     sqlite3_stmt *q = NULL;
     cd_buf sql = {0};
     int rc = SQLITE_ROW;
@@ -72,7 +81,8 @@ cdmpp_status cd_store_query(cd_store *s, const cd_store_filter *f, cd_store_visi
     cd_buf_puts(&sql, "SELECT " CD_STORE_HIT_COLUMNS CD_STORE_HIT_FROM);
     put_where(&sql, f);
     if (!f->errors) cd_buf_puts(&sql, " AND m.error_no=0");
-    cd_buf_puts(&sql, f->best_first ? " ORDER BY m.error_no<>0, m.median_s, m.id LIMIT ?7" : " ORDER BY m.id LIMIT ?7");
+    cd_buf_puts(&sql, f->best_first ? " ORDER BY m.error_no<>0, m.median_s, m.id LIMIT ?7"
+                                    : " ORDER BY m.id LIMIT ?7");
     cdmpp_status st = prepare(s, &sql, f, &q, err);
     while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW) {
         cd_store_hit h;
@@ -85,7 +95,8 @@ cdmpp_status cd_store_query(cd_store *s, const cd_store_filter *f, cd_store_visi
 }
 
 static const char work_sql[] =
-    "SELECT w.key, o.name, w.shape, w.dtype, w.layout, w.flop, count(*), sum(m.error_no<>0), count(DISTINCT m.device), min(m.median_s)"
+    "SELECT w.key, o.name, w.shape, w.dtype, w.layout, w.flop, count(*), sum(m.error_no<>0), "
+    "count(DISTINCT m.device), min(m.median_s)"
     " FROM measurement m JOIN workload w ON w.id=m.workload JOIN operator o ON o.id=w.operator"
     " JOIN device d ON d.id=m.device JOIN target t ON t.id=m.target";
 
@@ -96,11 +107,13 @@ static void read_work(sqlite3_stmt *q, cd_store_work *w) {
     w->n = (uint64_t)sqlite3_column_int64(q, 6);
     w->n_error = (uint64_t)sqlite3_column_int64(q, 7);
     w->n_device = (uint64_t)sqlite3_column_int64(q, 8);
-    w->best_s = sqlite3_column_type(q, 9) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(q, 9);
+    w->best_s =
+        sqlite3_column_type(q, 9) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(q, 9);
 }
 
 /* Only workloads with at least one measurement that fits: the join leaves others out. */
-cdmpp_status cd_store_workloads(cd_store *s, const cd_store_filter *f, cd_store_work_visit *visit, void *ctx, cdmpp_err *err) {
+cdmpp_status cd_store_workloads(cd_store *s, const cd_store_filter *f, cd_store_work_visit *visit,
+                                void *ctx, cdmpp_err *err) {
     sqlite3_stmt *q = NULL;
     cd_buf sql = {0};
     int rc = SQLITE_ROW;

@@ -13,7 +13,7 @@ typedef struct {
     const cd_store_report_options *o;
     cd_buf *b;
     FILE *to;
-    uint64_t n;                 /* printed so far */
+    uint64_t n; /* printed so far */
 } sink;
 
 /* Write the buffer out once it holds `from` bytes. */
@@ -31,7 +31,8 @@ static void put_work_line(sink *k, const cd_store_work *w) {
     if (!k->n++) cd_buf_puts(b, "   best, ms  measured  failed  devices  operator, workload\n");
     if (isfinite(w->best_s)) cd_buf_putf(b, "%11.6g", 1e3 * w->best_s);
     else cd_buf_puts(b, "          -");
-    cd_buf_putf(b, "%10llu%8llu%9llu  %.*s  %.*s\n", (unsigned long long)w->n, (unsigned long long)w->n_error, (unsigned long long)w->n_device,
+    cd_buf_putf(b, "%10llu%8llu%9llu  %.*s  %.*s\n", (unsigned long long)w->n,
+                (unsigned long long)w->n_error, (unsigned long long)w->n_device,
                 (int)w->operator_name.n, w->operator_name.p, (int)w->key.n, w->key.p);
 }
 
@@ -64,14 +65,19 @@ static cdmpp_status on_work(void *ctx, const cd_store_work *w, cdmpp_err *err) {
 static void put_hit_line(sink *k, const cd_store_hit *h, double distance) {
     const cd_store_row *r = &h->row;
     cd_buf *b = k->b;
-    if (!k->n++) cd_buf_puts(b, distance < 0 ? " median, ms  cv, %  device, operator, shape, from\n" : "  octaves  median, ms  cv, %  device, operator, shape, from\n");
+    if (!k->n++)
+        cd_buf_puts(b, distance < 0
+                           ? " median, ms  cv, %  device, operator, shape, from\n"
+                           : "  octaves  median, ms  cv, %  device, operator, shape, from\n");
     if (distance >= 0) cd_buf_putf(b, "%9.3f ", distance);
     if (r->error_no) cd_buf_putf(b, " error %-4lld", (long long)r->error_no);
     else cd_buf_putf(b, "%11.6g", 1e3 * r->latency.median_s);
-    const bool spread = r->latency.cv > 0 || !(r->latency.flags & CD_STORE_SUMMARY); /* a mean of a summary has none */
+    const bool spread = r->latency.cv > 0 ||
+                        !(r->latency.flags & CD_STORE_SUMMARY); /* a mean of a summary has none */
     if (r->latency.n > 1 && !r->error_no && spread) cd_buf_putf(b, "%7.1f", 100 * r->latency.cv);
     else cd_buf_puts(b, "      -");
-    cd_buf_putf(b, "  %.*s  %.*s  %.*s", (int)r->device.n, r->device.p, (int)r->operator_name.n, r->operator_name.p, (int)r->shape.n, r->shape.p);
+    cd_buf_putf(b, "  %.*s  %.*s  %.*s", (int)r->device.n, r->device.p, (int)r->operator_name.n,
+                r->operator_name.p, (int)r->shape.n, r->shape.p);
     if (h->source.n) cd_buf_putf(b, "  %.*s:%ld", (int)h->source.n, h->source.p, r->line);
     cd_buf_puts(b, "\n");
     if (k->o->steps && r->has_steps) cd_buf_putf(b, "    %.*s\n", (int)r->steps.n, r->steps.p);
@@ -102,7 +108,9 @@ static cdmpp_status on_near(void *ctx, const cd_store_near *n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_store_report(cd_store *s, const cd_store_filter *filter, const cd_store_report_options *o, FILE *to, cd_buf *b, cdmpp_err *err) {
+cdmpp_status cd_store_report(cd_store *s, const cd_store_filter *filter,
+                             const cd_store_report_options *o, FILE *to, cd_buf *b,
+                             cdmpp_err *err) {
     sink k = {o, b, to, 0};
     cd_store_filter f = *filter;
     cdmpp_status st;
@@ -117,13 +125,17 @@ cdmpp_status cd_store_report(cd_store *s, const cd_store_filter *filter, const c
 }
 
 void cd_store_put_tally(cd_buf *b, const cd_store_tally *t, bool json) {
-    const unsigned long long files = t->files, lines = t->lines, added = t->added, known = t->known, bad = t->bad, skipped = t->skipped_lines, empty = t->empty;
+    const unsigned long long files = t->files, lines = t->lines, added = t->added, known = t->known,
+                             bad = t->bad, skipped = t->skipped_lines, empty = t->empty;
     if (json) {
-        cd_buf_putf(b, "{\"files\":%llu,\"lines\":%llu,\"added\":%llu,\"known\":%llu,\"bad\":%llu,\"skipped_lines\":%llu,\"empty\":%llu}", files, lines, added, known,
-                    bad, skipped, empty);
+        cd_buf_putf(b,
+                    "{\"files\":%llu,\"lines\":%llu,\"added\":%llu,\"known\":%llu,\"bad\":%llu,"
+                    "\"skipped_lines\":%llu,\"empty\":%llu}",
+                    files, lines, added, known, bad, skipped, empty);
         return;
     }
-    cd_buf_putf(b, "%llu files, %llu lines: %llu added, %llu known, %llu bad\n", files, lines, added, known, bad);
+    cd_buf_putf(b, "%llu files, %llu lines: %llu added, %llu known, %llu bad\n", files, lines,
+                added, known, bad);
     if (skipped) cd_buf_putf(b, "%llu lines were there already\n", skipped);
     if (empty) cd_buf_putf(b, "%llu launches of 0 s left out\n", empty);
 }
@@ -147,7 +159,8 @@ static cdmpp_status on_export(void *ctx, const cd_store_hit *h, cdmpp_err *err) 
         cd_buf_puts(&x->b, "\n");
     } else {
         const cdmpp_status st = cd_store_put_record(&x->b, &x->scratch, h, err);
-        if (st == CDMPP_ENODATA) x->skipped++; /* it came from a table or a trace: there is no schedule */
+        if (st == CDMPP_ENODATA)
+            x->skipped++; /* it came from a table or a trace: there is no schedule */
         else if (st) return st;
     }
     if (*x->stop) return CD_FAIL(err, EINTERRUPTED, "stopped");
@@ -155,8 +168,9 @@ static cdmpp_status on_export(void *ctx, const cd_store_hit *h, cdmpp_err *err) 
 }
 
 /* Through a temporary file beside the real one, which replaces it only after the last byte was written. */
-cdmpp_status cd_store_export(cd_store *s, const cd_store_filter *f, cd_store_export_form form, const char *path, const volatile sig_atomic_t *stop,
-                             size_t *skipped, cdmpp_err *err) {
+cdmpp_status cd_store_export(cd_store *s, const cd_store_filter *f, cd_store_export_form form,
+                             const char *path, const volatile sig_atomic_t *stop, size_t *skipped,
+                             cdmpp_err *err) {
     exporter x = {.form = form, .stop = stop, .to = stdout};
     char *temp = NULL;
     cdmpp_status st = CDMPP_OK;

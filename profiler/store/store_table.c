@@ -17,8 +17,9 @@ static void put_op_shape(cd_buf *b, const cd_library_op_record *o) {
     const cd_library_op_class c = cd_library_op_kind_class(o->kind);
     if (c == CD_LIBRARY_OP_CLASS_CONV) {
         const double side = floor((o->size + 2 * o->pad - o->ksize) / o->stride) + 1;
-        cd_buf_putf(b, "[%.0f,%.0f,%.0f,%.0f],[%.0f,%.0f,%.0f,%.0f],[%.0f,%.0f]", o->m / (side * side), o->cin, o->size, o->size, o->n,
-                    o->cin, o->ksize, o->ksize, o->stride, o->pad);
+        cd_buf_putf(b, "[%.0f,%.0f,%.0f,%.0f],[%.0f,%.0f,%.0f,%.0f],[%.0f,%.0f]",
+                    o->m / (side * side), o->cin, o->size, o->size, o->n, o->cin, o->ksize,
+                    o->ksize, o->stride, o->pad);
     } else if (c == CD_LIBRARY_OP_CLASS_BMM || c == CD_LIBRARY_OP_CLASS_LINEAR) {
         cd_buf_putf(b, "[%.0f,%.0f,%.0f],[%.0f,%.0f]", o->b, o->m, o->k, o->k, o->n);
     } else {
@@ -29,13 +30,18 @@ static void put_op_shape(cd_buf *b, const cd_library_op_record *o) {
 /* Operations where the operator is a product, else not known. */
 static double op_flop(const cd_library_op_record *o) {
     const cd_library_op_class c = cd_library_op_kind_class(o->kind);
-    return c == CD_LIBRARY_OP_CLASS_CONV || c == CD_LIBRARY_OP_CLASS_BMM || c == CD_LIBRARY_OP_CLASS_LINEAR ? 2 * o->b * o->m * o->n * o->k : -1;
+    return c == CD_LIBRARY_OP_CLASS_CONV || c == CD_LIBRARY_OP_CLASS_BMM ||
+                   c == CD_LIBRARY_OP_CLASS_LINEAR
+               ? 2 * o->b * o->m * o->n * o->k
+               : -1;
 }
 
 /* The shape goes into the row and, with kind and type, into the workload key; both are slices of one buffer. */
-static cdmpp_status take_op(cd_store_reading *r, const cd_library_op_record *o, const char *device, long line, cd_buf *b, cdmpp_err *err) {
+static cdmpp_status take_op(cd_store_reading *r, const cd_library_op_record *o, const char *device,
+                            long line, cd_buf *b, cdmpp_err *err) {
     double t = o->latency_s;
-    const char *name = cd_library_op_kind_name(o->kind), *dtype = cd_library_op_dtype_name(o->dtype);
+    const char *name = cd_library_op_kind_name(o->kind),
+               *dtype = cd_library_op_dtype_name(o->dtype);
     cd_buf_clear(b);
     cd_buf_puts(b, "[");
     put_op_shape(b, o);
@@ -45,10 +51,20 @@ static cdmpp_status take_op(cd_store_reading *r, const cd_library_op_record *o, 
     put_op_shape(b, o);
     cd_buf_putf(b, ",\"%s\"]", dtype);
     if (b->oom) return CD_FAIL(err, ENOMEM, "workload key");
-    if (!(t > 0)) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected a latency, found none"), r->path, line);
-    cd_store_row row = {.device = r->device.n ? r->device : (cd_str){device, strlen(device)}, .target = {"library", 7}, .target_tail = {"[]", 2},
-                        .workload_key = {b->p + n, b->n - n}, .operator_name = {name, strlen(name)}, .shape = {b->p, n},
-                        .dtype = {dtype, strlen(dtype)}, .flop = op_flop(o), .known = true, .env = r->how->env, .line = line};
+    if (!(t > 0))
+        return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected a latency, found none"), r->path,
+                         line);
+    cd_store_row row = {.device = r->device.n ? r->device : (cd_str){device, strlen(device)},
+                        .target = {"library", 7},
+                        .target_tail = {"[]", 2},
+                        .workload_key = {b->p + n, b->n - n},
+                        .operator_name = {name, strlen(name)},
+                        .shape = {b->p, n},
+                        .dtype = {dtype, strlen(dtype)},
+                        .flop = op_flop(o),
+                        .known = true,
+                        .env = r->how->env,
+                        .line = line};
     cd_store_latency_of(&t, 1, &row.latency);
     return cd_store_take(r, &row, err);
 }
@@ -81,11 +97,12 @@ cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err) {
 
 /* ---- curves ---- */
 enum { SET, HOST, OPERATOR, DEVICE_ID, VARIED, SHAPE, POINTS, N_FIELD };
-static const char *const field_name[N_FIELD] = {"set", "host", "operator", "device_id", "varied", "shape", "points"};
+static const char *const field_name[N_FIELD] = {"set",    "host",  "operator", "device_id",
+                                                "varied", "shape", "points"};
 
 typedef struct curves {
     cd_store_reading *r;
-    int of[N_FIELD];            /* column of each field */
+    int of[N_FIELD]; /* column of each field */
     cd_buf shape, key, device, extra;
 } curves;
 
@@ -107,7 +124,8 @@ static cdmpp_status read_header(curves *c, char *line, cdmpp_err *err) {
         c->of[k] = -1;
         for (int i = 0; i < n; i++)
             if (!strncmp(f[i], field_name[k], strlen(field_name[k]))) c->of[k] = i;
-        if (c->of[k] < 0) return CD_FAIL(err, ESCHEMA, "expected a column '%s' in the first line", field_name[k]);
+        if (c->of[k] < 0)
+            return CD_FAIL(err, ESCHEMA, "expected a column '%s' in the first line", field_name[k]);
     }
     return CDMPP_OK;
 }
@@ -124,7 +142,8 @@ static void put_shape(cd_buf *b, const char *s, long n) {
 }
 
 /* One measurement: the point's size stands in the shape in place of -1. */
-static cdmpp_status take_point(curves *c, char *const f[], long n, double ms, long line, cdmpp_err *err) {
+static cdmpp_status take_point(curves *c, char *const f[], long n, double ms, long line,
+                               cdmpp_err *err) {
     const char *op = f[c->of[OPERATOR]];
     double t = ms / 1e3;
     cd_store_env env = c->r->how->env ? *c->r->how->env : (cd_store_env){0};
@@ -138,9 +157,18 @@ static cdmpp_status take_point(curves *c, char *const f[], long n, double ms, lo
     cd_buf_puts(&c->key, "]");
     if (c->shape.oom || c->key.oom) return CD_FAIL(err, ENOMEM, "workload key");
     env.extra = (cd_str){c->extra.p, c->extra.n};
-    cd_store_row row = {.device = c->r->device.n ? c->r->device : (cd_str){c->device.p, c->device.n}, .target = {"tvm", 3},
-                        .target_tail = {"[]", 2}, .workload_key = {c->key.p, c->key.n}, .operator_name = {op, strlen(op)},
-                        .shape = {c->shape.p, c->shape.n}, .dtype = {"float32", 7}, .flop = -1, .known = true, .env = &env, .line = line};
+    cd_store_row row = {.device =
+                            c->r->device.n ? c->r->device : (cd_str){c->device.p, c->device.n},
+                        .target = {"tvm", 3},
+                        .target_tail = {"[]", 2},
+                        .workload_key = {c->key.p, c->key.n},
+                        .operator_name = {op, strlen(op)},
+                        .shape = {c->shape.p, c->shape.n},
+                        .dtype = {"float32", 7},
+                        .flop = -1,
+                        .known = true,
+                        .env = &env,
+                        .line = line};
     cd_store_latency_of(&t, 1, &row.latency);
     return cd_store_take(c->r, &row, err);
 }
@@ -159,7 +187,8 @@ static cdmpp_status check_shape(curves *c, const char *s, cdmpp_err *err) {
     put_shape(&c->shape, s, 1);
     cd_arena_reset(&c->r->arena);
     if (c->shape.oom) return CD_FAIL(err, ENOMEM, "shape");
-    if (!c->shape.n || cd_json_parse(&c->r->arena, c->shape.p, c->shape.n, &v, NULL) || !is_shape(v, 0))
+    if (!c->shape.n || cd_json_parse(&c->r->arena, c->shape.p, c->shape.n, &v, NULL) ||
+        !is_shape(v, 0))
         return CD_FAIL(err, ESCHEMA, "expected a shape ((-1, 3), (71,)), found '%.40s'", s);
     return CDMPP_OK;
 }
@@ -169,7 +198,9 @@ static cdmpp_status take_curve(curves *c, char *line, long number, cdmpp_err *er
     char *f[32];
     const int n = split(line, f, 32);
     for (int k = 0; k < N_FIELD; k++)
-        if (c->of[k] >= n) return CD_FAIL(err, ESCHEMA, "expected a field '%s', found %d fields", field_name[k], n);
+        if (c->of[k] >= n)
+            return CD_FAIL(err, ESCHEMA, "expected a field '%s', found %d fields", field_name[k],
+                           n);
     const char *id = f[c->of[DEVICE_ID]], *set = f[c->of[SET]];
     CD_TRY(check_shape(c, f[c->of[SHAPE]], err));
     cd_buf_clear(&c->device);
@@ -184,7 +215,8 @@ static cdmpp_status take_curve(curves *c, char *line, long number, cdmpp_err *er
         char *end;
         const long at = strtol(p, &end, 10);
         const double ms = end > p && *end == ':' ? strtod(p = end + 1, &end) : -1;
-        if (!(ms > 0) || end == p || (*end && *end != ' ')) return CD_FAIL(err, ESCHEMA, "expected points n:milliseconds, found '%.30s'", p);
+        if (!(ms > 0) || end == p || (*end && *end != ' '))
+            return CD_FAIL(err, ESCHEMA, "expected points n:milliseconds, found '%.30s'", p);
         CD_TRY(take_point(c, f, at, ms, number, err));
         p = end + strspn(end, " ");
     }

@@ -7,7 +7,9 @@
 #include "profiler/store/store_internal.h"
 #include "profiler/trace/trace.h"
 
-static cdmpp_status on_bad(void *ctx, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err) { return cd_store_bad(ctx, st, e, err); }
+static cdmpp_status on_bad(void *ctx, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err) {
+    return cd_store_bad(ctx, st, e, err);
+}
 
 static cd_str text_of(const cd_trace *t, uint32_t number) {
     const char *s = cd_trace_text(t, number);
@@ -22,15 +24,25 @@ static cd_str target_of(const cd_trace *t) {
     return !strcmp(t->form, "kineto") ? (cd_str){"pytorch", 7} : (cd_str){"cuda", 4};
 }
 
-static cdmpp_status add(cd_store_reading *r, cd_store_launches *g, const cd_trace *t, const cd_trace_event *e, cdmpp_err *err) {
-    const bool plain = e->op && e->dtype && !strcmp(t->form, "onnxruntime"); /* its sizes tell it, not the name of its node */
-    cd_store_launch_group like = {.device = text_of(t, e->device), .target = target_of(t), .operator_name = text_of(t, plain ? e->op : e->name),
-                                  .shape = text_of(t, e->shape), .dtype = text_of(t, e->dtype), .line = e->line,
+static cdmpp_status add(cd_store_reading *r, cd_store_launches *g, const cd_trace *t,
+                        const cd_trace_event *e, cdmpp_err *err) {
+    const bool plain =
+        e->op && e->dtype &&
+        !strcmp(t->form, "onnxruntime"); /* its sizes tell it, not the name of its node */
+    cd_store_launch_group like = {.device = text_of(t, e->device),
+                                  .target = target_of(t),
+                                  .operator_name = text_of(t, plain ? e->op : e->name),
+                                  .shape = text_of(t, e->shape),
+                                  .dtype = text_of(t, e->dtype),
+                                  .line = e->line,
                                   .flags = e->kind == CD_TRACE_OP ? CD_STORE_INCLUSIVE : 0};
-    if (e->sum != CD_TRACE_NONE && t->inferences > 0) like.runs = t->sum[e->sum].n * t->inferences, like.median_s = t->sum[e->sum].median_s;
-    if (e->sum == CD_TRACE_NONE || t->inferences > 0) return cd_store_launches_add(g, &like, e->time_s, err);
+    if (e->sum != CD_TRACE_NONE && t->inferences > 0)
+        like.runs = t->sum[e->sum].n * t->inferences, like.median_s = t->sum[e->sum].median_s;
+    if (e->sum == CD_TRACE_NONE || t->inferences > 0)
+        return cd_store_launches_add(g, &like, e->time_s, err);
     cdmpp_err bad = {0};
-    const cdmpp_status st = CD_FAIL(&bad, ESCHEMA, "a row of a summary is no measurement: import the trace of the launches");
+    const cdmpp_status st = CD_FAIL(
+        &bad, ESCHEMA, "a row of a summary is no measurement: import the trace of the launches");
     cd_err_add_place(&bad, r->path, e->line);
     return cd_store_bad(r, st, &bad, err);
 }
@@ -49,11 +61,17 @@ static cdmpp_status take(cd_store_reading *r, const cd_trace *t, cdmpp_err *err)
 
 cdmpp_status cd_store_read_trace(cd_store_reading *r, cd_store_form form, cdmpp_err *err) {
     char device[256];
-    const cd_trace_form as = form == CD_STORE_NSYS ? CD_TRACE_NSYS : form == CD_STORE_KINETO ? CD_TRACE_CHROME : CD_TRACE_CSV;
-    const unsigned skip = 1u << CD_TRACE_COPY | 1u << CD_TRACE_SET | 1u << CD_TRACE_RANGE | 1u << CD_TRACE_CALL;
-    cd_trace_reading how = {.form = as, .skip = skip, .bad = on_bad, .ctx = r, .stop = r->how->stop};
+    const cd_trace_form as = form == CD_STORE_NSYS     ? CD_TRACE_NSYS
+                             : form == CD_STORE_KINETO ? CD_TRACE_CHROME
+                                                       : CD_TRACE_CSV;
+    const unsigned skip =
+        1u << CD_TRACE_COPY | 1u << CD_TRACE_SET | 1u << CD_TRACE_RANGE | 1u << CD_TRACE_CALL;
+    cd_trace_reading how = {
+        .form = as, .skip = skip, .bad = on_bad, .ctx = r, .stop = r->how->stop};
     cd_trace *t = NULL;
-    if (r->device.n >= sizeof device) return CD_FAIL(err, ERANGE, "expected a name of a device of at most %zu letters", sizeof device - 1);
+    if (r->device.n >= sizeof device)
+        return CD_FAIL(err, ERANGE, "expected a name of a device of at most %zu letters",
+                       sizeof device - 1);
     if (r->device.n) {
         memcpy(device, r->device.p, r->device.n);
         device[r->device.n] = 0;

@@ -22,10 +22,12 @@ static int look(void *ctx) {
     return b->over || (b->stop && *b->stop);
 }
 
-void cd_sqlite_bound_set(cd_sqlite_bound *b, struct sqlite3 *db, const char *path, const volatile sig_atomic_t *stop) {
+void cd_sqlite_bound_set(cd_sqlite_bound *b, struct sqlite3 *db, const char *path,
+                         const volatile sig_atomic_t *stop) {
     struct stat st;
     const int64_t bytes = stat(path, &st) == 0 && st.st_size > 0 ? (int64_t)st.st_size : 0;
-    *b = (cd_sqlite_bound){.most = CD_SQLITE_STEPS_BASE + CD_SQLITE_STEPS_PER_BYTE * bytes, .stop = stop};
+    *b = (cd_sqlite_bound){.most = CD_SQLITE_STEPS_BASE + CD_SQLITE_STEPS_PER_BYTE * bytes,
+                           .stop = stop};
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
@@ -37,5 +39,8 @@ void cd_sqlite_bound_set(cd_sqlite_bound *b, struct sqlite3 *db, const char *pat
 
 cdmpp_status cd_sqlite_bound_fail(const cd_sqlite_bound *b, cdmpp_err *err) {
     if (!b->over) return CD_FAIL(err, EINTERRUPTED, "stopped: a query was under way");
-    return CD_FAIL(err, ERANGE, "a query takes more than %lld steps of SQLite, more than tables of a file of this size need", (long long)b->most);
+    return CD_FAIL(err, ERANGE,
+                   "a query takes more than %lld steps of SQLite, more than tables of a file of "
+                   "this size need",
+                   (long long)b->most);
 }

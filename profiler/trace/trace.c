@@ -6,8 +6,16 @@
 #include "profiler/trace/trace_internal.h"
 
 cd_trace_event cd_trace_event_init(cd_trace_kind kind, long line) {
-    return (cd_trace_event){.kind = kind, .question = CD_TRACE_NONE, .sum = CD_TRACE_NONE, .owner = CD_TRACE_NONE, .line = line, .link = -1,
-                            .external = -1, .start_ns = CD_TRACE_UNTIMED, .called_ns = CD_TRACE_UNTIMED, .bytes = NAN};
+    return (cd_trace_event){.kind = kind,
+                            .question = CD_TRACE_NONE,
+                            .sum = CD_TRACE_NONE,
+                            .owner = CD_TRACE_NONE,
+                            .line = line,
+                            .link = -1,
+                            .external = -1,
+                            .start_ns = CD_TRACE_UNTIMED,
+                            .called_ns = CD_TRACE_UNTIMED,
+                            .bytes = NAN};
 }
 
 cdmpp_status cd_trace_number(cd_trace_reader *r, cd_str text, uint32_t *out, cdmpp_err *err) {
@@ -15,7 +23,8 @@ cdmpp_status cd_trace_number(cd_trace_reader *r, cd_str text, uint32_t *out, cdm
     return cd_dict_add(&r->t->text, text, out, err);
 }
 
-cdmpp_status cd_trace_device_number(cd_trace_reader *r, cd_str text, uint32_t *out, cdmpp_err *err) {
+cdmpp_status cd_trace_device_number(cd_trace_reader *r, cd_str text, uint32_t *out,
+                                    cdmpp_err *err) {
     const char *said = r->how->device;
     return cd_trace_number(r, said ? (cd_str){said, strlen(said)} : text, out, err);
 }
@@ -27,16 +36,19 @@ cdmpp_status cd_trace_add(cd_trace_reader *r, const cd_trace_event *e, cdmpp_err
     return CDMPP_OK;
 }
 
-cdmpp_status cd_trace_add_question(cd_trace_reader *r, const cd_library_op_record *q, uint32_t *out, cdmpp_err *err) {
+cdmpp_status cd_trace_add_question(cd_trace_reader *r, const cd_library_op_record *q, uint32_t *out,
+                                   cdmpp_err *err) {
     cd_trace *t = r->t;
-    if (CD_GROW(t->question, t->n_question, t->cap_question)) return CD_FAIL(err, ENOMEM, "operators of a trace");
+    if (CD_GROW(t->question, t->n_question, t->cap_question))
+        return CD_FAIL(err, ENOMEM, "operators of a trace");
     *out = (uint32_t)t->n_question;
     t->question[t->n_question++] = *q;
     return CDMPP_OK;
 }
 
 cdmpp_status cd_trace_bad(cd_trace_reader *r, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err) {
-    const bool line = st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
+    const bool line =
+        st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
     if (!line) {
         if (err) *err = *e;
         return st;
@@ -46,7 +58,9 @@ cdmpp_status cd_trace_bad(cd_trace_reader *r, cdmpp_status st, const cdmpp_err *
 }
 
 cdmpp_status cd_trace_stopped(const cd_trace_reader *r, cdmpp_err *err) {
-    return r->how->stop && *r->how->stop ? CD_FAIL(err, EINTERRUPTED, "stopped: nothing of this trace was kept") : CDMPP_OK;
+    return r->how->stop && *r->how->stop
+               ? CD_FAIL(err, EINTERRUPTED, "stopped: nothing of this trace was kept")
+               : CDMPP_OK;
 }
 
 const char *cd_trace_text(const cd_trace *t, uint32_t number) { return t->text.text[number]; }
@@ -78,12 +92,17 @@ static cdmpp_status look(const char *path, cd_trace_form *form, cdmpp_err *err) 
     if (st && !n) return st; /* what is there of a damaged file is read all the same */
     *form = cd_trace_form_of(head, n);
     if (*form == CD_TRACE_AUTO)
-        return cd_err_at(err, CD_FAIL(err, ESCHEMA, "%s; export it first: nsys export --type sqlite, ncu --csv --page raw, nvprof --csv --print-gpu-trace",
-                                      n ? "no text and no SQLite file" : "the file is empty"), path, 0);
+        return cd_err_at(err,
+                         CD_FAIL(err, ESCHEMA,
+                                 "%s; export it first: nsys export --type sqlite, ncu --csv --page "
+                                 "raw, nvprof --csv --print-gpu-trace",
+                                 n ? "no text and no SQLite file" : "the file is empty"),
+                         path, 0);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_trace_read(const char *path, const cd_trace_reading *how, cd_trace **out, cdmpp_err *err) {
+cdmpp_status cd_trace_read(const char *path, const cd_trace_reading *how, cd_trace **out,
+                           cdmpp_err *err) {
     cd_trace_reader r = {.how = how, .path = path, .t = cd_mem_zalloc(1, sizeof *r.t)};
     cd_trace_form form = how->form;
     uint32_t none;

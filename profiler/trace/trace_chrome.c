@@ -19,8 +19,10 @@ static cdmpp_status take_gpus(cd_trace_chrome *c, cd_str text, cdmpp_err *err) {
         for (const cd_json *g = v->u.child; g && !st; g = g->next) {
             const cd_json *id = cd_json_get(g, "id"), *name = cd_json_get(g, "name");
             if (!id || id->kind != CD_JSON_INT || !name || name->kind != CD_JSON_STR) continue;
-            if (CD_GROW(c->gpu, c->n_gpu, c->cap_gpu)) st = CD_FAIL(err, ENOMEM, "devices of a trace");
-            else if (!(st = cd_trace_number(c->r, name->u.s, &c->gpu[c->n_gpu].name, err))) c->gpu[c->n_gpu++].id = id->u.i;
+            if (CD_GROW(c->gpu, c->n_gpu, c->cap_gpu))
+                st = CD_FAIL(err, ENOMEM, "devices of a trace");
+            else if (!(st = cd_trace_number(c->r, name->u.s, &c->gpu[c->n_gpu].name, err)))
+                c->gpu[c->n_gpu++].id = id->u.i;
         }
     }
     cd_arena_free(&a);
@@ -51,15 +53,20 @@ static cdmpp_status cut(cd_trace_chrome *c, long line, cdmpp_err *err) {
 }
 
 /* Events, at most: so many, and so many for each byte of the file. Those of a trace that is not packed take 100 bytes and more. */
-#define EVENTS_BASE ((uint64_t)1 << 20)
+#define EVENTS_BASE     ((uint64_t)1 << 20)
 #define EVENTS_PER_BYTE ((uint64_t)2)
 
 static cdmpp_status too_many(const cd_trace_chrome *c, uint64_t n, cdmpp_err *err) {
     uint64_t done, total;
     cd_input_stream_progress(c->scan.in, &done, &total);
     if (n <= EVENTS_BASE + EVENTS_PER_BYTE * done) return CDMPP_OK;
-    return cd_err_at(err, CD_FAIL(err, ERANGE, "%llu packed bytes have more than %llu events: unpack the file first where that is right", (unsigned long long)done,
-                                  (unsigned long long)(EVENTS_BASE + EVENTS_PER_BYTE * done)), c->r->path, c->scan.line);
+    return cd_err_at(err,
+                     CD_FAIL(err, ERANGE,
+                             "%llu packed bytes have more than %llu events: unpack the file first "
+                             "where that is right",
+                             (unsigned long long)done,
+                             (unsigned long long)(EVENTS_BASE + EVENTS_PER_BYTE * done)),
+                     c->r->path, c->scan.line);
 }
 
 /* A list of events; what was read of a cut-off one stays. */
@@ -121,17 +128,23 @@ static cdmpp_status member(cd_trace_chrome *c, bool *more, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-#define LAYERS "these are the layers of a TensorRT engine, without times: give this file to --map, beside what trtexec --exportProfile writes"
+#define LAYERS                                                                                     \
+    "these are the layers of a TensorRT engine, without times: give this file to --map, beside "   \
+    "what trtexec --exportProfile writes"
 
 /* A list of events that no reader knows: of which kind they are, and what is read. */
 static cdmpp_status strangers(const cd_trace_chrome *c, cdmpp_err *err) {
-    const cdmpp_status st = !c->seen ? CD_FAIL(err, ENODATA, "the list of events is empty")
-                          : CD_FAIL(err, ESCHEMA, "no form that is read (the first of %llu events: %s); " CD_TRACE_EXPORTS, (unsigned long long)c->seen, c->stranger);
+    const cdmpp_status st =
+        !c->seen ? CD_FAIL(err, ENODATA, "the list of events is empty")
+                 : CD_FAIL(err, ESCHEMA,
+                           "no form that is read (the first of %llu events: %s); " CD_TRACE_EXPORTS,
+                           (unsigned long long)c->seen, c->stranger);
     return cd_err_at(err, st, c->r->path, 0);
 }
 
 static cdmpp_status walk(cd_trace_chrome *c, cdmpp_err *err) {
-    while (cd_trace_scan_peek(&c->scan) > 0 && strchr("\xef\xbb\xbf", cd_trace_scan_peek(&c->scan))) (void)cd_trace_scan_take(&c->scan); /* a byte order mark */
+    while (cd_trace_scan_peek(&c->scan) > 0 && strchr("\xef\xbb\xbf", cd_trace_scan_peek(&c->scan)))
+        (void)cd_trace_scan_take(&c->scan); /* a byte order mark */
     const int first = cd_trace_scan_peek(&c->scan);
     bool more = first == '{';
     if (first == '[') {
@@ -140,13 +153,23 @@ static cdmpp_status walk(cd_trace_chrome *c, cdmpp_err *err) {
     }
     if (more) (void)cd_trace_scan_take(&c->scan);
     while (more) CD_TRY(member(c, &more, err));
-    if (c->scan.st == CDMPP_ENOMEM || c->scan.st == CDMPP_EIO || c->scan.st == CDMPP_ERANGE) return (err ? (void)(*err = c->scan.err) : (void)0), c->scan.st;
-    if (!c->found) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "%s", c->layers ? LAYERS : "expected a list of events or a member \"traceEvents\"; " CD_TRACE_EXPORTS), c->r->path, 0);
+    if (c->scan.st == CDMPP_ENOMEM || c->scan.st == CDMPP_EIO || c->scan.st == CDMPP_ERANGE)
+        return (err ? (void)(*err = c->scan.err) : (void)0), c->scan.st;
+    if (!c->found)
+        return cd_err_at(
+            err,
+            CD_FAIL(
+                err, ESCHEMA, "%s",
+                c->layers
+                    ? LAYERS
+                    : "expected a list of events or a member \"traceEvents\"; " CD_TRACE_EXPORTS),
+            c->r->path, 0);
     if (!c->kineto && !c->habana && !c->ort && !c->trt && !c->r->t->bad) return strangers(c, err);
     name_gpus(c);
     cd_trace_trt_end(c);
     CD_TRY(cd_trace_ort_end(c, err));
-    if (c->twice) cd_buf_putf(&c->r->t->said, "%zu events give a key twice: the last one counts\n", c->twice);
+    if (c->twice)
+        cd_buf_putf(&c->r->t->said, "%zu events give a key twice: the last one counts\n", c->twice);
     return cd_trace_chrome_open_events(c, err);
 }
 

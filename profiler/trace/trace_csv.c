@@ -30,7 +30,8 @@ cd_str cd_trace_csv_field(const cd_trace_csv *c, cd_trace_column k) {
     return f;
 }
 
-cdmpp_status cd_trace_csv_number(const cd_trace_csv *c, cd_trace_column k, double lo, double *out, cdmpp_err *err) {
+cdmpp_status cd_trace_csv_number(const cd_trace_csv *c, cd_trace_column k, double lo, double *out,
+                                 cdmpp_err *err) {
     const cd_str f = cd_trace_csv_field(c, k), name = cd_enum_names_at(column_names[k], 0);
     char text[64], *end;
     size_t n = 0;
@@ -38,15 +39,25 @@ cdmpp_status cd_trace_csv_number(const cd_trace_csv *c, cd_trace_column k, doubl
         if (f.p[i] != ',') text[n++] = f.p[i];
     text[n] = 0;
     *out = strtod(text, &end);
-    if (!n || *end || !isfinite(*out)) return CD_FAIL(err, EPARSE, "%.*s: expected a number, found '%.40s'", (int)name.n, name.p, text);
-    return *out >= lo ? CDMPP_OK : CD_FAIL(err, ERANGE, "%.*s: expected at least %g, found '%.40s'", (int)name.n, name.p, lo, text);
+    if (!n || *end || !isfinite(*out))
+        return CD_FAIL(err, EPARSE, "%.*s: expected a number, found '%.40s'", (int)name.n, name.p,
+                       text);
+    return *out >= lo ? CDMPP_OK
+                      : CD_FAIL(err, ERANGE, "%.*s: expected at least %g, found '%.40s'",
+                                (int)name.n, name.p, lo, text);
 }
 
 double cd_trace_csv_per_second(const char *unit) {
-    static const struct { const char *names; double n; } known[] = {
-        {"s|sec|second", 1}, {"ms|msec|msecond", 1e3}, {"us|usec|usecond", 1e6}, {"ns|nsec|nsecond", 1e9}};
+    static const struct {
+        const char *names;
+        double n;
+    } known[] = {{"s|sec|second", 1},
+                 {"ms|msec|msecond", 1e3},
+                 {"us|usec|usecond", 1e6},
+                 {"ns|nsec|nsecond", 1e9}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (cd_enum_names_find(known[i].names, (cd_str){unit, strlen(unit)}) >= 0) return known[i].n;
+        if (cd_enum_names_find(known[i].names, (cd_str){unit, strlen(unit)}) >= 0)
+            return known[i].n;
     return 0;
 }
 
@@ -72,7 +83,9 @@ static void find_columns(cd_trace_csv *c) {
     for (size_t i = 0; i < c->n; i++) {
         name_and_unit(c->field[i], name, unit);
         for (int k = 0; k < CD_N_TRACE_COLUMN && strcmp(unit, "%"); k++) {
-            if (c->of[k] >= 0 || cd_enum_names_find(column_names[k], (cd_str){name, strlen(name)}) < 0) continue;
+            if (c->of[k] >= 0 ||
+                cd_enum_names_find(column_names[k], (cd_str){name, strlen(name)}) < 0)
+                continue;
             c->of[k] = (int)i;
             memcpy(c->unit[k], unit, sizeof unit);
         }
@@ -88,13 +101,15 @@ static cd_trace_table table_of(const cd_trace_csv *c, bool *known) {
     if (HAS(NAME) && HAS(GPU_TIME)) return CD_TRACE_TABLE_KERNELS;
     if (HAS(START) && HAS(DURATION) && HAS(NAME) && HAS(DEVICE)) return CD_TRACE_TABLE_LAUNCHES;
     if (HAS(TOTAL) && HAS(CALLS) && HAS(NAME) && HAS(AVG)) return CD_TRACE_TABLE_SUMMARY;
-    *known = (HAS(START) && HAS(DURATION)) || (HAS(TOTAL) && HAS(AVG)) || (HAS(ID) && HAS(NAME)) || (HAS(AVG) && HAS(MIN) && HAS(MAX));
+    *known = (HAS(START) && HAS(DURATION)) || (HAS(TOTAL) && HAS(AVG)) || (HAS(ID) && HAS(NAME)) ||
+             (HAS(AVG) && HAS(MIN) && HAS(MAX));
     return CD_TRACE_TABLE_NONE;
 #undef HAS
 }
 
 static const char *form_of(const cd_trace_csv *c) {
-    const bool nsys = c->unit[c->table == CD_TRACE_TABLE_SUMMARY ? CD_TRACE_COL_TOTAL : CD_TRACE_COL_DURATION][0] != 0;
+    const bool nsys = c->unit[c->table == CD_TRACE_TABLE_SUMMARY ? CD_TRACE_COL_TOTAL
+                                                                 : CD_TRACE_COL_DURATION][0] != 0;
     switch (c->table) {
     case CD_TRACE_TABLE_LAUNCHES: return nsys ? "nsys stats" : "nvprof";
     case CD_TRACE_TABLE_SUMMARY: return nsys ? "nsys stats summary" : "nvprof summary";
@@ -130,7 +145,8 @@ static bool header(cd_trace_csv *c) {
 }
 
 static cdmpp_status units(cd_trace_csv *c, cdmpp_err *err) {
-    static const cd_trace_column need[] = {[CD_TRACE_TABLE_LAUNCHES] = CD_TRACE_COL_DURATION, [CD_TRACE_TABLE_SUMMARY] = CD_TRACE_COL_TOTAL,
+    static const cd_trace_column need[] = {[CD_TRACE_TABLE_LAUNCHES] = CD_TRACE_COL_DURATION,
+                                           [CD_TRACE_TABLE_SUMMARY] = CD_TRACE_COL_TOTAL,
                                            [CD_TRACE_TABLE_KERNELS] = CD_TRACE_COL_GPU_TIME};
     c->units_next = false;
     for (int k = 0; k < CD_N_TRACE_COLUMN; k++) {
@@ -139,7 +155,9 @@ static cdmpp_status units(cd_trace_csv *c, cdmpp_err *err) {
     }
     if (cd_trace_csv_per_second(c->unit[need[c->table]]) > 0) return CDMPP_OK;
     c->table = CD_TRACE_TABLE_NONE;
-    return CD_FAIL(err, ESCHEMA, "expected a line of units with one of time behind the names of the columns: the table is left out");
+    return CD_FAIL(err, ESCHEMA,
+                   "expected a line of units with one of time behind the names of the columns: the "
+                   "table is left out");
 }
 
 /* ---- lines ---- */
@@ -149,7 +167,8 @@ static cdmpp_status one_line(cd_trace_csv *c, char *line, size_t len, cdmpp_err 
         c->table = CD_TRACE_TABLE_NONE;
         return CDMPP_OK;
     }
-    const cdmpp_status st = cd_csv_fields_split(line, len, c->field, CD_TRACE_MOST_FIELDS, &c->n, err);
+    const cdmpp_status st =
+        cd_csv_fields_split(line, len, c->field, CD_TRACE_MOST_FIELDS, &c->n, err);
     if (st && c->table == CD_TRACE_TABLE_NONE) return CDMPP_OK; /* text of the tool */
     if (st) return c->r->t->lines++, st;
     if (header(c)) return CDMPP_OK;
@@ -173,8 +192,12 @@ static cdmpp_status read_lines(cd_trace_csv *c, cd_file_lines *l, cdmpp_err *err
     }
     c->r->t->last_line = c->line;
     if (c->any) return CDMPP_OK;
-    return cd_err_at(err, CD_FAIL(err, ESCHEMA, "found no table of nvprof --csv, nsys stats --format csv (cuda_gpu_trace, cuda_gpu_kern_sum), ncu --csv (with the "
-                                                "metric gpu__time_duration.sum) or cutlass_profiler"), c->r->path, 0);
+    return cd_err_at(err,
+                     CD_FAIL(err, ESCHEMA,
+                             "found no table of nvprof --csv, nsys stats --format csv "
+                             "(cuda_gpu_trace, cuda_gpu_kern_sum), ncu --csv (with the "
+                             "metric gpu__time_duration.sum) or cutlass_profiler"),
+                     c->r->path, 0);
 }
 
 cdmpp_status cd_trace_read_csv(cd_trace_reader *r, cdmpp_err *err) {

@@ -7,12 +7,16 @@
 
 #include "profiler/trace/trace_csv.h"
 
-#define FIELD(k) cd_trace_csv_field(c, CD_TRACE_COL_##k)
+#define FIELD(k)           cd_trace_csv_field(c, CD_TRACE_COL_##k)
 #define NUMBER(k, lo, out) CD_TRY(cd_trace_csv_number(c, CD_TRACE_COL_##k, (lo), (out), err))
 
-static bool begins(cd_str s, const char *with) { return s.n >= strlen(with) && !memcmp(s.p, with, strlen(with)); }
+static bool begins(cd_str s, const char *with) {
+    return s.n >= strlen(with) && !memcmp(s.p, with, strlen(with));
+}
 
-static double per_second(const cd_trace_csv *c, cd_trace_column k) { return cd_trace_csv_per_second(c->unit[k]); }
+static double per_second(const cd_trace_csv *c, cd_trace_column k) {
+    return cd_trace_csv_per_second(c->unit[k]);
+}
 
 /* A field of digits; -1: it is none. Fields do not end with a NUL. */
 static int64_t digits(cd_str s) {
@@ -27,7 +31,9 @@ static int64_t digits(cd_str s) {
 /* "[CUDA memcpy HtoD]" is a copy, "[CUDA memset]" a fill. */
 static cd_trace_kind kind_of(cd_str name) {
     if (begins(name, "[CUDA memcpy")) return CD_TRACE_COPY;
-    return begins(name, "[CUDA memset") || begins(name, "[CUDA Unified Memory Memset") ? CD_TRACE_SET : CD_TRACE_KERNEL;
+    return begins(name, "[CUDA memset") || begins(name, "[CUDA Unified Memory Memset")
+               ? CD_TRACE_SET
+               : CD_TRACE_KERNEL;
 }
 
 /* The number in brackets at the end of a text, taken off with the blank before it; -1: there is none. nvprof's "sgemm(int) [421]" and "Tesla T4 (0)". */
@@ -35,7 +41,8 @@ static int64_t take_number(cd_str *s, char open, char close) {
     size_t i = s->n;
     if (i < 4 || s->p[i - 1] != close) return -1;
     for (i--; i && isdigit((unsigned char)s->p[i - 1]);) i--;
-    if (i < 2 || i + 1 == s->n || s->n - i > 18 || s->p[i - 1] != open || s->p[i - 2] != ' ') return -1;
+    if (i < 2 || i + 1 == s->n || s->n - i > 18 || s->p[i - 1] != open || s->p[i - 2] != ' ')
+        return -1;
     const int64_t v = digits((cd_str){s->p + i, s->n - 1 - i});
     s->n = i - 2;
     return v;
@@ -70,7 +77,8 @@ static cdmpp_status put_bytes(const cd_trace_csv *c, cd_trace_event *e, cdmpp_er
     if (!FIELD(BYTES).n || e->kind == CD_TRACE_KERNEL) return CDMPP_OK;
     NUMBER(BYTES, 0, &e->bytes);
     for (int i = 0; i < 4; i++)
-        if (!strcmp(c->unit[CD_TRACE_COL_BYTES], unit[i])) return e->bytes *= pow(c->binary ? 1024 : 1000, i), CDMPP_OK;
+        if (!strcmp(c->unit[CD_TRACE_COL_BYTES], unit[i]))
+            return e->bytes *= pow(c->binary ? 1024 : 1000, i), CDMPP_OK;
     e->bytes = NAN;
     return CDMPP_OK;
 }
@@ -100,10 +108,13 @@ static cdmpp_status launch(cd_trace_csv *c, cdmpp_err *err) {
         e.link = (int64_t)fmin(link, 9e15);
     }
     if (!(per_second(c, CD_TRACE_COL_START) > 0) || !(per_second(c, CD_TRACE_COL_DURATION) > 0))
-        return CD_FAIL(err, ESCHEMA, "expected units of time for start and duration, found '%s' and '%s'", c->unit[CD_TRACE_COL_START], c->unit[CD_TRACE_COL_DURATION]);
+        return CD_FAIL(err, ESCHEMA,
+                       "expected units of time for start and duration, found '%s' and '%s'",
+                       c->unit[CD_TRACE_COL_START], c->unit[CD_TRACE_COL_DURATION]);
     start *= 1e9 / per_second(c, CD_TRACE_COL_START);
     e.time_s = time / per_second(c, CD_TRACE_COL_DURATION);
-    if (!(start < 9e18) || e.time_s > 1e9) return CD_FAIL(err, ERANGE, "expected a time below 1e9 s");
+    if (!(start < 9e18) || e.time_s > 1e9)
+        return CD_FAIL(err, ERANGE, "expected a time below 1e9 s");
     if (!(e.time_s > 0)) return c->r->t->empty++, CDMPP_OK;
     e.start_ns = (int64_t)llround(start);
     e.thread = stream_of(c);
@@ -119,22 +130,30 @@ static cdmpp_status launch(cd_trace_csv *c, cdmpp_err *err) {
 /* Seconds of a column that may be missing. */
 static double optional(const cd_trace_csv *c, cd_trace_column k) {
     double v;
-    return cd_trace_csv_field(c, k).n && !cd_trace_csv_number(c, k, 0, &v, NULL) && per_second(c, k) > 0 ? v / per_second(c, k) : (double)NAN;
+    return cd_trace_csv_field(c, k).n && !cd_trace_csv_number(c, k, 0, &v, NULL) &&
+                   per_second(c, k) > 0
+               ? v / per_second(c, k)
+               : (double)NAN;
 }
 
 static cdmpp_status summary(cd_trace_csv *c, cdmpp_err *err) {
     const cd_str type = FIELD(TYPE), name = FIELD(NAME);
     cd_trace *t = c->r->t;
     cd_trace_event e = cd_trace_event_init(kind_of(name), c->line);
-    cd_trace_sum s = {.min_s = optional(c, CD_TRACE_COL_MIN), .median_s = optional(c, CD_TRACE_COL_MED), .max_s = optional(c, CD_TRACE_COL_MAX)};
+    cd_trace_sum s = {.min_s = optional(c, CD_TRACE_COL_MIN),
+                      .median_s = optional(c, CD_TRACE_COL_MED),
+                      .max_s = optional(c, CD_TRACE_COL_MAX)};
     double total;
-    if ((type.n && !cd_str_is(type, "GPU activities")) || c->r->how->skip >> e.kind & 1) return CDMPP_OK; /* calls of the host */
+    if ((type.n && !cd_str_is(type, "GPU activities")) || c->r->how->skip >> e.kind & 1)
+        return CDMPP_OK; /* calls of the host */
     t->lines++;
     if (!name.n) return CD_FAIL(err, ESCHEMA, "expected a name");
     NUMBER(TOTAL, 0, &total);
     NUMBER(CALLS, 1, &s.n);
     e.time_s = total / per_second(c, CD_TRACE_COL_TOTAL) / s.n;
-    if (!(per_second(c, CD_TRACE_COL_TOTAL) > 0)) return CD_FAIL(err, ESCHEMA, "time: expected a unit, found '%s'", c->unit[CD_TRACE_COL_TOTAL]);
+    if (!(per_second(c, CD_TRACE_COL_TOTAL) > 0))
+        return CD_FAIL(err, ESCHEMA, "time: expected a unit, found '%s'",
+                       c->unit[CD_TRACE_COL_TOTAL]);
     if (!(e.time_s > 0)) return t->empty++, CDMPP_OK;
     if (CD_GROW(t->sum, t->n_sum, t->cap_sum)) return CD_FAIL(err, ENOMEM, "rows of a summary");
     e.sum = (uint32_t)t->n_sum;
@@ -194,7 +213,8 @@ static cdmpp_status metric(cd_trace_csv *c, cdmpp_err *err) {
         snprintf(c->id, sizeof c->id, "%.*s", (int)(id.n < sizeof c->id ? id.n : 0), id.p);
         c->timed = false;
     }
-    if (c->timed || (!cd_str_is(name, "gpu__time_duration.sum") && !cd_str_is(name, "Duration"))) return CDMPP_OK;
+    if (c->timed || (!cd_str_is(name, "gpu__time_duration.sum") && !cd_str_is(name, "Duration")))
+        return CDMPP_OK;
     c->timed = true;
     snprintf(text, sizeof text, "%.*s", (int)(unit.n < sizeof text ? unit.n : 0), unit.p);
     return ncu_kernel(c, CD_TRACE_COL_VALUE, cd_trace_csv_per_second(text), err);
@@ -213,47 +233,74 @@ static const char *word(cd_arena *a, cd_str s) {
 
 static cd_trace_cutlass cutlass_of(const cd_trace_csv *c) {
     cd_arena *a = &c->r->arena;
-    return (cd_trace_cutlass){
-        .kind = word(a, FIELD(OP_KIND)), .conv_kind = word(a, FIELD(CONV_KIND)), .op_class = word(a, FIELD(OP_CLASS)), .a = word(a, FIELD(A)),
-        .b = word(a, FIELD(B)), .m = dim(c, CD_TRACE_COL_M), .n = dim(c, CD_TRACE_COL_N), .k = dim(c, CD_TRACE_COL_K), .batch = dim(c, CD_TRACE_COL_BATCH),
-        .h = dim(c, CD_TRACE_COL_H), .w = dim(c, CD_TRACE_COL_W), .c = dim(c, CD_TRACE_COL_C), .r = dim(c, CD_TRACE_COL_R), .s = dim(c, CD_TRACE_COL_S),
-        .pad_h = dim(c, CD_TRACE_COL_PAD_H), .pad_w = dim(c, CD_TRACE_COL_PAD_W), .stride_h = dim(c, CD_TRACE_COL_STRIDE_H), .stride_w = dim(c, CD_TRACE_COL_STRIDE_W),
-        .dilation_h = dim(c, CD_TRACE_COL_DILATION_H), .dilation_w = dim(c, CD_TRACE_COL_DILATION_W), .groups = dim(c, CD_TRACE_COL_GROUPS)};
+    return (cd_trace_cutlass){.kind = word(a, FIELD(OP_KIND)),
+                              .conv_kind = word(a, FIELD(CONV_KIND)),
+                              .op_class = word(a, FIELD(OP_CLASS)),
+                              .a = word(a, FIELD(A)),
+                              .b = word(a, FIELD(B)),
+                              .m = dim(c, CD_TRACE_COL_M),
+                              .n = dim(c, CD_TRACE_COL_N),
+                              .k = dim(c, CD_TRACE_COL_K),
+                              .batch = dim(c, CD_TRACE_COL_BATCH),
+                              .h = dim(c, CD_TRACE_COL_H),
+                              .w = dim(c, CD_TRACE_COL_W),
+                              .c = dim(c, CD_TRACE_COL_C),
+                              .r = dim(c, CD_TRACE_COL_R),
+                              .s = dim(c, CD_TRACE_COL_S),
+                              .pad_h = dim(c, CD_TRACE_COL_PAD_H),
+                              .pad_w = dim(c, CD_TRACE_COL_PAD_W),
+                              .stride_h = dim(c, CD_TRACE_COL_STRIDE_H),
+                              .stride_w = dim(c, CD_TRACE_COL_STRIDE_W),
+                              .dilation_h = dim(c, CD_TRACE_COL_DILATION_H),
+                              .dilation_w = dim(c, CD_TRACE_COL_DILATION_W),
+                              .groups = dim(c, CD_TRACE_COL_GROUPS)};
 }
 
 /* Inputs: [[batch,m,k],[k,n]], [[n,c,h,w],[k,c,r,s]]; of other operators not known. */
-static cdmpp_status cutlass_inputs(cd_trace_csv *c, const cd_trace_cutlass *x, cd_trace_event *e, cdmpp_err *err) {
+static cdmpp_status cutlass_inputs(cd_trace_csv *c, const cd_trace_cutlass *x, cd_trace_event *e,
+                                   cdmpp_err *err) {
     cd_buf *b = &c->r->text;
     const double gemm = isnan(x->batch) ? 1 : x->batch;
     cd_buf_clear(b);
     if (!strcmp(x->kind, "conv2d"))
-        cd_buf_putf(b, "[[%.0f,%.0f,%.0f,%.0f],[%.0f,%.0f,%.0f,%.0f]]", x->n, x->c, x->h, x->w, x->k, x->c, x->r, x->s);
-    else if (x->m + x->n + x->k > 0) cd_buf_putf(b, "[[%.0f,%.0f,%.0f],[%.0f,%.0f]]", gemm, x->m, x->k, x->k, x->n);
+        cd_buf_putf(b, "[[%.0f,%.0f,%.0f,%.0f],[%.0f,%.0f,%.0f,%.0f]]", x->n, x->c, x->h, x->w,
+                    x->k, x->c, x->r, x->s);
+    else if (x->m + x->n + x->k > 0)
+        cd_buf_putf(b, "[[%.0f,%.0f,%.0f],[%.0f,%.0f]]", gemm, x->m, x->k, x->k, x->n);
     if (b->oom) return CD_FAIL(err, ENOMEM, "row");
-    if (b->n && !strstr(b->p, "nan")) CD_TRY(cd_trace_number(c->r, (cd_str){b->p, b->n}, &e->shape, err));
+    if (b->n && !strstr(b->p, "nan"))
+        CD_TRY(cd_trace_number(c->r, (cd_str){b->p, b->n}, &e->shape, err));
     return cd_trace_number(c->r, (cd_str){x->a, strcspn(x->a, ":")}, &e->dtype, err);
 }
 
 /* Runtime is in milliseconds. Where operations and their rate are there, they must agree with it. */
 static cdmpp_status cutlass(cd_trace_csv *c, cdmpp_err *err) {
     cd_trace_event e = cd_trace_event_init(CD_TRACE_KERNEL, c->line);
-    const cd_str name = cd_trace_csv_field(c, CD_TRACE_COL_NAME), status = FIELD(STATUS), verdict = FIELD(DISPOSITION);
+    const cd_str name = cd_trace_csv_field(c, CD_TRACE_COL_NAME), status = FIELD(STATUS),
+                 verdict = FIELD(DISPOSITION);
     const double flops = dim(c, CD_TRACE_COL_FLOPS), rate = dim(c, CD_TRACE_COL_GFLOPS);
     cd_library_op_record q;
     double ms;
     c->r->t->lines++;
     if (!name.n) return CD_FAIL(err, ESCHEMA, "expected a name");
-    if (status.n && !cd_str_is(status, "success")) return CD_FAIL(err, EUNSUPPORTED, "%.60s did not run: %.*s", word(&c->r->arena, name), (int)status.n, status.p);
-    if (cd_str_is(verdict, "incorrect") || cd_str_is(verdict, "failed")) return CD_FAIL(err, EUNSUPPORTED, "%.60s: its results are wrong", word(&c->r->arena, name));
+    if (status.n && !cd_str_is(status, "success"))
+        return CD_FAIL(err, EUNSUPPORTED, "%.60s did not run: %.*s", word(&c->r->arena, name),
+                       (int)status.n, status.p);
+    if (cd_str_is(verdict, "incorrect") || cd_str_is(verdict, "failed"))
+        return CD_FAIL(err, EUNSUPPORTED, "%.60s: its results are wrong", word(&c->r->arena, name));
     NUMBER(RUNTIME, 0, &ms);
     if (!(ms > 0)) return CD_FAIL(err, ERANGE, "runtime: expected a time above 0");
     if (flops > 0 && rate > 0 && fabs(flops / (rate * 1e6) / ms - 1) > 0.05)
-        return CD_FAIL(err, ERANGE, "expected a runtime in milliseconds that agrees with Flops and GFLOPs, found %g and %g ms", ms, flops / (rate * 1e6));
+        return CD_FAIL(err, ERANGE,
+                       "expected a runtime in milliseconds that agrees with Flops and GFLOPs, "
+                       "found %g and %g ms",
+                       ms, flops / (rate * 1e6));
     e.time_s = ms / 1e3;
     const cd_trace_cutlass row = cutlass_of(c);
     if (c->r->arena.oom) return CD_FAIL(err, ENOMEM, "row");
     CD_TRY(cutlass_inputs(c, &row, &e, err));
-    if (cd_trace_cutlass_question(&row, &q)) CD_TRY(cd_trace_add_question(c->r, &q, &e.question, err));
+    if (cd_trace_cutlass_question(&row, &q))
+        CD_TRY(cd_trace_add_question(c->r, &q, &e.question, err));
     CD_TRY(cd_trace_device_number(c->r, (cd_str){"", 0}, &e.device, err));
     CD_TRY(cd_trace_number(c->r, name, &e.name, err));
     return cd_trace_add(c->r, &e, err);
@@ -265,7 +312,8 @@ cdmpp_status cd_trace_csv_row(cd_trace_csv *c, cdmpp_err *err) {
     case CD_TRACE_TABLE_LAUNCHES: return launch(c, err);
     case CD_TRACE_TABLE_SUMMARY: return summary(c, err);
     case CD_TRACE_TABLE_METRICS: return metric(c, err);
-    case CD_TRACE_TABLE_KERNELS: return ncu_kernel(c, CD_TRACE_COL_GPU_TIME, per_second(c, CD_TRACE_COL_GPU_TIME), err);
+    case CD_TRACE_TABLE_KERNELS:
+        return ncu_kernel(c, CD_TRACE_COL_GPU_TIME, per_second(c, CD_TRACE_COL_GPU_TIME), err);
     case CD_TRACE_TABLE_CUTLASS: return cutlass(c, err);
     default: return CDMPP_OK;
     }

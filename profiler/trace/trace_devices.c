@@ -37,17 +37,20 @@ typedef enum which { KERNELS, COPIES, ALL } which;
 
 typedef struct lines {
     cd_trace_runs *r;
-    span *s;                    /* as many as a repeat has launches */
-    double *gap;                /* (n_gap) of all repeats, of one device */
+    span *s;     /* as many as a repeat has launches */
+    double *gap; /* (n_gap) of all repeats, of one device */
     size_t n_gap, cap_gap;
 } lines;
 
 /* Spans of a device in a repeat; stream NULL: of all its streams. */
-static size_t spans(const lines *l, const cd_trace_run *w, const cd_trace_event *device, const int64_t *stream, which k) {
+static size_t spans(const lines *l, const cd_trace_run *w, const cd_trace_event *device,
+                    const int64_t *stream, which k) {
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++) {
         const cd_trace_event *e = cd_trace_launch(w, i);
-        if (e->device != device->device || e->unit != device->unit || (stream && e->thread != *stream)) continue;
+        if (e->device != device->device || e->unit != device->unit ||
+            (stream && e->thread != *stream))
+            continue;
         if (k != ALL && (e->kind == CD_TRACE_KERNEL) != (k == KERNELS)) continue;
         l->s[n++] = (span){e->start_ns, e->start_ns + llround(e->time_s * 1e9)};
     }
@@ -55,7 +58,8 @@ static size_t spans(const lines *l, const cd_trace_run *w, const cd_trace_event 
 }
 
 /* Add what the device did in one repeat. */
-static cdmpp_status add_run(lines *l, const cd_trace_run *w, const cd_trace_event *device, cd_trace_device *d, cdmpp_err *err) {
+static cdmpp_status add_run(lines *l, const cd_trace_run *w, const cd_trace_event *device,
+                            cd_trace_device *d, cdmpp_err *err) {
     const double part = 1e-9 / (double)l->r->n_kept;
     size_t left;
     const size_t kernels = spans(l, w, device, NULL, KERNELS);
@@ -65,7 +69,8 @@ static cdmpp_status add_run(lines *l, const cd_trace_run *w, const cd_trace_even
     const size_t copies = spans(l, w, device, NULL, COPIES);
     d->copy_s += unite(l->s, copies, &left) * part;
     const size_t all = spans(l, w, device, NULL, ALL);
-    const double busy = unite(l->s, all, &left), long_ = left ? (double)(l->s[left - 1].to - l->s[0].from) : 0;
+    const double busy = unite(l->s, all, &left),
+                 long_ = left ? (double)(l->s[left - 1].to - l->s[0].from) : 0;
     d->span_s += long_ * part;
     d->idle_s += (long_ - busy) * part;
     for (size_t i = 1; i < left; i++) {
@@ -96,7 +101,8 @@ static cdmpp_status add_device(lines *l, size_t first, cdmpp_err *err) {
 static void add_stream(lines *l, size_t first, uint32_t device) {
     cd_trace_runs *r = l->r;
     cd_trace_stream *s = &r->stream[r->n_stream++];
-    *s = (cd_trace_stream){.device = device, .id = cd_trace_launch(&r->run[r->first], first)->thread};
+    *s = (cd_trace_stream){.device = device,
+                           .id = cd_trace_launch(&r->run[r->first], first)->thread};
     r->device[device].stream++;
     for (size_t i = 0; i < r->n_run; i++) {
         if (r->run[i].why) continue;
@@ -115,7 +121,10 @@ static void wall(lines *l) {
         const cd_trace_run *w = &r->run[i];
         if (w->why) continue;
         size_t left;
-        for (size_t j = 0; j < w->n; j++) l->s[j] = (span){cd_trace_launch(w, j)->start_ns, cd_trace_launch(w, j)->start_ns + llround(cd_trace_launch(w, j)->time_s * 1e9)};
+        for (size_t j = 0; j < w->n; j++)
+            l->s[j] = (span){cd_trace_launch(w, j)->start_ns,
+                             cd_trace_launch(w, j)->start_ns +
+                                 llround(cd_trace_launch(w, j)->time_s * 1e9)};
         (void)unite(l->s, w->n, &left);
         r->wall_s += (double)(l->s[left - 1].to - l->s[0].from) * 1e-9 / (double)r->n_kept;
     }
@@ -127,7 +136,9 @@ static cdmpp_status all(lines *l, const cd_trace_run *k, cdmpp_err *err) {
         const cd_trace_event *e = cd_trace_launch(k, i);
         uint32_t d = 0;
         if (!cd_trace_new_stream(k, i)) continue;
-        while (d < r->n_device && (strcmp(r->device[d].name, cd_trace_text(k->trace, e->device)) || r->device[d].unit != e->unit)) d++;
+        while (d < r->n_device && (strcmp(r->device[d].name, cd_trace_text(k->trace, e->device)) ||
+                                   r->device[d].unit != e->unit))
+            d++;
         if (d == r->n_device) CD_TRY(add_device(l, i, err));
         add_stream(l, i, d);
     }

@@ -9,7 +9,7 @@
 typedef struct sample {
     uint32_t group, run;
     double time_s, n, bytes;
-    const cd_trace_sum *sum;    /* NULL: one launch */
+    const cd_trace_sum *sum; /* NULL: one launch */
 } sample;
 
 static int by_group(const void *a, const void *b) {
@@ -24,16 +24,19 @@ static double most(double a, double b) { return a >= b ? a : b; }
 static void extremes(cd_trace_group *g, const sample *s, size_t n) {
     g->min_s = g->max_s = g->median_s = NAN;
     for (size_t i = 0; i < n; i++) {
-        const double lo = s[i].sum ? s[i].sum->min_s : s[i].time_s, hi = s[i].sum ? s[i].sum->max_s : s[i].time_s;
+        const double lo = s[i].sum ? s[i].sum->min_s : s[i].time_s,
+                     hi = s[i].sum ? s[i].sum->max_s : s[i].time_s;
         g->min_s = i && !isnan(lo) ? least(g->min_s, lo) : isnan(lo) ? (double)NAN : lo;
         g->max_s = i && !isnan(hi) ? most(g->max_s, hi) : isnan(hi) ? (double)NAN : hi;
     }
     if (n == 1 && s->sum) g->median_s = s->sum->median_s;
-    else if (!s->sum) g->median_s = n % 2 ? s[n / 2].time_s : (s[n / 2 - 1].time_s + s[n / 2].time_s) / 2;
+    else if (!s->sum)
+        g->median_s = n % 2 ? s[n / 2].time_s : (s[n / 2 - 1].time_s + s[n / 2].time_s) / 2;
 }
 
 /* Figures of (n) samples of one group, sorted by time. */
-static void sum_up(const cd_trace_runs *r, cd_trace_group *g, const sample *s, size_t n, double *total) {
+static void sum_up(const cd_trace_runs *r, cd_trace_group *g, const sample *s, size_t n,
+                   double *total) {
     const double kept = (double)r->n_kept;
     double launches = 0, var = 0;
     g->bytes = 0;
@@ -54,7 +57,8 @@ static void sum_up(const cd_trace_runs *r, cd_trace_group *g, const sample *s, s
 
 static int by_total(const void *a, const void *b) {
     const cd_trace_group *x = a, *y = b;
-    if ((x->kind == CD_TRACE_KERNEL) != (y->kind == CD_TRACE_KERNEL)) return x->kind == CD_TRACE_KERNEL ? -1 : 1;
+    if ((x->kind == CD_TRACE_KERNEL) != (y->kind == CD_TRACE_KERNEL))
+        return x->kind == CD_TRACE_KERNEL ? -1 : 1;
     if (x->total_s != y->total_s) return x->total_s > y->total_s ? -1 : 1;
     return strcmp(x->name, y->name);
 }
@@ -62,8 +66,11 @@ static int by_total(const void *a, const void *b) {
 /* Shares: kernels of all kernels, copies and fills of those. */
 static void share(cd_trace_group *g, size_t n, double kernels) {
     double copies = 0;
-    for (size_t i = 0; i < n; i++) copies += g[i].kind > CD_TRACE_KERNEL && g[i].kind < CD_TRACE_OP ? g[i].total_s : 0;
-    for (size_t i = 0; i < n; i++) g[i].share = g[i].total_s / (g[i].kind == CD_TRACE_COPY || g[i].kind == CD_TRACE_SET ? copies : kernels);
+    for (size_t i = 0; i < n; i++)
+        copies += g[i].kind > CD_TRACE_KERNEL && g[i].kind < CD_TRACE_OP ? g[i].total_s : 0;
+    for (size_t i = 0; i < n; i++)
+        g[i].share = g[i].total_s /
+                     (g[i].kind == CD_TRACE_COPY || g[i].kind == CD_TRACE_SET ? copies : kernels);
 }
 
 static double kernels_of(const cd_trace_group *g, size_t n) {
@@ -73,7 +80,8 @@ static double kernels_of(const cd_trace_group *g, size_t n) {
 }
 
 /* Kernels of one name are one group; of one name and inputs where the file tells them. */
-static cdmpp_status number(cd_dict *d, const char *name, const char *inputs, uint32_t *id, cdmpp_err *err) {
+static cdmpp_status number(cd_dict *d, const char *name, const char *inputs, uint32_t *id,
+                           cdmpp_err *err) {
     cd_buf key = {0};
     cd_buf_putf(&key, "%s\n%s", name, inputs);
     cdmpp_status st = key.oom ? CD_FAIL(err, ENOMEM, "kernels") : CDMPP_OK;
@@ -94,7 +102,13 @@ static cdmpp_status gather(cd_trace_runs *r, cd_dict *name, sample *s, size_t *n
             uint32_t id;
             CD_TRY(number(name, t, e->dtype ? shape : "", &id, err));
             cd_trace_group *g = &r->kernel[id];
-            if (id == r->n_kernel) *g = (cd_trace_group){.kind = e->kind, .name = t, .shape = shape, .inputs = e->dtype != 0, .question = CD_TRACE_NONE}, r->n_kernel++;
+            if (id == r->n_kernel)
+                *g = (cd_trace_group){.kind = e->kind,
+                                      .name = t,
+                                      .shape = shape,
+                                      .inputs = e->dtype != 0,
+                                      .question = CD_TRACE_NONE},
+                r->n_kernel++;
             else if (strcmp(g->shape, shape)) g->shape = "";
             const cd_trace_sum *sum = e->sum == CD_TRACE_NONE ? NULL : &w->trace->sum[e->sum];
             s[(*n)++] = (sample){id, k, e->time_s, sum ? sum->n : 1, e->bytes, sum};

@@ -7,8 +7,8 @@ typedef struct cd_trace_reader {
     const cd_trace_reading *how;
     const char *path;
     cd_trace *t;
-    cd_arena arena;             /* of one event */
-    cd_buf text;                /* scratch */
+    cd_arena arena; /* of one event */
+    cd_buf text;    /* scratch */
 } cd_trace_reader;
 
 /* An event without anything known. */
@@ -19,14 +19,17 @@ cdmpp_status cd_trace_number(cd_trace_reader *r, cd_str text, uint32_t *out, cdm
 cdmpp_status cd_trace_device_number(cd_trace_reader *r, cd_str text, uint32_t *out, cdmpp_err *err);
 /* Add it. Errors: ENOMEM. */
 cdmpp_status cd_trace_add(cd_trace_reader *r, const cd_trace_event *e, cdmpp_err *err);
-cdmpp_status cd_trace_add_question(cd_trace_reader *r, const cd_library_op_record *q, uint32_t *out, cdmpp_err *err);
+cdmpp_status cd_trace_add_question(cd_trace_reader *r, const cd_library_op_record *q, uint32_t *out,
+                                   cdmpp_err *err);
 /* A bad event or line: counted and reported; OK unless the reading must end. */
 cdmpp_status cd_trace_bad(cd_trace_reader *r, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err);
 /* EINTERRUPTED where somebody asked for it. */
 cdmpp_status cd_trace_stopped(const cd_trace_reader *r, cdmpp_err *err);
 
 /* For JSON of no known form: how to write one of those that are read. */
-#define CD_TRACE_EXPORTS "export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec --exportProfile"
+#define CD_TRACE_EXPORTS                                                                           \
+    "export with PyTorch's prof.export_chrome_trace, ONNX Runtime's enable_profiling or trtexec "  \
+    "--exportProfile"
 
 /* The number in a member of JSON, which may be a text: "7"; NaN. */
 double cd_trace_loose_number(const cd_json *v);
@@ -44,14 +47,16 @@ cdmpp_status cd_trace_read_csv(cd_trace_reader *r, cdmpp_err *err);
  *
  * By the operator's name, the sizes and the types of its inputs and the values of its plain arguments, as PyTorch's profiler writes them with
  * record_shapes. False: none that the tables know. */
-bool cd_trace_question_of(cd_str name, const cd_json *dims, const cd_json *types, const cd_json *values, cd_library_op_record *out);
+bool cd_trace_question_of(cd_str name, const cd_json *dims, const cd_json *types,
+                          const cd_json *values, cd_library_op_record *out);
 
 /* trace_cutlass -- a row of cutlass_profiler by its columns: values of the names below; NULL: there is no such column. */
 typedef struct cd_trace_cutlass {
-    const char *kind;           /* gemm, conv2d */
+    const char *kind; /* gemm, conv2d */
     const char *conv_kind, *op_class, *a, *b;
-    double m, n, k, batch;      /* gemm */
-    double h, w, c, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups; /* conv2d, with n and k; NaN: no such column */
+    double m, n, k, batch; /* gemm */
+    double h, w, c, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w,
+        groups; /* conv2d, with n and k; NaN: no such column */
 } cd_trace_cutlass;
 bool cd_trace_cutlass_question(const cd_trace_cutlass *c, cd_library_op_record *out);
 #endif

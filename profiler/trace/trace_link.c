@@ -15,8 +15,8 @@ typedef struct key {
 
 typedef struct linking {
     cd_trace *t;
-    key *op, *call;             /* (n_op), (n_call) sorted by id */
-    uint32_t *host, *stack;     /* (n_host) by thread, start, the longer one first */
+    key *op, *call;         /* (n_op), (n_call) sorted by id */
+    uint32_t *host, *stack; /* (n_host) by thread, start, the longer one first */
     size_t n_op, n_call, n_host;
 } linking;
 
@@ -82,8 +82,10 @@ static void gather(linking *l) {
         const cd_trace_event *e = &l->t->event[i];
         if (e->kind < CD_TRACE_OP || e->start_ns == CD_TRACE_UNTIMED) continue;
         l->host[l->n_host++] = (uint32_t)i;
-        if (e->kind == CD_TRACE_OP && e->external >= 0) l->op[l->n_op++] = (key){e->external, (uint32_t)i};
-        if (e->kind == CD_TRACE_CALL && e->link >= 0) l->call[l->n_call++] = (key){e->link, (uint32_t)i};
+        if (e->kind == CD_TRACE_OP && e->external >= 0)
+            l->op[l->n_op++] = (key){e->external, (uint32_t)i};
+        if (e->kind == CD_TRACE_CALL && e->link >= 0)
+            l->call[l->n_call++] = (key){e->link, (uint32_t)i};
     }
     qsort(l->op, l->n_op, sizeof *l->op, by_id);
     qsort(l->call, l->n_call, sizeof *l->call, by_id);
@@ -92,8 +94,11 @@ static void gather(linking *l) {
 
 cdmpp_status cd_trace_link(cd_trace *t, cdmpp_err *err) {
     const size_t n = t->n + 1;
-    linking l = {.t = t, .op = cd_mem_zalloc(n, sizeof *l.op), .call = cd_mem_zalloc(n, sizeof *l.call),
-                 .host = cd_mem_zalloc(n, sizeof *l.host), .stack = cd_mem_zalloc(n, sizeof *l.stack)};
+    linking l = {.t = t,
+                 .op = cd_mem_zalloc(n, sizeof *l.op),
+                 .call = cd_mem_zalloc(n, sizeof *l.call),
+                 .host = cd_mem_zalloc(n, sizeof *l.host),
+                 .stack = cd_mem_zalloc(n, sizeof *l.stack)};
     const bool good = l.op && l.call && l.host && l.stack && t->n < CD_TRACE_NONE;
     if (good) {
         if (t->n) qsort(t->event, t->n, sizeof *t->event, by_start);

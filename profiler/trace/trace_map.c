@@ -16,16 +16,20 @@
 
 /* The list of sizes in "x:0  |  [8,3,224,224]  |  int8  |  .."; false: there is none. */
 static bool put_dims(cd_buf *b, cd_str attr) {
-    const char *from = attr.n ? memchr(attr.p, '[', attr.n) : NULL, *to = from ? memchr(from, ']', (size_t)(attr.p + attr.n - from)) : NULL;
+    const char *from = attr.n ? memchr(attr.p, '[', attr.n) : NULL,
+               *to = from ? memchr(from, ']', (size_t)(attr.p + attr.n - from)) : NULL;
     if (!to) return false;
     for (const char *p = from + 1; p < to; p++)
-        if (!isdigit((unsigned char)*p) && (*p != ',' || !isdigit((unsigned char)p[-1]) || p + 1 == to)) return false;
+        if (!isdigit((unsigned char)*p) &&
+            (*p != ',' || !isdigit((unsigned char)p[-1]) || p + 1 == to))
+            return false;
     cd_buf_put(b, from, (size_t)(to - from) + 1);
     return true;
 }
 
 /* Sizes of input_0, input_1 ..; "" where one is not known. */
-static cdmpp_status inputs_of(cd_trace_map *m, const cd_json *attrs, const char **out, cdmpp_err *err) {
+static cdmpp_status inputs_of(cd_trace_map *m, const cd_json *attrs, const char **out,
+                              cdmpp_err *err) {
     cd_buf b = {0};
     bool good = true;
     cd_buf_puts(&b, "[");
@@ -46,7 +50,8 @@ static cdmpp_status inputs_of(cd_trace_map *m, const cd_json *attrs, const char 
 /* ---- the layers of an engine ---- */
 
 /* Sizes of all inputs of a layer; "" where one is not known. */
-static cdmpp_status layer_inputs(cd_trace_map *m, const cd_json *inputs, const char **out, cdmpp_err *err) {
+static cdmpp_status layer_inputs(cd_trace_map *m, const cd_json *inputs, const char **out,
+                                 cdmpp_err *err) {
     cd_buf b = {0};
     bool good = inputs && inputs->kind == CD_JSON_ARR && inputs->n;
     cd_buf_puts(&b, "[");
@@ -56,7 +61,8 @@ static cdmpp_status layer_inputs(cd_trace_map *m, const cd_json *inputs, const c
         cd_buf_puts(&b, in == inputs->u.child ? "[" : ",[");
         for (const cd_json *d = good ? dims->u.child : NULL; d; d = d->next) {
             good = good && d->kind == CD_JSON_INT;
-            cd_buf_putf(&b, "%s%lld", d == dims->u.child ? "" : ",", d->kind == CD_JSON_INT ? (long long)d->u.i : 0);
+            cd_buf_putf(&b, "%s%lld", d == dims->u.child ? "" : ",",
+                        d->kind == CD_JSON_INT ? (long long)d->u.i : 0);
         }
         cd_buf_puts(&b, "]");
     }
@@ -71,13 +77,17 @@ static cdmpp_status add_node(cd_trace_map *m, const cd_json *v, bool layer, cdmp
     uint32_t k;
     const size_t known = m->name.n;
     if (layer && v->kind == CD_JSON_STR)
-        return CD_FAIL(err, ESCHEMA, "expected an object, found a name: trtexec tells more of an engine that was built with --profilingVerbosity=detailed");
+        return CD_FAIL(err, ESCHEMA,
+                       "expected an object, found a name: trtexec tells more of an engine that was "
+                       "built with --profilingVerbosity=detailed");
     CD_TRY(cd_json_need_str(v, layer ? "Name" : "name", &name, err));
     CD_TRY(cd_json_need_str(v, layer ? "LayerType" : "op", &op, err));
     CD_TRY(cd_dict_add(&m->name, name, &k, err));
     if (k < known) return CD_FAIL(err, ESCHEMA, "two nodes are named '%.60s'", m->name.text[k]);
-    if (CD_GROW_IN(&m->arena, m->node, k, m->cap) || !(m->node[k].op = cd_str_dup(&m->arena, op))) return CD_FAIL(err, ENOMEM, "map of operators");
-    return layer ? layer_inputs(m, cd_json_get(v, "Inputs"), &m->node[k].inputs, err) : inputs_of(m, cd_json_get(v, "attrs"), &m->node[k].inputs, err);
+    if (CD_GROW_IN(&m->arena, m->node, k, m->cap) || !(m->node[k].op = cd_str_dup(&m->arena, op)))
+        return CD_FAIL(err, ENOMEM, "map of operators");
+    return layer ? layer_inputs(m, cd_json_get(v, "Inputs"), &m->node[k].inputs, err)
+                 : inputs_of(m, cd_json_get(v, "attrs"), &m->node[k].inputs, err);
 }
 
 static cdmpp_status read_graph(cd_trace_map *m, const char *text, size_t n, cdmpp_err *err) {
@@ -88,7 +98,8 @@ static cdmpp_status read_graph(cd_trace_map *m, const char *text, size_t n, cdmp
     const char *list = layers ? "Layers" : "nodes";
     CD_TRY(cd_json_need(v, list, &nodes, err));
     CD_TRY(cd_err_key(err, cd_json_arr(nodes, 1, &first, err), list));
-    for (; first; first = first->next, i++) CD_TRY(cd_err_key(err, cd_err_index(err, add_node(m, first, layers, err), i), list));
+    for (; first; first = first->next, i++)
+        CD_TRY(cd_err_key(err, cd_err_index(err, add_node(m, first, layers, err), i), list));
     return CDMPP_OK;
 }
 
@@ -99,7 +110,9 @@ static cdmpp_status read_table(cd_trace_map *m, const char *path, cdmpp_err *err
     CD_TRY(cd_csv_table_need(&m->table, "operator", &m->op, err));
     for (size_t i = 0; i < m->table.n_row; i++) {
         const char *op = m->table.cell[i][m->op];
-        if (!cd_str_is_utf8((cd_str){op, strlen(op)})) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected names in UTF-8"), path, m->table.line[i]);
+        if (!cd_str_is_utf8((cd_str){op, strlen(op)}))
+            return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected names in UTF-8"), path,
+                             m->table.line[i]);
     }
     return CDMPP_OK;
 }
@@ -121,11 +134,13 @@ void cd_trace_map_free(cd_trace_map *m) {
     cd_arena_free(&m->arena);
 }
 
-bool cd_trace_map_find(const cd_trace_map *m, const char *kernel, const char **op, const char **inputs) {
+bool cd_trace_map_find(const cd_trace_map *m, const char *kernel, const char **op,
+                       const char **inputs) {
     uint32_t k;
     *inputs = "";
     for (size_t i = 0; i < m->table.n_row; i++)
-        if (cd_str_fits(m->table.cell[i][m->kernel], kernel)) return *op = m->table.cell[i][m->op], true;
+        if (cd_str_fits(m->table.cell[i][m->kernel], kernel))
+            return *op = m->table.cell[i][m->op], true;
     if (!cd_dict_find(&m->name, (cd_str){kernel, strlen(kernel)}, &k)) return false;
     *op = m->node[k].op;
     *inputs = m->node[k].inputs;

@@ -13,12 +13,12 @@
 
 typedef struct lane {
     cd_trace *t;
-    uint32_t *of;               /* (n) kernels with a start, by device, stream, start, the longer one first */
-    uint32_t *open;             /* (n_open) of the lane, those around the next one, outermost first */
+    uint32_t *of;   /* (n) kernels with a start, by device, stream, start, the longer one first */
+    uint32_t *open; /* (n_open) of the lane, those around the next one, outermost first */
     size_t n, n_open;
-    double sum_ns, busy_ns;     /* of what counts in the lane */
+    double sum_ns, busy_ns; /* of what counts in the lane */
     size_t parts, overlaps;
-    double over_ns;             /* of all lanes: sums beyond busy times */
+    double over_ns; /* of all lanes: sums beyond busy times */
 } lane;
 
 static int64_t end_of(const cd_trace_event *e) { return e->start_ns + llround(e->time_s * 1e9); }
@@ -33,10 +33,14 @@ static int by_lane(const void *a, const void *b, void *events) {
     return (x > y) - (x < y);
 }
 
-static bool same_lane(const cd_trace_event *x, const cd_trace_event *y) { return x->device == y->device && x->unit == y->unit && x->thread == y->thread; }
+static bool same_lane(const cd_trace_event *x, const cd_trace_event *y) {
+    return x->device == y->device && x->unit == y->unit && x->thread == y->thread;
+}
 
 /* Times are microseconds in a double: since 1970 their last bit is a quarter of one. */
-static int64_t blur(const cd_trace_event *e) { return 2 + (e->start_ns > ((int64_t)1 << 52) ? 1000 : 0); }
+static int64_t blur(const cd_trace_event *e) {
+    return 2 + (e->start_ns > ((int64_t)1 << 52) ? 1000 : 0);
+}
 
 static bool is_launch(const cd_trace *t, const cd_trace_event *e) {
     const char *shape = cd_trace_text(t, e->shape);
@@ -65,7 +69,9 @@ static void sweep(lane *l) {
     int64_t to = INT64_MIN;
     for (size_t k = 0; k < l->n; k++) {
         const bool fresh = !k || !same_lane(&all[l->of[k - 1]], &all[l->of[k]]);
-        if (fresh) l->over_ns += l->sum_ns - l->busy_ns, l->sum_ns = l->busy_ns = 0, l->n_open = 0, to = INT64_MIN;
+        if (fresh)
+            l->over_ns += l->sum_ns - l->busy_ns, l->sum_ns = l->busy_ns = 0, l->n_open = 0,
+                                                  to = INT64_MIN;
         take(l, l->of[k], &to);
     }
     l->over_ns += l->sum_ns - l->busy_ns;
@@ -81,18 +87,28 @@ static void drop_parts(cd_trace *t) {
 static void say(lane *l) {
     cd_trace *t = l->t;
     if (l->parts)
-        cd_buf_putf(&t->said, "%zu events lie inside others of their stream and have no launch of their own: they are parts of those and not counted\n", l->parts);
+        cd_buf_putf(&t->said,
+                    "%zu events lie inside others of their stream and have no launch of their own: "
+                    "they are parts of those and not counted\n",
+                    l->parts);
     if (!l->overlaps || l->over_ns < 1) return;
-    cd_buf_putf(&t->said, "%zu launches run while another one of their stream does: sums of kernels exceed the busy time by ", l->overlaps);
+    cd_buf_putf(&t->said,
+                "%zu launches run while another one of their stream does: sums of kernels exceed "
+                "the busy time by ",
+                l->overlaps);
     cd_units_put_seconds(&t->said, l->over_ns * 1e-9);
-    cd_buf_puts(&t->said, "; a stream runs one kernel after another, but for branches of a CUDA graph\n");
+    cd_buf_puts(&t->said,
+                "; a stream runs one kernel after another, but for branches of a CUDA graph\n");
 }
 
 cdmpp_status cd_trace_whole_events(cd_trace *t, cdmpp_err *err) {
-    lane l = {.t = t, .of = cd_mem_zalloc(t->n + 1, sizeof *l.of), .open = cd_mem_zalloc(t->n + 1, sizeof *l.open)};
+    lane l = {.t = t,
+              .of = cd_mem_zalloc(t->n + 1, sizeof *l.of),
+              .open = cd_mem_zalloc(t->n + 1, sizeof *l.open)};
     const bool good = l.of && l.open && t->n < CD_TRACE_NONE;
     for (size_t i = 0; i < t->n && good; i++)
-        if (t->event[i].kind == CD_TRACE_KERNEL && t->event[i].start_ns != CD_TRACE_UNTIMED) l.of[l.n++] = (uint32_t)i;
+        if (t->event[i].kind == CD_TRACE_KERNEL && t->event[i].start_ns != CD_TRACE_UNTIMED)
+            l.of[l.n++] = (uint32_t)i;
     if (good && l.n) {
         qsort_r(l.of, l.n, sizeof *l.of, by_lane, t->event);
         sweep(&l);

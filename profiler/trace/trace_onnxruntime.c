@@ -14,8 +14,12 @@
 
 #define DEVICE_NODE (-2) /* external of a node that launches on a device, until the trace is read */
 
-static bool text_is(const cd_json *v, const char *word) { return v && v->kind == CD_JSON_STR && cd_str_is(v->u.s, word); }
-static cd_str text_of(const cd_json *v) { return v && v->kind == CD_JSON_STR ? v->u.s : (cd_str){"", 0}; }
+static bool text_is(const cd_json *v, const char *word) {
+    return v && v->kind == CD_JSON_STR && cd_str_is(v->u.s, word);
+}
+static cd_str text_of(const cd_json *v) {
+    return v && v->kind == CD_JSON_STR ? v->u.s : (cd_str){"", 0};
+}
 
 /* Without `end`; false: it does not end so. */
 static bool cut(cd_str *s, const char *end) {
@@ -33,19 +37,23 @@ static cd_str type_name(cd_str s) {
 /* "[[1,3,224,224],[64,3,7,7]]" of the inputs, and the type of the first. */
 static void put_inputs(const cd_json *list, cd_buf *b, cd_str *type) {
     cd_buf_puts(b, "[");
-    for (const cd_json *in = list && list->kind == CD_JSON_ARR ? list->u.child : NULL; in; in = in->next) {
+    for (const cd_json *in = list && list->kind == CD_JSON_ARR ? list->u.child : NULL; in;
+         in = in->next) {
         const cd_json *dims = in->kind == CD_JSON_OBJ ? in->u.child : NULL;
         if (in != list->u.child) cd_buf_puts(b, ",");
         cd_buf_puts(b, "[");
-        for (const cd_json *d = dims && dims->kind == CD_JSON_ARR ? dims->u.child : NULL; d; d = d->next)
-            cd_buf_putf(b, "%s%lld", d == dims->u.child ? "" : ",", d->kind == CD_JSON_INT ? (long long)d->u.i : 0);
+        for (const cd_json *d = dims && dims->kind == CD_JSON_ARR ? dims->u.child : NULL; d;
+             d = d->next)
+            cd_buf_putf(b, "%s%lld", d == dims->u.child ? "" : ",",
+                        d->kind == CD_JSON_INT ? (long long)d->u.i : 0);
         cd_buf_puts(b, "]");
         if (dims && !type->n) *type = type_name(dims->key);
     }
     cd_buf_puts(b, "]");
 }
 
-static cdmpp_status sizes(cd_trace_reader *r, const cd_json *args, cd_trace_event *e, cdmpp_err *err) {
+static cdmpp_status sizes(cd_trace_reader *r, const cd_json *args, cd_trace_event *e,
+                          cdmpp_err *err) {
     const cd_json *in = cd_json_get(args, "input_type_shape");
     cd_str type = {"", 0};
     if (!in) return CDMPP_OK;
@@ -60,8 +68,12 @@ static cdmpp_status sizes(cd_trace_reader *r, const cd_json *args, cd_trace_even
 /* "cpu", "cuda:0"; of other providers their name in small letters. */
 static cdmpp_status place(cd_trace_chrome *c, cd_str provider, cd_trace_event *e, cdmpp_err *err) {
     char name[40];
-    const bool cpu = !provider.n || cd_str_is(provider, "CPUExecutionProvider"), cuda = cd_str_is(provider, "CUDAExecutionProvider") || cd_str_is(provider, "TensorrtExecutionProvider");
-    if (!cpu && !c->nodes.device++) (void)snprintf(c->nodes.provider, sizeof c->nodes.provider, "%.*s", cd_str_shown(provider, 39), provider.p);
+    const bool cpu = !provider.n || cd_str_is(provider, "CPUExecutionProvider"),
+               cuda = cd_str_is(provider, "CUDAExecutionProvider") ||
+                      cd_str_is(provider, "TensorrtExecutionProvider");
+    if (!cpu && !c->nodes.device++)
+        (void)snprintf(c->nodes.provider, sizeof c->nodes.provider, "%.*s",
+                       cd_str_shown(provider, 39), provider.p);
     (void)cut(&provider, "ExecutionProvider");
     int n = snprintf(name, sizeof name, "%.*s", cd_str_shown(provider, 39), provider.p);
     for (char *p = name; *p; p++) *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
@@ -81,7 +93,8 @@ static cdmpp_status times(const cd_json *v, cd_trace_event *e, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status node(cd_trace_chrome *c, const cd_json *v, cd_str name, long line, cdmpp_err *err) {
+static cdmpp_status node(cd_trace_chrome *c, const cd_json *v, cd_str name, long line,
+                         cdmpp_err *err) {
     const cd_json *args = cd_json_get(v, "args");
     cd_trace_event e = cd_trace_event_init(CD_TRACE_KERNEL, line);
     c->r->t->lines++;
@@ -96,7 +109,8 @@ static cdmpp_status node(cd_trace_chrome *c, const cd_json *v, cd_str name, long
 
 static cdmpp_status run(cd_trace_chrome *c, const cd_json *v, long line, cdmpp_err *err) {
     cd_trace_event e = cd_trace_event_init(CD_TRACE_RANGE, line);
-    if (!text_is(cd_json_get(v, "name"), "model_run") || c->r->how->skip >> CD_TRACE_RANGE & 1) return CDMPP_OK;
+    if (!text_is(cd_json_get(v, "name"), "model_run") || c->r->how->skip >> CD_TRACE_RANGE & 1)
+        return CDMPP_OK;
     CD_TRY(times(v, &e, err));
     CD_TRY(cd_trace_number(c->r, (cd_str){"model_run", 9}, &e.name, err));
     CD_TRY(cd_trace_number(c->r, (cd_str){"cpu", 3}, &e.device, err));
@@ -104,7 +118,8 @@ static cdmpp_status run(cd_trace_chrome *c, const cd_json *v, long line, cdmpp_e
 }
 
 /* Fences and the session's own work are no kernels. */
-cdmpp_status cd_trace_ort_event(cd_trace_chrome *c, const cd_json *v, long line, bool *mine, cdmpp_err *err) {
+cdmpp_status cd_trace_ort_event(cd_trace_chrome *c, const cd_json *v, long line, bool *mine,
+                                cdmpp_err *err) {
     const cd_json *cat = cd_json_get(v, "cat");
     const bool session = text_is(cat, "Session");
     cd_str name = text_of(cd_json_get(v, "name"));
@@ -127,7 +142,9 @@ cdmpp_status cd_trace_ort_end(cd_trace_chrome *c, cdmpp_err *err) {
         if (c->nodes.kernels) e->kind = CD_TRACE_OP, e->device = cpu;
     }
     if (!c->nodes.kernels)
-        cd_buf_putf(&t->said, "the %llu nodes of %s and the like have the time that their launch took on the host: the trace has no kernels of the device\n",
+        cd_buf_putf(&t->said,
+                    "the %llu nodes of %s and the like have the time that their launch took on the "
+                    "host: the trace has no kernels of the device\n",
                     (unsigned long long)c->nodes.device, c->nodes.provider);
     return CDMPP_OK;
 }

@@ -19,14 +19,16 @@ static void put_percent(cd_buf *b, double share) {
 
 static void put_runs(cd_buf *b, const cd_trace_runs *r) {
     const cd_trace_run *k = &r->run[r->first];
-    cd_buf_putf(b, "%zu of %zu repeats (%s), %zu launches each", r->n_kept, r->n_run, k->trace->form, k->n);
+    cd_buf_putf(b, "%zu of %zu repeats (%s), %zu launches each", r->n_kept, r->n_run,
+                k->trace->form, k->n);
     if (isfinite(r->wall_s)) {
         cd_buf_puts(b, ", ");
         cd_units_put_seconds(b, r->wall_s);
         cd_buf_puts(b, " from the first to the end of the last");
     }
     cd_buf_puts(b, "\n");
-    if (k->trace->inferences > 0) cd_buf_putf(b, "figures are those of one inference, means of %.0f\n", k->trace->inferences);
+    if (k->trace->inferences > 0)
+        cd_buf_putf(b, "figures are those of one inference, means of %.0f\n", k->trace->inferences);
 }
 
 static void put_devices(cd_buf *b, const cd_trace_runs *r) {
@@ -34,10 +36,12 @@ static void put_devices(cd_buf *b, const cd_trace_runs *r) {
         cd_buf_puts(b, "\nno time line: the file has no starts of launches\n");
         return;
     }
-    cd_buf_putf(b, "\n%-32s %8s %8s %9s %9s %8s %9s %9s %8s %9s\n", "device", "streams", "kernels", "span", "busy", "of it", "copying", "idle", "gaps", "median");
+    cd_buf_putf(b, "\n%-32s %8s %8s %9s %9s %8s %9s %9s %8s %9s\n", "device", "streams", "kernels",
+                "span", "busy", "of it", "copying", "idle", "gaps", "median");
     for (size_t i = 0; i < r->n_device; i++) {
         const cd_trace_device *d = &r->device[i];
-        cd_buf_putf(b, "%-28.28s %3d %8u %8.6g", *d->name ? d->name : "?", (int)d->unit, (unsigned)d->stream, d->n);
+        cd_buf_putf(b, "%-28.28s %3d %8u %8.6g", *d->name ? d->name : "?", (int)d->unit,
+                    (unsigned)d->stream, d->n);
         put_seconds(b, d->span_s);
         put_seconds(b, d->busy_s);
         put_percent(b, d->busy_s / d->span_s);
@@ -48,7 +52,8 @@ static void put_devices(cd_buf *b, const cd_trace_runs *r) {
         cd_buf_puts(b, "\n");
         for (size_t k = 0; d->stream > 1 && k < r->n_stream; k++) {
             if (r->stream[k].device != i) continue;
-            cd_buf_putf(b, "  stream %-23lld %8s %8.6g %9s", (long long)r->stream[k].id, "", r->stream[k].n, "");
+            cd_buf_putf(b, "  stream %-23lld %8s %8.6g %9s", (long long)r->stream[k].id, "",
+                        r->stream[k].n, "");
             put_seconds(b, r->stream[k].busy_s);
             put_percent(b, r->stream[k].busy_s / d->span_s);
             cd_buf_puts(b, "\n");
@@ -56,10 +61,12 @@ static void put_devices(cd_buf *b, const cd_trace_runs *r) {
     }
 }
 
-static void put_groups(cd_buf *b, const cd_trace_group *g, size_t n, const char *title, size_t limit) {
+static void put_groups(cd_buf *b, const cd_trace_group *g, size_t n, const char *title,
+                       size_t limit) {
     if (!n) return;
     const size_t shown = limit && limit < n ? limit : n;
-    cd_buf_putf(b, "\n%-44s %9s %9s %8s %9s %9s %9s %9s %8s\n", title, "launches", "total", "share", "mean", "median", "min", "max", "spread");
+    cd_buf_putf(b, "\n%-44s %9s %9s %8s %9s %9s %9s %9s %8s\n", title, "launches", "total", "share",
+                "mean", "median", "min", "max", "spread");
     for (size_t i = 0; i < shown; i++) {
         cd_buf_putf(b, "%-44.44s %9.6g", g[i].name, g[i].n);
         put_seconds(b, g[i].total_s);
@@ -100,7 +107,8 @@ static void json_runs(cd_json_writer *w, const cd_trace_runs *r) {
         cd_json_write_member_str(w, "range", r->run[i].range);
         cd_json_write_member_str(w, "form", r->run[i].trace->form);
         cd_json_write_member_int(w, "launches", (int64_t)r->run[i].n);
-        if (r->run[i].trace->inferences > 0) cd_json_write_member_real(w, "inferences", r->run[i].trace->inferences);
+        if (r->run[i].trace->inferences > 0)
+            cd_json_write_member_real(w, "inferences", r->run[i].trace->inferences);
         cd_json_write_member_bool(w, "kept", !r->run[i].why);
         if (r->run[i].why) cd_json_write_member_str(w, "reason", r->run[i].why);
         cd_json_write_close(w, '}');
@@ -160,7 +168,8 @@ static void json_groups(cd_json_writer *w, const char *key, const cd_trace_group
         cd_json_write_member_real(w, "min_s", g[i].min_s);
         cd_json_write_member_real(w, "max_s", g[i].max_s);
         cd_json_write_member_real(w, "spread", g[i].spread);
-        if (g[i].kind == CD_TRACE_COPY || g[i].kind == CD_TRACE_SET) cd_json_write_member_real(w, "bytes", g[i].bytes);
+        if (g[i].kind == CD_TRACE_COPY || g[i].kind == CD_TRACE_SET)
+            cd_json_write_member_real(w, "bytes", g[i].bytes);
         cd_json_write_close(w, '}');
     }
     cd_json_write_close(w, ']');
@@ -175,7 +184,8 @@ static void json_unmatched(cd_json_writer *w, const cd_trace_runs *r) {
     cd_json_write_key(w, "kernels");
     cd_json_write_open(w, '[');
     for (size_t i = 0; i < r->n_step; i++)
-        if (!*r->step[i].op && r->step[i].kind == CD_TRACE_KERNEL) cd_json_write_str(w, r->step[i].name);
+        if (!*r->step[i].op && r->step[i].kind == CD_TRACE_KERNEL)
+            cd_json_write_str(w, r->step[i].name);
     cd_json_write_close(w, ']');
     cd_json_write_close(w, '}');
 }

@@ -82,7 +82,8 @@ static bool go_on(cd_trace_scan *s, bool keep, size_t *i) {
     return got;
 }
 
-cdmpp_status cd_trace_scan_value(cd_trace_scan *s, bool keep, cd_str *out, bool *whole, cdmpp_err *err) {
+cdmpp_status cd_trace_scan_value(cd_trace_scan *s, bool keep, cd_str *out, bool *whole,
+                                 cdmpp_err *err) {
     inside w = {0};
     bool done = false, behind = false;
     *out = (cd_str){NULL, 0};
@@ -90,7 +91,9 @@ cdmpp_status cd_trace_scan_value(cd_trace_scan *s, bool keep, cd_str *out, bool 
     if (cd_trace_scan_peek(s) < 0) return CDMPP_OK;
     size_t i = s->at;
     for (; !done; i++) {
-        if (i == s->n && keep && i - s->at > CD_TRACE_SCAN_MAX) return CD_FAIL(err, ERANGE, "expected values of at most %zu MiB", CD_TRACE_SCAN_MAX >> 20);
+        if (i == s->n && keep && i - s->at > CD_TRACE_SCAN_MAX)
+            return CD_FAIL(err, ERANGE, "expected values of at most %zu MiB",
+                           CD_TRACE_SCAN_MAX >> 20);
         if (i == s->n && !go_on(s, keep, &i)) return CDMPP_OK;
         step(&w, s->p[i], &done, &behind);
         if (behind) break;

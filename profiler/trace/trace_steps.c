@@ -9,16 +9,16 @@
 #include "profiler/trace/trace_combine.h"
 
 typedef struct owner {
-    const char *name, *inputs;  /* "" not known */
-    uint32_t event;             /* call of the operator; CD_TRACE_NONE: the launch alone */
-    bool helper;                /* the map says that it is no operator of the network */
+    const char *name, *inputs; /* "" not known */
+    uint32_t event;            /* call of the operator; CD_TRACE_NONE: the launch alone */
+    bool helper;               /* the map says that it is no operator of the network */
 } owner;
 
 typedef struct stepping {
     cd_trace_runs *r;
     const cd_trace_combining *o;
-    const cd_trace_run *w;      /* the first repeat that is kept */
-    size_t network;             /* operators of the network that were given out */
+    const cd_trace_run *w; /* the first repeat that is kept */
+    size_t network;        /* operators of the network that were given out */
 } stepping;
 
 /* The map comes first, then the network's order, then what the trace says. */
@@ -28,19 +28,23 @@ static owner owner_of(const stepping *s, size_t i) {
     const char *op = "", *inputs;
     owner w = {.name = "", .inputs = "", .event = CD_TRACE_NONE};
     if (e->kind == CD_TRACE_KERNEL) {
-        const bool known = s->o->map && cd_trace_map_find(s->o->map, cd_trace_launch_name(s->w, i), &op, &inputs);
+        const bool known =
+            s->o->map && cd_trace_map_find(s->o->map, cd_trace_launch_name(s->w, i), &op, &inputs);
         w.helper = known && !strcmp(op, "-");
         if (known && !w.helper && !s->o->n_network) return w.name = op, w.inputs = inputs, w;
         if (w.helper || s->o->n_network) return w;
     }
-    if (e->op) w.name = cd_trace_text(t, e->op), w.inputs = e->dtype ? cd_trace_text(t, e->shape) : "";
-    else if (e->owner != CD_TRACE_NONE) w = (owner){cd_trace_text(t, t->event[e->owner].name), cd_trace_text(t, t->event[e->owner].shape), e->owner, false};
+    if (e->op)
+        w.name = cd_trace_text(t, e->op), w.inputs = e->dtype ? cd_trace_text(t, e->shape) : "";
+    else if (e->owner != CD_TRACE_NONE)
+        w = (owner){cd_trace_text(t, t->event[e->owner].name),
+                    cd_trace_text(t, t->event[e->owner].shape), e->owner, false};
     return w;
 }
 
 /* ---- steps ---- */
 typedef struct place {
-    size_t first, n;            /* launches of the repeat */
+    size_t first, n; /* launches of the repeat */
     owner of;
     int64_t start_ns;
     uint32_t stream;
@@ -60,7 +64,9 @@ static size_t places(const stepping *s, place *p) {
         const owner w = owner_of(s, i);
         const bool fresh = cd_trace_new_stream(s->w, i);
         stream += fresh && i;
-        const bool joins = !fresh && n && w.event != CD_TRACE_NONE && p[n - 1].of.event == w.event && cd_trace_launch(s->w, i - 1)->kind == e->kind;
+        const bool joins = !fresh && n && w.event != CD_TRACE_NONE &&
+                           p[n - 1].of.event == w.event &&
+                           cd_trace_launch(s->w, i - 1)->kind == e->kind;
         if (joins) p[n - 1].n++;
         else p[n++] = (place){i, 1, w, e->start_ns, stream};
     }
@@ -80,10 +86,14 @@ static double time_of(const cd_trace_run *w, size_t first, size_t n) {
 
 static cdmpp_status count_network(const stepping *s, const place *p, size_t n, cdmpp_err *err) {
     size_t kernels = 0;
-    for (size_t i = 0; i < n; i++) kernels += cd_trace_launch(s->w, p[i].first)->kind == CD_TRACE_KERNEL && !p[i].of.helper;
+    for (size_t i = 0; i < n; i++)
+        kernels += cd_trace_launch(s->w, p[i].first)->kind == CD_TRACE_KERNEL && !p[i].of.helper;
     if (!s->o->n_network || kernels == s->o->n_network) return CDMPP_OK;
-    return CD_FAIL(err, ESCHEMA, "the network has %zu operators and a repeat has %zu kernels, which cannot be matched by their order; --map with the operator \"-\" "
-                                 "takes kernels out", s->o->n_network, kernels);
+    return CD_FAIL(err, ESCHEMA,
+                   "the network has %zu operators and a repeat has %zu kernels, which cannot be "
+                   "matched by their order; --map with the operator \"-\" "
+                   "takes kernels out",
+                   s->o->n_network, kernels);
 }
 
 /* Grid and block of the longest kernel. */
@@ -100,8 +110,15 @@ static cd_trace_step step_of(stepping *s, const place *p, double *time) {
     const cd_trace_event *e = cd_trace_launch(s->w, p->first);
     const cd_trace *t = s->w->trace;
     const cd_trace_event *op = p->of.event != CD_TRACE_NONE ? &t->event[p->of.event] : NULL;
-    cd_trace_step x = {.name = cd_trace_launch_name(s->w, p->first), .op = p->of.name, .stream = p->stream, .kind = e->kind, .n = p->n,
-                       .device = cd_trace_text(t, e->device), .launch = launch_of(s->w, p), .question = op ? op->question : e->question, .inputs = p->of.inputs};
+    cd_trace_step x = {.name = cd_trace_launch_name(s->w, p->first),
+                       .op = p->of.name,
+                       .stream = p->stream,
+                       .kind = e->kind,
+                       .n = p->n,
+                       .device = cd_trace_text(t, e->device),
+                       .launch = launch_of(s->w, p),
+                       .question = op ? op->question : e->question,
+                       .inputs = p->of.inputs};
     if (s->o->n_network && e->kind == CD_TRACE_KERNEL && !p->of.helper) {
         x.op = s->o->network[s->network].name;
         x.key = s->o->network[s->network++].key;
@@ -118,8 +135,8 @@ static cd_trace_step step_of(stepping *s, const place *p, double *time) {
 /* ---- operators ---- */
 typedef struct pile {
     cd_trace_group g;
-    double *total;              /* (n_kept) */
-    double *each;               /* (n) times of single runs */
+    double *total; /* (n_kept) */
+    double *each;  /* (n) times of single runs */
     size_t n, cap;
 } pile;
 
@@ -127,7 +144,8 @@ static void finish(const cd_trace_runs *r, pile *p) {
     const double kept = (double)r->n_kept;
     double var = 0;
     for (size_t k = 0; k < r->n_kept; k++) p->g.total_s += p->total[k] / kept;
-    for (size_t k = 0; k < r->n_kept; k++) var += (p->total[k] - p->g.total_s) * (p->total[k] - p->g.total_s);
+    for (size_t k = 0; k < r->n_kept; k++)
+        var += (p->total[k] - p->g.total_s) * (p->total[k] - p->g.total_s);
     p->g.spread = r->n_kept > 1 ? sqrt(var / (kept - 1)) / p->g.total_s : (double)NAN;
     cd_sort_doubles(p->each, p->n);
     p->g.n = (double)p->n / kept;
@@ -144,9 +162,14 @@ static int by_total(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static cdmpp_status pile_up(cd_trace_runs *r, pile *p, const cd_trace_step *x, const double *time, cdmpp_err *err) {
+static cdmpp_status pile_up(cd_trace_runs *r, pile *p, const cd_trace_step *x, const double *time,
+                            cdmpp_err *err) {
     if (!p->total) {
-        p->g = (cd_trace_group){.kind = CD_TRACE_OP, .name = x->op, .shape = x->inputs, .inputs = true, .question = x->question};
+        p->g = (cd_trace_group){.kind = CD_TRACE_OP,
+                                .name = x->op,
+                                .shape = x->inputs,
+                                .inputs = true,
+                                .question = x->question};
         p->total = CD_NEWN(&r->arena, double, r->n_kept);
     }
     for (size_t k = 0; k < r->n_kept && p->total; k++) {
@@ -163,7 +186,8 @@ typedef struct piles {
     size_t n, cap;
 } piles;
 
-static cdmpp_status add(cd_trace_runs *r, piles *l, const cd_trace_step *x, const double *time, cdmpp_err *err) {
+static cdmpp_status add(cd_trace_runs *r, piles *l, const cd_trace_step *x, const double *time,
+                        cdmpp_err *err) {
     cd_buf key = {0};
     uint32_t k;
     cd_buf_putf(&key, "%s\n%s", x->op, x->inputs);
@@ -192,7 +216,9 @@ static cdmpp_status make(stepping *s, const place *p, size_t n, cdmpp_err *err) 
     cd_trace_runs *r = s->r;
     piles l = {0};
     double *time = cd_mem_zalloc(r->n_kept, sizeof *time);
-    cdmpp_status st = time && (r->step = CD_NEWN(&r->arena, cd_trace_step, n + 1)) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "steps");
+    cdmpp_status st = time && (r->step = CD_NEWN(&r->arena, cd_trace_step, n + 1))
+                          ? CDMPP_OK
+                          : CD_FAIL(err, ENOMEM, "steps");
     for (size_t i = 0; i < n && !st; i++) {
         const cd_trace_step x = r->step[r->n_step++] = step_of(s, &p[i], time);
         if (*x.op && x.kind == CD_TRACE_KERNEL) st = add(r, &l, &x, time, err);

@@ -10,7 +10,8 @@
 #include "profiler/trace/trace_chrome.h"
 
 static cdmpp_status place(cd_trace_chrome *c, const char *name, cd_trace_event *e, cdmpp_err *err) {
-    CD_TRY(cd_trace_device_number(c->r, (cd_str){"", 0}, &e->device, err)); /* trtexec does not tell it */
+    CD_TRY(cd_trace_device_number(c->r, (cd_str){"", 0}, &e->device,
+                                  err)); /* trtexec does not tell it */
     return cd_trace_number(c->r, (cd_str){name, strlen(name)}, &e->name, err);
 }
 
@@ -44,7 +45,8 @@ static cdmpp_status layer(cd_trace_chrome *c, const cd_json *v, long line, cdmpp
 void cd_trace_trt_end(cd_trace_chrome *c) {
     cd_trace *t = c->r->t;
     if (!c->trt || c->times) return;
-    for (size_t i = 0; i < t->n_sum && !(c->runs > 0); i++) t->inferences = fmax(t->inferences, t->sum[i].n);
+    for (size_t i = 0; i < t->n_sum && !(c->runs > 0); i++)
+        t->inferences = fmax(t->inferences, t->sum[i].n);
     if (c->runs > 0) t->inferences = c->runs;
     for (size_t i = 0; i < t->n_sum; i++) {
         const double each = t->sum[i].n / t->inferences, whole = fmax(1, round(each));
@@ -53,15 +55,20 @@ void cd_trace_trt_end(cd_trace_chrome *c) {
 }
 
 /* ---- the times ---- */
-static const struct { const char *old_start, *old_end, *start, *end, *name; cd_trace_kind kind; } part[] = {
-    {"startInMs", "endInMs", "startH2dMs", "endH2dMs", "memcpy HtoD", CD_TRACE_COPY},
-    {"startComputeMs", "endComputeMs", "startComputeMs", "endComputeMs", "network", CD_TRACE_KERNEL},
-    {"startOutMs", "endOutMs", "startD2hMs", "endD2hMs", "memcpy DtoH", CD_TRACE_COPY}};
+static const struct {
+    const char *old_start, *old_end, *start, *end, *name;
+    cd_trace_kind kind;
+} part[] = {{"startInMs", "endInMs", "startH2dMs", "endH2dMs", "memcpy HtoD", CD_TRACE_COPY},
+            {"startComputeMs", "endComputeMs", "startComputeMs", "endComputeMs", "network",
+             CD_TRACE_KERNEL},
+            {"startOutMs", "endOutMs", "startD2hMs", "endD2hMs", "memcpy DtoH", CD_TRACE_COPY}};
 
-static cdmpp_status span(cd_trace_chrome *c, const cd_json *v, size_t k, cd_trace_event *e, cdmpp_err *err) {
+static cdmpp_status span(cd_trace_chrome *c, const cd_json *v, size_t k, cd_trace_event *e,
+                         cdmpp_err *err) {
     const bool old = !cd_json_get(v, part[k].start);
     double from, to;
-    e->link = e->line; /* a launch of its own: inferences of several streams overlap, and the file does not name the streams */
+    e->link =
+        e->line; /* a launch of its own: inferences of several streams overlap, and the file does not name the streams */
     CD_TRY(cd_json_need_real(v, old ? part[k].old_start : part[k].start, 0, 1e12, &from, err));
     CD_TRY(cd_json_need_real(v, old ? part[k].old_end : part[k].end, from, 1e12, &to, err));
     e->start_ns = (int64_t)llround(from * 1e6);
@@ -75,11 +82,14 @@ static cdmpp_status inference(cd_trace_chrome *c, const cd_json *v, long line, c
     int64_t end = 0;
     for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
         cd_trace_event e = cd_trace_event_init(part[k].kind, line);
-        if (part[k].kind == CD_TRACE_COPY && !cd_json_get(v, part[k].start) && !cd_json_get(v, part[k].old_start)) continue;
+        if (part[k].kind == CD_TRACE_COPY && !cd_json_get(v, part[k].start) &&
+            !cd_json_get(v, part[k].old_start))
+            continue;
         t->lines += !(c->r->how->skip >> e.kind & 1);
         CD_TRY(span(c, v, k, &e, err));
         const int64_t last = e.start_ns + llround(e.time_s * 1e9);
-        if (whole.start_ns == CD_TRACE_UNTIMED || e.start_ns < whole.start_ns) whole.start_ns = e.start_ns;
+        if (whole.start_ns == CD_TRACE_UNTIMED || e.start_ns < whole.start_ns)
+            whole.start_ns = e.start_ns;
         if (last > end) end = last;
         if (c->r->how->skip >> e.kind & 1) continue;
         if (e.time_s > 0) CD_TRY(cd_trace_add(c->r, &e, err));
@@ -91,9 +101,11 @@ static cdmpp_status inference(cd_trace_chrome *c, const cd_json *v, long line, c
     return cd_trace_add(c->r, &whole, err);
 }
 
-cdmpp_status cd_trace_trt_row(cd_trace_chrome *c, const cd_json *v, long line, bool *mine, cdmpp_err *err) {
+cdmpp_status cd_trace_trt_row(cd_trace_chrome *c, const cd_json *v, long line, bool *mine,
+                              cdmpp_err *err) {
     const cd_json *count = cd_json_get(v, "count");
-    const bool times = cd_json_get(v, "startComputeMs") != NULL, row = cd_json_get(v, "timeMs") || cd_json_get(v, "averageMs");
+    const bool times = cd_json_get(v, "startComputeMs") != NULL,
+               row = cd_json_get(v, "timeMs") || cd_json_get(v, "averageMs");
     *mine = times || row || (count && v->n == 1);
     if (!*mine) return CDMPP_OK;
     c->trt = true;

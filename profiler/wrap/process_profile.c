@@ -22,7 +22,8 @@ extern char **environ;
 
 /* Beside the executable in a build folder, below the prefix when installed. */
 static const char *wrap_library(cd_arena *a) {
-    static const char *const place[] = {"libcdmpp-wrap.so", "../lib/cdmpp/libcdmpp-wrap.so", "../../../libcdmpp-wrap.so"};
+    static const char *const place[] = {"libcdmpp-wrap.so", "../lib/cdmpp/libcdmpp-wrap.so",
+                                        "../../../libcdmpp-wrap.so"};
     char self[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
@@ -65,14 +66,23 @@ static void unshare_map(shared *s) {
 }
 
 static void read_slot(const cd_process_profile_slot *s, cd_process_profile_heap *h) {
-    *h = (cd_process_profile_heap){.pid = s->pid, .parent = s->parent, .n_malloc = s->n_malloc, .n_calloc = s->n_calloc, .n_realloc = s->n_realloc,
-                        .n_aligned = s->n_aligned, .n_free = s->n_free, .total_bytes = s->total_bytes, .high_water_kb = s->high_water_kb,
-                        .live_bytes = s->live_bytes, .peak_bytes = s->peak_bytes};
+    *h = (cd_process_profile_heap){.pid = s->pid,
+                                   .parent = s->parent,
+                                   .n_malloc = s->n_malloc,
+                                   .n_calloc = s->n_calloc,
+                                   .n_realloc = s->n_realloc,
+                                   .n_aligned = s->n_aligned,
+                                   .n_free = s->n_free,
+                                   .total_bytes = s->total_bytes,
+                                   .high_water_kb = s->high_water_kb,
+                                   .live_bytes = s->live_bytes,
+                                   .peak_bytes = s->peak_bytes};
     memcpy(h->name, s->name, sizeof h->name);
     h->name[sizeof h->name - 1] = 0;
 }
 
-static cdmpp_status read_spans(cd_arena *a, const cd_process_profile_map *m, cd_process_profile_report *r, cdmpp_err *err) {
+static cdmpp_status read_spans(cd_arena *a, const cd_process_profile_map *m,
+                               cd_process_profile_report *r, cdmpp_err *err) {
     const uint32_t n = m->n_span < CD_WRAP_SPANS ? m->n_span : CD_WRAP_SPANS;
     cd_process_profile_spans *to = cd_arena_alloc(a, n ? n : 1, sizeof *to);
     if (!to) return CD_FAIL(err, ENOMEM, "%u spans", n);
@@ -81,15 +91,22 @@ static cdmpp_status read_spans(cd_arena *a, const cd_process_profile_map *m, cd_
     r->span = to;
     for (uint32_t k = 0; k < n; k++) {
         const cd_process_profile_span *s = &m->span[k];
-        to[k] = (cd_process_profile_spans){.pid = s->pid, .n = s->n, .total_bytes = s->total_bytes, .seconds = 1e-9 * (double)s->ns, .peak_bytes = s->peak_bytes,
-                                           .live_bytes = s->live_bytes, .device_peak_bytes = s->device_peak_bytes, .device_live_bytes = s->device_live_bytes};
+        to[k] = (cd_process_profile_spans){.pid = s->pid,
+                                           .n = s->n,
+                                           .total_bytes = s->total_bytes,
+                                           .seconds = 1e-9 * (double)s->ns,
+                                           .peak_bytes = s->peak_bytes,
+                                           .live_bytes = s->live_bytes,
+                                           .device_peak_bytes = s->device_peak_bytes,
+                                           .device_live_bytes = s->device_live_bytes};
         memcpy(to[k].name, s->name, sizeof to[k].name);
         to[k].name[sizeof to[k].name - 1] = 0;
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status read_map(cd_arena *a, const cd_process_profile_map *m, cd_process_profile_report *r, cdmpp_err *err) {
+static cdmpp_status read_map(cd_arena *a, const cd_process_profile_map *m,
+                             cd_process_profile_report *r, cdmpp_err *err) {
     const uint32_t n = m->n_slot < CD_WRAP_SLOTS ? m->n_slot : CD_WRAP_SLOTS;
     cd_process_profile_heap *h = cd_arena_alloc(a, n ? n : 1, sizeof *h);
     if (!h) return CD_FAIL(err, ENOMEM, "%u processes", n);
@@ -103,7 +120,8 @@ static cdmpp_status read_map(cd_arena *a, const cd_process_profile_map *m, cd_pr
         r->has_heap = true;
     }
     CD_TRY(read_spans(a, m, r, err));
-    r->why_no_heap = r->has_heap ? "" : "the program did not load the library: is it static, or setuid?";
+    r->why_no_heap =
+        r->has_heap ? "" : "the program did not load the library: is it static, or setuid?";
     if (r->has_heap && r->own.high_water_kb) {
         r->max_rss_kb = r->own.high_water_kb;
         r->rss_own = true;
@@ -119,13 +137,16 @@ static char **environment(cd_arena *a, const char *library, const shared *s) {
     while (environ[n]) n++;
     const char *old = getenv("LD_PRELOAD");
     const size_t cap = strlen(library) + (old ? strlen(old) : 0) + 32;
-    char **env = cd_arena_zalloc(a, n + 3, sizeof *env), *load = cd_arena_alloc(a, cap, 1), *place = cd_arena_alloc(a, 96, 1);
+    char **env = cd_arena_zalloc(a, n + 3, sizeof *env), *load = cd_arena_alloc(a, cap, 1),
+         *place = cd_arena_alloc(a, 96, 1);
     if (!env || !load || !place) return NULL;
     snprintf(load, cap, "LD_PRELOAD=%s%s%s", library, old && *old ? ":" : "", old ? old : "");
     snprintf(place, 96, CD_WRAP_ENV "=/proc/%ld/fd/%d", (long)getpid(), s->fd);
     size_t k = 0;
     for (size_t i = 0; i < n; i++)
-        if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0 && strncmp(environ[i], CD_WRAP_ENV "=", sizeof CD_WRAP_ENV) != 0) env[k++] = environ[i];
+        if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0 &&
+            strncmp(environ[i], CD_WRAP_ENV "=", sizeof CD_WRAP_ENV) != 0)
+            env[k++] = environ[i];
     env[k++] = load;
     env[k] = place;
     return env;
@@ -149,7 +170,8 @@ static cdmpp_status begin(char *const *argv, char **env, pid_t *pid, cdmpp_err *
 }
 
 /* wait4 has the times and faults of this child alone. */
-static cdmpp_status run(char *const *argv, char **env, cd_process_profile_report *r, cdmpp_err *err) {
+static cdmpp_status run(char *const *argv, char **env, cd_process_profile_report *r,
+                        cdmpp_err *err) {
     struct rusage u;
     pid_t pid = 0, got;
     int rc = 0;
@@ -175,12 +197,14 @@ static cdmpp_status run(char *const *argv, char **env, cd_process_profile_report
 }
 
 /* Without the library the program runs all the same, and why_no_heap has the reason. */
-cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *library, cd_process_profile_report *out, cdmpp_err *err) {
+cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *library,
+                                    cd_process_profile_report *out, cdmpp_err *err) {
     shared s = {-1, NULL};
     char **env = environ;
     *out = (cd_process_profile_report){.why_no_heap = ""};
     if (!library) library = wrap_library(a);
-    if (!library) out->why_no_heap = "libcdmpp-wrap.so is not beside cdmpp-profile nor in ../lib/cdmpp";
+    if (!library)
+        out->why_no_heap = "libcdmpp-wrap.so is not beside cdmpp-profile nor in ../lib/cdmpp";
     else if (!*library) out->why_no_heap = "not asked for";
     else if (!share(&s)) out->why_no_heap = "no shared memory";
     else env = environment(a, library, &s);
@@ -194,29 +218,44 @@ cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *
 
 /* ---- printing ---- */
 static void put_heap_text(cd_buf *b, const cd_process_profile_heap *h) {
-    cd_buf_putf(b, "heap peak %.3f MB, live at the end %.3f MB; %llu allocations of %.3f MB, %llu reallocations, %llu freed",
-                1e-6 * (double)h->peak_bytes, 1e-6 * (double)h->live_bytes, (unsigned long long)(h->n_malloc + h->n_calloc + h->n_aligned),
-                1e-6 * (double)h->total_bytes, (unsigned long long)h->n_realloc, (unsigned long long)h->n_free);
+    cd_buf_putf(b,
+                "heap peak %.3f MB, live at the end %.3f MB; %llu allocations of %.3f MB, %llu "
+                "reallocations, %llu freed",
+                1e-6 * (double)h->peak_bytes, 1e-6 * (double)h->live_bytes,
+                (unsigned long long)(h->n_malloc + h->n_calloc + h->n_aligned),
+                1e-6 * (double)h->total_bytes, (unsigned long long)h->n_realloc,
+                (unsigned long long)h->n_free);
 }
 
 static void put_spans_text(cd_buf *b, const cd_process_profile_report *r) {
     const uint64_t n = r->n_span - r->n_span_lost;
-    if (n) cd_buf_puts(b, "spans: times, seconds together; heap: peak, left, asked for; device: peak, left (MB)\n");
+    if (n)
+        cd_buf_puts(b, "spans: times, seconds together; heap: peak, left, asked for; device: peak, "
+                       "left (MB)\n");
     for (uint64_t k = 0; k < n; k++) {
         const cd_process_profile_spans *s = &r->span[k];
-        cd_buf_putf(b, "  %-24s %8llu %12.6f  %10.3f %10.3f %10.3f  %10.3f %10.3f\n", s->name, (unsigned long long)s->n, s->seconds, 1e-6 * (double)s->peak_bytes,
-                    1e-6 * (double)s->live_bytes, 1e-6 * (double)s->total_bytes, 1e-6 * (double)s->device_peak_bytes, 1e-6 * (double)s->device_live_bytes);
+        cd_buf_putf(b, "  %-24s %8llu %12.6f  %10.3f %10.3f %10.3f  %10.3f %10.3f\n", s->name,
+                    (unsigned long long)s->n, s->seconds, 1e-6 * (double)s->peak_bytes,
+                    1e-6 * (double)s->live_bytes, 1e-6 * (double)s->total_bytes,
+                    1e-6 * (double)s->device_peak_bytes, 1e-6 * (double)s->device_live_bytes);
     }
-    if (r->n_span_lost) cd_buf_putf(b, "  and %llu spans more\n", (unsigned long long)r->n_span_lost);
+    if (r->n_span_lost)
+        cd_buf_putf(b, "  and %llu spans more\n", (unsigned long long)r->n_span_lost);
 }
 
 /* The program's own last image stands in the third line; other images, its children, follow one a line. */
 void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r) {
-    cd_buf_putf(out, "%s %d, wall %.6f s, user %.6f s, system %.6f s\n", r->signaled ? "signal" : "exit status", r->code, r->wall_s, r->user_s, r->sys_s);
-    cd_buf_putf(out, "resident peak %.3f MB%s; faults %llu minor, %llu major; switches %llu waiting, %llu preempted\n", 1.024e-3 * (double)r->max_rss_kb,
-                r->rss_own ? "" : " (of it and its children)", (unsigned long long)r->minor_faults, (unsigned long long)r->major_faults,
+    cd_buf_putf(out, "%s %d, wall %.6f s, user %.6f s, system %.6f s\n",
+                r->signaled ? "signal" : "exit status", r->code, r->wall_s, r->user_s, r->sys_s);
+    cd_buf_putf(out,
+                "resident peak %.3f MB%s; faults %llu minor, %llu major; switches %llu waiting, "
+                "%llu preempted\n",
+                1.024e-3 * (double)r->max_rss_kb, r->rss_own ? "" : " (of it and its children)",
+                (unsigned long long)r->minor_faults, (unsigned long long)r->major_faults,
                 (unsigned long long)r->waited, (unsigned long long)r->preempted);
-    if (r->energy_j > 0) cd_buf_putf(out, "packages of the processors: %.3f J, %.1f W, other programs included\n", r->energy_j, r->energy_j / r->wall_s);
+    if (r->energy_j > 0)
+        cd_buf_putf(out, "packages of the processors: %.3f J, %.1f W, other programs included\n",
+                    r->energy_j, r->energy_j / r->wall_s);
     if (r->has_heap) put_heap_text(out, &r->own);
     else cd_buf_putf(out, "heap not known: %s", r->why_no_heap);
     cd_buf_puts(out, "\n");
@@ -234,10 +273,14 @@ void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r
 static void put_heap_json(cd_buf *b, const cd_process_profile_heap *h) {
     cd_buf_putf(b, "{\"pid\":%d,\"parent\":%d,\"name\":", h->pid, h->parent);
     cd_buf_put_json_str(b, h->name, strlen(h->name));
-    cd_buf_putf(b, ",\"peak_bytes\":%lld,\"live_bytes\":%lld,\"total_bytes\":%llu,\"malloc\":%llu,\"calloc\":%llu,\"realloc\":%llu,"
-                   "\"aligned\":%llu,\"free\":%llu,\"max_rss_kb\":",
-                (long long)h->peak_bytes, (long long)h->live_bytes, (unsigned long long)h->total_bytes, (unsigned long long)h->n_malloc,
-                (unsigned long long)h->n_calloc, (unsigned long long)h->n_realloc, (unsigned long long)h->n_aligned, (unsigned long long)h->n_free);
+    cd_buf_putf(b,
+                ",\"peak_bytes\":%lld,\"live_bytes\":%lld,\"total_bytes\":%llu,\"malloc\":%llu,"
+                "\"calloc\":%llu,\"realloc\":%llu,"
+                "\"aligned\":%llu,\"free\":%llu,\"max_rss_kb\":",
+                (long long)h->peak_bytes, (long long)h->live_bytes,
+                (unsigned long long)h->total_bytes, (unsigned long long)h->n_malloc,
+                (unsigned long long)h->n_calloc, (unsigned long long)h->n_realloc,
+                (unsigned long long)h->n_aligned, (unsigned long long)h->n_free);
     if (h->high_water_kb) cd_buf_putf(b, "%llu}", (unsigned long long)h->high_water_kb);
     else cd_buf_puts(b, "null}");
 }
@@ -248,9 +291,12 @@ static void put_spans_json(cd_buf *b, const cd_process_profile_report *r) {
         const cd_process_profile_spans *s = &r->span[k];
         cd_buf_puts(b, k ? ",{\"name\":" : "{\"name\":");
         cd_buf_put_json_str(b, s->name, strlen(s->name));
-        cd_buf_putf(b, ",\"pid\":%d,\"times\":%llu,\"seconds\":%.9g,\"peak_bytes\":%lld,\"live_bytes\":%lld,\"total_bytes\":%llu,\"device_peak_bytes\":%lld,"
-                       "\"device_live_bytes\":%lld}",
-                    s->pid, (unsigned long long)s->n, s->seconds, (long long)s->peak_bytes, (long long)s->live_bytes, (unsigned long long)s->total_bytes,
+        cd_buf_putf(b,
+                    ",\"pid\":%d,\"times\":%llu,\"seconds\":%.9g,\"peak_bytes\":%lld,\"live_"
+                    "bytes\":%lld,\"total_bytes\":%llu,\"device_peak_bytes\":%lld,"
+                    "\"device_live_bytes\":%lld}",
+                    s->pid, (unsigned long long)s->n, s->seconds, (long long)s->peak_bytes,
+                    (long long)s->live_bytes, (unsigned long long)s->total_bytes,
                     (long long)s->device_peak_bytes, (long long)s->device_live_bytes);
     }
     cd_buf_putf(b, "],\"spans_lost\":%llu", (unsigned long long)r->n_span_lost);
@@ -267,10 +313,13 @@ void cd_process_profile_put_json(cd_buf *out, const cd_process_profile_report *r
     }
     cd_buf_puts(out, ",\"package_energy_j\":");
     cd_buf_put_json_real(out, r->energy_j > 0 ? r->energy_j : (double)NAN);
-    cd_buf_putf(out, ",\"max_rss_kb\":%llu,\"max_rss_of\":\"%s\",\"minor_faults\":%llu,\"major_faults\":%llu,\"voluntary_switches\":%llu,"
-                     "\"involuntary_switches\":%llu,\"heap\":",
-                (unsigned long long)r->max_rss_kb, r->rss_own ? "program" : "tree", (unsigned long long)r->minor_faults,
-                (unsigned long long)r->major_faults, (unsigned long long)r->waited, (unsigned long long)r->preempted);
+    cd_buf_putf(out,
+                ",\"max_rss_kb\":%llu,\"max_rss_of\":\"%s\",\"minor_faults\":%llu,\"major_faults\":"
+                "%llu,\"voluntary_switches\":%llu,"
+                "\"involuntary_switches\":%llu,\"heap\":",
+                (unsigned long long)r->max_rss_kb, r->rss_own ? "program" : "tree",
+                (unsigned long long)r->minor_faults, (unsigned long long)r->major_faults,
+                (unsigned long long)r->waited, (unsigned long long)r->preempted);
     if (r->has_heap) put_heap_json(out, &r->own);
     else cd_buf_puts(out, "null");
     cd_buf_puts(out, ",\"why_no_heap\":");

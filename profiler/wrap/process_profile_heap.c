@@ -53,7 +53,9 @@ static void *from_block(size_t n) {
     return block + at + 16;
 }
 
-static bool in_block(const void *p) { return (const char *)p >= block && (const char *)p < block + sizeof block; }
+static bool in_block(const void *p) {
+    return (const char *)p >= block && (const char *)p < block + sizeof block;
+}
 
 static size_t block_size(const void *p) {
     size_t n;
@@ -102,7 +104,8 @@ static void open_map(void) {
 static void look_up(void) {
     const int saved = errno;
     int expected = NEW;
-    if (!atomic_compare_exchange_strong(&state, &expected, LOOKING)) return; /* within dlsym, or another thread's work */
+    if (!atomic_compare_exchange_strong(&state, &expected, LOOKING))
+        return; /* within dlsym, or another thread's work */
     /* dlsym gives object pointers */
     *(void **)&real_calloc = dlsym(RTLD_NEXT, "calloc");
     *(void **)&real_malloc = dlsym(RTLD_NEXT, "malloc");
@@ -120,7 +123,8 @@ static void look_up(void) {
 
 /* Are the real functions known? If not, memory comes from the static block. */
 static inline bool ready(void) {
-    if (__builtin_expect(atomic_load_explicit(&state, memory_order_acquire) == READY, 1)) return true;
+    if (__builtin_expect(atomic_load_explicit(&state, memory_order_acquire) == READY, 1))
+        return true;
     look_up();
     return atomic_load(&state) == READY;
 }
@@ -163,16 +167,21 @@ SHOWN void _Exit(int code) { _exit(code); }
 
 static void raise_to(_Atomic int64_t *most, int64_t now) {
     int64_t was = atomic_load_explicit(most, memory_order_relaxed);
-    while (now > was && !atomic_compare_exchange_weak_explicit(most, &was, now, memory_order_relaxed, memory_order_relaxed)) continue;
+    while (now > was && !atomic_compare_exchange_weak_explicit(
+                            most, &was, now, memory_order_relaxed, memory_order_relaxed))
+        continue;
 }
 
-void cd_wrap_grew(_Atomic int64_t *live, int64_t bytes, _Atomic int64_t *peak, _Atomic int64_t *recent, cd_process_profile_slot *s) {
+void cd_wrap_grew(_Atomic int64_t *live, int64_t bytes, _Atomic int64_t *peak,
+                  _Atomic int64_t *recent, cd_process_profile_slot *s) {
     const int64_t now = atomic_fetch_add_explicit(live, bytes, memory_order_relaxed) + bytes;
     if (peak) raise_to(peak, now);
     if (atomic_load_explicit(&s->n_open, memory_order_relaxed)) raise_to(recent, now);
 }
 
-static void grew(cd_process_profile_slot *s, int64_t bytes) { cd_wrap_grew(&s->live_bytes, bytes, &s->peak_bytes, &s->recent_bytes, s); }
+static void grew(cd_process_profile_slot *s, int64_t bytes) {
+    cd_wrap_grew(&s->live_bytes, bytes, &s->peak_bytes, &s->recent_bytes, s);
+}
 
 cd_wrap_state cd_wrap_counted(void) { return (cd_wrap_state){map, atomic_load(&slot)}; }
 
@@ -183,7 +192,9 @@ cd_wrap_state cd_wrap_count(void) {
     return cd_wrap_counted();
 }
 
-static cd_process_profile_slot *mine(void) { return atomic_load_explicit(&slot, memory_order_relaxed); }
+static cd_process_profile_slot *mine(void) {
+    return atomic_load_explicit(&slot, memory_order_relaxed);
+}
 
 static int64_t usable(void *p) { return p ? (int64_t)real_usable(p) : 0; }
 
@@ -214,7 +225,8 @@ SHOWN void *calloc(size_t k, size_t n) {
 SHOWN void free(void *p) {
     if (!p || in_block(p) || !ready()) return;
     cd_process_profile_slot *s = mine();
-    if (s) COUNT(n_free), atomic_fetch_sub_explicit(&s->live_bytes, usable(p), memory_order_relaxed);
+    if (s)
+        COUNT(n_free), atomic_fetch_sub_explicit(&s->live_bytes, usable(p), memory_order_relaxed);
     real_free(p);
 }
 

@@ -14,28 +14,31 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define CD_WRAP_ENV "CDMPP_WRAP_MAP" /* path of the file */
+#define CD_WRAP_ENV   "CDMPP_WRAP_MAP" /* path of the file */
 #define CD_WRAP_MAGIC 0x70617277u
 #define CD_WRAP_SLOTS 1024
 #define CD_WRAP_SPANS 1024
 
 typedef struct cd_process_profile_slot {
-    _Atomic int32_t pid;        /* 0: not taken yet */
+    _Atomic int32_t pid; /* 0: not taken yet */
     int32_t parent;
     char name[32];
     _Atomic uint64_t n_malloc, n_calloc, n_realloc, n_aligned, n_free, total_bytes;
     _Atomic int64_t live_bytes, peak_bytes;
     _Atomic uint64_t high_water_kb; /* VmHWM at its end; 0: it did not end by exit() */
     _Atomic int64_t device_bytes;   /* of OpenCL buffers, live */
-    _Atomic uint32_t n_open;        /* spans that have begun and not ended: while there are none, the next two are not kept */
-    _Atomic int64_t recent_bytes, recent_device_bytes; /* the most that was live since a span last began or ended */
+    _Atomic uint32_t
+        n_open; /* spans that have begun and not ended: while there are none, the next two are not kept */
+    _Atomic int64_t recent_bytes,
+        recent_device_bytes; /* the most that was live since a span last began or ended */
 } cd_process_profile_slot;
 
 typedef struct cd_process_profile_span {
-    _Atomic int32_t pid;        /* 0: not written yet */
+    _Atomic int32_t pid; /* 0: not written yet */
     char name[48];
     uint64_t n, ns, total_bytes; /* all spans of the name together */
-    int64_t peak_bytes, live_bytes, device_peak_bytes, device_live_bytes; /* peak: of the largest; live: of all together */
+    int64_t peak_bytes, live_bytes, device_peak_bytes,
+        device_live_bytes; /* peak: of the largest; live: of all together */
 } cd_process_profile_span;
 
 typedef struct cd_process_profile_map {
@@ -50,13 +53,13 @@ typedef struct cd_process_profile_map {
 typedef struct cd_wrap_span {
     struct cd_wrap_span *next;
     int64_t live, peak, device_live, device_peak;
-    uint64_t total;             /* asked for meanwhile */
+    uint64_t total; /* asked for meanwhile */
 } cd_wrap_span;
 /* Exported by the library, and looked up there by name. Any thread; a span may end on another one than it began on. */
 typedef void cd_wrap_span_begin_call(cd_wrap_span *s);
 typedef void cd_wrap_span_end_call(cd_wrap_span *s, const char *name, uint64_t ns);
 #define CD_WRAP_SPAN_BEGIN "cdmpp_wrap_span_begin"
-#define CD_WRAP_SPAN_END "cdmpp_wrap_span_end"
+#define CD_WRAP_SPAN_END   "cdmpp_wrap_span_end"
 
 /* Between the library's own files. */
 typedef struct cd_wrap_state {
@@ -67,7 +70,8 @@ typedef struct cd_wrap_state {
 cd_wrap_state cd_wrap_count(void);
 /* The same if it counts already; slot NULL: it does not. */
 cd_wrap_state cd_wrap_counted(void);
-void cd_wrap_grew(_Atomic int64_t *live, int64_t bytes, _Atomic int64_t *peak, _Atomic int64_t *recent, cd_process_profile_slot *s);
+void cd_wrap_grew(_Atomic int64_t *live, int64_t bytes, _Atomic int64_t *peak,
+                  _Atomic int64_t *recent, cd_process_profile_slot *s);
 /* In a forked child: the thread that held the lock of spans may be gone. */
 void cd_wrap_spans_in_child(void);
 #endif

@@ -36,7 +36,8 @@ static int64_t take_recent(_Atomic int64_t *recent, _Atomic int64_t *live) {
 }
 
 static void fold(cd_process_profile_slot *p) {
-    const int64_t heap = take_recent(&p->recent_bytes, &p->live_bytes), device = take_recent(&p->recent_device_bytes, &p->device_bytes);
+    const int64_t heap = take_recent(&p->recent_bytes, &p->live_bytes),
+                  device = take_recent(&p->recent_device_bytes, &p->device_bytes);
     for (cd_wrap_span *s = open_spans; s; s = s->next) {
         if (heap - s->live > s->peak) s->peak = heap - s->live;
         if (device - s->device_live > s->device_peak) s->device_peak = device - s->device_live;
@@ -66,9 +67,12 @@ SHOWN void cdmpp_wrap_span_begin(cd_wrap_span *s) {
 /* The entry of this process and name, or a new one; NULL: the table is full. Other processes write other entries. */
 static cd_process_profile_span *entry(cd_process_profile_map *m, const char *name) {
     const int32_t pid = (int32_t)getpid();
-    const uint32_t n = atomic_load(&m->n_span) < CD_WRAP_SPANS ? atomic_load(&m->n_span) : CD_WRAP_SPANS;
+    const uint32_t n =
+        atomic_load(&m->n_span) < CD_WRAP_SPANS ? atomic_load(&m->n_span) : CD_WRAP_SPANS;
     for (uint32_t k = 0; k < n; k++)
-        if (atomic_load(&m->span[k].pid) == pid && !strncmp(m->span[k].name, name, sizeof m->span[k].name - 1)) return &m->span[k];
+        if (atomic_load(&m->span[k].pid) == pid &&
+            !strncmp(m->span[k].name, name, sizeof m->span[k].name - 1))
+            return &m->span[k];
     const uint32_t k = atomic_fetch_add(&m->n_span, 1);
     if (k >= CD_WRAP_SPANS) return NULL;
     memcpy(m->span[k].name, name, strnlen(name, sizeof m->span[k].name - 1));
@@ -119,7 +123,8 @@ static void buffer_ended(void *mem, void *size) {
 
 /* A buffer whose end nobody would tell is not counted. */
 SHOWN void *clCreateBuffer(void *context, uint64_t flags, size_t size, void *host, int32_t *status);
-SHOWN void *clCreateBuffer(void *context, uint64_t flags, size_t size, void *host, int32_t *status) {
+SHOWN void *clCreateBuffer(void *context, uint64_t flags, size_t size, void *host,
+                           int32_t *status) {
     void *(*real)(void *, uint64_t, size_t, void *, int32_t *);
     int32_t (*at_end)(void *, void (*)(void *, void *), void *);
     *(void **)&real = dlsym(RTLD_NEXT, "clCreateBuffer");
@@ -130,6 +135,7 @@ SHOWN void *clCreateBuffer(void *context, uint64_t flags, size_t size, void *hos
     }
     void *p = real(context, flags, size, host, status);
     cd_process_profile_slot *s = cd_wrap_counted().slot;
-    if (p && s && at_end && !at_end(p, buffer_ended, (void *)(intptr_t)size)) cd_wrap_grew(&s->device_bytes, (int64_t)size, NULL, &s->recent_device_bytes, s);
+    if (p && s && at_end && !at_end(p, buffer_ended, (void *)(intptr_t)size))
+        cd_wrap_grew(&s->device_bytes, (int64_t)size, NULL, &s->recent_device_bytes, s);
     return p;
 }

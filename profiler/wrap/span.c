@@ -31,7 +31,8 @@ cdmpp_status cdmpp_span_begin(const char *name, cdmpp_span **out, cdmpp_err *err
 }
 
 static cdmpp_span_cost cost_of(const cdmpp_span *s) {
-    cdmpp_span_cost c = {.size = sizeof c, .seconds = s->wall, .cpu_seconds = s->cpu, .missing = ""};
+    cdmpp_span_cost c = {
+        .size = sizeof c, .seconds = s->wall, .cpu_seconds = s->cpu, .missing = ""};
     c.heap_peak = c.heap_live = c.heap_total = c.device_peak = c.device_live = CDMPP_UNKNOWN;
     if (!s->end) {
         c.missing = "libcdmpp-wrap.so is not loaded: run the program by cdmpp-profile wrap";
@@ -53,7 +54,9 @@ cdmpp_status cdmpp_span_end(cdmpp_span *span, cdmpp_span_cost *cost, cdmpp_err *
     const cdmpp_span_cost c = cost_of(span);
     cd_mem_free(span);
     if (!cost) return CDMPP_OK;
-    if (cost->size < sizeof c) return CD_FAIL(err, EUSAGE, "cdmpp_span_cost.size: expected %zu, found %zu", sizeof c, cost->size);
+    if (cost->size < sizeof c)
+        return CD_FAIL(err, EUSAGE, "cdmpp_span_cost.size: expected %zu, found %zu", sizeof c,
+                       cost->size);
     const size_t size = cost->size;
     *cost = c;
     cost->size = size;

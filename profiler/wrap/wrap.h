@@ -27,7 +27,7 @@ typedef struct cd_process_profile_spans {
     int32_t pid;
     char name[48];
     uint64_t n, total_bytes;
-    double seconds;             /* of all n together */
+    double seconds;                        /* of all n together */
     int64_t peak_bytes, device_peak_bytes; /* of the largest, above what was live at its begin */
     int64_t live_bytes, device_live_bytes; /* what all n together left */
 } cd_process_profile_spans;
@@ -35,24 +35,29 @@ typedef struct cd_process_profile_spans {
 typedef struct cd_process_profile_report {
     int32_t pid;
     bool signaled;
-    int code;                   /* exit status, or the signal */
+    int code; /* exit status, or the signal */
     double wall_s, user_s, sys_s;
-    double energy_j;            /* of the processors' packages while it ran, other programs included; 0, NaN: not known */
+    double
+        energy_j; /* of the processors' packages while it ran, other programs included; 0, NaN: not known */
     uint64_t max_rss_kb;
-    bool rss_own;               /* see (3) */
-    uint64_t minor_faults, major_faults, waited, preempted; /* context switches: it waited; it was interrupted */
+    bool rss_own; /* see (3) */
+    uint64_t minor_faults, major_faults, waited,
+        preempted; /* context switches: it waited; it was interrupted */
     bool has_heap;
-    const char *why_no_heap;    /* static text; "" when there is one */
+    const char *why_no_heap; /* static text; "" when there is one */
     cd_process_profile_heap own;
-    uint64_t n_image, n_lost;   /* process images seen; those without a slot */
-    const cd_process_profile_heap *image;  /* (n_image - n_lost) in the order of their starts, in the arena */
+    uint64_t n_image, n_lost; /* process images seen; those without a slot */
+    const cd_process_profile_heap
+        *image; /* (n_image - n_lost) in the order of their starts, in the arena */
     uint64_t n_span, n_span_lost; /* names of spans; those without a place */
-    const cd_process_profile_spans *span; /* (n_span - n_span_lost) in the order of their first ends, in the arena */
+    const cd_process_profile_spans
+        *span; /* (n_span - n_span_lost) in the order of their first ends, in the arena */
 } cd_process_profile_report;
 
 /* Run argv (NULL ends; searched in PATH) to its end. `library`: NULL: cd_process_profile_library's, "": none. Errors: EIO (not
  * found, or it cannot be started), ENOMEM. */
-cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *library, cd_process_profile_report *out, cdmpp_err *err);
+cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *library,
+                                    cd_process_profile_report *out, cdmpp_err *err);
 /* Lines for people. */
 void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r);
 /* A JSON object. */

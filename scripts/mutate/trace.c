@@ -11,22 +11,25 @@
 #include <unistd.h>
 
 #define QUIET __attribute__((no_instrument_function))
-#define SIZE ((size_t)1 << 22) /* 64 MiB of code; the file is sparse */
+#define SIZE  ((size_t)1 << 22) /* 64 MiB of code; the file is sparse */
 
-extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* where the library begins */
-static unsigned char *entered; /* NULL: nobody asked */
+extern const char __ehdr_start[]
+    __attribute__((visibility("hidden"))); /* where the library begins */
+static unsigned char *entered;             /* NULL: nobody asked */
 
 QUIET __attribute__((constructor)) static void trace_begin(void) {
     const char *folder = getenv("CDMPP_TRACE");
     char path[4096], exe[2048];
     struct rlimit most;
-    if (!folder || getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur < SIZE) return; /* a test of full disks */
+    if (!folder || getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur < SIZE)
+        return; /* a test of full disks */
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n <= 0) return;
     exe[n] = 0;
     for (char *c = exe; *c; c++)
         if (*c == '/') *c = '%'; /* the name says which program it was */
-    if (snprintf(path, sizeof path, "%s/%s@%ld", folder, exe, (long)getpid()) >= (int)sizeof path) return;
+    if (snprintf(path, sizeof path, "%s/%s@%ld", folder, exe, (long)getpid()) >= (int)sizeof path)
+        return;
     const int fd = open(path, O_RDWR | O_CREAT, 0644);
     if (fd < 0) return;
     if (!ftruncate(fd, (off_t)SIZE)) {

@@ -36,7 +36,8 @@ static bool on_round(void *ctx, const cd_progress_event *t) {
     return true;
 }
 
-static cdmpp_status list(const cd_training_set *t, cd_split_part p, cd_boost_set *out, cdmpp_err *err) {
+static cdmpp_status list(const cd_training_set *t, cd_split_part p, cd_boost_set *out,
+                         cdmpp_err *err) {
     const size_t n = t->split->n_program[p];
     double *log_s = cd_mem_zalloc(n + 1, sizeof *log_s);
     uint32_t *group = cd_mem_zalloc(n + 1, sizeof *group);
@@ -50,7 +51,8 @@ static cdmpp_status list(const cd_training_set *t, cd_split_part p, cd_boost_set
 }
 
 /* ---- the files ---- */
-static cdmpp_status put(const char *dir, const char *part, const char *what, const cd_buf *b, cdmpp_err *err) {
+static cdmpp_status put(const char *dir, const char *part, const char *what, const cd_buf *b,
+                        cdmpp_err *err) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s.%s", dir, part, what);
     if (b->oom) return CD_FAIL(err, ENOMEM, "%s", path);
@@ -58,12 +60,14 @@ static cdmpp_status put(const char *dir, const char *part, const char *what, con
 }
 
 /* Matrix and labels of a part, appended; a big-endian machine would write its own order. */
-static cdmpp_status matrix(const rig *r, const cd_boost_set *s, cd_buf *x, cd_buf *y, cdmpp_err *err) {
+static cdmpp_status matrix(const rig *r, const cd_boost_set *s, cd_buf *x, cd_buf *y,
+                           cdmpp_err *err) {
     const cd_program_view *v = &r->t.view;
     const cd_tree_input_form form = cd_member_form(r->m.kind);
     const size_t n_col = r->t.d->n_col, width = cd_tree_input_width(form);
     for (size_t i = 0; i < s->n; i++) {
-        const size_t p = s->program[i], n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), h = cd_tree_input_height(form, n_row);
+        const size_t p = s->program[i], n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]),
+                     h = cd_tree_input_height(form, n_row);
         const float label = (float)s->log_s[i];
         float *one = cd_mem_zalloc(h, width * sizeof *one);
         if (!one) return CD_FAIL(err, ENOMEM, "matrix rows");
@@ -112,16 +116,20 @@ static cdmpp_status figures(const rig *r, cdmpp_err *err) {
     const cd_boost_set *s = &r->part[1];
     cd_metric m = {0};
     cd_member_scratch *scratch = NULL;
-    double *y = cd_mem_zalloc(s->n, sizeof *y), *p = cd_mem_zalloc(s->n, sizeof *p), *w = cd_mem_zalloc(s->n, sizeof *w);
+    double *y = cd_mem_zalloc(s->n, sizeof *y), *p = cd_mem_zalloc(s->n, sizeof *p),
+           *w = cd_mem_zalloc(s->n, sizeof *w);
     cdmpp_status st = y && p && w ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     if (!st) st = cd_member_scratch_new(&scratch, err);
     if (!st) st = cd_member_predict(&r->m, scratch, &r->t.view, s->program, s->n, NULL, 0, p, err);
-    for (size_t i = 0; i < s->n && !st; i++) y[i] = r->t.d->latency_s[s->program[i]], p[i] = exp(p[i]);
+    for (size_t i = 0; i < s->n && !st; i++)
+        y[i] = r->t.d->latency_s[s->program[i]], p[i] = exp(p[i]);
     if (!st) weigh(r->t.d, s, w);
     if (!st) st = cd_metric_compute(y, p, s->group, w, s->n, &m, err);
     if (!st)
-        printf("validation n=%zu tasks=%zu mape=%.4f median_ape=%.4f rmse_log=%.4f spearman=%.4f pairwise=%.4f top1=%.4f top5=%.4f\n", m.n,
-               m.n_spearman, m.mape, m.median_ape, m.rmse_log, m.spearman, m.pairwise, m.top1, m.top5);
+        printf("validation n=%zu tasks=%zu mape=%.4f median_ape=%.4f rmse_log=%.4f spearman=%.4f "
+               "pairwise=%.4f top1=%.4f top5=%.4f\n",
+               m.n, m.n_spearman, m.mape, m.median_ape, m.rmse_log, m.spearman, m.pairwise, m.top1,
+               m.top5);
     cd_member_scratch_free(scratch);
     cd_mem_free(y);
     cd_mem_free(p);
@@ -143,8 +151,9 @@ static cdmpp_status run(rig *r, const char *dir, cdmpp_err *err) {
     CD_TRY(files(r, dir, rows, err));
     CD_TRY(cd_boost(&r->t.view, &r->part[0], &r->part[1], &r->c, &how, &r->m, err));
     CD_TRY(trees(r, dir, err));
-    printf("cdmpp rows=%zu valid_rows=%zu width=%zu bias=%.9g rounds=%d cpu_s=%.3f\n", rows[0], rows[1],
-           cd_tree_input_width(cd_member_form(r->m.kind)), r->m.bias, cd_xgb_rounds(r->m.gbt), r->last - r->first);
+    printf("cdmpp rows=%zu valid_rows=%zu width=%zu bias=%.9g rounds=%d cpu_s=%.3f\n", rows[0],
+           rows[1], cd_tree_input_width(cd_member_form(r->m.kind)), r->m.bias,
+           cd_xgb_rounds(r->m.gbt), r->last - r->first);
     return figures(r, err);
 }
 

@@ -23,11 +23,13 @@
 #include "profiler/codegen/codegen.h"
 #include "profiler/codegen/code/code.h"
 
-#define MOST 64
-#define THREADS 2 /* at most: OMP_NUM_THREADS is set to it for check, 1 for time */
+#define MOST     64
+#define THREADS  2 /* at most: OMP_NUM_THREADS is set to it for check, 1 for time */
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 
-static const char *folder, *cflags = "-O2 -fvect-cost-model=dynamic -march=native -fno-math-errno -fno-trapping-math -fopenmp";
+static const char *folder,
+    *cflags =
+        "-O2 -fvect-cost-model=dynamic -march=native -fno-math-errno -fno-trapping-math -fopenmp";
 static cd_task_registry *tasks;
 static cd_program *program;
 static char dir[64];
@@ -53,8 +55,12 @@ static double median(const double *v, uint32_t n) {
 
 static const cd_task *task;
 /* Parameter k: its operator and the output of it. */
-static const cd_te_op *op_of(uint32_t k) { return &task->dag->op[task->dag->tensor_op[task->dag->arg[k]]]; }
-static cd_dtype type_of(uint32_t k) { return op_of(k)->dtype[task->dag->arg[k] - op_of(k)->first_tensor]; }
+static const cd_te_op *op_of(uint32_t k) {
+    return &task->dag->op[task->dag->tensor_op[task->dag->arg[k]]];
+}
+static cd_dtype type_of(uint32_t k) {
+    return op_of(k)->dtype[task->dag->arg[k] - op_of(k)->first_tensor];
+}
 static float *arg[MOST], *want[MOST];
 static int64_t arg_elements[MOST];
 
@@ -107,7 +113,8 @@ static double compare(const cd_codegen_code *c, void *const *a) {
         if (op_of(k)->is_placeholder) continue;
         const float *x = a[k], *y = want[k];
         double sum = 0;
-        for (int64_t i = 0; i < arg_elements[k]; i++) if (fabsf(y[i]) < INFINITY) sum += (double)y[i] * (double)y[i];
+        for (int64_t i = 0; i < arg_elements[k]; i++)
+            if (fabsf(y[i]) < INFINITY) sum += (double)y[i] * (double)y[i];
         const double rms = sqrt(sum / (double)arg_elements[k]) + 1e-12;
         for (int64_t i = 0; i < arg_elements[k]; i++) {
             if (x[i] == y[i] || (isnan(x[i]) && isnan(y[i]))) continue;
@@ -120,7 +127,8 @@ static double compare(const cd_codegen_code *c, void *const *a) {
 
 /* ---- code ---- */
 
-static cdmpp_status generate(const cd_record *r, const char *name, bool whole, cd_codegen_code *out, cdmpp_err *err) {
+static cdmpp_status generate(const cd_record *r, const char *name, bool whole, cd_codegen_code *out,
+                             cdmpp_err *err) {
     cd_nest n;
     cdmpp_status st = cd_program_lower_code(program, task, r, err);
     if (!st) st = cd_program_nest(program, &n, err);
@@ -160,8 +168,10 @@ __attribute__((target("avx512f"))) static double peak(void) {
     __asm__ volatile("vpxord %%zmm31, %%zmm31, %%zmm31" ::: "xmm31");
     const double t = cd_clock_thread();
     for (int k = 0; k < 8000; k++)
-        __asm__ volatile(FMA(0) FMA(1) FMA(2) FMA(3) FMA(4) FMA(5) FMA(6) FMA(7) FMA(8) FMA(9) FMA(10) FMA(11) ::
-                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11");
+        __asm__ volatile(FMA(0) FMA(1) FMA(2) FMA(3) FMA(4) FMA(5) FMA(6) FMA(7) FMA(8) FMA(9)
+                             FMA(10) FMA(11)::
+                                 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
+                                   "xmm8", "xmm9", "xmm10", "xmm11");
     return 8000 * 12 * 32 / (cd_clock_thread() - t) / 1e9;
 }
 static double peak_seen;
@@ -188,7 +198,10 @@ static double seconds(entry f, void *const *a, double about) {
 /* ---- a log ---- */
 
 static entry symbol(void *so, const char *name) {
-    union { void *p; entry f; } u = {dlsym(so, name)};
+    union {
+        void *p;
+        entry f;
+    } u = {dlsym(so, name)};
     return u.f;
 }
 
@@ -198,12 +211,18 @@ static void plain_order(cd_record_step *step, int32_t list[][64], cd_record *r) 
     for (uint32_t i = 0; i < d->n_op && r->n_step < MOST; i++) {
         const cd_te_op *o = &d->op[i];
         bool fixed = o->red && o->n_axis > 0 && o->n_axis + o->n_raxis < 64;
-        for (uint32_t k = 0; k < o->n_raxis; k++) fixed = fixed && cd_expr_is_int(o->raxis[k].extent);
+        for (uint32_t k = 0; k < o->n_raxis; k++)
+            fixed = fixed && cd_expr_is_int(o->raxis[k].extent);
         if (!fixed) continue;
         int32_t *at = list[r->n_step];
         for (uint32_t k = 0; k < o->n_axis + o->n_raxis; k++)
-            at[k] = (int32_t)(k + 1 < o->n_axis ? k : k + 1 < o->n_axis + o->n_raxis ? k + 1 : o->n_axis - 1);
-        step[r->n_step++] = (cd_record_step){.kind = CD_RECORD_STEP_RE, .stage = (int32_t)i, .list = at, .n_list = o->n_axis + o->n_raxis};
+            at[k] = (int32_t)(k + 1 < o->n_axis                ? k
+                              : k + 1 < o->n_axis + o->n_raxis ? k + 1
+                                                               : o->n_axis - 1);
+        step[r->n_step++] = (cd_record_step){.kind = CD_RECORD_STEP_RE,
+                                             .stage = (int32_t)i,
+                                             .list = at,
+                                             .n_list = o->n_axis + o->n_raxis};
     }
     r->step = step;
 }
@@ -217,7 +236,8 @@ static bool reference(void) {
     cd_codegen_code code;
     char so[128];
     for (uint32_t k = 0; k < MOST; k++) arg[k] = want[k] = NULL;
-    if (generate(&r, "ref", true, &code, &err)) return fprintf(stderr, "reference: %s\n", err.msg), false;
+    if (generate(&r, "ref", true, &code, &err))
+        return fprintf(stderr, "reference: %s\n", err.msg), false;
     for (uint32_t k = 0; k < code.n_arg; k++) {
         const cd_te_op *t = op_of(k);
         arg_elements[k] = code.buffer[k].elements;
@@ -316,8 +336,10 @@ static void one_log(const char *file, size_t per, bool check) {
         char name[16];
         it[k].line = m == 1 ? n / 2 : k * (n - 1) / (m - 1);
         err = (cdmpp_err){0};
-        if (cd_record_read(&a, line[it[k].line], size[it[k].line], &r, &err)) DIE("%s: %s\n", path, err.msg);
-        if (!task && !(task = cd_task_registry_find(tasks, r.workload_key))) DIE("%s: no task\n", path);
+        if (cd_record_read(&a, line[it[k].line], size[it[k].line], &r, &err))
+            DIE("%s: %s\n", path, err.msg);
+        if (!task && !(task = cd_task_registry_find(tasks, r.workload_key)))
+            DIE("%s: no task\n", path);
         if (k == 0 && check && !reference()) {
             printf("%s 0 reference 0 0 0 0\n", file);
             return;
@@ -331,7 +353,8 @@ static void one_log(const char *file, size_t per, bool check) {
     build(it, m);
     run(it, m, check);
     for (size_t k = 0; k < m; k++) {
-        printf("%s %zu %s %.3g %.4g %.4g %.4g %.4g\n", file, it[k].line, it[k].status, it[k].error, it[k].seconds, it[k].recorded, cd_task_flop(task), it[k].peak);
+        printf("%s %zu %s %.3g %.4g %.4g %.4g %.4g\n", file, it[k].line, it[k].status, it[k].error,
+               it[k].seconds, it[k].recorded, cd_task_flop(task), it[k].peak);
         if (it[k].code.text.p) cd_codegen_code_free(&it[k].code);
     }
     fflush(stdout);
@@ -340,7 +363,9 @@ static void one_log(const char *file, size_t per, bool check) {
     cd_mem_free(text);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
 
 int main(int argc, char **argv) {
     cdmpp_err err = {0};
@@ -350,16 +375,20 @@ int main(int argc, char **argv) {
     dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL); /* its threads outlive the programs */
     folder = argv[2];
     if (getenv("CD_CFLAGS")) cflags = getenv("CD_CFLAGS");
-    snprintf(dir, sizeof dir, "%s", getenv("CD_KEEP") ? getenv("CD_KEEP") : "/tmp/bench_codegen.XXXXXX");
+    snprintf(dir, sizeof dir, "%s",
+             getenv("CD_KEEP") ? getenv("CD_KEEP") : "/tmp/bench_codegen.XXXXXX");
     if (!getenv("CD_KEEP") && !mkdtemp(dir)) DIE("no temporary folder\n");
-    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, argv[1], &err) || cd_program_new(&program, &err)) DIE("%s\n", err.msg);
+    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, argv[1], &err) ||
+        cd_program_new(&program, &err))
+        DIE("%s\n", err.msg);
     const size_t per = (size_t)atoi(argv[4]), skip = argc > 5 ? (size_t)atoi(argv[5]) : 0;
     const int n = scandir(folder, &list, NULL, by_name);
     const size_t most = argc > 6 ? (size_t)atoi(argv[6]) : SIZE_MAX;
     size_t done = 0;
     for (int k = 0; k < n; k++) {
         if (list[k]->d_name[0] == '.') continue;
-        if (done >= skip && done - skip < most) one_log(list[k]->d_name, per < MOST ? per : MOST, argv[3][0] == 'c');
+        if (done >= skip && done - skip < most)
+            one_log(list[k]->d_name, per < MOST ? per : MOST, argv[3][0] == 'c');
         done++;
     }
     return 0;

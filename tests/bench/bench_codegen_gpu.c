@@ -35,7 +35,7 @@ typedef struct {
     const char *device;
     unsigned per;
     int numbers;
-    FILE *failed;            /* NULL: nobody wants them */
+    FILE *failed; /* NULL: nobody wants them */
     stratum s[MAX_STRATA];
     unsigned n;
     struct {
@@ -45,7 +45,7 @@ typedef struct {
     unsigned n_reason;
     struct {
         unsigned n, compiled, right, unchecked;
-    } sum[2];                /* those that TVM measured; those that it refused */
+    } sum[2]; /* those that TVM measured; those that it refused */
 } rig;
 
 /* What a child tells. */
@@ -62,7 +62,8 @@ static stratum *stratum_of(rig *r, const char *folder, const cd_task *t) {
     char name[160];
     size_t at = (size_t)snprintf(name, sizeof name, "%.20s", folder);
     for (uint32_t k = 0; k < t->dag->n_op; k++)
-        if (!t->dag->op[k].is_placeholder && at < sizeof name) at += (size_t)snprintf(name + at, sizeof name - at, " %.24s", t->dag->op[k].name);
+        if (!t->dag->op[k].is_placeholder && at < sizeof name)
+            at += (size_t)snprintf(name + at, sizeof name - at, " %.24s", t->dag->op[k].name);
     for (unsigned k = 0; k < r->n; k++)
         if (!strcmp(r->s[k].name, name)) return &r->s[k];
     if (r->n == MAX_STRATA) return NULL;
@@ -102,7 +103,9 @@ static void read_log(rig *r, const char *folder, const char *path) {
     if (f) fclose(f);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 static void read_folder(rig *r, const char *folder) {
     DIR *d = opendir(folder);
@@ -122,13 +125,16 @@ static void read_folder(rig *r, const char *folder) {
 
 /* ---- one program ---- */
 
-static void check(const rig *r, cd_program *p, const cd_task *task, const cd_record *rec, verdict *v) {
+static void check(const rig *r, cd_program *p, const cd_task *task, const cd_record *rec,
+                  verdict *v) {
     cd_nest nest;
     cd_rows rows;
     cd_codegen_code code = {0};
     cdmpp_err err = {0};
-    gpublocks b = {.dag = task->dag, .numbers = r->numbers, .seed = 3, .nest = &nest, .code = &code};
-    v->refused = rec->error_no != 0 || cd_program_build(p, task, rec, &rows, NULL) == CDMPP_EREJECTED;
+    gpublocks b = {
+        .dag = task->dag, .numbers = r->numbers, .seed = 3, .nest = &nest, .code = &code};
+    v->refused =
+        rec->error_no != 0 || cd_program_build(p, task, rec, &rows, NULL) == CDMPP_EREJECTED;
     cdmpp_status st = cd_program_lower_code(p, task, rec, &err);
     if (!st) st = cd_program_nest(p, &nest, &err);
     if (!st) st = cd_codegen_gpu(&nest, CD_DIALECT_OPENCL, "p", &code, &err);
@@ -142,7 +148,8 @@ static void check(const rig *r, cd_program *p, const cd_task *task, const cd_rec
     v->unchecked = !strncmp(b.why, "not ", 4);
     v->compiled = strncmp(b.why, "compiler", 8) != 0;
     v->right = !b.why[0] && b.compared > 0;
-    v->run_s = b.run_s, v->build_s = b.build_s, v->worst = b.worst, v->compared = b.compared, v->blocks = b.blocks;
+    v->run_s = b.run_s, v->build_s = b.build_s, v->worst = b.worst, v->compared = b.compared,
+    v->blocks = b.blocks;
     cd_codegen_code_free(&code);
     cd_backend_opencl.close(b.device);
 }
@@ -176,7 +183,11 @@ static verdict run(const rig *r, const char *line) {
     if (read(fd[0], &v, sizeof v) != (ssize_t)sizeof v) v = (verdict){.compiled = true};
     close(fd[0]);
     waitpid(pid, &status, 0);
-    if (WIFSIGNALED(status)) snprintf(v.why, sizeof v.why, WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM ? "time-out" : "crash (signal %d)", WTERMSIG(status));
+    if (WIFSIGNALED(status))
+        snprintf(v.why, sizeof v.why,
+                 WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM ? "time-out"
+                                                                            : "crash (signal %d)",
+                 WTERMSIG(status));
     return v;
 }
 
@@ -185,7 +196,8 @@ static verdict run(const rig *r, const char *line) {
 static void count_reason(rig *r, const verdict *v) {
     char kind[120];
     size_t n = 0;
-    for (const char *p = v->why; *p && n + 1 < sizeof kind; p++) /* numbers and names apart, reasons are few */
+    for (const char *p = v->why; *p && n + 1 < sizeof kind;
+         p++) /* numbers and names apart, reasons are few */
         if (*p != '\n') kind[n++] = *p >= '0' && *p <= '9' ? '#' : *p;
     kind[n] = 0;
     char *is = strstr(kind, " is ");
@@ -203,10 +215,11 @@ static void count_reason(rig *r, const verdict *v) {
 static void tables(const rig *r) {
     static const char *const name[] = {"measured", "refused"};
     for (int k = 0; k < 2; k++)
-        printf("%s by TVM: n=%u compiled %.1f %% right %.1f %% (not checked %u)\n", name[k], r->sum[k].n,
-               r->sum[k].n ? 100.0 * r->sum[k].compiled / r->sum[k].n : 0, r->sum[k].n ? 100.0 * r->sum[k].right / r->sum[k].n : 0,
-               r->sum[k].unchecked);
-    for (unsigned k = 0; k < r->n_reason; k++) printf("%6u  %s\n", r->reason[k].n, r->reason[k].text);
+        printf("%s by TVM: n=%u compiled %.1f %% right %.1f %% (not checked %u)\n", name[k],
+               r->sum[k].n, r->sum[k].n ? 100.0 * r->sum[k].compiled / r->sum[k].n : 0,
+               r->sum[k].n ? 100.0 * r->sum[k].right / r->sum[k].n : 0, r->sum[k].unchecked);
+    for (unsigned k = 0; k < r->n_reason; k++)
+        printf("%6u  %s\n", r->reason[k].n, r->reason[k].text);
 }
 
 static void one(rig *r, const stratum *s, unsigned k) {
@@ -218,24 +231,29 @@ static void one(rig *r, const stratum *s, unsigned k) {
     r->sum[g].unchecked += v.unchecked;
     if (!v.right) count_reason(r, &v);
     if (!v.right && r->failed) fputs(s->line[k], r->failed), fflush(r->failed);
-    fprintf(stderr, "%s%s #%u: %s  build %.2f s, %ld blocks in %.4f s, %ld compared, off by %.1e %s\n", s->name, g ? " (refused)" : "", k,
-            v.right ? "right" : "WRONG", v.build_s, v.blocks, v.run_s, v.compared, v.worst, v.why);
+    fprintf(stderr,
+            "%s%s #%u: %s  build %.2f s, %ld blocks in %.4f s, %ld compared, off by %.1e %s\n",
+            s->name, g ? " (refused)" : "", k, v.right ? "right" : "WRONG", v.build_s, v.blocks,
+            v.run_s, v.compared, v.worst, v.why);
 }
 
 int main(int argc, char **argv) {
     static rig r;
     cdmpp_err err = {0};
     char text[600];
-    if (argc < 5) return fprintf(stderr, "usage: bench_codegen_gpu TASKS DEVICE N[:FROM] FOLDER...\n"), 2;
+    if (argc < 5)
+        return fprintf(stderr, "usage: bench_codegen_gpu TASKS DEVICE N[:FROM] FOLDER...\n"), 2;
     r.device = argv[2];
     r.per = (unsigned)atoi(argv[3]);
     if (r.per > MAX_DRAW) r.per = MAX_DRAW;
     const char *from = strchr(argv[3], ':'); /* the rounds before are another run's */
     r.numbers = gb_numbers_file();
     if (getenv("GPUCODE_FAILED")) r.failed = fopen(getenv("GPUCODE_FAILED"), "a");
-    if (cd_task_registry_new(&r.tasks, &err) || cd_task_registry_load(r.tasks, argv[1], &err)) return fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text)), 1;
+    if (cd_task_registry_new(&r.tasks, &err) || cd_task_registry_load(r.tasks, argv[1], &err))
+        return fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text)), 1;
     for (int k = 4; k < argc; k++) read_folder(&r, argv[k]);
-    for (unsigned k = from ? (unsigned)atoi(from + 1) : 0; k < r.per; k++) { /* one of every stratum, then the next: a run that is cut short is a sample too */
+    for (unsigned k = from ? (unsigned)atoi(from + 1) : 0; k < r.per;
+         k++) { /* one of every stratum, then the next: a run that is cut short is a sample too */
         for (unsigned i = 0; i < r.n; i++)
             if (k < r.s[i].n) one(&r, &r.s[i], k);
         tables(&r);

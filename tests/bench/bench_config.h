@@ -8,7 +8,8 @@
 typedef cdmpp_status bench_config_fn(const cd_config *c, char **argv, cdmpp_err *err);
 
 /* Returns the exit code. */
-static inline int bench_config_main(const char *path, int first, int argc, char **argv, bench_config_fn *run) {
+static inline int bench_config_main(const char *path, int first, int argc, char **argv,
+                                    bench_config_fn *run) {
     cd_config c;
     cdmpp_err err = {0};
     char text[512];

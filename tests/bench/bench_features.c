@@ -27,7 +27,8 @@ typedef struct {
 } tally;
 
 /* Every `step`-th record of the logs; returns how many records there are. */
-static cdmpp_status read_lines(const cd_inputs *in, size_t step, line *out, size_t *n_out, size_t *n_all, cdmpp_err *err) {
+static cdmpp_status read_lines(const cd_inputs *in, size_t step, line *out, size_t *n_out,
+                               size_t *n_all, cdmpp_err *err) {
     *n_out = *n_all = 0;
     for (size_t i = 0; i < in->n; i++) {
         cd_file_lines *l;
@@ -67,7 +68,8 @@ static cdmpp_status add_facts(cd_program *p, facts *f, cdmpp_err *err) {
 }
 
 /* f: NULL for no facts. */
-static cdmpp_status pass(const cd_task_registry *tasks, cd_program *p, const line *l, size_t n, tally *t, facts *f, cdmpp_err *err) {
+static cdmpp_status pass(const cd_task_registry *tasks, cd_program *p, const line *l, size_t n,
+                         tally *t, facts *f, cdmpp_err *err) {
     cd_arena a = {0};
     *t = (tally){0};
     for (size_t i = 0; i < n; i++) {
@@ -102,7 +104,8 @@ static cdmpp_status bench(const char *task_file, const cd_extract *logs, cdmpp_e
     double t0 = cd_clock_thread();
     CD_TRY(cd_task_registry_new(&tasks, err));
     CD_TRY(cd_task_registry_load(tasks, task_file, err));
-    printf("  tasks       %8.3f s CPU  %zu tasks of %s\n", cd_clock_thread() - t0, cd_task_registry_count(tasks), task_file);
+    printf("  tasks       %8.3f s CPU  %zu tasks of %s\n", cd_clock_thread() - t0,
+           cd_task_registry_count(tasks), task_file);
     CD_TRY(cd_inputs_list(logs, &in, err));
     CD_TRY(read_lines(&in, 1, l, &n, &all, err));
     if (all > MAX_LINES) CD_TRY(read_lines(&in, all / MAX_LINES + 1, l, &n, &all, err));
@@ -112,11 +115,12 @@ static cdmpp_status bench(const char *task_file, const cd_extract *logs, cdmpp_e
     t0 = cd_clock_thread();
     CD_TRY(pass(tasks, p, l, n, &t, NULL, err));
     const double s = cd_clock_thread() - t0;
-    printf("  features    %8.1f us CPU a program: %zu of %zu records, %zu rows, %zu rejected\n", 1e6 * s / (double)n,
-           t.programs, all, t.rows, t.rejected);
+    printf("  features    %8.1f us CPU a program: %zu of %zu records, %zu rows, %zu rejected\n",
+           1e6 * s / (double)n, t.programs, all, t.rows, t.rejected);
     CD_TRY(pass(tasks, p, l, n, &t, &f, err));
     cd_sha256_hex(&f.digest, hex);
-    printf("  facts       %8.1f us CPU a program: %zu programs, digest %.16s\n", 1e6 * f.s / (double)f.programs, f.programs, hex);
+    printf("  facts       %8.1f us CPU a program: %zu programs, digest %.16s\n",
+           1e6 * f.s / (double)f.programs, f.programs, hex);
     cd_facts_free(f.scratch);
     cd_program_free(p);
     cd_task_registry_free(tasks);

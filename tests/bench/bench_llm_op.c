@@ -43,18 +43,23 @@ static cdmpp_status features(rig *r, cdmpp_err *err) {
     const cd_llm_op_codes c = {.maker = 0};
     float x[CD_LLM_OP_N_FEATURE];
     cd_llm_op_estimate e;
-    for (size_t i = 0; i < r->n; i++) CD_TRY(cd_llm_op_feature(&r->r[i], r->d[i], &c, NULL, x, &e, err));
+    for (size_t i = 0; i < r->n; i++)
+        CD_TRY(cd_llm_op_feature(&r->r[i], r->d[i], &c, NULL, x, &e, err));
     return CDMPP_OK;
 }
 
 static cdmpp_status one(rig *r, cdmpp_err *err) {
-    for (size_t i = 0; i < r->n; i++) CD_TRY(cd_llm_op_ask(r->a, &r->r[i], r->d[i], 0.9, &r->out[i], err));
+    for (size_t i = 0; i < r->n; i++)
+        CD_TRY(cd_llm_op_ask(r->a, &r->r[i], r->d[i], 0.9, &r->out[i], err));
     return CDMPP_OK;
 }
 
-static cdmpp_status many(rig *r, cdmpp_err *err) { return cd_llm_op_ask_many(r->a, r->r, r->d, r->n, 0.9, r->out, NULL, err); }
+static cdmpp_status many(rig *r, cdmpp_err *err) {
+    return cd_llm_op_ask_many(r->a, r->r, r->d, r->n, 0.9, r->out, NULL, err);
+}
 
-static cdmpp_status timed(rig *r, const char *name, cdmpp_status (*f)(rig *, cdmpp_err *), cdmpp_err *err) {
+static cdmpp_status timed(rig *r, const char *name, cdmpp_status (*f)(rig *, cdmpp_err *),
+                          cdmpp_err *err) {
     double least = 1e9, first = 0;
     for (int k = 0; k < ROUNDS; k++) {
         const double t = now();
@@ -63,7 +68,8 @@ static cdmpp_status timed(rig *r, const char *name, cdmpp_status (*f)(rig *, cdm
         if (!k) first = s;
         if (s < least) least = s;
     }
-    printf("%-10s %8.3f us each, %.2f s a million; the first turn %.2f s a million\n", name, 1e6 * least / (double)r->n, 1e6 * least / (double)r->n, 1e6 * first / (double)r->n);
+    printf("%-10s %8.3f us each, %.2f s a million; the first turn %.2f s a million\n", name,
+           1e6 * least / (double)r->n, 1e6 * least / (double)r->n, 1e6 * first / (double)r->n);
     return CDMPP_OK;
 }
 
@@ -85,7 +91,8 @@ static bool asks(rig *r, bool between, const char *kind) {
     uint32_t *of = calloc(r->t.n + 1, sizeof *of);
     size_t n = 0, draw = 0;
     for (size_t i = 0; of && i < r->t.n; i++)
-        if (!kind || !strcmp(cd_llm_op_kind_name((cd_llm_op_kind)r->t.r[i].kind), kind)) of[n++] = (uint32_t)i;
+        if (!kind || !strcmp(cd_llm_op_kind_name((cd_llm_op_kind)r->t.r[i].kind), kind))
+            of[n++] = (uint32_t)i;
     r->n = n < MOST ? n : MOST;
     r->r = calloc(r->n + 1, sizeof *r->r);
     r->d = calloc(r->n + 1, sizeof *r->d);
@@ -110,14 +117,16 @@ int main(int argc, char **argv) {
     size_t n_byte = 0;
     char text[600];
     const bool between = argc > 4 && argc < 7 && strcmp(argv[4], "between") == 0;
-    if (argc != 4 && !between) return fputs("bench_llm_op MODEL DEVICES TABLE [between [KIND]]\n", stderr), 2;
+    if (argc != 4 && !between)
+        return fputs("bench_llm_op MODEL DEVICES TABLE [between [KIND]]\n", stderr), 2;
     cdmpp_status st = cd_file_read(argv[1], 1 << 30, &bytes, &n_byte, &err);
     if (!st) st = cd_llm_op_model_from_bytes(bytes, n_byte, &m, &err);
     if (!st) st = cd_device_table_load(argv[2], &diag, &devices, &err);
     if (!st) st = cd_llm_op_table_add(&r.t, argv[3], devices, NULL, NULL, NULL, &err);
     if (!st) st = cd_llm_op_table_index(&r.t, &err);
     if (!st) st = cd_llm_op_asker_new(m, between ? &r.t : NULL, &r.t.names, &r.a, &err);
-    if (!st && !asks(&r, between, argc == 6 ? argv[5] : NULL)) st = CD_FAIL(&err, ESCHEMA, "no row to ask");
+    if (!st && !asks(&r, between, argc == 6 ? argv[5] : NULL))
+        st = CD_FAIL(&err, ESCHEMA, "no row to ask");
     if (!st) st = timed(&r, "estimate", estimates, &err);
     if (!st) st = timed(&r, "features", features, &err);
     if (!st) st = timed(&r, "one", one, &err);

@@ -25,7 +25,8 @@ typedef struct {
 typedef cdmpp_status bench_program_fn(void *ctx, const bench_program *p, cdmpp_err *err);
 
 /* Records without a task, and schedules without a program, are passed over. */
-static inline cdmpp_status bench_line(const bench_tasks *t, cd_arena *a, cd_program *work, const char *line, size_t len, bench_program_fn *f, void *ctx,
+static inline cdmpp_status bench_line(const bench_tasks *t, cd_arena *a, cd_program *work,
+                                      const char *line, size_t len, bench_program_fn *f, void *ctx,
                                       cdmpp_err *err) {
     cd_record rec;
     cd_rows rows;
@@ -35,10 +36,12 @@ static inline cdmpp_status bench_line(const bench_tasks *t, cd_arena *a, cd_prog
     const cdmpp_status built = cd_program_build(work, task, &rec, &rows, err);
     if (built) return built == CDMPP_ENOMEM ? built : CDMPP_OK;
     const char *steps = strstr(line, "[[], ") + 5, *end = strstr(steps, "]], \"r\"");
-    return f(ctx, &(bench_program){line, steps, len, (size_t)(end - steps), &rec, task, &rows}, err);
+    return f(ctx, &(bench_program){line, steps, len, (size_t)(end - steps), &rec, task, &rows},
+             err);
 }
 
-static inline cdmpp_status bench_each_program(bench_tasks *t, const char *tasks, const char *log, bench_program_fn *f, void *ctx, cdmpp_err *err) {
+static inline cdmpp_status bench_each_program(bench_tasks *t, const char *tasks, const char *log,
+                                              bench_program_fn *f, void *ctx, cdmpp_err *err) {
     cd_arena a = {0};
     cd_program *work;
     cd_file_lines *l;
@@ -54,7 +57,8 @@ static inline cdmpp_status bench_each_program(bench_tasks *t, const char *tasks,
         CD_TRY(cd_file_lines_next(l, &line, &len, err));
         if (!line) break;
         cd_arena_reset(&a);
-        if (!cd_record_is_comment(line, len) && *line == '{') CD_TRY(bench_line(t, &a, work, line, len, f, ctx, err));
+        if (!cd_record_is_comment(line, len) && *line == '{')
+            CD_TRY(bench_line(t, &a, work, line, len, f, ctx, err));
     }
     cd_file_lines_close(l);
     cd_arena_free(&a);

@@ -18,7 +18,9 @@ static cd_network_cost *costs;
 
 static inline void must(cdmpp_status st, const char *what) {
     char text[600];
-    if (st) DIE("%s: %s: %s\n", program_invocation_short_name, what, cdmpp_err_format(&err, text, sizeof text));
+    if (st)
+        DIE("%s: %s: %s\n", program_invocation_short_name, what,
+            cdmpp_err_format(&err, text, sizeof text));
 }
 
 /* The value of option argv[*k]. */
@@ -28,12 +30,14 @@ static inline const char *value(int argc, char **argv, int *k) {
 }
 
 /* NULL: no cost model; the installed devices.yaml; no book. */
-static inline void read_model_and_book(const char *model_file, const char *devices_file, const char *book_file) {
+static inline void read_model_and_book(const char *model_file, const char *devices_file,
+                                       const char *book_file) {
     cd_schedule_db_logs logs = {0};
     cd_arena a = {0};
     cd_diag diag = {0};
     if (model_file) must(cd_model_load(model_file, &model, &err), model_file);
-    if (model_file && !devices_file) must(cd_device_table_path(&a, "", NULL, &devices_file, &err), "devices");
+    if (model_file && !devices_file)
+        must(cd_device_table_path(&a, "", NULL, &devices_file, &err), "devices");
     if (model_file) must(cd_device_table_load(devices_file, &diag, &devices, &err), devices_file);
     must(cd_network_cost_usual(&diag, &costs, &err), "costs of networks");
     cd_diag_free(&diag);

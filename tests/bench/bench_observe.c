@@ -28,10 +28,10 @@ typedef struct {
 typedef struct {
     const cd_dataset *d;
     const cdmpp_model *m;
-    uint32_t *of;         /* (n) programs of the task, drawn order */
+    uint32_t *of; /* (n) programs of the task, drawn order */
     size_t n;
-    float *row;           /* their rows, gathered */
-    int64_t *row_ptr;     /* (n+1) */
+    float *row;       /* their rows, gathered */
+    int64_t *row_ptr; /* (n+1) */
     double *y, *p, *low, *high;
 } rig;
 
@@ -46,7 +46,8 @@ static int by_draw(const void *a, const void *b) {
 
 static int by_task(const void *a, const void *b) {
     const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    const uint64_t x = (uint64_t)draw_of->task[i] << 32 | draw_of->device[i], y = (uint64_t)draw_of->task[j] << 32 | draw_of->device[j];
+    const uint64_t x = (uint64_t)draw_of->task[i] << 32 | draw_of->device[i],
+                   y = (uint64_t)draw_of->task[j] << 32 | draw_of->device[j];
     return x != y ? (x < y ? -1 : 1) : (i > j) - (i < j);
 }
 
@@ -60,7 +61,8 @@ static double mean_rank(const double *v, size_t n, size_t i) {
 static double spearman(const double *a, const double *b, size_t n) {
     double ab = 0, aa = 0, bb = 0;
     for (size_t i = 0; i < n; i++) {
-        const double x = mean_rank(a, n, i) - 0.5 * (double)(n - 1), y = mean_rank(b, n, i) - 0.5 * (double)(n - 1);
+        const double x = mean_rank(a, n, i) - 0.5 * (double)(n - 1),
+                     y = mean_rank(b, n, i) - 0.5 * (double)(n - 1);
         ab += x * y;
         aa += x * x;
         bb += y * y;
@@ -72,7 +74,8 @@ static void gather(rig *r) {
     r->row_ptr[0] = 0;
     for (size_t i = 0; i < r->n; i++) {
         const int64_t beg = r->d->row_ptr[r->of[i]], n = r->d->row_ptr[r->of[i] + 1] - beg;
-        memcpy(r->row + r->row_ptr[i] * CD_N_COL, r->d->row + beg * CD_N_COL, (size_t)n * CD_N_COL * sizeof *r->row);
+        memcpy(r->row + r->row_ptr[i] * CD_N_COL, r->d->row + beg * CD_N_COL,
+               (size_t)n * CD_N_COL * sizeof *r->row);
         r->row_ptr[i + 1] = r->row_ptr[i] + n;
         r->y[i] = r->d->latency_s[r->of[i]];
     }
@@ -83,13 +86,21 @@ static cdmpp_status one(rig *r, size_t k, sums *s, cdmpp_err *err) {
     cdmpp_context *c = NULL;
     cdmpp_task *task = NULL;
     const uint32_t p0 = r->of[0];
-    const cdmpp_task_info info = {.size = sizeof info, .workload_key = r->d->task_name[r->d->task[p0]],
+    const cdmpp_task_info info = {.size = sizeof info,
+                                  .workload_key = r->d->task_name[r->d->task[p0]],
                                   .flop = r->d->flop[p0] > 0 ? r->d->flop[p0] : 0};
     cdmpp_status st = cdmpp_observer_new(r->m, &o, err);
-    const cdmpp_options opt = {.size = sizeof opt, .device = r->d->device_name[r->d->device[p0]], .observer = o};
+    const cdmpp_options opt = {
+        .size = sizeof opt, .device = r->d->device_name[r->d->device[p0]], .observer = o};
     if (!st) st = cdmpp_context_new(r->m, NULL, &opt, &c, err);
     if (!st) st = cdmpp_task_new(NULL, &info, &task, err);
-    cdmpp_batch b = {.size = sizeof b, .form = CDMPP_ROWS_F32, .n = k, .task = task, .data = r->row, .n_col = CD_N_COL, .row_ptr = r->row_ptr};
+    cdmpp_batch b = {.size = sizeof b,
+                     .form = CDMPP_ROWS_F32,
+                     .n = k,
+                     .task = task,
+                     .data = r->row,
+                     .n_col = CD_N_COL,
+                     .row_ptr = r->row_ptr};
     if (!st) st = cdmpp_observe(c, &b, r->y, NULL, err);
     b.row_ptr += FED;
     b.n = r->n - FED;
@@ -111,10 +122,12 @@ static cdmpp_status one(rig *r, size_t k, sums *s, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status play(rig *r, const uint32_t *test, size_t n, uint64_t seed, sums s[N_K], cdmpp_err *err) {
+static cdmpp_status play(rig *r, const uint32_t *test, size_t n, uint64_t seed, sums s[N_K],
+                         cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     for (size_t beg = 0, end; !st && beg < n; beg = end) {
-        for (end = beg + 1; end < n && r->d->task[test[end]] == r->d->task[test[beg]] && r->d->device[test[end]] == r->d->device[test[beg]];)
+        for (end = beg + 1; end < n && r->d->task[test[end]] == r->d->task[test[beg]] &&
+                            r->d->device[test[end]] == r->d->device[test[beg]];)
             end++;
         if (end - beg < LEAST) continue;
         r->n = end - beg;
@@ -147,7 +160,10 @@ static cdmpp_status run(const cd_config *c, char **argv, cdmpp_err *err) {
         if (split->part[i] == CD_SPLIT_PART_TEST) test[n++] = (uint32_t)i;
     draw_of = d;
     qsort(test, n, sizeof *test, by_task);
-    r = (rig){.d = d, .of = calloc(n, sizeof *r.of), .row = calloc(d->n_row, CD_N_COL * sizeof *r.row), .row_ptr = calloc(n + 1, sizeof *r.row_ptr),
+    r = (rig){.d = d,
+              .of = calloc(n, sizeof *r.of),
+              .row = calloc(d->n_row, CD_N_COL * sizeof *r.row),
+              .row_ptr = calloc(n + 1, sizeof *r.row_ptr),
               .y = calloc(4 * n, sizeof *r.y)};
     r.p = r.y + n;
     r.low = r.p + n;
@@ -156,13 +172,19 @@ static cdmpp_status run(const cd_config *c, char **argv, cdmpp_err *err) {
     CD_TRY(cdmpp_model_read(l.file.p, l.file.n, &m, err));
     r.m = m;
     for (int seed = 1; seed <= seeds; seed++) CD_TRY(play(&r, test, n, (uint64_t)seed, s, err));
-    printf("test part: %zu programs of %zu tasks; %zu tasks on a device have %d and are played with %d seeds\n", l.n_program[CD_SPLIT_PART_TEST],
-           l.n_task[CD_SPLIT_PART_TEST], s[0].n_task / (size_t)seeds, LEAST, seeds);
+    printf("test part: %zu programs of %zu tasks; %zu tasks on a device have %d and are played "
+           "with %d seeds\n",
+           l.n_program[CD_SPLIT_PART_TEST], l.n_task[CD_SPLIT_PART_TEST],
+           s[0].n_task / (size_t)seeds, LEAST, seeds);
     for (size_t k = 0; k < N_K; k++)
-        printf("  %2zu measured: MAPE %5.2f %%  Spearman %.3f  inside interval %.1f %%  interval x%.2f  (n=%zu programs, %zu tasks)\n", ks[k],
-               100 * s[k].ape / (double)s[k].n, s[k].rank / (double)s[k].n_rank, 100 * s[k].inside / (double)s[k].n,
-               exp(s[k].width / (double)s[k].n), s[k].n, s[k].n_task);
+        printf("  %2zu measured: MAPE %5.2f %%  Spearman %.3f  inside interval %.1f %%  interval "
+               "x%.2f  (n=%zu programs, %zu tasks)\n",
+               ks[k], 100 * s[k].ape / (double)s[k].n, s[k].rank / (double)s[k].n_rank,
+               100 * s[k].inside / (double)s[k].n, exp(s[k].width / (double)s[k].n), s[k].n,
+               s[k].n_task);
     return CDMPP_OK;
 }
 
-int main(int argc, char **argv) { return argc < 2 ? 2 : bench_config_main(argv[1], 3, argc, argv, run); }
+int main(int argc, char **argv) {
+    return argc < 2 ? 2 : bench_config_main(argv[1], 3, argc, argv, run);
+}

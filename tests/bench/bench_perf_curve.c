@@ -19,14 +19,18 @@ static void planted(size_t seeds, size_t points, double tolerance) {
     const cd_perf_curve_options o = {.tolerance = tolerance};
     static made_curve m;
     for (int spoiled = 0; spoiled < 2; spoiled++) {
-        printf("\n%s, %zu curves of each form, %zu points\n\n| planted | right | break within 1 sample | inside of 90 %% interval |", spoiled ? "spoiled" : "clean", seeds, points);
-        for (int f = 0; f < CD_N_PERF_CURVE; f++) printf(" %s |", cd_perf_curve_form_name((cd_perf_curve_form)f));
+        printf("\n%s, %zu curves of each form, %zu points\n\n| planted | right | break within 1 "
+               "sample | inside of 90 %% interval |",
+               spoiled ? "spoiled" : "clean", seeds, points);
+        for (int f = 0; f < CD_N_PERF_CURVE; f++)
+            printf(" %s |", cd_perf_curve_form_name((cd_perf_curve_form)f));
         printf("\n| --- | --- | --- | --- |%s\n", " --- | --- | --- | --- | --- | --- | --- |");
         for (int f = 0; f < CD_N_PERF_CURVE; f++) {
             size_t as[CD_N_PERF_CURVE] = {0}, near = 0, inside = 0, asked = 0;
             for (uint64_t s = 0; s < seeds; s++) {
                 cd_perf_curve p;
-                made_curve_draw((cd_perf_curve_form)f, s * CD_N_PERF_CURVE + (uint64_t)f, points, 0.05, &m);
+                made_curve_draw((cd_perf_curve_form)f, s * CD_N_PERF_CURVE + (uint64_t)f, points,
+                                0.05, &m);
                 if (spoiled) made_curve_spoil(&m, s);
                 if (cd_perf_curve_fit(m.x, m.t, m.n, &o, &p, NULL)) exit(1);
                 as[p.form]++;
@@ -41,8 +45,10 @@ static void planted(size_t seeds, size_t points, double tolerance) {
                 }
                 cd_perf_curve_free(&p);
             }
-            printf("| %s | %.1f %% |", cd_perf_curve_form_name((cd_perf_curve_form)f), 100.0 * (double)as[f] / (double)seeds);
-            if (f >= CD_PERF_CURVE_HINGE && f <= CD_PERF_CURVE_STAIRS) printf(" %.1f %% |", 100.0 * (double)near / (double)seeds);
+            printf("| %s | %.1f %% |", cd_perf_curve_form_name((cd_perf_curve_form)f),
+                   100.0 * (double)as[f] / (double)seeds);
+            if (f >= CD_PERF_CURVE_HINGE && f <= CD_PERF_CURVE_STAIRS)
+                printf(" %.1f %% |", 100.0 * (double)near / (double)seeds);
             else printf(" - |");
             printf(" %.1f %% |", 100.0 * (double)inside / (double)asked);
             for (int g = 0; g < CD_N_PERF_CURVE; g++) printf(" %zu |", as[g]);
@@ -55,7 +61,7 @@ static void planted(size_t seeds, size_t points, double tolerance) {
 typedef struct {
     char host[64];
     size_t form[2][CD_N_PERF_CURVE], class[2][4], r2[2], n[2]; /* [conv and dense, others] */
-    double err[2][2][8];        /* [even, drawn][mean, ...][predictor] see leave() */
+    double err[2][2][8]; /* [even, drawn][mean, ...][predictor] see leave() */
 } hostrow;
 static hostrow row[HOSTS];
 static size_t n_row;
@@ -67,7 +73,9 @@ static hostrow *row_of(const char *host) {
     return &row[i];
 }
 
-static bool heavy(const cd_curve *c) { return !strcmp(c->op, "nn.conv2d") || !strcmp(c->op, "nn.dense"); }
+static bool heavy(const cd_curve *c) {
+    return !strcmp(c->op, "nn.conv2d") || !strcmp(c->op, "nn.dense");
+}
 
 static void each(const char *path, void (*visit)(const cd_curve *c, double), double arg) {
     cd_curves *r;
@@ -81,7 +89,8 @@ static void each(const char *path, void (*visit)(const cd_curve *c, double), dou
     }
     while (more) {
         err = (cdmpp_err){0};
-        if (cd_curves_next(r, &c, &more, &err)) fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text));
+        if (cd_curves_next(r, &c, &more, &err))
+            fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text));
         else if (more) visit(&c, arg);
     }
     cd_curves_close(r);
@@ -103,18 +112,25 @@ static void count(const cd_curve *c, double tolerance) {
     h->form[k][p.form]++;
     h->class[k][cd_perf_curve_classify(&p)]++;
     h->r2[k] += p.r2_affine > 0.98;
-    if (getenv("PATTERNS_SHOW") && k == 0) printf("%s %s %s %s noise %.4f local %.4f misfit %.2f r2 %.4f\n", c->host, c->op, c->shape, cd_perf_curve_form_name(p.form), p.noise, p.local_noise, p.misfit, p.r2_affine);
+    if (getenv("PATTERNS_SHOW") && k == 0)
+        printf("%s %s %s %s noise %.4f local %.4f misfit %.2f r2 %.4f\n", c->host, c->op, c->shape,
+               cd_perf_curve_form_name(p.form), p.noise, p.local_noise, p.misfit, p.r2_affine);
     cd_perf_curve_free(&p);
 }
 
 static void curves(const char *path, double tolerance) {
     each(path, count, tolerance);
     for (int k = 0; k < 2; k++) {
-        printf("\n| %s | n | class linear | form affine | R2 > 0.98 |", k ? "other operators" : "conv, dense");
-        for (int f = 0; f < CD_N_PERF_CURVE; f++) printf(" %s |", cd_perf_curve_form_name((cd_perf_curve_form)f));
+        printf("\n| %s | n | class linear | form affine | R2 > 0.98 |",
+               k ? "other operators" : "conv, dense");
+        for (int f = 0; f < CD_N_PERF_CURVE; f++)
+            printf(" %s |", cd_perf_curve_form_name((cd_perf_curve_form)f));
         printf("\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
         for (size_t i = 0; i < n_row; i++) {
-            printf("| %s | %zu | %.1f %% | %.1f %% | %.1f %% |", row[i].host, row[i].n[k], 100.0 * (double)row[i].class[k][CD_PERF_CURVE_LINEAR] / (double)row[i].n[k], 100.0 * (double)row[i].form[k][CD_PERF_CURVE_AFFINE] / (double)row[i].n[k], 100.0 * (double)row[i].r2[k] / (double)row[i].n[k]);
+            printf("| %s | %zu | %.1f %% | %.1f %% | %.1f %% |", row[i].host, row[i].n[k],
+                   100.0 * (double)row[i].class[k][CD_PERF_CURVE_LINEAR] / (double)row[i].n[k],
+                   100.0 * (double)row[i].form[k][CD_PERF_CURVE_AFFINE] / (double)row[i].n[k],
+                   100.0 * (double)row[i].r2[k] / (double)row[i].n[k]);
             for (int f = 0; f < CD_N_PERF_CURVE; f++) printf(" %zu |", row[i].form[k][f]);
             printf("\n");
         }
@@ -158,7 +174,8 @@ static void leave_once(const cd_curve *c, const bool *seen, int way, size_t host
     for (size_t i = 0; i < c->n; i++) {
         const double u = c->x[i] / c->x[c->n - 1] * 2 - 1;
         if (seen[i]) continue;
-        const double guess[N_RIVAL] = {cd_perf_curve_eval(&p, c->x[i]), poly_at(c3, 3, u), poly_at(c5, 5, u)};
+        const double guess[N_RIVAL] = {cd_perf_curve_eval(&p, c->x[i]), poly_at(c3, 3, u),
+                                       poly_at(c5, 5, u)};
         for (int k = 0; k < N_RIVAL; k++) e[k] += fabs(guess[k] - c->t[i]) / c->t[i];
         m++;
     }
@@ -194,7 +211,9 @@ static void leave_curve(const cd_curve *c, double unused) {
 }
 
 static void leave(const char *path) {
-    static const char *const way_name[2] = {"evenly spread", "drawn"}, *const rival[N_RIVAL] = {"pattern", "degree 3", "degree 5"};
+    static const char *const way_name[2] = {"evenly spread", "drawn"}, *const rival[N_RIVAL] = {
+                                                                           "pattern", "degree 3",
+                                                                           "degree 5"};
     each(path, leave_curve, 0);
     for (int way = 0; way < 2; way++) {
         printf("\n| 10 sizes %s | curves |", way_name[way]);
@@ -208,7 +227,8 @@ static void leave(const char *path) {
             printf("| %s | %zu |", row[i].host, n);
             for (int k = 0; k < N_RIVAL; k++) {
                 cd_sort_doubles(all[way][i][k], n);
-                printf(" %.2f %% | %.2f %% | %.0f %% |", 100 * sum[way][i][k] / (double)n, 100 * all[way][i][k][n / 2], 100.0 * (double)wins[way][i][k] / (double)n);
+                printf(" %.2f %% | %.2f %% | %.0f %% |", 100 * sum[way][i][k] / (double)n,
+                       100 * all[way][i][k][n / 2], 100.0 * (double)wins[way][i][k] / (double)n);
             }
             printf("\n");
         }
@@ -245,21 +265,26 @@ static void range_curve(const cd_curve *c, double unused) {
 
 static void range(const char *path) {
     each(path, range_curve, 0);
-    printf("\n| 5 sizes of 1..64 | curves | mean | median | 90 of 100 below | below 10 %% |\n| --- | --- | --- | --- | --- | --- |\n");
+    printf("\n| 5 sizes of 1..64 | curves | mean | median | 90 of 100 below | below 10 %% |\n| --- "
+           "| --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < n_row; i++) {
         double mean = 0;
         size_t good = 0;
         const size_t n = range_n[i];
         if (!n) continue;
         cd_sort_doubles(range_mean[i], n);
-        for (size_t k = 0; k < n; k++) mean += range_mean[i][k] / (double)n, good += range_mean[i][k] < 0.1;
-        printf("| %s | %zu | %.2f %% | %.2f %% | %.2f %% | %.1f %% |\n", row[i].host, n, 100 * mean, 100 * range_mean[i][n / 2], 100 * range_mean[i][n * 9 / 10], 100.0 * (double)good / (double)n);
+        for (size_t k = 0; k < n; k++)
+            mean += range_mean[i][k] / (double)n, good += range_mean[i][k] < 0.1;
+        printf("| %s | %zu | %.2f %% | %.2f %% | %.2f %% | %.1f %% |\n", row[i].host, n, 100 * mean,
+               100 * range_mean[i][n / 2], 100 * range_mean[i][n * 9 / 10],
+               100.0 * (double)good / (double)n);
     }
 }
 
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "planted")) {
-        planted(argc > 2 ? (size_t)atol(argv[2]) : 1000, argc > 3 ? (size_t)atol(argv[3]) : 100, argc > 4 ? atof(argv[4]) : 0);
+        planted(argc > 2 ? (size_t)atol(argv[2]) : 1000, argc > 3 ? (size_t)atol(argv[3]) : 100,
+                argc > 4 ? atof(argv[4]) : 0);
     } else if (argc > 2 && !strcmp(argv[1], "curves")) {
         curves(argv[2], argc > 3 ? atof(argv[3]) : 0);
     } else if (argc > 2 && !strcmp(argv[1], "leave")) {
@@ -267,7 +292,8 @@ int main(int argc, char **argv) {
     } else if (argc > 2 && !strcmp(argv[1], "range")) {
         range(argv[2]);
     } else {
-        fprintf(stderr, "bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE [TOLERANCE] | leave FILE | range FILE\n");
+        fprintf(stderr, "bench_perf_curve planted [SEEDS] [POINTS] [TOLERANCE] | curves FILE "
+                        "[TOLERANCE] | leave FILE | range FILE\n");
         return 2;
     }
     return 0;

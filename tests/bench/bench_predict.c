@@ -33,7 +33,7 @@ void *realloc(void *p, size_t n) { return heap_calls++, __libc_realloc(p, n); }
 typedef struct {
     cdmpp_task *task;
     char *steps;
-    size_t n_steps, of;   /* of: number of the task */
+    size_t n_steps, of; /* of: number of the task */
     float *row;
     int64_t row_ptr[2];
 } program;
@@ -56,14 +56,25 @@ static cdmpp_status keep(void *ctx, const bench_program *in, cdmpp_err *err) {
     }
     program *p = &r->p[r->n++];
     const cd_hardware *h = &rec->hardware;
-    const int64_t hw[8] = {h->num_cores, h->vector_unit_bytes, h->cache_line_bytes, h->max_shared_memory_per_block,
-                           h->max_local_memory_per_block, h->max_threads_per_block, h->max_vthread_extent, h->warp_size};
+    const int64_t hw[8] = {h->num_cores,
+                           h->vector_unit_bytes,
+                           h->cache_line_bytes,
+                           h->max_shared_memory_per_block,
+                           h->max_local_memory_per_block,
+                           h->max_threads_per_block,
+                           h->max_vthread_extent,
+                           h->warp_size};
     char *target = strndup(rec->target.p, rec->target.n);
-    *p = (program){.n_steps = in->n_steps, .of = cd_task_registry_index(r->of.tasks, in->task), .row_ptr = {0, rows->n_row}};
+    *p = (program){.n_steps = in->n_steps,
+                   .of = cd_task_registry_index(r->of.tasks, in->task),
+                   .row_ptr = {0, rows->n_row}};
     p->steps = strndup(in->steps, p->n_steps);
     p->row = malloc(rows->n_row * CD_N_COL * sizeof *p->row);
     memcpy(p->row, rows->row, rows->n_row * CD_N_COL * sizeof *p->row);
-    const cdmpp_task_info info = {.size = sizeof info, .workload_key = in->task->workload_key, .target = target, .hardware = hw};
+    const cdmpp_task_info info = {.size = sizeof info,
+                                  .workload_key = in->task->workload_key,
+                                  .target = target,
+                                  .hardware = hw};
     const cdmpp_status st = cdmpp_task_new(r->of.api, &info, &p->task, err);
     free(target);
     return st;
@@ -78,8 +89,14 @@ static cdmpp_status one(const rig *r, cdmpp_context *c, bool steps, cdmpp_err *e
         const cdmpp_text text = {p->steps, p->n_steps};
         float score;
         cdmpp_status st;
-        const cdmpp_batch b = {.size = sizeof b, .form = steps ? CDMPP_STEPS : CDMPP_ROWS_F32, .n = 1, .task = p->task, .text = &text,
-                               .data = p->row, .n_col = CD_N_COL, .row_ptr = p->row_ptr};
+        const cdmpp_batch b = {.size = sizeof b,
+                               .form = steps ? CDMPP_STEPS : CDMPP_ROWS_F32,
+                               .n = 1,
+                               .task = p->task,
+                               .text = &text,
+                               .data = p->row,
+                               .n_col = CD_N_COL,
+                               .row_ptr = p->row_ptr};
         const cdmpp_result out = {.size = sizeof out, .score_f32 = &score, .status = &st};
         const size_t before = heap_calls;
         const double w0 = cd_clock_wall(), t0 = cd_clock_thread();
@@ -92,9 +109,10 @@ static cdmpp_status one(const rig *r, cdmpp_context *c, bool steps, cdmpp_err *e
     }
     cd_sort_doubles(took, CALLS);
     cd_sort_doubles(wall, CALLS);
-    printf("  one, %s   CPU p50 %7.1f us  p99 %7.1f us   wall p50 %7.1f us  p99 %7.1f us   %5.1f heap calls   (n=%d, %zu failed)\n",
-           steps ? "steps" : "rows ", 1e6 * took[CALLS / 2], 1e6 * took[CALLS * 99 / 100], 1e6 * wall[CALLS / 2], 1e6 * wall[CALLS * 99 / 100],
-           (double)heap / CALLS, CALLS, bad);
+    printf("  one, %s   CPU p50 %7.1f us  p99 %7.1f us   wall p50 %7.1f us  p99 %7.1f us   %5.1f "
+           "heap calls   (n=%d, %zu failed)\n",
+           steps ? "steps" : "rows ", 1e6 * took[CALLS / 2], 1e6 * took[CALLS * 99 / 100],
+           1e6 * wall[CALLS / 2], 1e6 * wall[CALLS * 99 / 100], (double)heap / CALLS, CALLS, bad);
     return CDMPP_OK;
 }
 
@@ -129,8 +147,14 @@ static cdmpp_status batch(const rig *r, cdmpp_context *c, bool steps, cdmpp_err 
         n_row += (size_t)p->row_ptr[1];
         row_ptr[++n] = (int64_t)n_row;
     }
-    const cdmpp_batch b = {.size = sizeof b, .form = steps ? CDMPP_STEPS : CDMPP_ROWS_F32, .n = BATCH, .task = first->task, .text = text,
-                           .data = row, .n_col = CD_N_COL, .row_ptr = row_ptr};
+    const cdmpp_batch b = {.size = sizeof b,
+                           .form = steps ? CDMPP_STEPS : CDMPP_ROWS_F32,
+                           .n = BATCH,
+                           .task = first->task,
+                           .text = text,
+                           .data = row,
+                           .n_col = CD_N_COL,
+                           .row_ptr = row_ptr};
     const cdmpp_result out = {.size = sizeof out, .score_f32 = score};
     for (int k = 0; k < ROUNDS; k++) {
         const double t0 = cd_clock_thread();
@@ -138,14 +162,18 @@ static cdmpp_status batch(const rig *r, cdmpp_context *c, bool steps, cdmpp_err 
         took[k] = cd_clock_thread() - t0;
     }
     cd_sort_doubles(took, ROUNDS);
-    printf("  2048, %s  CPU median %6.1f ms  least %6.1f ms  (%.0f candidates/s; %zu rows, %zu schedules repeated)\n", steps ? "steps" : "rows ",
-           1e3 * took[ROUNDS / 2], 1e3 * took[0], BATCH / took[ROUNDS / 2], n_row, distinct);
+    printf("  2048, %s  CPU median %6.1f ms  least %6.1f ms  (%.0f candidates/s; %zu rows, %zu "
+           "schedules repeated)\n",
+           steps ? "steps" : "rows ", 1e3 * took[ROUNDS / 2], 1e3 * took[0],
+           BATCH / took[ROUNDS / 2], n_row, distinct);
     free(row);
     return CDMPP_OK;
 }
 
-static cdmpp_status bench_profile(const rig *r, const cdmpp_model *m, const char *profile, int first, cdmpp_err *err) {
-    const cdmpp_options o = {.size = sizeof o, .device = cdmpp_model_device(m, 0), .profile = profile};
+static cdmpp_status bench_profile(const rig *r, const cdmpp_model *m, const char *profile,
+                                  int first, cdmpp_err *err) {
+    const cdmpp_options o = {
+        .size = sizeof o, .device = cdmpp_model_device(m, 0), .profile = profile};
     cdmpp_context *c = NULL;
     CD_TRY(cdmpp_context_new(m, r->of.api, &o, &c, err));
     printf(" profile %s\n", profile);

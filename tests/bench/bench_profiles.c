@@ -22,17 +22,19 @@ enum { SCALED = 2048 };
 typedef struct {
     const cd_dataset *d;
     const cdmpp_model *m;
-    uint32_t *test;    /* (n) by task and device */
+    uint32_t *test; /* (n) by task and device */
     size_t n;
-    float *row;        /* their rows, gathered */
-    int64_t *row_ptr;  /* (n+1) */
+    float *row;             /* their rows, gathered */
+    int64_t *row_ptr;       /* (n+1) */
     double *y, *p, *weight; /* (n) */
-    uint32_t *group;   /* (n) */
+    uint32_t *group;        /* (n) */
 } rig;
 
 static const cd_dataset *sort_of; /* qsort has no context */
 
-static uint64_t group_of(uint32_t i) { return (uint64_t)sort_of->task[i] << 32 | sort_of->device[i]; }
+static uint64_t group_of(uint32_t i) {
+    return (uint64_t)sort_of->task[i] << 32 | sort_of->device[i];
+}
 
 static int by_group(const void *a, const void *b) {
     const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
@@ -62,7 +64,8 @@ static cdmpp_status collect(rig *r, const cd_config *c, cdmpp_err *err) {
     for (size_t k = 0; k < r->n; k++) {
         const uint32_t i = r->test[k];
         const int64_t beg = d->row_ptr[i], n = d->row_ptr[i + 1] - beg;
-        memcpy(r->row + r->row_ptr[k] * CD_N_COL, d->row + beg * CD_N_COL, (size_t)n * CD_N_COL * sizeof *r->row);
+        memcpy(r->row + r->row_ptr[k] * CD_N_COL, d->row + beg * CD_N_COL,
+               (size_t)n * CD_N_COL * sizeof *r->row);
         r->row_ptr[k + 1] = r->row_ptr[k] + n;
         r->y[k] = d->latency_s[i];
         r->weight[k] = of_task[d->task[i]] > 0 ? of_task[d->task[i]] : 1;
@@ -71,18 +74,30 @@ static cdmpp_status collect(rig *r, const cd_config *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status context(const rig *r, size_t k, const char *profile, int threads, cdmpp_context **c, cdmpp_err *err) {
-    const cdmpp_options o = {.size = sizeof o, .device = r->d->device_name[r->d->device[r->test[k]]], .profile = profile, .nthreads = threads};
+static cdmpp_status context(const rig *r, size_t k, const char *profile, int threads,
+                            cdmpp_context **c, cdmpp_err *err) {
+    const cdmpp_options o = {.size = sizeof o,
+                             .device = r->d->device_name[r->d->device[r->test[k]]],
+                             .profile = profile,
+                             .nthreads = threads};
     return cdmpp_context_new(r->m, NULL, &o, c, err);
 }
 
 /* One batch: programs beg .. end. */
 static cdmpp_status score(const rig *r, cdmpp_context *c, size_t beg, size_t end, cdmpp_err *err) {
     const uint32_t i = r->test[beg];
-    const cdmpp_task_info info = {.size = sizeof info, .workload_key = r->d->task_name[r->d->task[i]], .flop = r->d->flop[i] > 0 ? r->d->flop[i] : 0};
+    const cdmpp_task_info info = {.size = sizeof info,
+                                  .workload_key = r->d->task_name[r->d->task[i]],
+                                  .flop = r->d->flop[i] > 0 ? r->d->flop[i] : 0};
     cdmpp_task *task = NULL;
     CD_TRY(cdmpp_task_new(NULL, &info, &task, err));
-    const cdmpp_batch b = {.size = sizeof b, .form = CDMPP_ROWS_F32, .n = end - beg, .task = task, .data = r->row, .n_col = CD_N_COL, .row_ptr = r->row_ptr + beg};
+    const cdmpp_batch b = {.size = sizeof b,
+                           .form = CDMPP_ROWS_F32,
+                           .n = end - beg,
+                           .task = task,
+                           .data = r->row,
+                           .n_col = CD_N_COL,
+                           .row_ptr = r->row_ptr + beg};
     const cdmpp_result out = {.size = sizeof out, .seconds = r->p + beg};
     const cdmpp_status st = cdmpp_score(c, &b, &out, err);
     cdmpp_task_free(task);
@@ -109,15 +124,18 @@ static cdmpp_status quality(rig *r, const char *profile, cdmpp_err *err) {
     }
     cdmpp_context_free(c);
     CD_TRY(cd_metric_compute(r->y, r->p, r->group, r->weight, r->n, &m, err));
-    printf("  %-9s n=%zu  MAPE %5.1f %%  Spearman %.3f (%zu)  top-1 %.3f (%zu)  top-5 %.3f (%zu)  %6.1f us of CPU a program\n", profile, m.n, 100 * m.mape,
-           m.spearman, m.n_spearman, m.top1, m.n_top1, m.top5, m.n_top5, 1e6 * took / (double)r->n);
+    printf("  %-9s n=%zu  MAPE %5.1f %%  Spearman %.3f (%zu)  top-1 %.3f (%zu)  top-5 %.3f (%zu)  "
+           "%6.1f us of CPU a program\n",
+           profile, m.n, 100 * m.mape, m.spearman, m.n_spearman, m.top1, m.n_top1, m.top5, m.n_top5,
+           1e6 * took / (double)r->n);
     return CDMPP_OK;
 }
 
 static cdmpp_status scaling(rig *r, const char *profile, cdmpp_err *err) {
     const size_t n = r->n < SCALED ? r->n : SCALED;
     double least[2] = {INFINITY, INFINITY}, cpu[2] = {INFINITY, INFINITY};
-    for (int round = 0; round < 4; round++) /* the first is warm-up; in turn, as others use the machine */
+    for (int round = 0; round < 4;
+         round++) /* the first is warm-up; in turn, as others use the machine */
         for (int threads = 1; threads <= 2; threads++) {
             cdmpp_context *c = NULL;
             CD_TRY(context(r, 0, profile, threads, &c, err));
@@ -130,8 +148,10 @@ static cdmpp_status scaling(rig *r, const char *profile, cdmpp_err *err) {
             }
             cdmpp_context_free(c);
         }
-    printf("  %-9s one thread %.0f programs/s, two %.0f, ratio %.2f; CPU seconds of two / of one %.2f\n", profile, (double)n / least[0],
-           (double)n / least[1], least[0] / least[1], cpu[1] / cpu[0]);
+    printf("  %-9s one thread %.0f programs/s, two %.0f, ratio %.2f; CPU seconds of two / of one "
+           "%.2f\n",
+           profile, (double)n / least[0], (double)n / least[1], least[0] / least[1],
+           cpu[1] / cpu[0]);
     return CDMPP_OK;
 }
 
@@ -149,9 +169,13 @@ static cdmpp_status run(const cd_config *c, char **argv, cdmpp_err *err) {
     CD_TRY(collect(&r, c, err));
     if (!r.n) return CD_FAIL(err, ENODATA, "no test part");
     printf("%s: test part of %zu programs\n", model, r.n);
-    for (size_t k = 0; k < cdmpp_model_n_profile(m); k++) CD_TRY(quality(&r, cdmpp_model_profile(m, k), err));
-    for (size_t k = 0; k < cdmpp_model_n_profile(m); k++) CD_TRY(scaling(&r, cdmpp_model_profile(m, k), err));
+    for (size_t k = 0; k < cdmpp_model_n_profile(m); k++)
+        CD_TRY(quality(&r, cdmpp_model_profile(m, k), err));
+    for (size_t k = 0; k < cdmpp_model_n_profile(m); k++)
+        CD_TRY(scaling(&r, cdmpp_model_profile(m, k), err));
     return CDMPP_OK; /* the end of the program frees */
 }
 
-int main(int argc, char **argv) { return argc < 3 ? 2 : bench_config_main(argv[2], 3, argc, argv, run); }
+int main(int argc, char **argv) {
+    return argc < 3 ? 2 : bench_config_main(argv[2], 3, argc, argv, run);
+}

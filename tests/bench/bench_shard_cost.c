@@ -36,7 +36,7 @@ static cd_task_registry *all;
 typedef struct {
     uint32_t op;
     cd_te_shard_axis way;
-    uint32_t lo, hi;            /* granules */
+    uint32_t lo, hi; /* granules */
     cd_te_shard *part;
 } asked;
 static asked *list;
@@ -56,12 +56,23 @@ static void make_net(const cd_network_loaded *l, cd_arena *a, cd_shard_net *net)
         for (uint32_t k = 0; k < net->n_op; k++) had |= !strcmp(op[k].key, t->workload_key);
         if (had) continue;
         uint32_t *arg = CD_NEWN(a, uint32_t, t->dag->n_arg + 1);
-        op[net->n_op] = (cd_shard_net_op){.name = t->workload_key, .type = type, .key = t->workload_key, .dag = t->dag, .n_arg = t->dag->n_arg, .arg = arg, .pin = UINT32_MAX};
+        op[net->n_op] = (cd_shard_net_op){.name = t->workload_key,
+                                          .type = type,
+                                          .key = t->workload_key,
+                                          .dag = t->dag,
+                                          .n_arg = t->dag->n_arg,
+                                          .arg = arg,
+                                          .pin = UINT32_MAX};
         for (uint32_t k = 0; k < t->dag->n_arg; k++, n++) {
             const cd_te_op *p = &t->dag->op[t->dag->tensor_op[t->dag->arg[k]]];
             if (n >= 64 * w->n_group) DIE("too many tensors\n");
-            tensor[n] = (cd_shard_net_tensor){.name = p->name, .rank = p->rank, .shape = p->shape, .element_bytes = cd_expr_dtype_bytes(p->dtype[0]), .from = CD_SHARD_NET_OUTSIDE,
-                                         .constant = k < x->n_read && w->buffer[x->read[k]].is_const};
+            tensor[n] =
+                (cd_shard_net_tensor){.name = p->name,
+                                      .rank = p->rank,
+                                      .shape = p->shape,
+                                      .element_bytes = cd_expr_dtype_bytes(p->dtype[0]),
+                                      .from = CD_SHARD_NET_OUTSIDE,
+                                      .constant = k < x->n_read && w->buffer[x->read[k]].is_const};
             if (k + 1 == t->dag->n_arg) tensor[n].from = net->n_op;
             arg[k] = n;
             net->n_tensor = n + 1;
@@ -79,12 +90,14 @@ static bool wanted(const char *dim) {
     return !o.dims;
 }
 
-static void add(uint32_t op, const cd_te_shard_axis *w, const cd_te_dag *dag, uint32_t lo, uint32_t hi) {
+static void add(uint32_t op, const cd_te_shard_axis *w, const cd_te_dag *dag, uint32_t lo,
+                uint32_t hi) {
     const int64_t a = w->extent * lo / o.granules, b = w->extent * hi / o.granules;
     asked x = {.op = op, .way = *w, .lo = lo, .hi = hi};
     if (a >= b || n_list >= WANT) return;
     if (cd_te_shard_make(dag, w, a, b, &x.part, &err)) {
-        fprintf(stderr, "%s %s %lld..%lld: %s\n", "part", w->name, (long long)a, (long long)b, err.msg);
+        fprintf(stderr, "%s %s %lld..%lld: %s\n", "part", w->name, (long long)a, (long long)b,
+                err.msg);
         return;
     }
     list[n_list++] = x;
@@ -111,13 +124,17 @@ static void dump(cd_shard_cost *p, const char *network, const cd_shard_net *net)
         const char *line, *key = x->part ? x->part->workload_key : net->op[x->op].key;
         must(cd_shard_cost_time(p, x->op, 0, x->part, &t, &err), "time");
         must(cd_shard_cost_schedule(p, x->op, 0, x->part, &line, &err), "schedule");
-        cd_buf_putf(&tsv, "%s\t%u\t%s\t%s\t%u\t%u\t%u\t%lld\t%.9g\t%.9g\t%s\n", network, x->op, net->op[x->op].type, x->way.name, x->lo, x->hi, o.granules, (long long)x->way.extent, t.seconds,
+        cd_buf_putf(&tsv, "%s\t%u\t%s\t%s\t%u\t%u\t%u\t%lld\t%.9g\t%.9g\t%s\n", network, x->op,
+                    net->op[x->op].type, x->way.name, x->lo, x->hi, o.granules,
+                    (long long)x->way.extent, t.seconds,
                     x->part ? x->part->dag->flop : net->op[x->op].dag->flop, key);
         if (!line) continue;
         cd_buf_puts(&records, line);
         cd_buf_puts(&records, "\n");
         const cd_task *ignored;
-        must(cd_task_registry_add(all, (cd_str){key, strlen(key)}, x->part ? x->part->dag : net->op[x->op].dag, &ignored, &err), "task");
+        must(cd_task_registry_add(all, (cd_str){key, strlen(key)},
+                                  x->part ? x->part->dag : net->op[x->op].dag, &ignored, &err),
+             "task");
     }
 }
 
@@ -133,11 +150,22 @@ static void plan(const cd_shard_cost_options *c, const cd_shard_net *net) {
     two.device[1].name = "cpu1";
     ask.machine = &two;
     must(cd_shard_cost_new(&ask, &p, &err), "new");
-    const cd_shard_plan_options s = {.net = net, .machine = &two, .time = cd_shard_cost_time, .prepare = cd_shard_cost_prepare, .ctx = p, .granules = o.granules, .margin = (double)NAN,
-                            .least_s = (double)NAN, .cover = (double)NAN, .fixed_share = (double)NAN, .split = true};
+    const cd_shard_plan_options s = {.net = net,
+                                     .machine = &two,
+                                     .time = cd_shard_cost_time,
+                                     .prepare = cd_shard_cost_prepare,
+                                     .ctx = p,
+                                     .granules = o.granules,
+                                     .margin = (double)NAN,
+                                     .least_s = (double)NAN,
+                                     .cover = (double)NAN,
+                                     .fixed_share = (double)NAN,
+                                     .split = true};
     const double t0 = cd_clock_process();
     must(cd_shard_plan_make(&s, &out, NULL, &err), "plan");
-    printf("  plan on two: %s, %.3g s, gain %.2f; %zu parts asked, %.3f s\n", out->verdict, out->predicted_s, out->predicted_gain, cd_shard_cost_asked(p, NULL), cd_clock_process() - t0);
+    printf("  plan on two: %s, %.3g s, gain %.2f; %zu parts asked, %.3f s\n", out->verdict,
+           out->predicted_s, out->predicted_gain, cd_shard_cost_asked(p, NULL),
+           cd_clock_process() - t0);
     cd_shard_plan_free(out);
     cd_shard_cost_free(p);
 }
@@ -154,8 +182,19 @@ static void run(const char *network) {
     const double t0 = cd_clock_process();
     make_parts(&net, &a);
     const double t1 = cd_clock_process();
-    const cd_shard_cost_model by[] = {{.model = model, .device = machine.device[0].as}, {.model = model, .device = machine.device[0].as}}; /* plan() has two such devices */
-    const cd_shard_cost_options c = {.model = by, .schedules = book, .machine = &machine, .net = &net, .devices = devices, .costs = costs, .trials = o.trials, .plain = l.plain, .n_plain = l.n_plain, .pool = pool};
+    const cd_shard_cost_model by[] = {
+        {.model = model, .device = machine.device[0].as},
+        {.model = model, .device = machine.device[0].as}}; /* plan() has two such devices */
+    const cd_shard_cost_options c = {.model = by,
+                                     .schedules = book,
+                                     .machine = &machine,
+                                     .net = &net,
+                                     .devices = devices,
+                                     .costs = costs,
+                                     .trials = o.trials,
+                                     .plain = l.plain,
+                                     .n_plain = l.n_plain,
+                                     .pool = pool};
     must(cd_shard_cost_new(&c, &p, &err), "new");
     cd_shard_cost_want *w = cd_mem_zalloc(n_list + 1, sizeof *w);
     for (uint32_t i = 0; i < n_list; i++) w[i] = (cd_shard_cost_want){list[i].op, 0, list[i].part};
@@ -174,10 +213,13 @@ static void run(const char *network) {
         const char *line = NULL, *why = cd_shard_cost_why(p, list[i].op, 0, list[i].part);
         must(cd_shard_cost_schedule(p, list[i].op, 0, list[i].part, &line, &err), "schedule");
         drawn += line && strstr(line, "\"best of ") && list[i].part;
-        if (why && o.dump) fprintf(stderr, "%s %s %u..%u: %s\n", net.op[list[i].op].type, list[i].way.name, list[i].lo, list[i].hi, why);
+        if (why && o.dump)
+            fprintf(stderr, "%s %s %u..%u: %s\n", net.op[list[i].op].type, list[i].way.name,
+                    list[i].lo, list[i].hi, why);
     }
-    printf("%s: %u operators, %u questions, %zu different, %zu without an answer, %u drawn; parts made in %.3f s of CPU time, asked in %.3f s, again in %.4f s\n", network, net.n_op, n_list, n, failed,
-           drawn, t1 - t0, t3 - t2, t4 - t3);
+    printf("%s: %u operators, %u questions, %zu different, %zu without an answer, %u drawn; parts "
+           "made in %.3f s of CPU time, asked in %.3f s, again in %.4f s\n",
+           network, net.n_op, n_list, n, failed, drawn, t1 - t0, t3 - t2, t4 - t3);
     if (o.plan) plan(&c, &net);
     if (o.dump) dump(p, network, &net);
     for (uint32_t i = 0; i < n_list; i++) cd_te_shard_free(list[i].part);
@@ -199,7 +241,8 @@ static void set_up(void) {
     read_model_and_book(o.model, o.devices, o.book);
     if (o.jobs > 1) must(cd_threads_new(o.jobs, &pool, &err), "threads");
     machine.n = 1;
-    machine.device[0] = (cd_machine_device){.name = "cpu0", .kind = "cpu", .target = o.target, .as = o.device, .times = 1, .scale = 1};
+    machine.device[0] = (cd_machine_device){
+        .name = "cpu0", .kind = "cpu", .target = o.target, .as = o.device, .times = 1, .scale = 1};
 }
 
 int main(int argc, char **argv) {

@@ -30,7 +30,12 @@ static struct {
     uint32_t per, granules;
     double margin, least, seconds;
     bool list, summary, drop;
-} o = {.target = "llvm -num-cores=1", .per = 4, .granules = 8, .margin = (double)NAN, .least = (double)NAN, .seconds = 0.4};
+} o = {.target = "llvm -num-cores=1",
+       .per = 4,
+       .granules = 8,
+       .margin = (double)NAN,
+       .least = (double)NAN,
+       .seconds = 0.4};
 static cd_measure *measure;
 static cd_machine machine;
 
@@ -54,12 +59,15 @@ typedef struct {
 static network net[MOST_NET];
 static item list[MOST_ITEM];
 static uint32_t n_net, n_item;
-static const char *const kinds[] = {"conv 1x1", "conv 3x3", "conv large", "depthwise", "dense", "batch_matmul", "pool", "softmax", "element"};
+static const char *const kinds[] = {"conv 1x1",     "conv 3x3", "conv large", "depthwise", "dense",
+                                    "batch_matmul", "pool",     "softmax",    "element"};
 
 /* By the kernel's rows. */
 static const char *conv_kind(const cd_te_op *p) {
     const cd_expr *rows = p->raxis[strstr(p->tag, "nchw") ? 1 : 0].extent;
-    return cd_expr_is_int_value(rows, 1) ? "conv 1x1" : cd_expr_is_int_value(rows, 3) ? "conv 3x3" : "conv large";
+    return cd_expr_is_int_value(rows, 1)   ? "conv 1x1"
+           : cd_expr_is_int_value(rows, 3) ? "conv 3x3"
+                                           : "conv large";
 }
 
 static const char *kind_of(const cd_te_dag *d) {
@@ -109,7 +117,9 @@ static void choose(void) {
         for (uint32_t i = 0; i < n_item; i++) {
             if (strcmp(list[i].kind, kinds[q])) continue;
             for (uint32_t k = 0; k < o.per; k++)
-                if (at == (o.per > 1 ? (uint32_t)((double)k * (all - 1) / (o.per - 1) + 0.5) : all / 2)) list[i].chosen = true;
+                if (at ==
+                    (o.per > 1 ? (uint32_t)((double)k * (all - 1) / (o.per - 1) + 0.5) : all / 2))
+                    list[i].chosen = true;
             at++;
         }
     }
@@ -118,8 +128,13 @@ static void choose(void) {
 static void load(const char *word) {
     network *n = &net[n_net++];
     const char *colon = strrchr(word, ':');
-    snprintf(n->name, sizeof n->name, "%.*s", (int)(colon ? colon - word : (long)strlen(word)), word);
-    must(cd_network_load(&(cd_network_load_options){.network = n->name, .batch = colon ? atol(colon + 1) : 1, .target = o.target}, &n->live, &err), word);
+    snprintf(n->name, sizeof n->name, "%.*s", (int)(colon ? colon - word : (long)strlen(word)),
+             word);
+    must(cd_network_load(&(cd_network_load_options){.network = n->name,
+                                                    .batch = colon ? atol(colon + 1) : 1,
+                                                    .target = o.target},
+                         &n->live, &err),
+         word);
     must(cd_plan_run_shard_net(&n->live, &n->arena, &n->net, &err), word);
     for (uint32_t k = 0; k < n->net.n_op; k++) add_item(n, k);
 }
@@ -147,9 +162,9 @@ typedef struct {
     cd_shard_plan_op op;
     cd_shard_plan_part part[2];
     char what[80];
-    double predicted;           /* slowest part, start, wait and join; without copies */
-    double seconds;             /* first measurement; NaN: failed */
-    double again;               /* second; NaN: not in it */
+    double predicted; /* slowest part, start, wait and join; without copies */
+    double seconds;   /* first measurement; NaN: failed */
+    double again;     /* second; NaN: not in it */
 } candidate;
 
 static candidate cand[MOST_CANDIDATE];
@@ -160,8 +175,20 @@ static candidate *add_candidate(const cd_shard_net *s) {
     if (n_cand == MOST_CANDIDATE) DIE("bench_shard_plan: too many ways\n");
     candidate *c = &cand[n_cand++];
     *c = (candidate){.seconds = (double)NAN, .again = (double)NAN};
-    c->op = (cd_shard_plan_op){.name = s->op[0].name, .type = s->op[0].type, .key = s->op[0].key, .dim = "", .n_part = 1, .part = c->part, .join = UINT32_MAX};
-    c->plan = (cd_shard_plan){.network = s->name, .batch = s->batch, .n_device = machine.n, .n_op = 1, .device = device_name, .op = &c->op, .measured_s = (double)NAN};
+    c->op = (cd_shard_plan_op){.name = s->op[0].name,
+                               .type = s->op[0].type,
+                               .key = s->op[0].key,
+                               .dim = "",
+                               .n_part = 1,
+                               .part = c->part,
+                               .join = UINT32_MAX};
+    c->plan = (cd_shard_plan){.network = s->name,
+                              .batch = s->batch,
+                              .n_device = machine.n,
+                              .n_op = 1,
+                              .device = device_name,
+                              .op = &c->op,
+                              .measured_s = (double)NAN};
     return c;
 }
 
@@ -186,7 +213,8 @@ static void all_candidates(const cd_shard_net *s, const cd_te_shard_axis *way, u
             c->op.way_op = way[w].op;
             c->op.axis = way[w].axis;
             c->op.join = way[w].reduce ? 0 : UINT32_MAX;
-            snprintf(c->what, sizeof c->what, "%s %lld:%lld", way[w].name, (long long)cut, (long long)(way[w].extent - cut));
+            snprintf(c->what, sizeof c->what, "%s %lld:%lld", way[w].name, (long long)cut,
+                     (long long)(way[w].extent - cut));
         }
 }
 
@@ -196,15 +224,19 @@ static double part_seconds(cd_shard_cost *cost, uint32_t device, const cd_te_sha
     return a.seconds + machine.device[device].launch_s;
 }
 
-static void predict(const cd_shard_net *s, cd_shard_cost *cost, const cd_te_shard_axis *way, uint32_t n_way, candidate *c) {
+static void predict(const cd_shard_net *s, cd_shard_cost *cost, const cd_te_shard_axis *way,
+                    uint32_t n_way, candidate *c) {
     cd_te_shard *p = NULL;
     c->predicted = 0;
     if (c->op.n_part == 1) c->predicted = part_seconds(cost, c->part[0].device, NULL);
     for (uint32_t w = 0; w < n_way && c->op.n_part > 1; w++) {
-        if (way[w].reduce != c->op.reduce || way[w].op != c->op.way_op || way[w].axis != c->op.axis) continue;
+        if (way[w].reduce != c->op.reduce || way[w].op != c->op.way_op || way[w].axis != c->op.axis)
+            continue;
         for (uint32_t i = 0; i < 2; i++) {
-            must(cd_te_shard_make(s->op[0].dag, &way[w], c->part[i].lo, c->part[i].hi, &p, &err), c->what);
-            c->predicted = fmax(c->predicted, part_seconds(cost, c->part[i].device, p) + machine.device[c->part[i].device].sync_s);
+            must(cd_te_shard_make(s->op[0].dag, &way[w], c->part[i].lo, c->part[i].hi, &p, &err),
+                 c->what);
+            c->predicted = fmax(c->predicted, part_seconds(cost, c->part[i].device, p) +
+                                                  machine.device[c->part[i].device].sync_s);
             cd_te_shard_free(p);
         }
         if (!way[w].reduce) break;
@@ -219,8 +251,11 @@ static void predict(const cd_shard_net *s, cd_shard_cost *cost, const cd_te_shar
 static uint32_t same_as(const cd_shard_plan_op *p) {
     for (uint32_t i = 0; i < n_cand; i++) {
         const cd_shard_plan_op *c = &cand[i].op;
-        if (c->n_part != p->n_part || c->part[0].device != p->part[0].device || c->join != p->join) continue;
-        if (p->n_part == 1 || (c->reduce == p->reduce && c->way_op == p->way_op && c->axis == p->axis && c->part[0].hi == p->part[0].hi)) return i;
+        if (c->n_part != p->n_part || c->part[0].device != p->part[0].device || c->join != p->join)
+            continue;
+        if (p->n_part == 1 || (c->reduce == p->reduce && c->way_op == p->way_op &&
+                               c->axis == p->axis && c->part[0].hi == p->part[0].hi))
+            return i;
     }
     return UINT32_MAX;
 }
@@ -232,13 +267,20 @@ static uint32_t chosen_one(const cd_shard_net *s, const cd_shard_plan_op *p) {
     c->op = *p;
     c->op.part = c->part;
     memcpy(c->part, p->part, (p->n_part < 2 ? p->n_part : 2) * sizeof *c->part);
-    snprintf(c->what, sizeof c->what, "%s %lld:%lld%s", p->dim, (long long)(p->part[0].hi - p->part[0].lo), (long long)(p->n_part > 1 ? p->part[1].hi - p->part[1].lo : 0),
+    snprintf(c->what, sizeof c->what, "%s %lld:%lld%s", p->dim,
+             (long long)(p->part[0].hi - p->part[0].lo),
+             (long long)(p->n_part > 1 ? p->part[1].hi - p->part[1].lo : 0),
              p->part[0].device ? " turned" : "");
     return n_cand - 1;
 }
 
 static bool measured(const item *x, const cd_shard_net *s, cd_shard_cost *cost, candidate *c) {
-    const cd_plan_run_options a = {.loaded = &x->n->live, .net = s, .machine = &machine, .plan = &c->plan, .cost = cost, .measure = measure};
+    const cd_plan_run_options a = {.loaded = &x->n->live,
+                                   .net = s,
+                                   .machine = &machine,
+                                   .plan = &c->plan,
+                                   .cost = cost,
+                                   .measure = measure};
     cd_plan_run *r;
     cd_plan_run_result out;
     cdmpp_status st = cd_plan_run_open(&a, &r, &err);
@@ -248,7 +290,9 @@ static bool measured(const item *x, const cd_shard_net *s, cd_shard_cost *cost, 
         if (!st) cd_plan_run_result_free(&out);
         cd_plan_run_close(r);
     }
-    if (st) fprintf(stderr, "bench_shard_plan: %s %s: %s %s\n", s->op[0].name, c->what, err.key, err.msg);
+    if (st)
+        fprintf(stderr, "bench_shard_plan: %s %s: %s %s\n", s->op[0].name, c->what, err.key,
+                err.msg);
     if (st && !o.drop) exit(1);
     return !st;
 }
@@ -256,14 +300,19 @@ static bool measured(const item *x, const cd_shard_net *s, cd_shard_cost *cost, 
 static uint32_t fastest(bool again) {
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < n_cand; i++) {
-        const double s = again ? cand[i].again : isnan(cand[i].again) ? cand[i].seconds : (double)NAN;
-        if (isfinite(s) && (best == UINT32_MAX || s < (again ? cand[best].again : cand[best].seconds))) best = i;
+        const double s = again                  ? cand[i].again
+                         : isnan(cand[i].again) ? cand[i].seconds
+                                                : (double)NAN;
+        if (isfinite(s) &&
+            (best == UINT32_MAX || s < (again ? cand[best].again : cand[best].seconds)))
+            best = i;
     }
     return best;
 }
 
 /* The fastest and the chosen one, pass by pass in turns. */
-static void measure_again(const item *x, const cd_shard_net *s, cd_shard_cost *cost, uint32_t chosen) {
+static void measure_again(const item *x, const cd_shard_net *s, cd_shard_cost *cost,
+                          uint32_t chosen) {
     uint32_t who[AGAIN + 1], n = 0;
     cd_plan_run *r[AGAIN + 1];
     double t[AGAIN + 1];
@@ -271,7 +320,12 @@ static void measure_again(const item *x, const cd_shard_net *s, cd_shard_cost *c
     who[n++] = chosen;
     while (n <= AGAIN && (who[n] = fastest(false)) != UINT32_MAX) cand[who[n++]].again = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const cd_plan_run_options a = {.loaded = &x->n->live, .net = s, .machine = &machine, .plan = &cand[who[i]].plan, .cost = cost, .measure = measure};
+        const cd_plan_run_options a = {.loaded = &x->n->live,
+                                       .net = s,
+                                       .machine = &machine,
+                                       .plan = &cand[who[i]].plan,
+                                       .cost = cost,
+                                       .measure = measure};
         must(cd_plan_run_open(&a, &r[i], &err), s->op[0].name);
     }
     must(cd_plan_run_compare(r, n, o.seconds * n, t, &err), s->op[0].name);
@@ -292,7 +346,8 @@ static void put_line(const item *x, const cd_shard_plan *p, uint32_t chosen, uin
     const cd_shard_net_op *op = &x->n->net.op[x->op];
     cd_buf b = {0};
     FILE *f = fopen(o.out, "a");
-    cd_buf_putf(&b, "{\"kind\":\"%s\",\"network\":\"%s\",\"batch\":%lld,\"op\":\"%s\",\"key\":", x->kind, x->n->name, (long long)x->n->net.batch, op->type);
+    cd_buf_putf(&b, "{\"kind\":\"%s\",\"network\":\"%s\",\"batch\":%lld,\"op\":\"%s\",\"key\":",
+                x->kind, x->n->name, (long long)x->n->net.batch, op->type);
     cd_buf_put_json_str(&b, op->key, strlen(op->key));
     put_number(&b, "work", x->work);
     put_number(&b, "predicted_s", p->predicted_s);
@@ -309,7 +364,8 @@ static void put_line(const item *x, const cd_shard_plan *p, uint32_t chosen, uin
         cd_buf_puts(&b, "}");
     }
     cd_buf_puts(&b, "]}\n");
-    if (!f || b.oom || fwrite(b.p, 1, b.n, f) != b.n || fclose(f)) DIE("bench_shard_plan: cannot write %s\n", o.out);
+    if (!f || b.oom || fwrite(b.p, 1, b.n, f) != b.n || fclose(f))
+        DIE("bench_shard_plan: cannot write %s\n", o.out);
     cd_buf_free(&b);
 }
 
@@ -321,12 +377,29 @@ static void run_item(const item *x) {
     cd_shard_cost *cost;
     cd_shard_plan *p;
     cd_shard_cost_model by[CD_MACHINE_DEVICES];
-    for (uint32_t d = 0; d < machine.n; d++) by[d] = (cd_shard_cost_model){.model = model, .device = machine.device[d].as};
-    const cd_shard_cost_options ca = {.model = by, .schedules = book, .machine = &machine, .net = &s, .devices = devices, .costs = costs, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
+    for (uint32_t d = 0; d < machine.n; d++)
+        by[d] = (cd_shard_cost_model){.model = model, .device = machine.device[d].as};
+    const cd_shard_cost_options ca = {.model = by,
+                                      .schedules = book,
+                                      .machine = &machine,
+                                      .net = &s,
+                                      .devices = devices,
+                                      .costs = costs,
+                                      .plain = x->n->live.plain,
+                                      .n_plain = x->n->live.n_plain};
     must(cd_te_shard_axes(s.op[0].dag, &a, &way, &n_way, &err), s.op[0].name);
     must(cd_shard_cost_new(&ca, &cost, &err), "partcost");
-    const cd_shard_plan_options sa = {.net = &s, .machine = &machine, .time = cd_shard_cost_time, .steady = CD_SHARD_COST_STEADY, .ctx = cost, .granules = o.granules, .margin = o.margin, .least_s = o.least,
-                             .cover = (double)NAN, .fixed_share = (double)NAN, .split = true};
+    const cd_shard_plan_options sa = {.net = &s,
+                                      .machine = &machine,
+                                      .time = cd_shard_cost_time,
+                                      .steady = CD_SHARD_COST_STEADY,
+                                      .ctx = cost,
+                                      .granules = o.granules,
+                                      .margin = o.margin,
+                                      .least_s = o.least,
+                                      .cover = (double)NAN,
+                                      .fixed_share = (double)NAN,
+                                      .split = true};
     must(cd_shard_plan_make(&sa, &p, NULL, &err), s.op[0].name);
     all_candidates(&s, way, n_way);
     const uint32_t chosen = chosen_one(&s, &p->op[0]);
@@ -337,7 +410,8 @@ static void run_item(const item *x) {
     measure_again(x, &s, cost, chosen);
     const uint32_t best = fastest(true);
     put_line(x, p, chosen, best);
-    printf("%-13s %-12s %-24s %9.1f %-16s %9.1f %-16s %6.3f\n", x->kind, x->n->name, s.op[0].type, cand[chosen].again * 1e6, cand[chosen].what, cand[best].again * 1e6, cand[best].what,
+    printf("%-13s %-12s %-24s %9.1f %-16s %9.1f %-16s %6.3f\n", x->kind, x->n->name, s.op[0].type,
+           cand[chosen].again * 1e6, cand[chosen].what, cand[best].again * 1e6, cand[best].what,
            cand[chosen].again / cand[best].again);
     fflush(stdout);
     cd_shard_plan_free(p);
@@ -359,7 +433,7 @@ static void is_it(const cd_json *j, void *ctx) {
 }
 
 typedef struct {
-    const char *kind;           /* NULL: all */
+    const char *kind; /* NULL: all */
     unsigned n, close;
     double log_sum, worst, alone_sum;
 } totals;
@@ -383,8 +457,10 @@ static void put_totals(const char *kind) {
     totals t = {.kind = kind};
     must(each_line(o.out, count, &t, &err), o.out);
     if (t.n)
-        printf("%-13s %3u of %3u within 5 %% (%5.1f %%)   chosen / best %.3f mean, %.3f worst   better device alone / best %.2f\n", kind ? kind : "all", t.close, t.n,
-               100.0 * t.close / t.n, exp(t.log_sum / t.n), t.worst, exp(t.alone_sum / t.n));
+        printf("%-13s %3u of %3u within 5 %% (%5.1f %%)   chosen / best %.3f mean, %.3f worst   "
+               "better device alone / best %.2f\n",
+               kind ? kind : "all", t.close, t.n, 100.0 * t.close / t.n, exp(t.log_sum / t.n),
+               t.worst, exp(t.alone_sum / t.n));
 }
 
 /* ---- options ---- */
@@ -432,14 +508,17 @@ static void run_all(void) {
         question q = {.key = list[i].n->net.op[list[i].op].key};
         if (!list[i].chosen) continue;
         must(each_line(o.out, is_it, &q, &err), o.out);
-        if (o.list) printf("%-13s %-16s %-24s %.3g %s\n", list[i].kind, list[i].n->name, list[i].n->net.op[list[i].op].type, list[i].work, q.key);
+        if (o.list)
+            printf("%-13s %-16s %-24s %.3g %s\n", list[i].kind, list[i].n->name,
+                   list[i].n->net.op[list[i].op].type, list[i].work, q.key);
         else if (!q.there) run_item(&list[i]);
     }
 }
 
 int main(int argc, char **argv) {
     int k = read_options(argc, argv);
-    const cd_measure_options mo = {.cache = o.cache, .threads = 1, .jobs = 2, .run_limit_s = 60, .build_limit_s = 120};
+    const cd_measure_options mo = {
+        .cache = o.cache, .threads = 1, .jobs = 2, .run_limit_s = 60, .build_limit_s = 120};
     cd_machine_measure_pin();
     if (!o.summary && !o.list) {
         must(cd_measure_open(&mo, &measure, &err), "measure"); /* first of all: it forks */

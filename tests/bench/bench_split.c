@@ -42,11 +42,14 @@ static bool both(const profile *a, const profile *b, size_t i, size_t *j) {
     return false;
 }
 
-static double affine(const void *ms, double granules) { return *(const double *)ms * granules / GRANULES; }
+static double affine(const void *ms, double granules) {
+    return *(const double *)ms * granules / GRANULES;
+}
 
 int main(int argc, char **argv) {
     static profile c, g;
-    printf("| table | CPU ms | other ms | ceiling of the sums | placed | halves | best ratio |\n| --- | --- | --- | --- | --- | --- | --- |\n");
+    printf("| table | CPU ms | other ms | ceiling of the sums | placed | halves | best ratio |\n| "
+           "--- | --- | --- | --- | --- | --- | --- |\n");
     for (int k = 1; k + 1 < argc; k += 2) {
         double placed = 0, half = 0, best = 0;
         read_profile(argv[k], &c);
@@ -64,7 +67,9 @@ int main(int argc, char **argv) {
         }
         const double alone = fmin(c.sum, g.sum);
         const char *name = strrchr(argv[k], '/');
-        printf("| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", name ? name + 1 : argv[k], c.sum, g.sum, 1 + alone / fmax(c.sum, g.sum), alone / placed, alone / half, alone / best);
+        printf("| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", name ? name + 1 : argv[k],
+               c.sum, g.sum, 1 + alone / fmax(c.sum, g.sum), alone / placed, alone / half,
+               alone / best);
     }
     return 0;
 }

@@ -31,7 +31,15 @@ typedef struct {
     int core[2];
 } options;
 
-static options o = {.target = "llvm -num-cores=1", .trials = 2, .r = 3, .s = 8, .most = 24, .passes = 5, .barrier_s = 1e-6, .seconds = 1, .core = {0, 1}};
+static options o = {.target = "llvm -num-cores=1",
+                    .trials = 2,
+                    .r = 3,
+                    .s = 8,
+                    .most = 24,
+                    .passes = 5,
+                    .barrier_s = 1e-6,
+                    .seconds = 1,
+                    .core = {0, 1}};
 static cd_measure *measure;
 static cd_contention contention;
 static double sum[3], search[2], within;
@@ -40,9 +48,16 @@ static unsigned n_block, n_within;
 static cd_program_select *pick(const cd_workload *w) {
     const char **line = calloc(w->n_task + 1, sizeof *line);
     cd_program_select *p = NULL;
-    cd_program_select_options q = {.line = line, .trials = o.trials, .seed = o.seed, .target = o.target, .hardware = cd_target_hardware(false, 1, 64), .threads = 1, .measure = measure};
+    cd_program_select_options q = {.line = line,
+                                   .trials = o.trials,
+                                   .seed = o.seed,
+                                   .target = o.target,
+                                   .hardware = cd_target_hardware(false, 1, 64),
+                                   .threads = 1,
+                                   .measure = measure};
     for (uint32_t k = 0; line && k < w->n_task; k++) {
-        const cd_schedule_db_entry *s = cd_schedule_db_find(book, cd_task_registry_at(w->tasks, w->task[k].task)->workload_key);
+        const cd_schedule_db_entry *s =
+            cd_schedule_db_find(book, cd_task_registry_at(w->tasks, w->task[k].task)->workload_key);
         if (s) line[q.n_line++] = s->line;
     }
     must(cd_program_select_run(w, &q, &p, &err), "programs");
@@ -56,7 +71,7 @@ static cd_program_select *pick(const cd_workload *w) {
 typedef struct {
     const cd_workload *w;
     const cd_program_select *p;
-    const cd_node_cost *cost;     /* NULL: as measured */
+    const cd_node_cost *cost; /* NULL: as measured */
 } network;
 
 static int64_t bytes_of(const cd_workload *w, uint32_t group) {
@@ -73,24 +88,33 @@ static int64_t bytes_of(const cd_workload *w, uint32_t group) {
 static bool is_wide(const cd_stage_graph *g) {
     for (uint32_t k = 1; k < g->n_op; k++) {
         bool follows = false;
-        for (uint32_t e = 0; e < g->op[k].n_after; e++) follows = follows || g->after[g->op[k].first + e] == k - 1;
+        for (uint32_t e = 0; e < g->op[k].n_after; e++)
+            follows = follows || g->after[g->op[k].first + e] == k - 1;
         if (!follows) return true;
     }
     return false;
 }
 
-static cd_stage_plan plan_by(const cd_stage_graph *g, cd_stage_time *time, void *ctx, double *seconds) {
+static cd_stage_plan plan_by(const cd_stage_graph *g, cd_stage_time *time, void *ctx,
+                             double *seconds) {
     const double begin = cd_clock_wall();
     cd_stage_plan plan = {0};
-    must(cd_stage_search(g, &(cd_stage_options){.r = o.r, .s = o.s, .time = time, .ctx = ctx}, &plan, &err), "search");
+    must(cd_stage_search(g, &(cd_stage_options){.r = o.r, .s = o.s, .time = time, .ctx = ctx},
+                         &plan, &err),
+         "search");
     *seconds = cd_clock_wall() - begin;
     return plan;
 }
 
-static void tell(const char *name, uint32_t block, const cd_stage_graph *g, const cd_stage_plan *plan, const double *ms, const double *took, uint32_t measured, const char *source) {
-    printf("{\"network\":\"%s\",\"block\":%u,\"operators\":%u,\"times\":\"%s\",\"sequential_s\":%.9g,\"predicted_plan_s\":%.9g,\"measured_plan_s\":%.9g,"
-           "\"ratio\":%.4f,\"predicted_s\":%.9g,\"predicted_alone_s\":%.9g,\"stages\":[%u,%u],\"search_s\":[%.6f,%.3f],\"stages_run\":%u}\n",
-           name, block, g->n_op, source, ms[0], ms[1], ms[2], ms[1] / ms[2], plan[0].total_s, plan[0].alone_s, plan[0].n_stage, plan[1].n_stage, took[0], took[1], measured);
+static void tell(const char *name, uint32_t block, const cd_stage_graph *g,
+                 const cd_stage_plan *plan, const double *ms, const double *took, uint32_t measured,
+                 const char *source) {
+    printf("{\"network\":\"%s\",\"block\":%u,\"operators\":%u,\"times\":\"%s\",\"sequential_s\":%."
+           "9g,\"predicted_plan_s\":%.9g,\"measured_plan_s\":%.9g,"
+           "\"ratio\":%.4f,\"predicted_s\":%.9g,\"predicted_alone_s\":%.9g,\"stages\":[%u,%u],"
+           "\"search_s\":[%.6f,%.3f],\"stages_run\":%u}\n",
+           name, block, g->n_op, source, ms[0], ms[1], ms[2], ms[1] / ms[2], plan[0].total_s,
+           plan[0].alone_s, plan[0].n_stage, plan[1].n_stage, took[0], took[1], measured);
     fflush(stdout);
     for (int k = 0; k < 3; k++) sum[k] += ms[k];
     for (int k = 0; k < 2; k++) search[k] += took[k];
@@ -99,23 +123,38 @@ static void tell(const char *name, uint32_t block, const cd_stage_graph *g, cons
     n_block++;
 }
 
-static void run_block(const char *name, uint32_t number, const network *n, const cd_stage_graph *g, const uint32_t *group) {
+static void run_block(const char *name, uint32_t number, const network *n, const cd_stage_graph *g,
+                      const uint32_t *group) {
     double solo[CD_STAGE_OPS], bytes[CD_STAGE_OPS], ms[3], took[2];
     for (uint32_t k = 0; k < g->n_op; k++) {
-        const double alone = n->p->task[n->w->group[group[k]].task].item.out.time.median_s, c = n->cost ? n->cost->node[group[k]].seconds : alone;
+        const double alone = n->p->task[n->w->group[group[k]].task].item.out.time.median_s,
+                     c = n->cost ? n->cost->node[group[k]].seconds : alone;
         solo[k] = c > 0 ? c : alone;
         bytes[k] = (double)bytes_of(n->w, group[k]);
     }
-    cd_stage_solo predicted = {.solo_s = solo, .bytes = bytes, .units = 2, .barrier_s = o.barrier_s, .contention = contention};
+    cd_stage_solo predicted = {.solo_s = solo,
+                               .bytes = bytes,
+                               .units = 2,
+                               .barrier_s = o.barrier_s,
+                               .contention = contention};
     cd_stage_run *r;
-    must(cd_stage_run_open(&(cd_stage_run_options){.work = n->w, .pick = n->p, .n_op = g->n_op, .group = group, .solo_s = solo, .n_core = 2, .core = o.core}, &r, &err), "block");
+    must(cd_stage_run_open(&(cd_stage_run_options){.work = n->w,
+                                                   .pick = n->p,
+                                                   .n_op = g->n_op,
+                                                   .group = group,
+                                                   .solo_s = solo,
+                                                   .n_core = 2,
+                                                   .core = o.core},
+                           &r, &err),
+         "block");
     cd_stage_plan plan[2] = {plan_by(g, cd_stage_solo_time, &predicted, &took[0])};
     static ms_measured m;
     m = (ms_measured){.run = r, .passes = o.passes};
     plan[1] = plan_by(g, ms_time, &m, &took[1]);
     cd_stage_exec *s[3];
     must(cd_stage_exec_open(r, NULL, 0, &s[0], &err), "sequential");
-    for (int k = 0; k < 2; k++) must(cd_stage_exec_open(r, plan[k].stage, plan[k].n_stage, &s[k + 1], &err), "plan");
+    for (int k = 0; k < 2; k++)
+        must(cd_stage_exec_open(r, plan[k].stage, plan[k].n_stage, &s[k + 1], &err), "plan");
     must(cd_stage_exec_compare(s, 3, o.seconds, ms, &err), "passes");
     tell(name, number, g, plan, ms, took, m.n, n->cost ? "model" : "measured alone");
     for (int k = 0; k < 3; k++) cd_stage_exec_close(s[k]);
@@ -128,10 +167,20 @@ static void run_network(const char *name) {
     cd_arena a = {0};
     cd_stage_graph g;
     uint32_t *group, n_blocks;
-    must(cd_network_load(&(cd_network_load_options){.network = name, .target = o.target}, &l, &err), name);
+    must(cd_network_load(&(cd_network_load_options){.network = name, .target = o.target}, &l, &err),
+         name);
     cd_program_select *p = pick(l.work);
     cd_node_cost *cost = NULL;
-    if (model) must(cd_node_cost_of(l.graph, &(cd_node_cost_options){.model = model, .tasks = l.work->tasks, .schedules = book, .device = o.device, .devices = devices, .costs = costs}, &cost, &err), "costs");
+    if (model)
+        must(cd_node_cost_of(l.graph,
+                             &(cd_node_cost_options){.model = model,
+                                                     .tasks = l.work->tasks,
+                                                     .schedules = book,
+                                                     .device = o.device,
+                                                     .devices = devices,
+                                                     .costs = costs},
+                             &cost, &err),
+             "costs");
     must(ms_graph(l.work, p, &a, &g, &group, &err), "graph");
     uint32_t *block = calloc(g.n_op + 1, sizeof *block);
     must(cd_stage_blocks(&g, o.most, block, &n_blocks, &err), "blocks");
@@ -184,7 +233,8 @@ static void read_all(void) {
     if (o.contention) {
         must(cd_contention_read(o.contention, &a, &row, &n, &err), o.contention);
         must(cd_contention_fit(row, n, &contention, &err), o.contention);
-        printf("# contention of %u pairs: %.3g GB/s, beside %.3f, turn %.3f; mean error %.1f %%\n", contention.n_pair, contention.peak_bytes_per_s * 1e-9, contention.beside,
+        printf("# contention of %u pairs: %.3g GB/s, beside %.3f, turn %.3f; mean error %.1f %%\n",
+               contention.n_pair, contention.peak_bytes_per_s * 1e-9, contention.beside,
                contention.turn, contention.error * 100);
     } else contention = (cd_contention){.beside = 1, .turn = 1};
     cd_arena_free(&a);
@@ -192,12 +242,19 @@ static void read_all(void) {
 
 int main(int argc, char **argv) {
     int k = read_options(argc, argv);
-    const cd_measure_options mo = {.cache = o.cache, .threads = 1, .jobs = 1, .pin = true, .run_limit_s = 60, .build_limit_s = 120};
+    const cd_measure_options mo = {.cache = o.cache,
+                                   .threads = 1,
+                                   .jobs = 1,
+                                   .pin = true,
+                                   .run_limit_s = 60,
+                                   .build_limit_s = 120};
     must(cd_measure_open(&mo, &measure, &err), "measure"); /* first of all: it forks */
     read_all();
     for (; k < argc; k++) run_network(argv[k]);
-    printf("# %u blocks: sequential %.3f ms, predicted plans %.3f ms (%.2fx), measured plans %.3f ms (%.2fx); predicted within 5 %% of measured on %u, at worst %.3f\n", n_block,
-           sum[0] * 1e3, sum[1] * 1e3, sum[0] / sum[1], sum[2] * 1e3, sum[0] / sum[2], n_within, within);
+    printf("# %u blocks: sequential %.3f ms, predicted plans %.3f ms (%.2fx), measured plans %.3f "
+           "ms (%.2fx); predicted within 5 %% of measured on %u, at worst %.3f\n",
+           n_block, sum[0] * 1e3, sum[1] * 1e3, sum[0] / sum[1], sum[2] * 1e3, sum[0] / sum[2],
+           n_within, within);
     printf("# searches: by prediction %.4f s, by running stages %.1f s\n", search[0], search[1]);
     cd_schedule_db_free(book);
     cd_device_table_free(devices);

@@ -50,7 +50,12 @@ static void put_rows(rig *r, const char *key, const cd_rows *rows) {
     cd_buf_puts(b, "{\"id\":7,\"task\":");
     cd_buf_put_json_str(b, key, strlen(key));
     cd_buf_puts(b, ",\"rows\":[");
-    for (size_t i = 0; i < n; i++) cd_buf_putf(b, "%s%.9g%s", i % CD_N_COL ? "," : i ? ",[" : "[", (double)rows->row[i], i % CD_N_COL == CD_N_COL - 1 ? "]" : "");
+    for (size_t i = 0; i < n; i++)
+        cd_buf_putf(b, "%s%.9g%s",
+                    i % CD_N_COL ? ","
+                    : i          ? ",["
+                                 : "[",
+                    (double)rows->row[i], i % CD_N_COL == CD_N_COL - 1 ? "]" : "");
     cd_buf_puts(b, "]}\n");
     put_u32(&r->head, 1 + n);
     cd_buf_put(&r->body, (const char *)&k, sizeof k);
@@ -71,9 +76,11 @@ static cdmpp_status keep(void *ctx, const bench_program *in, cdmpp_err *err) {
     cd_buf_put_json_str(b, key, strlen(key));
     cd_buf_puts(b, ",\"target\":");
     cd_buf_put_json_str(b, rec->target.p, rec->target.n);
-    cd_buf_putf(b, ",\"hardware\":[%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld],\"steps\":", (long long)h->num_cores, (long long)h->vector_unit_bytes,
-                (long long)h->cache_line_bytes, (long long)h->max_shared_memory_per_block, (long long)h->max_local_memory_per_block,
-                (long long)h->max_threads_per_block, (long long)h->max_vthread_extent, (long long)h->warp_size);
+    cd_buf_putf(b, ",\"hardware\":[%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld],\"steps\":",
+                (long long)h->num_cores, (long long)h->vector_unit_bytes,
+                (long long)h->cache_line_bytes, (long long)h->max_shared_memory_per_block,
+                (long long)h->max_local_memory_per_block, (long long)h->max_threads_per_block,
+                (long long)h->max_vthread_extent, (long long)h->warp_size);
     cd_buf_put(b, in->steps, in->n_steps);
     cd_buf_puts(b, "}\n");
     put_rows(r, key, in->rows);
@@ -82,15 +89,21 @@ static cdmpp_status keep(void *ctx, const bench_program *in, cdmpp_err *err) {
 }
 
 /* CPU seconds for the requests of one kind, least of ROUNDS. */
-static cdmpp_status serve(rig *r, const cdmpp_model *m, const char *profile, int kind, size_t cache, cdmpp_err *err) {
+static cdmpp_status serve(rig *r, const cdmpp_model *m, const char *profile, int kind, size_t cache,
+                          cdmpp_err *err) {
     const size_t times = LEAST / r->n + 1;
     const int in = memfd_create("requests", 0), out = open("/dev/null", O_WRONLY);
     double least = 1e9;
     cd_serve_stats n = {0};
     for (size_t k = 0; k < times; k++)
-        if (in < 0 || write(in, r->in[kind].p, r->in[kind].n) != (ssize_t)r->in[kind].n) return CD_FAIL(err, EIO, "requests");
-    const cdmpp_options o = {.size = sizeof o, .device = cdmpp_model_device(m, 0), .profile = profile, .cache = cache};
-    const cd_serve_options so = {.in = in, .out = out, .format = kind == PACKED ? CD_SERVE_PACKED : CD_SERVE_NDJSON, .max_delay_ms = -1};
+        if (in < 0 || write(in, r->in[kind].p, r->in[kind].n) != (ssize_t)r->in[kind].n)
+            return CD_FAIL(err, EIO, "requests");
+    const cdmpp_options o = {
+        .size = sizeof o, .device = cdmpp_model_device(m, 0), .profile = profile, .cache = cache};
+    const cd_serve_options so = {.in = in,
+                                 .out = out,
+                                 .format = kind == PACKED ? CD_SERVE_PACKED : CD_SERVE_NDJSON,
+                                 .max_delay_ms = -1};
     cdmpp_context *c = NULL;
     CD_TRY(cdmpp_context_new(m, r->of.api, &o, &c, err));
     for (int k = -1; k < ROUNDS; k++) {
@@ -101,7 +114,8 @@ static cdmpp_status serve(rig *r, const cdmpp_model *m, const char *profile, int
         if (k >= 0 && took < least) least = took;
     }
     cdmpp_context_free(c);
-    printf("  %-9s %-14s %s %8.0f a second (n=%zu, %zu bad, %.1f MB)\n", profile, name[kind], cache ? "cached" : "      ", (double)n.asked / least, n.asked, n.bad,
+    printf("  %-9s %-14s %s %8.0f a second (n=%zu, %zu bad, %.1f MB)\n", profile, name[kind],
+           cache ? "cached" : "      ", (double)n.asked / least, n.asked, n.bad,
            1e-6 * (double)times * (double)r->in[kind].n);
     close(in);
     close(out);
@@ -115,7 +129,8 @@ static cdmpp_status bench(rig *r, const char *path, cdmpp_err *err) {
     for (size_t i = 0; i < cdmpp_model_n_profile(m) && i < 2; i++) {
         const char *profile = cdmpp_model_profile(m, i);
         for (int kind = 0; kind < N_KIND; kind++)
-            if (cdmpp_model_takes_rows(m) || kind < ROWS) CD_TRY(serve(r, m, profile, kind, 0, err));
+            if (cdmpp_model_takes_rows(m) || kind < ROWS)
+                CD_TRY(serve(r, m, profile, kind, 0, err));
         CD_TRY(serve(r, m, profile, RECORDS, 4 * r->n, err));
     }
     cdmpp_model_free(m);

@@ -116,10 +116,13 @@ static cdmpp_status run(rig *r, const char *name, int steps, int threads, cdmpp_
     cd_sort_doubles(t + 1, (size_t)steps);
     cd_sort_doubles(cpu + 1, (size_t)steps);
     const double m = t[1 + steps / 2];
-    printf("cdmpp %s threads=%d parameters=%zu step_s=%.4f cpu_s=%.4f samples_per_s=%.1f loss=%.6g\n", name, threads,
-           cd_params_count(cd_net_params(r->net)), m, cpu[1 + steps / 2], BATCH / m, value);
+    printf(
+        "cdmpp %s threads=%d parameters=%zu step_s=%.4f cpu_s=%.4f samples_per_s=%.1f loss=%.6g\n",
+        name, threads, cd_params_count(cd_net_params(r->net)), m, cpu[1 + steps / 2], BATCH / m,
+        value);
     const double beg = cd_clock_wall(), used = cd_clock_process();
-    for (int k = 0; k < steps; k++) CD_TRY(cd_net_predict(r->net, &r->batch, r->state, r->pool, r->out, NULL, err));
+    for (int k = 0; k < steps; k++)
+        CD_TRY(cd_net_predict(r->net, &r->batch, r->state, r->pool, r->out, NULL, err));
     printf("  predict samples_per_s=%.0f cpu_us=%.2f\n", steps * BATCH / (cd_clock_wall() - beg),
            1e6 * (cd_clock_process() - used) / (steps * BATCH));
     return CDMPP_OK;
@@ -130,7 +133,11 @@ int main(int argc, char **argv) {
     cdmpp_err err = {0};
     char text[512];
     const int steps = argc > 1 ? atoi(argv[1]) : 4, threads = argc > 2 ? atoi(argv[2]) : 2;
-    const cdmpp_status st = run(&r, argc > 3 ? argv[3] : "published", steps < 1 ? 1 : steps > MAX_STEPS ? MAX_STEPS : steps, threads, &err);
+    const cdmpp_status st = run(&r, argc > 3 ? argv[3] : "published",
+                                steps < 1           ? 1
+                                : steps > MAX_STEPS ? MAX_STEPS
+                                                    : steps,
+                                threads, &err);
     if (st) fprintf(stderr, "bench_train: %s\n", cdmpp_err_format(&err, text, sizeof text));
     cd_optim_free(&r.optim);
     cd_net_state_free(r.state);

@@ -26,7 +26,8 @@ typedef struct {
     double rank_s, learn_s;
 } counter;
 
-static cdmpp_status count_rank(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, size_t n, double *score, cdmpp_err *err) {
+static cdmpp_status count_rank(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c,
+                               size_t n, double *score, cdmpp_err *err) {
     counter *k = (counter *)r;
     const double from = cd_clock_process();
     const cdmpp_status st = k->real->kind->rank(k->real, t, c, n, score, err);
@@ -34,7 +35,8 @@ static cdmpp_status count_rank(cd_tune_ranker *r, const cd_tune_task *t, const c
     k->ranked += n;
     return st;
 }
-static cdmpp_status count_learn(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, const double *s, size_t n, cdmpp_err *err) {
+static cdmpp_status count_learn(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c,
+                                const double *s, size_t n, cdmpp_err *err) {
     counter *k = (counter *)r;
     const double from = cd_clock_process();
     const cdmpp_status st = k->real->kind->learn(k->real, t, c, s, n, err);
@@ -45,7 +47,8 @@ static bool count_ready(const cd_tune_ranker *r, const cd_tune_task *t) {
     const counter *k = (const counter *)r;
     return k->real->kind->ready(k->real, t);
 }
-static cd_tune_ranker_kind counting = {.name = "counting", .rank = count_rank, .learn = count_learn, .ready = count_ready};
+static cd_tune_ranker_kind counting = {
+    .name = "counting", .rank = count_rank, .learn = count_learn, .ready = count_ready};
 
 static void print_parts(cd_tune_space *space, cd_tune_ranker *r, cdmpp_err *err) {
     cd_arena mem = {0};
@@ -73,17 +76,21 @@ static void print_parts(cd_tune_space *space, cd_tune_ranker *r, cdmpp_err *err)
         sum += c[i].n_step;
         valid += isfinite(score[i]);
     }
-    printf("draw    %8.0f /s  (%.0f %% of draws are programs, %.1f steps, %.1f choices)\n", (double)n / draw_s, 100.0 * (double)n / (double)tries,
-           (double)sum / (double)n, n ? (double)c[0].n_choice : 0);
-    printf("change  %8.0f /s  (%.0f %% are programs)\n", (double)made / change_s, 100.0 * (double)made / (double)n);
-    printf("rank    %8.0f /s  (%.0f %% can be lowered)\n", (double)n / rank_s, 100.0 * (double)valid / (double)n);
+    printf("draw    %8.0f /s  (%.0f %% of draws are programs, %.1f steps, %.1f choices)\n",
+           (double)n / draw_s, 100.0 * (double)n / (double)tries, (double)sum / (double)n,
+           n ? (double)c[0].n_choice : 0);
+    printf("change  %8.0f /s  (%.0f %% are programs)\n", (double)made / change_s,
+           100.0 * (double)made / (double)n);
+    printf("rank    %8.0f /s  (%.0f %% can be lowered)\n", (double)n / rank_s,
+           100.0 * (double)valid / (double)n);
     printf("again   %8.0f /s\n", (double)n / again_s);
     cd_arena_free(&mem);
     free(c);
     free(score);
 }
 
-static cdmpp_status run(const cd_tune_tuner *t, const cd_tune_ranker_setup *rs, cd_tune_space *space, cd_tune_ranker *clock, size_t trials,
+static cdmpp_status run(const cd_tune_tuner *t, const cd_tune_ranker_setup *rs,
+                        cd_tune_space *space, cd_tune_ranker *clock, size_t trials,
                         cdmpp_err *err) {
     counter k = {.ranker = {&counting}};
     cd_tune_search *s = NULL;
@@ -92,7 +99,8 @@ static cdmpp_status run(const cd_tune_tuner *t, const cd_tune_ranker_setup *rs, 
     size_t n = 0, got = 1;
     if (t->ranker) CD_TRY(t->ranker->open(rs, &k.real, err));
     counting.seconds = t->ranker && t->ranker->seconds;
-    const cd_tune_search_setup setup = {.space = space, .ranker = t->ranker ? &k.ranker : NULL, .seed = 1, .epsilon = -1};
+    const cd_tune_search_setup setup = {
+        .space = space, .ranker = t->ranker ? &k.ranker : NULL, .seed = 1, .epsilon = -1};
     const double open = cd_clock_process();
     cdmpp_status st = t->search->open(&setup, &s, err);
     const double open_s = cd_clock_process() - open;
@@ -102,7 +110,9 @@ static cdmpp_status run(const cd_tune_tuner *t, const cd_tune_ranker_setup *rs, 
         ask_s += cd_clock_process() - from;
         if (!st) st = clock->kind->rank(clock, &space->of, c, got, score, err);
         for (size_t i = 0; !st && i < got; i++) {
-            seconds[i] = isfinite(score[i]) ? exp(-score[i] + 0.1 * (cd_rng_unit(1, c[i].key) - 0.5)) : CD_TUNE_FAILED_S;
+            seconds[i] = isfinite(score[i])
+                             ? exp(-score[i] + 0.1 * (cd_rng_unit(1, c[i].key) - 0.5))
+                             : CD_TUNE_FAILED_S;
             best = fmin(best, seconds[i]);
         }
         from = cd_clock_process();
@@ -110,9 +120,11 @@ static cdmpp_status run(const cd_tune_tuner *t, const cd_tune_ranker_setup *rs, 
         ask_s += cd_clock_process() - from;
         n += got;
     }
-    printf("%-10s %4zu trials  best %.3e s  open %.3f s  %7.2f ms/trial", t->name, n, best, open_s, 1e3 * ask_s / (double)n);
-    if (t->ranker) printf("  %7.0f candidates/s  (%.0f %% ranking, %.0f %% learning)", (double)k.ranked / ask_s, 100 * k.rank_s / ask_s,
-                          100 * k.learn_s / ask_s);
+    printf("%-10s %4zu trials  best %.3e s  open %.3f s  %7.2f ms/trial", t->name, n, best, open_s,
+           1e3 * ask_s / (double)n);
+    if (t->ranker)
+        printf("  %7.0f candidates/s  (%.0f %% ranking, %.0f %% learning)",
+               (double)k.ranked / ask_s, 100 * k.rank_s / ask_s, 100 * k.learn_s / ask_s);
     printf("\n");
     if (s) s->kind->free(s);
     if (k.real) k.real->kind->free(k.real);
@@ -135,7 +147,10 @@ static cdmpp_status bench(char **arg, size_t trials, cdmpp_err *err) {
     CD_TRY(cd_file_read(arg[2], 0, &text, &n, err));
     CD_TRY(cd_record_read(&mem, text, (size_t)(strchr(text, '\n') - text), &r, err));
     snprintf(target, sizeof target, "%.*s", (int)r.target.n, r.target.p);
-    cd_tune_task t = {.task = cd_task_registry_find(tasks, r.workload_key), .target = target, .hardware = r.hardware, .gpu = cd_target_is_gpu(r.target)};
+    cd_tune_task t = {.task = cd_task_registry_find(tasks, r.workload_key),
+                      .target = target,
+                      .hardware = r.hardware,
+                      .gpu = cd_target_is_gpu(r.target)};
     if (!t.task) return CD_FAIL(err, ENOTASK, "%s: no task for %s", arg[1], arg[2]);
     t.flop = cd_task_flop(t.task);
     const cd_tune_ranker_setup rs = {.model = m, .seed = 1};
@@ -143,7 +158,8 @@ static cdmpp_status bench(char **arg, size_t trials, cdmpp_err *err) {
     CD_TRY(cd_tune_rank_twostage.open(&rs, &clock, err));
     printf("%s: %s\n", t.task->workload_key, target);
     print_parts(space, clock, err);
-    for (size_t i = 0; cd_tune_tuner_at(i); i++) CD_TRY(run(cd_tune_tuner_at(i), &rs, space, clock, trials, err));
+    for (size_t i = 0; cd_tune_tuner_at(i); i++)
+        CD_TRY(run(cd_tune_tuner_at(i), &rs, space, clock, trials, err));
     clock->kind->free(clock);
     cd_tune_space_free(space);
     cd_mem_free(text);

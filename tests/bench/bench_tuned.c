@@ -52,7 +52,8 @@ static void stay(void) {
     cpu_set_t set;
     size_t last = 0;
     sched_getaffinity(0, sizeof set, &set);
-    for (size_t k = 0; k < CPU_SETSIZE; k++) if (CPU_ISSET(k, &set)) last = k;
+    for (size_t k = 0; k < CPU_SETSIZE; k++)
+        if (CPU_ISSET(k, &set)) last = k;
     CPU_ZERO(&set);
     CPU_SET(last, &set);
     sched_setaffinity(0, sizeof set, &set);
@@ -69,7 +70,8 @@ static float *matrix(int64_t n) {
 
 static void measure_gemm(gemm *g) {
     const double begin = cd_clock_wall();
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, g->m, g->n, g->k, 1, g->a, g->k, g->b, g->n, 0, g->c, g->n);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, g->m, g->n, g->k, 1, g->a, g->k, g->b,
+                g->n, 0, g->c, g->n);
     const double d = cd_clock_wall() - begin;
     if (d < g->best) g->best = d;
     if (g->n_round < MOST_ROUNDS) g->round[g->n_round++] = d;
@@ -110,9 +112,11 @@ static void generate(const cd_record *r, bool pack, item *it) {
     cd_nest n;
     char name[32];
     snprintf(name, sizeof name, "f%zu", it->line);
-    if (cd_program_lower_code(program, task, r, &err) || cd_program_nest(program, &n, &err)) DIE("line %zu: %s\n", it->line, err.msg);
+    if (cd_program_lower_code(program, task, r, &err) || cd_program_nest(program, &n, &err))
+        DIE("line %zu: %s\n", it->line, err.msg);
     n.pack = n.pack && pack;
-    if (cd_codegen(&n, CD_DIALECT_C, name, &it->code, &err)) DIE("line %zu: %s\n", it->line, err.msg);
+    if (cd_codegen(&n, CD_DIALECT_C, name, &it->code, &err))
+        DIE("line %zu: %s\n", it->line, err.msg);
     it->build.code = &it->code;
     it->best = 1e30;
 }
@@ -125,9 +129,12 @@ static double compare(const item *it, const item *ref) {
         if (!it->code.buffer[k].written) continue;
         float *x = malloc(n * 4), *y = malloc(n * 4);
         double sum = 0;
-        if (kind->read(it->run, k, x, n * 4, &err) || kind->read(ref->run, k, y, n * 4, &err)) DIE("%s\n", err.msg);
+        if (kind->read(it->run, k, x, n * 4, &err) || kind->read(ref->run, k, y, n * 4, &err))
+            DIE("%s\n", err.msg);
         for (size_t i = 0; i < n; i++) sum += (double)y[i] * (double)y[i];
-        for (size_t i = 0; i < n; i++) worst = fmax(worst, fabs((double)x[i] - (double)y[i]) / (sqrt(sum / (double)n) + 1e-12));
+        for (size_t i = 0; i < n; i++)
+            worst =
+                fmax(worst, fabs((double)x[i] - (double)y[i]) / (sqrt(sum / (double)n) + 1e-12));
         free(x);
         free(y);
     }
@@ -138,7 +145,8 @@ static double compare(const item *it, const item *ref) {
 
 static void one_round(item **it, size_t n) {
     for (size_t k = 0; k < n; k++) {
-        if (k % 8 == 0) for (int g = 0; g < n_gem; g++) measure_gemm(&gem[g]);
+        if (k % 8 == 0)
+            for (int g = 0; g < n_gem; g++) measure_gemm(&gem[g]);
         measure(it[k]);
     }
 }
@@ -155,8 +163,10 @@ static double median(double *v, uint32_t n) {
 
 static void print(item *it, gemm *g) {
     const double flop = cd_task_flop(task), top = gemm_flop(g) / g->best;
-    printf("%6zu  %7.1f GFLOP/s best  %.3f of sgemm's  medians %.3f  error %.1e %s\n", it->line, flop / it->best / 1e9, flop / it->best / top,
-           flop / median(it->round, it->n_round) / (gemm_flop(g) / median(g->round, g->n_round)), it->error, it->error < 1e-4 ? "right" : "WRONG");
+    printf("%6zu  %7.1f GFLOP/s best  %.3f of sgemm's  medians %.3f  error %.1e %s\n", it->line,
+           flop / it->best / 1e9, flop / it->best / top,
+           flop / median(it->round, it->n_round) / (gemm_flop(g) / median(g->round, g->n_round)),
+           it->error, it->error < 1e-4 ? "right" : "WRONG");
 }
 
 static item **read_all(const char *path, size_t *n) {
@@ -165,13 +175,16 @@ static item **read_all(const char *path, size_t *n) {
     size_t len = 0, line = 0;
     item **it = NULL;
     if (cd_file_read(path, SIZE_MAX / 4, &text, &len, &err)) DIE("%s: %s\n", path, err.msg);
-    for (char *p = text, *e; p < text + len && (e = memchr(p, '\n', len - (size_t)(p - text))); p = e + 1) {
+    for (char *p = text, *e; p < text + len && (e = memchr(p, '\n', len - (size_t)(p - text)));
+         p = e + 1) {
         cd_record r;
         line++;
         if (e == p || cd_record_is_comment(p, (size_t)(e - p))) continue;
-        if (cd_record_read(&a, p, (size_t)(e - p), &r, &err)) DIE("%s:%zu: %s\n", path, line, err.msg);
+        if (cd_record_read(&a, p, (size_t)(e - p), &r, &err))
+            DIE("%s:%zu: %s\n", path, line, err.msg);
         if (!it) snprintf(target, sizeof target, "%.*s -num-cores=1", (int)r.target.n, r.target.p);
-        if (!task && !(task = cd_task_registry_find(tasks, r.workload_key))) DIE("%s: no task\n", path);
+        if (!task && !(task = cd_task_registry_find(tasks, r.workload_key)))
+            DIE("%s: no task\n", path);
         it = realloc(it, (*n + 1) * sizeof *it);
         it[*n] = calloc(1, sizeof **it);
         it[*n]->line = line;
@@ -194,7 +207,8 @@ static size_t start(item **it, size_t n, item *ref) {
     measure(ref);
     for (size_t k = 0; k < n; k++) {
         it[k]->build = b[k];
-        if (b[k].status || !load(it[k])) fprintf(stderr, "line %zu: %s\n", it[k]->line, b[k].status ? b[k].err.msg : err.msg);
+        if (b[k].status || !load(it[k]))
+            fprintf(stderr, "line %zu: %s\n", it[k]->line, b[k].status ? b[k].err.msg : err.msg);
         else it[m++] = it[k];
     }
     free(b);
@@ -205,7 +219,8 @@ static void prepare_gemm(void) {
     openblas_set_num_threads(1);
     for (int g = 0; g < n_gem; g++) {
         const int64_t m = gem[g].m, n = gem[g].n, k = gem[g].k;
-        gem[g].a = matrix(m * k), gem[g].b = matrix(k * n), gem[g].c = matrix(m * n), gem[g].best = 1e30;
+        gem[g].a = matrix(m * k), gem[g].b = matrix(k * n), gem[g].c = matrix(m * n),
+        gem[g].best = 1e30;
     }
 }
 
@@ -228,7 +243,9 @@ int main(int argc, char **argv) {
     if (argc < 3) DIE("usage: bench_tuned TASKS RECORDS [SECONDS [FINAL [MxNxK...]]]\n");
     for (int k = 5; k < argc && n_gem < MOST_GEMM; k++)
         if (sscanf(argv[k], "%dx%dx%d", &gem[n_gem].m, &gem[n_gem].n, &gem[n_gem].k) == 3) n_gem++;
-    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, argv[1], &err) || cd_program_new(&program, &err)) DIE("%s\n", err.msg);
+    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, argv[1], &err) ||
+        cd_program_new(&program, &err))
+        DIE("%s\n", err.msg);
     item **it = read_all(argv[2], &n);
     if (!n) DIE("%s: no records\n", argv[2]);
     generate(&none, false, &ref);
@@ -239,7 +256,8 @@ int main(int argc, char **argv) {
     prepare_gemm();
     n = contest(it, n, argc > 4 ? (size_t)atoi(argv[4]) : 8, argc > 3 ? atof(argv[3]) : 5);
     for (int g = 0; g < n_gem; g++)
-        printf("sgemm %dx%dx%d  %7.1f GFLOP/s best  %7.1f median\n", gem[g].m, gem[g].n, gem[g].k, gemm_flop(&gem[g]) / gem[g].best / 1e9,
+        printf("sgemm %dx%dx%d  %7.1f GFLOP/s best  %7.1f median\n", gem[g].m, gem[g].n, gem[g].k,
+               gemm_flop(&gem[g]) / gem[g].best / 1e9,
                gemm_flop(&gem[g]) / median(gem[g].round, gem[g].n_round) / 1e9);
     for (size_t k = 0; k < n; k++) it[k]->error = compare(it[k], &ref), print(it[k], &gem[0]);
     return 0;

@@ -13,7 +13,8 @@ static void check(cd_str key, cd_str text, unsigned allowed, const char *hash) {
     char own[33];
     const cdmpp_status st = cd_dagtext_read(key, text, allowed, &dag, &rests, &err);
     if (st && (!err.msg[0] || err.code != st || dag)) abort();
-    if (!st && (cd_te_dag_hash(dag, own, &err) || strcmp(own, hash) != 0 || (rests & ~allowed))) abort();
+    if (!st && (cd_te_dag_hash(dag, own, &err) || strcmp(own, hash) != 0 || (rests & ~allowed)))
+        abort();
     cd_te_dag_free(dag);
 }
 
@@ -23,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char hash[33];
     cd_buf key = {0};
     const bool all = size && data[0] == '!';
-    const char *p = (const char *)data + all, *end = (const char *)data + size, *line = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+    const char *p = (const char *)data + all, *end = (const char *)data + size,
+               *line = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
     if (!line) return 0;
     const cd_str text = {line + 1, (size_t)(end - line - 1)};
     if (cd_dagtext_hash(text, hash, &err)) return 0;

@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     for (uint32_t v = 0; !st && v < e.n_vertex && n < 4096; v++) {
         if (!has(&e, v, v)) abort();
         for (uint32_t k = e.first[v]; k < e.first[v + 1]; k++) {
-            if (e.from[k] >= e.n_vertex || !isfinite(e.weight[k]) || !has(&e, e.from[k], v)) abort();
+            if (e.from[k] >= e.n_vertex || !isfinite(e.weight[k]) || !has(&e, e.from[k], v))
+                abort();
             if (k > e.first[v] && e.from[k - 1] >= e.from[k]) abort();
         }
     }

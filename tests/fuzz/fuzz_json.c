@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     char *text = cd_arena_alloc(&a, n + 1, 1);
     if (!text) return 0;
     if (n) memcpy(text, data, n);
-    const cdmpp_status st = cd_json_parse(&a, text, n, &own, &err), foreign = cd_json_parse_foreign(&a, (cd_str){text, n}, &said, &other, &err);
+    const cdmpp_status st = cd_json_parse(&a, text, n, &own, &err),
+                       foreign = cd_json_parse_foreign(&a, (cd_str){text, n}, &said, &other, &err);
     if (!st && (foreign || said.n || !same(own, other))) abort();
     if (!foreign) check_once(other);
     cd_buf_free(&said);

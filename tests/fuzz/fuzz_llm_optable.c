@@ -7,7 +7,9 @@
 #include "features/operators/operators.h"
 
 static void check(const cd_llm_op_record *r, const cd_dict *names, const char *device) {
-    if (r->kind >= CD_LLM_OP_N_KIND || r->type >= CD_LLM_OP_N_TYPE || r->kv >= CD_LLM_OP_N_TYPE || r->stack >= names->n || r->kernel >= names->n || !device) abort();
+    if (r->kind >= CD_LLM_OP_N_KIND || r->type >= CD_LLM_OP_N_TYPE || r->kv >= CD_LLM_OP_N_TYPE ||
+        r->stack >= names->n || r->kernel >= names->n || !device)
+        abort();
     for (size_t i = 0; i < cd_llm_op_n_size((cd_llm_op_kind)r->kind); i++)
         if (!(r->size[i] >= 0 && r->size[i] <= 3e12)) abort();
     if (!(r->latency_s >= 0) || !(r->skew >= 0 && r->skew <= 10) || !cd_llm_op_same(r, r)) abort();

@@ -10,7 +10,9 @@ static void ask(const cd_model *m) {
     const cd_program_view v = {.n = 2, .row = row, .row_ptr = ptr, .device = device};
     cd_model_scratch *s;
     cd_model_prediction p[2];
-    if (cd_model_needs_leaves(m) || cd_model_needs_steps(m) || cd_model_needs_facts(m) || cd_model_scratch_new(&s, NULL)) return;
+    if (cd_model_needs_leaves(m) || cd_model_needs_steps(m) || cd_model_needs_facts(m) ||
+        cd_model_scratch_new(&s, NULL))
+        return;
     for (int k = 0; k < 3 * CD_N_COL; k++) row[k] = (float)(k % 13);
     (void)cd_model_predict(m, s, &v, NULL, 2, p, NULL);
     cd_model_scratch_free(s);

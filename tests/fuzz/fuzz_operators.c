@@ -13,17 +13,33 @@ static unsigned next(bytes *b) { return b->p < b->end ? *b->p++ : 0; }
 
 /* Small sizes mostly; some that overflow where they are multiplied. */
 static int64_t size(bytes *b) {
-    static const int64_t some[] = {0, 1, 2, 3, 4, 5, 8, 16, 224, 65536, (int64_t)1 << 20, (int64_t)1 << 33, ((int64_t)1 << 47) + 1};
+    static const int64_t some[] = {0,
+                                   1,
+                                   2,
+                                   3,
+                                   4,
+                                   5,
+                                   8,
+                                   16,
+                                   224,
+                                   65536,
+                                   (int64_t)1 << 20,
+                                   (int64_t)1 << 33,
+                                   ((int64_t)1 << 47) + 1};
     return some[next(b) % (sizeof some / sizeof *some)];
 }
 
 static int64_t number(bytes *b) {
-    static const int64_t some[] = {0, 1, 2, 3, 4, 7, -1, -2, -3, 64, -65536, (int64_t)1 << 40, INT32_MIN, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+    static const int64_t some[] = {0,         1,         2,         3,
+                                   4,         7,         -1,        -2,
+                                   -3,        64,        -65536,    (int64_t)1 << 40,
+                                   INT32_MIN, INT64_MAX, INT64_MIN, INT64_MIN + 1};
     return some[next(b) % (sizeof some / sizeof *some)];
 }
 
 static double real(bytes *b) {
-    static const double some[] = {0, 1, 2, 0.5, -1, 1.5, 3, 1e-9, 1e30, -1e308, (double)INFINITY, (double)NAN};
+    static const double some[] = {
+        0, 1, 2, 0.5, -1, 1.5, 3, 1e-9, 1e30, -1e308, (double)INFINITY, (double)NAN};
     return some[next(b) % (sizeof some / sizeof *some)];
 }
 
@@ -33,7 +49,13 @@ static cd_graph_shape shape(bytes *b, unsigned most) {
     return s;
 }
 
-static const cd_dtype types[] = {CD_F32, CD_I64, CD_BOOL, CD_I32, CD_DTYPE(CD_T_INT, 8), CD_DTYPE(CD_T_UINT, 64), CD_DTYPE(CD_T_FLOAT, 16)};
+static const cd_dtype types[] = {CD_F32,
+                                 CD_I64,
+                                 CD_BOOL,
+                                 CD_I32,
+                                 CD_DTYPE(CD_T_INT, 8),
+                                 CD_DTYPE(CD_T_UINT, 64),
+                                 CD_DTYPE(CD_T_FLOAT, 16)};
 
 static void make_tensor(cd_graph *g, bytes *b) {
     uint32_t t;
@@ -48,17 +70,28 @@ static void make_tensor(cd_graph *g, bytes *b) {
     for (uint32_t d = 0; d < s.rank; d++) s.dim[d] %= 5;
     for (int i = 0; i < 16; i++) v[i] = how == 2 ? number(b) : 0, f[i] = how == 3 ? real(b) : 0;
     for (int i = 0; i < 16; i++) v[i] = type == CD_BOOL ? v[i] & 1 : v[i];
-    if (how == 2) cd_graph_constant(g, "c", cd_expr_dtype_is_float(type) ? CD_I64 : type, &s, v, NULL, &t, NULL);
+    if (how == 2)
+        cd_graph_constant(g, "c", cd_expr_dtype_is_float(type) ? CD_I64 : type, &s, v, NULL, &t,
+                          NULL);
     else cd_graph_constant(g, "f", CD_F32, &s, NULL, f, &t, NULL);
 }
 
 static cd_graph_attr attribute(bytes *b, int64_t *ints, double *reals) {
-    static const char *const name[] = {"axis", "axes", "keepdims", "kernel_shape", "strides", "pads", "dilations", "group", "auto_pad", "ceil_mode",
-        "perm", "starts", "ends", "steps", "split", "shape", "value", "dtype", "to", "equation", "mode", "scales", "blocksize", "batch_dims",
-        "num_groups", "size", "direction", "hidden_size", "layout", "transA", "transB", "output_shape", "output_padding", "k", "allowzero", "num_outputs"};
-    static const char *const text[] = {"SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET", "bidirectional", "reverse", "linear", "cubic", "ij,jk->ik",
-        "...a,...b->...", "ii->i", "ab", ",->", "a...->...a"};
-    cd_graph_attr a = {.name = name[next(b) % (sizeof name / sizeof *name)], .ints = ints, .floats = reals};
+    static const char *const name[] = {"axis",           "axes",      "keepdims",  "kernel_shape",
+                                       "strides",        "pads",      "dilations", "group",
+                                       "auto_pad",       "ceil_mode", "perm",      "starts",
+                                       "ends",           "steps",     "split",     "shape",
+                                       "value",          "dtype",     "to",        "equation",
+                                       "mode",           "scales",    "blocksize", "batch_dims",
+                                       "num_groups",     "size",      "direction", "hidden_size",
+                                       "layout",         "transA",    "transB",    "output_shape",
+                                       "output_padding", "k",         "allowzero", "num_outputs"};
+    static const char *const text[] = {"SAME_UPPER",    "SAME_LOWER",     "VALID",  "NOTSET",
+                                       "bidirectional", "reverse",        "linear", "cubic",
+                                       "ij,jk->ik",     "...a,...b->...", "ii->i",  "ab",
+                                       ",->",           "a...->...a"};
+    cd_graph_attr a = {
+        .name = name[next(b) % (sizeof name / sizeof *name)], .ints = ints, .floats = reals};
     a.kind = (cd_graph_attr_kind)(next(b) % 5);
     a.n = next(b) % 9;
     a.s = text[next(b) % (sizeof text / sizeof *text)];
@@ -76,7 +109,8 @@ static void add_node(cd_graph *g, bytes *b) {
     size_t rows = 0;
     while (cd_graph_rule_at(rows)) rows++;
     const cd_graph_rule *r = cd_graph_rule_at((next(b) << 8 | next(b)) % rows);
-    const uint32_t n_in = ((uint32_t)r->min_in + next(b) % 3) % 9, n_out = 1 + next(b) % 4, n_attr = next(b) % 5;
+    const uint32_t n_in = ((uint32_t)r->min_in + next(b) % 3) % 9, n_out = 1 + next(b) % 4,
+                   n_attr = next(b) % 5;
     for (uint32_t i = 0; i < n_in; i++) {
         const unsigned k = next(b);
         in[i] = g->n_tensor && k % 16 ? g->n_tensor - 1 - k / 16 % g->n_tensor : CD_GRAPH_NONE;

@@ -24,7 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             cdmpp_err err = {0};
             st = cd_library_op_reader_next(r, &o, &device, &more, &err);
             if (st && !err.msg[0]) abort();
-            if (!st && more && (!whole(o.b) || !whole(o.m) || !whole(o.n) || !whole(o.k) || !(o.latency_s >= 0) || !device)) abort();
+            if (!st && more &&
+                (!whole(o.b) || !whole(o.m) || !whole(o.n) || !whole(o.k) || !(o.latency_s >= 0) ||
+                 !device))
+                abort();
         }
         cd_op_reader_close(r);
     }

@@ -14,8 +14,10 @@ typedef struct {
 
 #define AT(m) offsetof(opts, m)
 static const cd_option rows[] = {
-    {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), NULL, 0, ""},    {"set", 0, "KEY", CD_OPTION_TEXTS, AT(set), NULL, 0, ""},
-    {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..64", 0, ""},   {"form", 0, "FORM", CD_OPTION_WORD, AT(form), "a|b", 0, ""},
+    {"out", 'o', "FILE", CD_OPTION_FILE, AT(out), NULL, 0, ""},
+    {"set", 0, "KEY", CD_OPTION_TEXTS, AT(set), NULL, 0, ""},
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..64", 0, ""},
+    {"form", 0, "FORM", CD_OPTION_WORD, AT(form), "a|b", 0, ""},
     {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, 0, ""},
 };
 static const cd_command command = {.name = "x", .row = rows, .n_row = sizeof rows / sizeof *rows};
@@ -52,7 +54,8 @@ static void again(const opts *o, const cd_cli_args *said) {
     add(word, &n, &a, "--", "");
     for (size_t i = 0; i < said->operand.n; i++) add(word, &n, &a, "", said->operand.v[i]);
     if (cd_option_read(&command, n, word, &p, &told, NULL)) abort();
-    if (p.jobs != o->jobs || p.form != o->form || p.verbose != o->verbose || !p.out != !o->out) abort();
+    if (p.jobs != o->jobs || p.form != o->form || p.verbose != o->verbose || !p.out != !o->out)
+        abort();
     if (p.out && strcmp(p.out, o->out)) abort();
     if (!same_list(&p.set, &o->set) || !same_list(&told.operand, &said->operand)) abort();
     cd_cli_args_free(&told);

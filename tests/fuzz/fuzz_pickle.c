@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cd_arena_free(&a);
     if (st) return 0;
     if (cd_task_registry_new(&t, &err)) return 0;
-    st = cd_task_registry_load_text(t, "((net,[(1,2)]),llvm).task.pkl", (const char *)data, size, &err);
+    st = cd_task_registry_load_text(t, "((net,[(1,2)]),llvm).task.pkl", (const char *)data, size,
+                                    &err);
     if (st && (!err.msg[0] || err.code != st)) abort();
     cd_task_registry_free(t);
     return 0;

@@ -10,7 +10,8 @@
 
 static void check_op(const cd_shard_plan *p, const cd_shard_plan_op *o) {
     int64_t at = 0;
-    if (!o->n_part || o->n_part > p->n_device || !(o->seconds >= 0) || !isfinite(o->seconds)) abort();
+    if (!o->n_part || o->n_part > p->n_device || !(o->seconds >= 0) || !isfinite(o->seconds))
+        abort();
     if ((o->dim[0] != 0) != (o->n_part > 1) || (o->join != UINT32_MAX) != o->reduce) abort();
     for (uint32_t i = 0; i < o->n_part; i++) {
         if (o->part[i].device >= p->n_device || o->part[i].lo != at || o->part[i].hi < at) abort();
@@ -23,7 +24,9 @@ static void check_op(const cd_shard_plan *p, const cd_shard_plan_op *o) {
 static void check_plan(const cd_shard_plan *p) {
     for (uint32_t k = 0; k < p->n_op; k++) check_op(p, &p->op[k]);
     for (uint32_t i = 0; i < p->n_copy; i++)
-        if (p->copy[i].from >= p->n_device || p->copy[i].to >= p->n_device || p->copy[i].before > p->n_op || p->copy[i].bytes < 0) abort();
+        if (p->copy[i].from >= p->n_device || p->copy[i].to >= p->n_device ||
+            p->copy[i].before > p->n_op || p->copy[i].bytes < 0)
+            abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -31,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cdmpp_err err = {0};
     cd_buf once = {0}, twice = {0};
     cd_shard_plan *p, *q;
-    const cdmpp_status st = cd_shard_plan_read_text("plan.json", (const char *)data, size, &p, &err);
+    const cdmpp_status st =
+        cd_shard_plan_read_text("plan.json", (const char *)data, size, &p, &err);
     if (st) {
         if (!err.msg[0] || err.code != st || p) abort();
         return 0;

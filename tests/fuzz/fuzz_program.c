@@ -19,12 +19,13 @@ static cd_program *program;
 static void start(void) {
     cdmpp_err err = {0};
     if (tasks) return;
-    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, "tests/fuzz/program.tasks.json", &err) || cd_task_registry_bad_count(tasks) ||
-        cd_program_new(&program, &err))
+    if (cd_task_registry_new(&tasks, &err) ||
+        cd_task_registry_load(tasks, "tests/fuzz/program.tasks.json", &err) ||
+        cd_task_registry_bad_count(tasks) || cd_program_new(&program, &err))
         abort();
 }
 
-#define MUST(x) \
+#define MUST(x)                                                                                    \
     if (!(x)) abort()
 
 static void check_rows(const float *row, size_t n) {
@@ -48,7 +49,8 @@ static void check_tree(const cd_rows *r) {
 
 /* Errors of the schedule only: nothing here may be a bug of ours in disguise. */
 static bool is_expected(cdmpp_status st) {
-    return st == CDMPP_EINVALID || st == CDMPP_EUNSUPPORTED || st == CDMPP_EREJECTED || st == CDMPP_ENUMERIC;
+    return st == CDMPP_EINVALID || st == CDMPP_EUNSUPPORTED || st == CDMPP_EREJECTED ||
+           st == CDMPP_ENUMERIC;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -58,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cd_rows rows, again;
     start();
     const cd_task *task = NULL;
-    if (!cd_record_read(&a, (const char *)data, size, &r, &err)) task = cd_task_registry_find(tasks, r.workload_key);
+    if (!cd_record_read(&a, (const char *)data, size, &r, &err))
+        task = cd_task_registry_find(tasks, r.workload_key);
     if (task) {
         const cdmpp_status st = cd_program_build(program, task, &r, &rows, &err);
         MUST(!st || (is_expected(st) && err.code == st && err.msg[0]));
@@ -68,7 +71,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_rows(rows.leaf, (size_t)rows.n_leaf * CD_N_COL);
             check_tree(&rows);
             cd_buf out = {0};
-            if (rows.n_leaf < 64) MUST(!cd_program_print(program, &out, &err) && out.n); /* names are made unique in n*n steps */
+            if (rows.n_leaf < 64)
+                MUST(!cd_program_print(program, &out, &err) &&
+                     out.n); /* names are made unique in n*n steps */
             cd_buf_free(&out);
             float *copy = cd_arena_alloc(&a, n, sizeof *copy);
             MUST(copy);
@@ -90,7 +95,8 @@ static uint32_t below(unsigned *s, uint32_t n) {
 
 /* Small numbers mostly: positions, lengths, and now and then an extreme. */
 static int32_t number(unsigned *s) {
-    static const int32_t odd[] = {0, 1, 2, 3, 7, 16, 64, 255, 256, 1024, 65536, INT32_MAX, INT32_MAX - 1, 46341};
+    static const int32_t odd[] = {
+        0, 1, 2, 3, 7, 16, 64, 255, 256, 1024, 65536, INT32_MAX, INT32_MAX - 1, 46341};
     return below(s, 4) ? (int32_t)below(s, 12) : odd[below(s, sizeof odd / sizeof *odd)];
 }
 
@@ -105,8 +111,15 @@ static void random_list(cd_arena *a, unsigned *s, cd_record_step *t) {
 }
 
 static cd_record_step random_step(cd_arena *a, unsigned *s) {
-    static const char *const text[] = {"shared", "local", "global", "warp", "auto_unroll_max_step$16", "auto_unroll_max_step$2147483647", "debug_skip_region"};
-    cd_record_step t = {.kind = (cd_record_step_kind)below(s, CD_RECORD_STEP_COUNT), .stage = (int32_t)below(s, 8)};
+    static const char *const text[] = {"shared",
+                                       "local",
+                                       "global",
+                                       "warp",
+                                       "auto_unroll_max_step$16",
+                                       "auto_unroll_max_step$2147483647",
+                                       "debug_skip_region"};
+    cd_record_step t = {.kind = (cd_record_step_kind)below(s, CD_RECORD_STEP_COUNT),
+                        .stage = (int32_t)below(s, 8)};
     for (int k = 0; k < 3; k++) t.i[k] = number(s);
     if (t.kind == CD_RECORD_STEP_AN) t.i[1] = (int32_t)below(s, 12);
     if (t.kind == CD_RECORD_STEP_SP || t.kind == CD_RECORD_STEP_FFSP) t.i[2] = (int32_t)below(s, 2);
@@ -157,14 +170,17 @@ static void mutate(cd_arena *a, unsigned *s, cd_record *r) {
             memcpy(p + n, p, n * sizeof *p);
             n *= 2;
             break; /* everything twice */
-        } /* fall through */
+        }          /* fall through */
     default:
         if (n) change(a, s, &p[with]);
     }
     r->step = p;
     r->n_step = n;
     if (below(s, 20) == 0) {
-        r->workload_key = (cd_str){cd_task_registry_at(tasks, below(s, (uint32_t)cd_task_registry_count(tasks)))->workload_key, 0};
+        r->workload_key =
+            (cd_str){cd_task_registry_at(tasks, below(s, (uint32_t)cd_task_registry_count(tasks)))
+                         ->workload_key,
+                     0};
         r->workload_key.n = strlen(r->workload_key.p);
     }
     if (below(s, 20) == 0) r->target = below(s, 2) ? (cd_str){"cuda", 4} : (cd_str){"llvm", 4};

@@ -15,7 +15,8 @@ static void rules(const char *path) {
     if (st && (!err.msg[0] || err.code != st)) abort();
     for (uint32_t k = 0; !st && k < r.n; k++) {
         const cd_fusion_rule *x = &r.rule[k];
-        if (!*x->first || !*x->second || (x->before && !*x->before) || x->answer > CD_FUSION_FUSED) abort();
+        if (!*x->first || !*x->second || (x->before && !*x->before) || x->answer > CD_FUSION_FUSED)
+            abort();
         (void)cd_fusion_rules_find(&r, x->before, x->first, x->second);
     }
     cd_fusion_rules_free(&r);
@@ -32,7 +33,8 @@ static void samples(const char *path) {
     const cdmpp_status st = cd_kernel_samples_open(path, false, on_bad, NULL, &s, &err);
     if (st && (!err.msg[0] || err.code != st)) abort();
     for (size_t k = 0; !st && k < s.n; k++)
-        if (!(s.v[k].seconds > 0) || !isfinite(s.v[k].seconds) || !isfinite(s.v[k].kernel.x[0])) abort();
+        if (!(s.v[k].seconds > 0) || !isfinite(s.v[k].seconds) || !isfinite(s.v[k].kernel.x[0]))
+            abort();
     cd_kernel_samples_free(&s);
 }
 

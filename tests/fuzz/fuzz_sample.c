@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     err = (cdmpp_err){0};
     if (!cd_sample_split(&f.d, text, &arena, &spec, &err)) {
         const cdmpp_status st = cd_split_make(&f.d, f.keep, &spec, &s, &err);
-        if (st && !(st == CDMPP_ESCHEMA && strstr(err.msg, "already")) && st != CDMPP_ERANGE) abort();
+        if (st && !(st == CDMPP_ESCHEMA && strstr(err.msg, "already")) && st != CDMPP_ERANGE)
+            abort();
     } else if (!err.msg[0]) {
         abort();
     }

@@ -24,7 +24,9 @@ static cdmpp_status look(void *ctx, const cd_store_hit *h, cdmpp_err *err) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-    static const cd_store_form form[] = {CD_STORE_ANSOR, CD_STORE_TABLE, CD_STORE_CURVES, CD_STORE_KINETO, CD_STORE_NSYS, CD_STORE_OPBENCH, CD_STORE_AUTOTVM};
+    static const cd_store_form form[] = {CD_STORE_ANSOR,  CD_STORE_TABLE, CD_STORE_CURVES,
+                                         CD_STORE_KINETO, CD_STORE_NSYS,  CD_STORE_OPBENCH,
+                                         CD_STORE_AUTOTVM};
     cd_store *s = NULL;
     cd_arena a = {0};
     cdmpp_err err = {0};

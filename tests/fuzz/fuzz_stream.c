@@ -13,7 +13,8 @@ static cdmpp_tasks *tasks;
 
 static void load(void) {
     cdmpp_err err = {0};
-    if (cdmpp_model_load("tests/golden/model_v3.cdmpp", &model, &err) || cdmpp_tasks_new(&tasks, &err) ||
+    if (cdmpp_model_load("tests/golden/model_v3.cdmpp", &model, &err) ||
+        cdmpp_tasks_new(&tasks, &err) ||
         cdmpp_tasks_load(tasks, "tests/fuzz/seeds/taskfile/matmul.tasks.json", &err))
         abort();
 }
@@ -38,17 +39,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!model) load();
     const unsigned how = data[0];
     cdmpp_context **c = &context[how >> 2 & 3];
-    const cdmpp_options o = {.size = sizeof o, .device = how & 8 ? "zen5-avx512" : NULL, .profile = how & 4 ? "tuner" : NULL, .cache = 8, .max_rows = 50};
+    const cdmpp_options o = {.size = sizeof o,
+                             .device = how & 8 ? "zen5-avx512" : NULL,
+                             .profile = how & 4 ? "tuner" : NULL,
+                             .cache = 8,
+                             .max_rows = 50};
     if (!*c && cdmpp_context_new(model, tasks, &o, c, &err)) abort();
     const int in = memfd_create("in", 0), out = memfd_create("out", 0);
-    if (in < 0 || out < 0 || write(in, data + 1, size - 1) != (ssize_t)(size - 1) || lseek(in, 0, SEEK_SET)) abort();
-    const cd_serve_options so = {.in = in, .out = out, .format = (cd_serve_format)((how & 3) % 3), .batch = 1 + (how >> 4 & 7), .max_delay_ms = 0,
-                                 .max_bytes = how & 128 ? 200 : 100000, .costs = (how & 3) == 0};
+    if (in < 0 || out < 0 || write(in, data + 1, size - 1) != (ssize_t)(size - 1) ||
+        lseek(in, 0, SEEK_SET))
+        abort();
+    const cd_serve_options so = {.in = in,
+                                 .out = out,
+                                 .format = (cd_serve_format)((how & 3) % 3),
+                                 .batch = 1 + (how >> 4 & 7),
+                                 .max_delay_ms = 0,
+                                 .max_bytes = how & 128 ? 200 : 100000,
+                                 .costs = (how & 3) == 0};
     cd_serve_stats n;
     const cdmpp_status st = cd_serve(*c, model, tasks, &so, &n, &err);
     if (n.scored + n.bad != n.asked) abort();
     if (so.format == CD_SERVE_NDJSON && (st || lines_of(out) < n.asked)) abort();
-    if (so.format == CD_SERVE_CSV && !st && lines_of(out) != n.asked + (lseek(out, 0, SEEK_END) > 0)) abort();
+    if (so.format == CD_SERVE_CSV && !st &&
+        lines_of(out) != n.asked + (lseek(out, 0, SEEK_END) > 0))
+        abort();
     close(in);
     close(out);
     return 0;

@@ -33,7 +33,8 @@ static void look(const cd_trace *t, const cd_trace_combining *how) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-    static const cd_trace_form form[] = {CD_TRACE_CHROME, CD_TRACE_NSYS, CD_TRACE_CSV, CD_TRACE_AUTO};
+    static const cd_trace_form form[] = {CD_TRACE_CHROME, CD_TRACE_NSYS, CD_TRACE_CSV,
+                                         CD_TRACE_AUTO};
     const cd_trace_combining plain = {0}, ranges = {.range = "*"};
     cdmpp_err err = {0};
     cd_trace *t = NULL;

@@ -13,9 +13,12 @@ typedef struct {
 } config;
 
 static const cd_conf_key keys[] = {
-    {"a.n", CD_CONF_INT, offsetof(config, n), "1", "0..9", ""},   {"a.f", CD_CONF_REAL, offsetof(config, f), "1", "", ""},
-    {"a.b", CD_CONF_BOOL, offsetof(config, b), "true", "", ""},   {"e", CD_CONF_ENUM, offsetof(config, e), "x", "x|y", ""},
-    {"t", CD_CONF_TEXT, offsetof(config, t), "", "", ""},         {"l", CD_CONF_LIST, offsetof(config, l), "[]", "", ""},
+    {"a.n", CD_CONF_INT, offsetof(config, n), "1", "0..9", ""},
+    {"a.f", CD_CONF_REAL, offsetof(config, f), "1", "", ""},
+    {"a.b", CD_CONF_BOOL, offsetof(config, b), "true", "", ""},
+    {"e", CD_CONF_ENUM, offsetof(config, e), "x", "x|y", ""},
+    {"t", CD_CONF_TEXT, offsetof(config, t), "", "", ""},
+    {"l", CD_CONF_LIST, offsetof(config, l), "[]", "", ""},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

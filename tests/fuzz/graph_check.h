@@ -25,9 +25,13 @@ static inline void graph_check(const cd_graph *g) {
         const cd_graph_tensor *t = &g->tensor[i];
         if (cd_graph_shape_check(&t->shape, NULL) || !t->dtype) abort();
         if (t->node != CD_GRAPH_NONE && t->node >= g->n_node) abort();
-        if ((t->value || t->fvalue) && cd_graph_shape_elements(&t->shape) > CD_GRAPH_MAX_VALUE) abort();
-        if ((t->value && cd_expr_dtype_is_float(t->dtype)) || (t->fvalue && !cd_expr_dtype_is_float(t->dtype))) abort();
-        for (int64_t k = 0; t->value && k < cd_graph_shape_elements(&t->shape); k++) kept += t->value[k] != 0; /* readable */
+        if ((t->value || t->fvalue) && cd_graph_shape_elements(&t->shape) > CD_GRAPH_MAX_VALUE)
+            abort();
+        if ((t->value && cd_expr_dtype_is_float(t->dtype)) ||
+            (t->fvalue && !cd_expr_dtype_is_float(t->dtype)))
+            abort();
+        for (int64_t k = 0; t->value && k < cd_graph_shape_elements(&t->shape); k++)
+            kept += t->value[k] != 0; /* readable */
     }
     if (g->n_value > CD_GRAPH_MAX_VALUES || kept < 0) abort();
     for (uint32_t i = 0; i < g->n_node; i++) graph_check_node(g, i);

@@ -10,7 +10,8 @@
 
 typedef void mended_use(const void *p, size_t n);
 
-static inline void mended_as(uint32_t version, const uint8_t *header, size_t n_header, const uint8_t *weights, size_t n_weights, mended_use *use) {
+static inline void mended_as(uint32_t version, const uint8_t *header, size_t n_header,
+                             const uint8_t *weights, size_t n_weights, mended_use *use) {
     cd_buf b = {0}, h = {0}, w = {0};
     cd_buf_put(&h, (const char *)header, n_header);
     cd_buf_put(&w, (const char *)weights, n_weights);
@@ -28,7 +29,8 @@ static inline void mended(const uint8_t *data, size_t size, mended_use *use) {
         const size_t n = h < size - 32 ? (size_t)h : size - 32;
         mended_as(data[8] % 8u, data + 32, n, data + 32 + n, size - 32 - n, use);
     } else {
-        for (uint32_t version = 1; version <= CD_CONTAINER_MODEL_ORDER; version++) mended_as(version, data, size, data, 0, use);
+        for (uint32_t version = 1; version <= CD_CONTAINER_MODEL_ORDER; version++)
+            mended_as(version, data, size, data, 0, use);
     }
 }
 #endif

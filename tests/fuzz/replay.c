@@ -16,7 +16,10 @@ typedef int (*fuzz_target)(const uint8_t *data, size_t size);
 #include "fuzz_targets.def"
 #undef TARGET
 #define TARGET(name) {#name, fuzz_##name},
-static const struct { const char *name; fuzz_target run; } target[] = {
+static const struct {
+    const char *name;
+    fuzz_target run;
+} target[] = {
 #include "fuzz_targets.def"
 };
 
@@ -49,7 +52,9 @@ static void refuse(fuzz_target run, const uint8_t *data, size_t n) {
     }
 }
 #else
-static void refuse(fuzz_target run, const uint8_t *data, size_t n) { (void)run, (void)data, (void)n; }
+static void refuse(fuzz_target run, const uint8_t *data, size_t n) {
+    (void)run, (void)data, (void)n;
+}
 #endif
 
 static int replay_file(fuzz_target run, const char *path) {
@@ -79,7 +84,8 @@ int main(int argc, char **argv) {
     int passed = 0, failed = 0;
     const fuzz_target run = argc > 1 ? find_target(argv[1]) : NULL;
     if (!run) {
-        fprintf(stderr, "usage: replay TARGET FOLDER...; a target is a file tests/fuzz/fuzz_TARGET.c\n");
+        fprintf(stderr,
+                "usage: replay TARGET FOLDER...; a target is a file tests/fuzz/fuzz_TARGET.c\n");
         return 2;
     }
     for (int i = 2; i < argc; i++) {

@@ -14,7 +14,7 @@
 #include "dataset/file/file.h"
 #include "features/rows/rows.h"
 
-#define N_BLOCK 5
+#define N_BLOCK   5
 #define MAX_SHOWN 50
 
 typedef struct {
@@ -32,8 +32,8 @@ typedef struct {
     size_t program;
 } place;
 
-static cdmpp_status read_array(const cd_h5 *h, const char *object, cd_h5_type type, uint32_t n_col, void *out, uint64_t *n,
-                               cdmpp_err *err) {
+static cdmpp_status read_array(const cd_h5 *h, const char *object, cd_h5_type type, uint32_t n_col,
+                               void *out, uint64_t *n, cdmpp_err *err) {
     CD_TRY(cd_h5_size(h, object, type, n_col, n, err));
     void *p = malloc((size_t)(*n * (n_col ? n_col : 1)) * cd_h5_type_bytes(type) + 1);
     if (!p) return CD_FAIL(err, ENOMEM, "%s", object);
@@ -43,7 +43,8 @@ static cdmpp_status read_array(const cd_h5 *h, const char *object, cd_h5_type ty
 
 /* Text of one length, whatever its character set; zero padded, maybe to the brim. */
 static cdmpp_status read_names(const cd_h5 *h, tvm *t, cdmpp_err *err) {
-    const hid_t ds = H5Dopen2(h->file, "/files", H5P_DEFAULT), type = H5Dget_type(ds), space = H5Dget_space(ds);
+    const hid_t ds = H5Dopen2(h->file, "/files", H5P_DEFAULT), type = H5Dget_type(ds),
+                space = H5Dget_space(ds);
     const hssize_t n = H5Sget_simple_extent_npoints(space);
     t->name_len = H5Tget_size(type);
     t->name = n > 0 ? calloc((size_t)n + 1, t->name_len) : NULL;
@@ -134,23 +135,30 @@ static int compare(const cd_dataset *d, const tvm *t) {
     qsort(at, d->n, sizeof *at, by_place);
     for (size_t i = 0; i < t->n; i++) {
         char name[512];
-        snprintf(name, sizeof name, "%.*s", (int)t->name_len, t->name + (size_t)t->file[i] * t->name_len);
+        snprintf(name, sizeof name, "%.*s", (int)t->name_len,
+                 t->name + (size_t)t->file[i] * t->name_len);
         const place key = {tail(name), (uint64_t)t->line[i] + 1, 0};
         const place *p = bsearch(&key, at, d->n, sizeof *at, by_place);
         const size_t ny = (size_t)(t->ptr[i + 1] - t->ptr[i]);
-        const char *why = ny ? "missing" : NULL; /* no rows in TVM: it rejects the program, so may we */
+        const char *why =
+            ny ? "missing" : NULL; /* no rows in TVM: it rejects the program, so may we */
         if (p) {
             const int64_t *r = d->row_ptr + p->program;
-            why = difference(d->row + (size_t)r[0] * CD_N_COL, (size_t)(r[1] - r[0]), t->row + (size_t)t->ptr[i] * CD_N_COL, ny);
+            why = difference(d->row + (size_t)r[0] * CD_N_COL, (size_t)(r[1] - r[0]),
+                             t->row + (size_t)t->ptr[i] * CD_N_COL, ny);
         } else if (ny) {
             missing++;
         }
         equal += !why;
-        if (p && !why) bits += same_bits(d->row + (size_t)d->row_ptr[p->program] * CD_N_COL, ny, t->row + (size_t)t->ptr[i] * CD_N_COL, ny);
-        if (why && shown++ < MAX_SHOWN) printf("%s:%llu: %s\n", key.file, (unsigned long long)key.line, why);
+        if (p && !why)
+            bits += same_bits(d->row + (size_t)d->row_ptr[p->program] * CD_N_COL, ny,
+                              t->row + (size_t)t->ptr[i] * CD_N_COL, ny);
+        if (why && shown++ < MAX_SHOWN)
+            printf("%s:%llu: %s\n", key.file, (unsigned long long)key.line, why);
     }
-    printf("programs %zu, equal %zu (%.3f %%), missing %zu; %zu with equal bits in the order of models\n", t->n, equal,
-           100.0 * (double)equal / (double)t->n, missing, bits);
+    printf("programs %zu, equal %zu (%.3f %%), missing %zu; %zu with equal bits in the order of "
+           "models\n",
+           t->n, equal, 100.0 * (double)equal / (double)t->n, missing, bits);
     free(at);
     return missing || (double)equal < 0.999 * (double)t->n;
 }
@@ -164,7 +172,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: compare_tvm OURS.h5 TVM.h5\n");
         return 2;
     }
-    cdmpp_status st = cd_dataset_load_within((const char *const *)(argv + 1), 1, &(cd_dataset_options){.as_written = true}, &d, &err);
+    cdmpp_status st = cd_dataset_load_within((const char *const *)(argv + 1), 1,
+                                             &(cd_dataset_options){.as_written = true}, &d, &err);
     if (!st) st = read_tvm(argv[2], &t, &err);
     if (st) fprintf(stderr, "compare_tvm: %s\n", cdmpp_err_format(&err, text, sizeof text));
     const int rc = st ? 1 : compare(d, &t);

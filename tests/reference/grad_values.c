@@ -25,7 +25,8 @@ typedef struct named {
 static named *all;
 static int n_all;
 static const char *absent;
-static uint32_t n_given; /* inputs of the network; behind them are the iteration's: labels, targets */
+static uint32_t
+    n_given; /* inputs of the network; behind them are the iteration's: labels, targets */
 
 static int read_values(const char *path) {
     FILE *f = fopen(path, "r");
@@ -68,7 +69,8 @@ static double content(const cd_graph *g, uint32_t tensor, int64_t i) {
     return 0;
 }
 
-static void put(const char *what, const cd_graph *g, uint32_t named_as, const cd_graph_shape *s, const double *v) {
+static void put(const char *what, const cd_graph *g, uint32_t named_as, const cd_graph_shape *s,
+                const double *v) {
     const int64_t n = cd_graph_shape_elements(s);
     printf("%s %s %lld", what, g->tensor[named_as].name, (long long)n);
     for (int64_t i = 0; i < n; i++) printf(" %.17g", v[i]);
@@ -78,7 +80,8 @@ static void put(const char *what, const cd_graph *g, uint32_t named_as, const cd
 /* Results stand in the order that graph_grad.h gives: the network's, the loss, gradients, then of each weight its states and itself. */
 static void print(const cd_gradient *d, uint32_t results, double *const *out) {
     const cd_graph *g = d->graph;
-    for (uint32_t k = 0; k < results; k++) put("result", g, g->output[k], &g->tensor[g->output[k]].shape, out[k]);
+    for (uint32_t k = 0; k < results; k++)
+        put("result", g, g->output[k], &g->tensor[g->output[k]].shape, out[k]);
     printf("loss %.17g\n", out[results][0]);
     uint32_t k = results + 1;
     for (uint32_t i = 0; i < d->n_weight; i++) {
@@ -89,25 +92,31 @@ static void print(const cd_gradient *d, uint32_t results, double *const *out) {
     for (uint32_t i = 0; i < d->n_weight; i++) {
         const cd_gradient_weight *w = &d->weight[i];
         if (w->now == CD_GRAPH_NONE) continue;
-        for (; k < g->n_output && g->output[k] != w->now; k++) put("state", g, w->weight, &g->tensor[g->output[k]].shape, out[k]);
+        for (; k < g->n_output && g->output[k] != w->now; k++)
+            put("state", g, w->weight, &g->tensor[g->output[k]].shape, out[k]);
         put("now", g, w->weight, &g->tensor[w->now].shape, out[k++]);
     }
 }
 
 static int evaluate(const cd_gradient *d, uint32_t results, int way) {
-    const cd_workload_options o = {.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256, .weights = true};
+    const cd_workload_options o = {.layout =
+                                       way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW,
+                                   .max_depth = way & 2 ? 1 : 256,
+                                   .weights = true};
     cdmpp_err err = {0};
     cd_workload *w;
     if (cd_workload_build(d->graph, &o, &w, &err)) {
         fprintf(stderr, "grad_values: %s: %s\n", err.key, err.msg);
         return 1;
     }
-    for (uint32_t k = 0; k < w->n_unsupported; k++) printf("unsupported %s %s\n", w->unsupported[k].op, w->unsupported[k].reason);
+    for (uint32_t k = 0; k < w->n_unsupported; k++)
+        printf("unsupported %s %s\n", w->unsupported[k].op, w->unsupported[k].reason);
     int rc = w->n_unsupported ? 3 : 0;
     if (!rc) {
         double **out = calloc(d->graph->n_output + 1U, sizeof *out);
         const char *why = we_run(w, content, out);
-        if (why || absent) fprintf(stderr, "grad_values: %s%s\n", why ? why : "no values for ", why ? "" : absent);
+        if (why || absent)
+            fprintf(stderr, "grad_values: %s%s\n", why ? why : "no values for ", why ? "" : absent);
         else print(d, results, out);
         rc = why || absent ? 1 : 0;
         for (uint32_t k = 0; k < d->graph->n_output; k++) free(out[k]);
@@ -124,25 +133,31 @@ static int index_of(const char *s, const char *const *names) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const losses[] = {"auto", "sum", "cross_entropy", "squares", NULL}, *const optimizers[] = {"sgd", "sgd-plain", "adam", NULL};
-    const int loss = argc == 6 ? index_of(argv[3], losses) : -1, how = argc == 6 ? index_of(argv[4], optimizers) : -1;
+    static const char *const losses[] = {"auto", "sum", "cross_entropy", "squares", NULL},
+                             *const optimizers[] = {"sgd", "sgd-plain", "adam", NULL};
+    const int loss = argc == 6 ? index_of(argv[3], losses) : -1,
+              how = argc == 6 ? index_of(argv[4], optimizers) : -1;
     cdmpp_err err = {0};
     const cd_onnx_miss *miss;
     uint32_t n_miss;
     cd_graph *g;
     cd_gradient d;
     if (loss < 0 || how < 0 || read_values(argv[2])) {
-        fprintf(stderr, "usage: grad_values MODEL.onnx VALUES auto|sum|cross_entropy|squares sgd|sgd-plain|adam WAY\n");
+        fprintf(stderr, "usage: grad_values MODEL.onnx VALUES auto|sum|cross_entropy|squares "
+                        "sgd|sgd-plain|adam WAY\n");
         return 2;
     }
-    const cd_gradient_options o = {.loss = (cd_gradient_loss)loss, .optimizer = how == 2 ? CD_GRADIENT_ADAM : CD_GRADIENT_SGD, .momentum = how == 1 ? -1 : 0};
+    const cd_gradient_options o = {.loss = (cd_gradient_loss)loss,
+                                   .optimizer = how == 2 ? CD_GRADIENT_ADAM : CD_GRADIENT_SGD,
+                                   .momentum = how == 1 ? -1 : 0};
     if (cd_onnx_read(argv[1], NULL, &g, &miss, &n_miss, &err) || cd_autodiff(g, &o, &d, &err)) {
         fprintf(stderr, "grad_values: %s: %s\n", err.key, err.msg);
         return 1;
     }
     n_given = g->n_input;
     for (uint32_t k = 0; k < n_miss; k++) printf("missing %s %s\n", miss[k].op, miss[k].reason);
-    for (uint32_t k = 0; k < d.n_missing; k++) printf("missing %s %s\n", d.missing[k].op, d.missing[k].reason);
+    for (uint32_t k = 0; k < d.n_missing; k++)
+        printf("missing %s %s\n", d.missing[k].op, d.missing[k].reason);
     const int rc = n_miss || d.n_missing ? 3 : evaluate(&d, g->n_output, atoi(argv[5]));
     cd_gradient_free(&d);
     cd_graph_free(g);

@@ -24,11 +24,16 @@ static void put_rows(const cd_program_view *v, size_t i) {
     printf("\"row\":[");
     for (int64_t r = v->row_ptr[i]; r < v->row_ptr[i + 1]; r++)
         for (int c = 0; c < CD_N_COL; c++)
-            printf("%s%.9g%s", c ? "," : r > v->row_ptr[i] ? ",[" : "[", (double)v->row[r * CD_N_COL + c], c + 1 < CD_N_COL ? "" : "]");
+            printf("%s%.9g%s",
+                   c                   ? ","
+                   : r > v->row_ptr[i] ? ",["
+                                       : "[",
+                   (double)v->row[r * CD_N_COL + c], c + 1 < CD_N_COL ? "" : "]");
     printf("]}\n");
 }
 
-static cdmpp_status answers(const cd_model *m, const cd_program_view *v, size_t n, double *kind, double *member, cdmpp_err *err) {
+static cdmpp_status answers(const cd_model *m, const cd_program_view *v, size_t n, double *kind,
+                            double *member, cdmpp_err *err) {
     cd_model_scratch *s = NULL;
     CD_TRY(cd_model_scratch_new(&s, err));
     cdmpp_status st = cd_model_kinds(m, s, v, NULL, n, -1, kind, err);
@@ -36,7 +41,8 @@ static cdmpp_status answers(const cd_model *m, const cd_program_view *v, size_t 
     for (size_t j = 0; !st && j < m->n_member; j++) {
         cd_member_scratch *ms = NULL;
         CD_TRY(cd_member_scratch_new(&ms, err));
-        st = cd_member_predict(&m->member[j], ms, v, NULL, n, m->device_vector, m->n_device, member + j * n, err);
+        st = cd_member_predict(&m->member[j], ms, v, NULL, n, m->device_vector, m->n_device,
+                               member + j * n, err);
         cd_member_scratch_free(ms);
     }
     return st;
@@ -49,17 +55,22 @@ static cdmpp_status run(const char *model, const char *data, size_t most, cdmpp_
     CD_TRY(cd_dataset_load_ast(&data, 1, &d, err));
     const size_t n = d->n < most ? d->n : most;
     uint32_t *device = calloc(d->n + 1, sizeof *device);
-    double *kind = calloc(m->n_kind * n + 1, sizeof *kind), *member = calloc(m->n_member * n + 1, sizeof *member);
-    const cd_calibration_info info = m->calib ? cd_calibration_info_of(m->calib) : (cd_calibration_info){0};
+    double *kind = calloc(m->n_kind * n + 1, sizeof *kind),
+           *member = calloc(m->n_member * n + 1, sizeof *member);
+    const cd_calibration_info info =
+        m->calib ? cd_calibration_info_of(m->calib) : (cd_calibration_info){0};
     for (size_t i = 0; i < n; i++) device[i] = (uint32_t)(i % m->n_device);
     for (size_t i = 1; i < n; i += 2)
-        for (int64_t k = d->row_ptr[i] * CD_N_COL; k < d->row_ptr[i + 1] * CD_N_COL; k++) d->row[k] += 0.25f * (float)(cd_rng_at(7, (uint64_t)k) % 9);
+        for (int64_t k = d->row_ptr[i] * CD_N_COL; k < d->row_ptr[i + 1] * CD_N_COL; k++)
+            d->row[k] += 0.25f * (float)(cd_rng_at(7, (uint64_t)k) % 9);
     const cd_program_view v = cd_program_view_dataset(d, device);
     CD_TRY(answers(m, &v, n, kind, member, err));
     for (size_t i = 0; i < n; i++) {
         double sum = 0;
-        for (size_t k = 0; k < m->n_kind; k++) sum += (m->calib ? info.weight : m->weight)[k] * kind[k * n + i];
-        printf("{\"device\":%u,\"flop\":%.17g,\"log_s\":%.17g,", device[i], v.flop ? v.flop[i] : -1, sum);
+        for (size_t k = 0; k < m->n_kind; k++)
+            sum += (m->calib ? info.weight : m->weight)[k] * kind[k * n + i];
+        printf("{\"device\":%u,\"flop\":%.17g,\"log_s\":%.17g,", device[i], v.flop ? v.flop[i] : -1,
+               sum);
         put_list("kind_log_s", kind + i, m->n_kind, n);
         put_list("member_log_s", member + i, m->n_member, n);
         put_rows(&v, i);

@@ -25,10 +25,13 @@ static bool is_ours(cd_sketch_sampler *const w[2], const cd_record *r) {
     cd_sketch_sample d, again;
     bool exact;
     if (cd_sketch_sampler_match(w[0], r, &d, &exact, &err) || !exact) return false;
-    if (cd_sketch_sampler_make(w[1], d.choice, d.n_choice, &again, &err) || again.n_step != d.n_step) return false;
+    if (cd_sketch_sampler_make(w[1], d.choice, d.n_choice, &again, &err) ||
+        again.n_step != d.n_step)
+        return false;
     for (uint32_t k = 0; k < d.n_step; k++) {
         const cd_record_step *x = &d.step[k], *y = &again.step[k];
-        if (x->kind != y->kind || x->stage != y->stage || memcmp(x->i, y->i, sizeof x->i) != 0 || x->n_list != y->n_list ||
+        if (x->kind != y->kind || x->stage != y->stage || memcmp(x->i, y->i, sizeof x->i) != 0 ||
+            x->n_list != y->n_list ||
             (x->n_list && memcmp(x->list, y->list, x->n_list * sizeof *x->list) != 0))
             return false;
     }
@@ -63,7 +66,8 @@ static cd_sketch_space *space_of(count *c, const cd_record *r, const char *path)
     const cd_task *task = cd_task_registry_find(c->tasks, r->workload_key);
     cdmpp_err err = {0};
     cd_sketch_space *sp = NULL;
-    if (task && !cd_sketch_space_new(task, r->has_hardware ? &r->hardware : &task->hardware, cd_target_is_gpu(r->target), &sp, &err)) {
+    if (task && !cd_sketch_space_new(task, r->has_hardware ? &r->hardware : &task->hardware,
+                                     cd_target_is_gpu(r->target), &sp, &err)) {
         draw_some(c, task, sp);
         return sp;
     }
@@ -86,7 +90,9 @@ static bool one_file(count *c, const char *path) {
         cd_arena_reset(&a);
         if (cd_record_is_comment(line, n) || cd_record_read(&a, line, n, &r, &err)) continue;
         if (!sp && !(sp = space_of(c, &r, path))) break;
-        if ((!w[0] && cd_sketch_sampler_new(sp, 1, &w[0], &err)) || (!w[1] && cd_sketch_sampler_new(sp, 2, &w[1], &err))) break;
+        if ((!w[0] && cd_sketch_sampler_new(sp, 1, &w[0], &err)) ||
+            (!w[1] && cd_sketch_sampler_new(sp, 2, &w[1], &err)))
+            break;
         c->records++;
         strange += !is_ours(w, &r);
     }
@@ -110,7 +116,8 @@ int main(int argc, char **argv) {
     count c = {0};
     cdmpp_err err = {0};
     cd_arena a = {0};
-    bool ok = argc > 2 && !cd_task_registry_new(&c.tasks, &err) && !cd_task_registry_load(c.tasks, argv[1], &err) && !cd_program_new(&c.program, &err);
+    bool ok = argc > 2 && !cd_task_registry_new(&c.tasks, &err) &&
+              !cd_task_registry_load(c.tasks, argv[1], &err) && !cd_program_new(&c.program, &err);
     for (int k = 2; ok && k < argc; k++) {
         const char *const *path;
         size_t n;
@@ -118,8 +125,10 @@ int main(int argc, char **argv) {
         for (size_t j = 0; ok && j < n; j++) ok = one_file(&c, path[j]);
     }
     if (!ok) fprintf(stderr, "sketch_records: %s\n", err.msg);
-    printf("%zu records, %zu outside of our space; %zu tasks without a space; %zu draws, %zu complete, %zu beyond the target's limits, "
-           "%zu wrong\n", c.records, c.strange, c.no_space, c.draws, c.valid, c.rejected, c.wrong);
+    printf("%zu records, %zu outside of our space; %zu tasks without a space; %zu draws, %zu "
+           "complete, %zu beyond the target's limits, "
+           "%zu wrong\n",
+           c.records, c.strange, c.no_space, c.draws, c.valid, c.rejected, c.wrong);
     cd_program_free(c.program);
     cd_task_registry_free(c.tasks);
     cd_arena_free(&a);

@@ -6,10 +6,11 @@
 
 typedef struct cd_main_partition_verb {
     const char *name;
-    void *request;              /* what its options fill; holds the defaults */
+    void *request; /* what its options fill; holds the defaults */
     cd_command_fn *run;
     cd_command command;
 } cd_main_partition_verb;
-extern const cd_main_partition_verb cd_main_partition_link, cd_main_partition_curve, cd_main_partition_correlate, cd_main_partition_equilibrium,
-    cd_main_partition_together, cd_main_partition_pack, cd_main_partition_qos;
+extern const cd_main_partition_verb cd_main_partition_link, cd_main_partition_curve,
+    cd_main_partition_correlate, cd_main_partition_equilibrium, cd_main_partition_together,
+    cd_main_partition_pack, cd_main_partition_qos;
 #endif

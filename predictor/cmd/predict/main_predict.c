@@ -24,42 +24,85 @@ typedef struct {
 
 #define AT(member) offsetof(options, member)
 static const cd_option table[] = {
-    {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, "Cost model of cdmpp-train (default: the installed default model, for a GPU that of GPUs)"},
+    {"cost-model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0,
+     "Cost model of cdmpp-train (default: the installed default model, for a GPU that of GPUs)"},
     {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp", 0, NULL}, /* older name */
-    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, a text that TVM printed (*.out), or a folder of these"},
-    {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
-    {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/reference/model.md)"},
-    {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0, "The files are tables of operators (docs/reference/operators.md, llm-operators.md), the model is one of operators; with --stream requests are operators of language models"},
-    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0, "Descriptions of devices: peaks that no answer passes, and who is like whom; they come before the installed ones"},
-    {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0, "Scale the times that were measured on this GPU (docs/reference/operators.md); with --operators a cost model may be missing"},
-    {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, 0, "With --from: the GPU whose times are asked for"},
-    {"measured", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(measured), NULL, 0, "Records measured on the device: they correct the answers for its other programs (docs/guide/own-machine.md); with --operators tables of operators of language models: what is in them is answered as it was measured, what is between it interpolated"},
-    {"eval", 0, NULL, CD_OPTION_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
-    {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU, with --stream 1); output and order do not depend on it"},
-    {"stream", 0, NULL, CD_OPTION_FLAG, AT(stream), NULL, 1, "Answer requests on standard input, one after another (docs/reference/stream.md)"},
-    {"format", 0, "FORM", CD_OPTION_WORD, AT(format), CD_SERVE_FORMATS, 1, "JSON objects a line (default), a table, or TVM's packed features"},
-    {"batch", 0, "N", CD_OPTION_INT, AT(batch), "1..65536", 1, "Score at most so many requests at once (default: 256)"},
-    {"max-delay-ms", 0, "N", CD_OPTION_INT, AT(max_delay_ms), "0..60000", 1, "Longest that a request waits for others to share its batch (default: 2)"},
-    {"cache", 0, "N", CD_OPTION_INT, AT(cache), "0..100000000", 1, "Keep the answers of so many candidates for when they come again, 0.2 kB each (default: 65536, 0: none)"},
-    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(nearest), NULL, 0, "For a device that the model does not know the most similar one answers, and says so"},
-    {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, 1, "Counts and cache hits on standard error at the end, with --json as an object"},
-    {"explain", 0, "FILE[:LINE]", CD_OPTION_FILE, AT(explain), NULL, 0, "Print the loop nest of one record and, beside it, which stores and feature groups carry its time (docs/reference/explain.md)"},
-    {"strict", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, 0, "Stop at the first line that cannot be scored"},
-    {"export", 0, "FORM", CD_OPTION_WORD, AT(export_to), CD_EXPORTS, 0, "Write the model in another form, safetensors (networks), onnx (the ensemble) or xgboost (trees), and stop (docs/reference/export.md)"},
-    {"member", 0, "N", CD_OPTION_INT, AT(member), "0..1000", 0, "With --export: this one of the header's model.members (default: all)"},
+    {"tasks", 0, "FILE", CD_OPTION_FILES, AT(task), NULL, 0,
+     "Task definitions: all_tasks.pkl, *.task.pkl, our text form, a text that TVM printed (*.out), "
+     "or a folder of these"},
+    {"device", 0, "NAME", CD_OPTION_TEXT, AT(device), NULL, 0,
+     "Device of all records (default: -model= of the target, else the folder of the file)"},
+    {"profile", 0, "NAME", CD_OPTION_TEXT, AT(profile), "full|tuner|two-stage", 0,
+     "Who answers: full, the whole model (default), or tuner, the small network for schedule "
+     "search; two-stage only with --format packed (docs/reference/model.md)"},
+    {"operators", 0, NULL, CD_OPTION_FLAG, AT(operators), NULL, 0,
+     "The files are tables of operators (docs/reference/operators.md, llm-operators.md), the model "
+     "is one of operators; with --stream requests are operators of language models"},
+    {"devices", 0, "FILE", CD_OPTION_FILE, AT(devices), "*.yaml", 0,
+     "Descriptions of devices: peaks that no answer passes, and who is like whom; they come before "
+     "the installed ones"},
+    {"from", 0, "NAME", CD_OPTION_TEXT, AT(from), NULL, 0,
+     "Scale the times that were measured on this GPU (docs/reference/operators.md); with "
+     "--operators a cost model may be missing"},
+    {"to", 0, "NAME", CD_OPTION_TEXT, AT(to), NULL, 0,
+     "With --from: the GPU whose times are asked for"},
+    {"measured", 0, "LOG|FOLDER", CD_OPTION_FILES, AT(measured), NULL, 0,
+     "Records measured on the device: they correct the answers for its other programs "
+     "(docs/guide/own-machine.md); with --operators tables of operators of language models: what "
+     "is in them is answered as it was measured, what is between it interpolated"},
+    {"eval", 0, NULL, CD_OPTION_FLAG, AT(eval), NULL, 0,
+     "Also the measured median and the relative error; a summary on standard error. With --json: "
+     "the figures alone, as one JSON object"},
+    {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", 0,
+     "Threads (default: one per CPU, with --stream 1); output and order do not depend on it"},
+    {"stream", 0, NULL, CD_OPTION_FLAG, AT(stream), NULL, 1,
+     "Answer requests on standard input, one after another (docs/reference/stream.md)"},
+    {"format", 0, "FORM", CD_OPTION_WORD, AT(format), CD_SERVE_FORMATS, 1,
+     "JSON objects a line (default), a table, or TVM's packed features"},
+    {"batch", 0, "N", CD_OPTION_INT, AT(batch), "1..65536", 1,
+     "Score at most so many requests at once (default: 256)"},
+    {"max-delay-ms", 0, "N", CD_OPTION_INT, AT(max_delay_ms), "0..60000", 1,
+     "Longest that a request waits for others to share its batch (default: 2)"},
+    {"cache", 0, "N", CD_OPTION_INT, AT(cache), "0..100000000", 1,
+     "Keep the answers of so many candidates for when they come again, 0.2 kB each (default: "
+     "65536, 0: none)"},
+    {"nearest", 0, NULL, CD_OPTION_FLAG, AT(nearest), NULL, 0,
+     "For a device that the model does not know the most similar one answers, and says so"},
+    {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, 1,
+     "Counts and cache hits on standard error at the end, with --json as an object"},
+    {"explain", 0, "FILE[:LINE]", CD_OPTION_FILE, AT(explain), NULL, 0,
+     "Print the loop nest of one record and, beside it, which stores and feature groups carry its "
+     "time (docs/reference/explain.md)"},
+    {"strict", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, 0,
+     "Stop at the first line that cannot be scored"},
+    {"export", 0, "FORM", CD_OPTION_WORD, AT(export_to), CD_EXPORTS, 0,
+     "Write the model in another form, safetensors (networks), onnx (the ensemble) or xgboost "
+     "(trees), and stop (docs/reference/export.md)"},
+    {"member", 0, "N", CD_OPTION_INT, AT(member), "0..1000", 0,
+     "With --export: this one of the header's model.members (default: all)"},
     {"out", 0, "FILE", CD_OPTION_OUTPUT, AT(out), NULL, 0, "With --export: file to write"},
-    {"info", 0, NULL, CD_OPTION_FLAG, AT(info), NULL, 0, "Print the model's header, one JSON object, and stop"},
+    {"info", 0, NULL, CD_OPTION_FLAG, AT(info), NULL, 0,
+     "Print the model's header, one JSON object, and stop"},
 };
 
 static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmpp_err *err) {
     const bool packed = o->format == CD_SERVE_PACKED;
     if (said->operand.n) return CD_FAIL(err, EUSAGE, "--stream reads standard input and no files");
-    if (o->explain || o->strict || (o->measured.n && !o->operators)) return CD_FAIL(err, EUSAGE, "--stream goes without --explain, --strict and, of records, --measured");
-    if (o->operators && (o->eval || o->profile || o->nearest || o->format > 0 || o->batch >= 0 || o->max_delay_ms >= 0 || o->cache >= 0 || o->jobs > 0 || o->task.n))
-        return CD_FAIL(err, EUSAGE, "--stream --operators takes --cost-model, --measured, --device, --devices, --json and --verbose alone");
-    if (o->eval && o->format > 0) return CD_FAIL(err, EUSAGE, "--eval reads the costs of records, which only --format ndjson has");
+    if (o->explain || o->strict || (o->measured.n && !o->operators))
+        return CD_FAIL(err, EUSAGE,
+                       "--stream goes without --explain, --strict and, of records, --measured");
+    if (o->operators && (o->eval || o->profile || o->nearest || o->format > 0 || o->batch >= 0 ||
+                         o->max_delay_ms >= 0 || o->cache >= 0 || o->jobs > 0 || o->task.n))
+        return CD_FAIL(err, EUSAGE,
+                       "--stream --operators takes --cost-model, --measured, --device, --devices, "
+                       "--json and --verbose alone");
+    if (o->eval && o->format > 0)
+        return CD_FAIL(err, EUSAGE,
+                       "--eval reads the costs of records, which only --format ndjson has");
     if (o->profile && !strcmp(o->profile, "two-stage") && !packed)
-        return CD_FAIL(err, EUSAGE, "--profile two-stage compares the candidates of one task: with --stream only in --format packed");
+        return CD_FAIL(err, EUSAGE,
+                       "--profile two-stage compares the candidates of one task: with --stream "
+                       "only in --format packed");
     return CDMPP_OK;
 }
 
@@ -67,52 +110,95 @@ static cdmpp_status check_stream(const options *o, const cd_cli_args *said, cdmp
 static cdmpp_status check(void *to, const cd_cli_args *said, cdmpp_err *err) {
     options *o = to;
     if (!o->from != !o->to) return CD_FAIL(err, EUSAGE, "--from and --to go together");
-    if (o->from && (o->info || o->stream || o->explain || o->export_to >= 0)) return CD_FAIL(err, EUSAGE, "--from and --to read tables or records");
-    if (o->from && !o->operators && (o->device || o->eval)) return CD_FAIL(err, EUSAGE, "--from and --to of records go without --device and --eval");
-    if (!o->model && o->operators && !o->from) return CD_FAIL(err, EUSAGE, "--cost-model is missing");
+    if (o->from && (o->info || o->stream || o->explain || o->export_to >= 0))
+        return CD_FAIL(err, EUSAGE, "--from and --to read tables or records");
+    if (o->from && !o->operators && (o->device || o->eval))
+        return CD_FAIL(err, EUSAGE, "--from and --to of records go without --device and --eval");
+    if (!o->model && o->operators && !o->from)
+        return CD_FAIL(err, EUSAGE, "--cost-model is missing");
     if (!o->model && !o->operators) {
-        CD_TRY(cd_predict_default_model(&(cd_predict_asked){o->device, o->devices, o->explain, &said->operand}, &o->arena, &o->model, err));
+        CD_TRY(cd_predict_default_model(
+            &(cd_predict_asked){o->device, o->devices, o->explain, &said->operand}, &o->arena,
+            &o->model, err));
         o->default_model = true;
     }
-    if (o->export_to < 0 && (o->out || o->member >= 0)) return CD_FAIL(err, EUSAGE, "--out and --member go with --export");
-    if (o->export_to >= 0 && (!o->out || o->operators || said->operand.n)) return CD_FAIL(err, EUSAGE, o->out ? "--export reads no records, and no model of operators" : "--out is missing");
+    if (o->export_to < 0 && (o->out || o->member >= 0))
+        return CD_FAIL(err, EUSAGE, "--out and --member go with --export");
+    if (o->export_to >= 0 && (!o->out || o->operators || said->operand.n))
+        return CD_FAIL(err, EUSAGE,
+                       o->out ? "--export reads no records, and no model of operators"
+                              : "--out is missing");
     if (o->info || o->export_to >= 0) return CDMPP_OK;
     if (o->stream) return check_stream(o, said, err);
     if (o->format >= 0 || o->batch >= 0 || o->max_delay_ms >= 0 || o->cache >= 0 || o->verbose)
-        return CD_FAIL(err, EUSAGE, "--format, --batch, --max-delay-ms, --cache and --verbose go with --stream");
-    if ((o->measured.n || o->nearest) && (o->explain || o->from)) return CD_FAIL(err, EUSAGE, "--measured and --nearest go without --explain and --from");
-    if (o->nearest && o->operators) return CD_FAIL(err, EUSAGE, "--nearest goes without --operators");
+        return CD_FAIL(err, EUSAGE,
+                       "--format, --batch, --max-delay-ms, --cache and --verbose go with --stream");
+    if ((o->measured.n || o->nearest) && (o->explain || o->from))
+        return CD_FAIL(err, EUSAGE, "--measured and --nearest go without --explain and --from");
+    if (o->nearest && o->operators)
+        return CD_FAIL(err, EUSAGE, "--nearest goes without --operators");
     if (!o->operators && !o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
-    if (o->explain) return o->operators || said->operand.n ? CD_FAIL(err, EUSAGE, "--explain takes one record and no other input") : CDMPP_OK;
+    if (o->explain)
+        return o->operators || said->operand.n
+                   ? CD_FAIL(err, EUSAGE, "--explain takes one record and no other input")
+                   : CDMPP_OK;
     if (!said->operand.n) return CD_FAIL(err, EUSAGE, "no records to read");
     return CDMPP_OK;
 }
 
 static const char *const group[] = {"Records", "Requests"};
-static const char *const use[] = {"--cost-model FILE --tasks FILE [OPTION...] LOG|FOLDER...",
-                                  "--cost-model FILE --stream [--tasks FILE] [OPTION...]",
-                                  "--cost-model FILE --stream --operators [--measured FOLDER] [OPTION...]",
-                                  "--cost-model FILE --tasks FILE --explain FILE[:LINE]",
-                                  "--operators --cost-model FILE [OPTION...] TABLE|FOLDER...", "--operators --from NAME --to NAME [--cost-model FILE] [OPTION...] TABLE|FOLDER...",
-                                  "--cost-model FILE --export FORM --out FILE", "--cost-model FILE --info", NULL};
+static const char *const use[] = {
+    "--cost-model FILE --tasks FILE [OPTION...] LOG|FOLDER...",
+    "--cost-model FILE --stream [--tasks FILE] [OPTION...]",
+    "--cost-model FILE --stream --operators [--measured FOLDER] [OPTION...]",
+    "--cost-model FILE --tasks FILE --explain FILE[:LINE]",
+    "--operators --cost-model FILE [OPTION...] TABLE|FOLDER...",
+    "--operators --from NAME --to NAME [--cost-model FILE] [OPTION...] TABLE|FOLDER...",
+    "--cost-model FILE --export FORM --out FILE",
+    "--cost-model FILE --info",
+    NULL};
 static const char *const example[] = {
-    "How good is it on new measurements", "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --eval new.json >predicted.jsonl",
-    "From a pipe", "zcat new.json.gz | cdmpp-predict --cost-model epyc.cdmpp --tasks network_info -",
-    "Where does the time of line 7 go", "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --explain new.json:7",
-    "For another program: a JSON object a line, an answer each", "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --stream --profile tuner",
-    "What is in a model file", "cdmpp-predict --cost-model epyc.cdmpp --info", NULL};
+    "How good is it on new measurements",
+    "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --eval new.json >predicted.jsonl",
+    "From a pipe",
+    "zcat new.json.gz | cdmpp-predict --cost-model epyc.cdmpp --tasks network_info -",
+    "Where does the time of line 7 go",
+    "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --explain new.json:7",
+    "For another program: a JSON object a line, an answer each",
+    "cdmpp-predict --cost-model epyc.cdmpp --tasks network_info --stream --profile tuner",
+    "What is in a model file",
+    "cdmpp-predict --cost-model epyc.cdmpp --info",
+    NULL};
 static const char *const see[] = {"cdmpp-train(1)", "cdmpp-extract(1)", NULL};
 static const cd_command self = {
-    "cdmpp-predict", "predict the latency of every record of measure logs", use,
-    "Writes one JSON object a line, in the order of the input: the file, the line, the workload and the latency in seconds, "
-    "with an interval and a flag for programs unlike those that the model was trained on. \"-\" is standard input.\n\n"
-    "latency_s is the predicted time. low_s to high_s holds the true time in 90 % of cases. rel_std is the standard deviation of ln(time), so how uncertain the answer is. "
-    "out_of_range is true for a program unlike those of the training: its interval is as wide as errors on such programs were, and null where nothing tells. With --eval, measured_s is the measured time, and error is latency_s / measured_s - 1. "
-    "In the summary of --eval, MAPE is the mean of |error| and median the middle one. RMSE(log) and MAE(log) are of ln(latency_s / measured_s). "
-    "Spearman, pairwise and top-k are of the order of the programs of one task; \"-\" stands where no task has two programs.\n\n"
-    "A line that cannot be scored gets an object with its error, the others are scored, and the exit status is 3. With --json "
+    "cdmpp-predict",
+    "predict the latency of every record of measure logs",
+    use,
+    "Writes one JSON object a line, in the order of the input: the file, the line, the workload "
+    "and the latency in seconds, "
+    "with an interval and a flag for programs unlike those that the model was trained on. \"-\" is "
+    "standard input.\n\n"
+    "latency_s is the predicted time. low_s to high_s holds the true time in 90 % of cases. "
+    "rel_std is the standard deviation of ln(time), so how uncertain the answer is. "
+    "out_of_range is true for a program unlike those of the training: its interval is as wide as "
+    "errors on such programs were, and null where nothing tells. With --eval, measured_s is the "
+    "measured time, and error is latency_s / measured_s - 1. "
+    "In the summary of --eval, MAPE is the mean of |error| and median the middle one. RMSE(log) "
+    "and MAE(log) are of ln(latency_s / measured_s). "
+    "Spearman, pairwise and top-k are of the order of the programs of one task; \"-\" stands where "
+    "no task has two programs.\n\n"
+    "A line that cannot be scored gets an object with its error, the others are scored, and the "
+    "exit status is 3. With --json "
     "there are no lines, only one object with the counts and, with --eval, the figures.",
-    table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
+    table,
+    sizeof table / sizeof *table,
+    group,
+    "",
+    example,
+    NULL,
+    see,
+    NULL,
+    check};
 
 enum { CACHE = 65536 };
 
@@ -147,7 +233,8 @@ cdmpp_status cd_predict_no_figures(size_t rows, size_t scored, cdmpp_err *err) {
 /* ---- records ---- */
 /* Both GPUs of --from and --to, what --nearest goes by, peaks of devices. Only for peaks a file that nobody named may be missing. The caller frees
  * the table. */
-static cdmpp_status ends_of(const options *o, cd_stream_options *so, cd_device_table **devices, cdmpp_err *err) {
+static cdmpp_status ends_of(const options *o, cd_stream_options *so, cd_device_table **devices,
+                            cdmpp_err *err) {
     const cdmpp_status st = cd_predict_devices(o->devices, o->log, devices, err);
     so->devices = *devices;
     so->nearest = o->nearest;
@@ -161,12 +248,20 @@ static cdmpp_status learn(const options *o, cd_stream *s, size_t *bad, cdmpp_err
     size_t used = 0;
     if (!o->measured.n) return CDMPP_OK;
     const cdmpp_status st = cd_stream_measured(s, &o->measured, o->log, &used, bad, err);
-    if (!st) cd_log_put(o->log, CD_LOG_INFO, "the answers are corrected by %zu records of --measured", used);
+    if (!st)
+        cd_log_put(o->log, CD_LOG_INFO, "the answers are corrected by %zu records of --measured",
+                   used);
     return st;
 }
 
-static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry *tasks, size_t *bad, cdmpp_err *err) {
-    cd_stream_options so = {.device = o->device, .eval = o->eval, .strict = o->strict, .silent = o->json, .adapt = o->measured.n > 0, .stop = &stop};
+static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry *tasks, size_t *bad,
+                          cdmpp_err *err) {
+    cd_stream_options so = {.device = o->device,
+                            .eval = o->eval,
+                            .strict = o->strict,
+                            .silent = o->json,
+                            .adapt = o->measured.n > 0,
+                            .stop = &stop};
     size_t refused = 0;
     cd_device_table *devices = NULL;
     cd_threads *pool = NULL;
@@ -189,7 +284,8 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
         }
         *bad = refused + cd_stream_counts(s)->bad;
     }
-    if (!st && (eval ? !eval->n : !cd_stream_counts(s)->lines)) st = cd_predict_no_figures(cd_stream_counts(s)->lines, cd_stream_counts(s)->scored, err);
+    if (!st && (eval ? !eval->n : !cd_stream_counts(s)->lines))
+        st = cd_predict_no_figures(cd_stream_counts(s)->lines, cd_stream_counts(s)->scored, err);
     cd_stream_free(s);
     cd_threads_free(pool);
     cd_device_table_free(devices);
@@ -197,16 +293,22 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_task_registry 
 }
 
 /* `line` borrows path and text, so they are freed last. */
-static cdmpp_status explain(const options *o, const cd_model *m, const cd_task_registry *tasks, cdmpp_err *err) {
+static cdmpp_status explain(const options *o, const cd_model *m, const cd_task_registry *tasks,
+                            cdmpp_err *err) {
     cd_buf path = {0}, text = {0}, b = {0};
     cd_explanation e;
     long number;
     cd_device_table *devices = NULL;
-    cdmpp_status st = cd_extract_line(o->explain, &path, &number, &text, err); /* both are filled in part when it fails */
-    if (!st && (st = cd_predict_devices(o->devices, o->log, &devices, err)) == CDMPP_EIO && !o->devices) st = CDMPP_OK; /* exact names alone */
+    cdmpp_status st = cd_extract_line(o->explain, &path, &number, &text,
+                                      err); /* both are filled in part when it fails */
+    if (!st && (st = cd_predict_devices(o->devices, o->log, &devices, err)) == CDMPP_EIO &&
+        !o->devices)
+        st = CDMPP_OK; /* exact names alone */
     if (!st) {
         const cd_predict_line line = {text.p ? text.p : "", text.n, path.p, number};
-        st = cd_explain(m, tasks, &(cd_device_match_options){.device = o->device, .devices = devices}, &line, &e, err);
+        st = cd_explain(m, tasks,
+                        &(cd_device_match_options){.device = o->device, .devices = devices}, &line,
+                        &e, err);
         if (!st && o->json) cd_explain_json(&b, &e, &line);
         else if (!st) cd_explain_text(&b, &e);
         cd_explain_free(&e);
@@ -222,9 +324,13 @@ static cdmpp_status explain(const options *o, const cd_model *m, const cd_task_r
 static cdmpp_status pick_profile(const options *o, const cd_model **m, cdmpp_err *err) {
     if (!o->profile || !strcmp(o->profile, "full")) return CDMPP_OK;
     if (strcmp(o->profile, "tuner") != 0)
-        return CD_FAIL(err, EUSAGE, "--profile: expected full or tuner, found '%.60s' (two-stage is for batches of one task, see cdmpp.h)", o->profile);
+        return CD_FAIL(err, EUSAGE,
+                       "--profile: expected full or tuner, found '%.60s' (two-stage is for batches "
+                       "of one task, see cdmpp.h)",
+                       o->profile);
     *m = cd_model_tuner(*m);
-    return *m ? CDMPP_OK : CD_FAIL(err, EMODEL, "no profile tuner: the model was trained without model.tuner");
+    return *m ? CDMPP_OK
+              : CD_FAIL(err, EMODEL, "no profile tuner: the model was trained without model.tuner");
 }
 
 static cdmpp_status with_tasks(options *o, const cd_model *m, size_t *bad, cdmpp_err *err) {
@@ -240,9 +346,14 @@ static cdmpp_status with_tasks(options *o, const cd_model *m, size_t *bad, cdmpp
 
 static cdmpp_status write_export(const options *o, const cd_model *m, cdmpp_err *err) {
     cd_buf b = {0};
-    if (cd_model_here(m)) cd_log_put(o->log, CD_LOG_WARNING, "the export is the model alone, without its correction for %s", cd_model_here(m)->cpu);
+    if (cd_model_here(m))
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "the export is the model alone, without its correction for %s",
+                   cd_model_here(m)->cpu);
     if (cd_model_order(m) && o->export_to != CD_EXPORT_ONNX)
-        cd_log_put(o->log, CD_LOG_WARNING, "the export is of members for the seconds, without those for the order (model.order)");
+        cd_log_put(
+            o->log, CD_LOG_WARNING,
+            "the export is of members for the seconds, without those for the order (model.order)");
     cdmpp_status st = cd_export_model(m, (cd_export_form)o->export_to, o->member, &b, err);
     if (!st) st = cd_file_write(o->out, b.p, b.n, err);
     cd_buf_free(&b);
@@ -262,7 +373,8 @@ static cdmpp_status records(options *o, size_t *bad, cdmpp_err *err) {
 
 /* ---- --operators ---- */
 /* What is known of the destination, for --from with --eval: all measured rows of it. Bad lines are told when they are scored. */
-static cdmpp_status read_truth(const options *o, const cd_device_table *devices, cd_library_op_data *truth, cdmpp_err *err) {
+static cdmpp_status read_truth(const options *o, const cd_device_table *devices,
+                               cd_library_op_data *truth, cdmpp_err *err) {
     const char *only[] = {o->to};
     const cd_library_op_filter f = {.devices = {1, only}};
     for (size_t i = 0; o->from && o->eval && i < o->input.n; i++)
@@ -271,7 +383,8 @@ static cdmpp_status read_truth(const options *o, const cd_device_table *devices,
 }
 
 /* The tables of errors; with a model and --from those of the closed forms follow. */
-static cdmpp_status print_errors(const options *o, cd_library_op_stream *s, bool model, cdmpp_err *err) {
+static cdmpp_status print_errors(const options *o, cd_library_op_stream *s, bool model,
+                                 cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_library_op_score_text(cd_library_op_stream_score(s), &b, err);
     if (!st && o->from && model) {
@@ -285,29 +398,42 @@ static cdmpp_status print_errors(const options *o, cd_library_op_stream *s, bool
 
 static void warn_rows(const options *o, const cd_library_op_stream *s) {
     const size_t bad = cd_library_op_stream_bad(s);
-    if (bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", bad, cd_library_op_stream_rows(s));
+    if (bad)
+        cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", bad,
+                   cd_library_op_stream_rows(s));
 }
 
 static cdmpp_status no_rows(const options *o, const cd_library_op_stream *s, cdmpp_err *err) {
     const size_t other = cd_library_op_stream_other(s);
-    if (other) return CD_FAIL(err, ENODATA, "no row was scored: of %zu none is of %s", other, o->from ? o->from : "the device");
+    if (other)
+        return CD_FAIL(err, ENODATA, "no row was scored: of %zu none is of %s", other,
+                       o->from ? o->from : "the device");
     return cd_predict_no_figures(0, 0, err);
 }
 
 /* Figures are printed before the object with --json and before the warning; a stop by a signal is an error, so nothing of this is printed
  * then. */
-static cdmpp_status score_operators(const options *o, const cd_library_op_model *m, size_t *bad, cdmpp_err *err) {
+static cdmpp_status score_operators(const options *o, const cd_library_op_model *m, size_t *bad,
+                                    cdmpp_err *err) {
     cd_device_table *devices = NULL;
     cd_library_op_stream *s = NULL;
     cd_library_op_data truth = {0};
-    const cd_library_op_stream_options so = {.device = o->device, .from = o->from, .to = o->to, .truth = &truth, .eval = o->eval, .strict = o->strict,
-                                             .silent = o->json, .stop = &stop};
+    const cd_library_op_stream_options so = {.device = o->device,
+                                             .from = o->from,
+                                             .to = o->to,
+                                             .truth = &truth,
+                                             .eval = o->eval,
+                                             .strict = o->strict,
+                                             .silent = o->json,
+                                             .stop = &stop};
     cd_buf json = {0};
     cdmpp_status st = cd_predict_devices(o->devices, o->log, &devices, err);
     if (!st) st = cd_library_op_stream_new(m, devices, &so, stdout, &s, err);
     if (!st) st = read_truth(o, devices, &truth, err);
-    for (size_t i = 0; !st && i < o->input.n; i++) st = cd_library_op_stream_file(s, o->input.v[i], err);
-    if (!st && stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu rows", cd_library_op_stream_rows(s));
+    for (size_t i = 0; !st && i < o->input.n; i++)
+        st = cd_library_op_stream_file(s, o->input.v[i], err);
+    if (!st && stop)
+        st = CD_FAIL(err, EINTERRUPTED, "after %zu rows", cd_library_op_stream_rows(s));
     const bool figures = !st && o->eval && cd_library_op_stream_score(s)->n;
     if (figures) st = print_errors(o, s, m != NULL, err);
     if (!st && o->json) st = cd_library_op_stream_print_json(s, &json, err);
@@ -315,7 +441,9 @@ static cdmpp_status score_operators(const options *o, const cd_library_op_model 
     if (!st) *bad = cd_library_op_stream_bad(s);
     if (!st) warn_rows(o, s);
     if (!st && !cd_library_op_stream_rows(s)) st = no_rows(o, s, err);
-    if (!st && o->eval && !figures) st = cd_predict_no_figures(cd_library_op_stream_rows(s), cd_library_op_stream_rows(s) - *bad, err);
+    if (!st && o->eval && !figures)
+        st = cd_predict_no_figures(cd_library_op_stream_rows(s),
+                                   cd_library_op_stream_rows(s) - *bad, err);
     cd_buf_free(&json);
     cd_library_op_stream_free(s);
     cd_library_op_data_free(&truth);
@@ -327,13 +455,29 @@ static cdmpp_status operators(options *o, size_t *bad, cdmpp_err *err) {
     cd_library_op_model *m = NULL;
     bool is = false;
     CD_TRY(cd_predict_tables(&o->input, &o->arena, &o->input, err));
-    const cd_predict_llm llm = {.model = o->model, .device = o->device, .devices = o->devices, .measured = &o->measured, .input = &o->input, .eval = o->eval,
-                                .json = o->json, .strict = o->strict, .info = o->info, .scales = o->from != NULL, .stream = o->stream, .verbose = o->verbose,
-                                .log = o->log, .stop = &stop};
+    const cd_predict_llm llm = {.model = o->model,
+                                .device = o->device,
+                                .devices = o->devices,
+                                .measured = &o->measured,
+                                .input = &o->input,
+                                .eval = o->eval,
+                                .json = o->json,
+                                .strict = o->strict,
+                                .info = o->info,
+                                .scales = o->from != NULL,
+                                .stream = o->stream,
+                                .verbose = o->verbose,
+                                .log = o->log,
+                                .stop = &stop};
     if (o->model) CD_TRY(cd_predict_llm_operators(&llm, &is, bad, err));
     if (is) return CDMPP_OK;
-    if (o->stream) return CD_FAIL(err, EUSAGE, "--stream --operators takes a model of operators of language models");
-    if (o->measured.n) return CD_FAIL(err, EUSAGE, "--measured goes with --operators only where the model is one of operators of language models");
+    if (o->stream)
+        return CD_FAIL(err, EUSAGE,
+                       "--stream --operators takes a model of operators of language models");
+    if (o->measured.n)
+        return CD_FAIL(err, EUSAGE,
+                       "--measured goes with --operators only where the model is one of operators "
+                       "of language models");
     cdmpp_status st = o->model ? cd_library_op_model_load(o->model, &m, err) : CDMPP_OK;
     if (!st && o->info) puts(cd_library_op_model_header(m));
     else if (!st) st = score_operators(o, m, bad, err);
@@ -351,12 +495,24 @@ static void print_counts(const options *o, const cd_serve_stats *n) {
 }
 
 /* Counts are printed after an error too. */
-static cdmpp_status serve(const options *o, const cdmpp_model *m, const cdmpp_tasks *tasks, size_t *bad, cdmpp_err *err) {
-    const cdmpp_options opt = {.size = sizeof opt, .device = o->device, .profile = o->profile, .nearest_device = o->nearest,
-                               .devices_file = o->devices, .nthreads = o->jobs > 0 ? o->jobs : 1, .cache = o->cache < 0 ? CACHE : (size_t)o->cache};
-    const cd_serve_options so = {.in = STDIN_FILENO, .out = STDOUT_FILENO, .format = o->format < 0 ? CD_SERVE_NDJSON : (cd_serve_format)o->format,
-                                 .batch = o->batch < 0 ? 0 : (size_t)o->batch, .max_delay_ms = o->max_delay_ms, .costs = o->eval,
-                                 .profile = o->profile, .stop = &stop};
+static cdmpp_status serve(const options *o, const cdmpp_model *m, const cdmpp_tasks *tasks,
+                          size_t *bad, cdmpp_err *err) {
+    const cdmpp_options opt = {.size = sizeof opt,
+                               .device = o->device,
+                               .profile = o->profile,
+                               .nearest_device = o->nearest,
+                               .devices_file = o->devices,
+                               .nthreads = o->jobs > 0 ? o->jobs : 1,
+                               .cache = o->cache < 0 ? CACHE : (size_t)o->cache};
+    const cd_serve_options so = {.in = STDIN_FILENO,
+                                 .out = STDOUT_FILENO,
+                                 .format =
+                                     o->format < 0 ? CD_SERVE_NDJSON : (cd_serve_format)o->format,
+                                 .batch = o->batch < 0 ? 0 : (size_t)o->batch,
+                                 .max_delay_ms = o->max_delay_ms,
+                                 .costs = o->eval,
+                                 .profile = o->profile,
+                                 .stop = &stop};
     cdmpp_context *c = NULL;
     cd_serve_stats stats;
     CD_TRY(cdmpp_context_new(m, tasks, &opt, &c, err));
@@ -374,7 +530,8 @@ static cdmpp_status requests(const options *o, size_t *bad, cdmpp_err *err) {
     cdmpp_status st = cdmpp_model_load(o->model, &m, err);
     if (!st && o->task.n) st = cdmpp_tasks_new(&tasks, err);
     for (size_t i = 0; !st && i < o->task.n; i++) st = cdmpp_tasks_load(tasks, o->task.v[i], err);
-    for (size_t i = 0; tasks && cdmpp_tasks_warning(tasks, i); i++) cd_log_err(o->log, CD_LOG_WARNING, cdmpp_tasks_warning(tasks, i));
+    for (size_t i = 0; tasks && cdmpp_tasks_warning(tasks, i); i++)
+        cd_log_err(o->log, CD_LOG_WARNING, cdmpp_tasks_warning(tasks, i));
     if (!st) st = serve(o, m, tasks, bad, err);
     cdmpp_tasks_free(tasks);
     cdmpp_model_free(m);
@@ -389,15 +546,20 @@ static cdmpp_status run(cd_command_run *r, void *to, cdmpp_err *err) {
     o->input = r->said.operand;
     o->json = r->said.json;
     o->log = &r->log;
-    if (o->default_model) cd_log_put(o->log, CD_LOG_WARNING, "cost model: %s, %s", o->model, cd_default_model_what(o->model, what));
+    if (o->default_model)
+        cd_log_put(o->log, CD_LOG_WARNING, "cost model: %s, %s", o->model,
+                   cd_default_model_what(o->model, what));
     take_signals();
-    const cdmpp_status st = o->operators ? operators(o, &bad, err) : o->stream ? requests(o, &bad, err) : records(o, &bad, err);
+    const cdmpp_status st = o->operators ? operators(o, &bad, err)
+                            : o->stream  ? requests(o, &bad, err)
+                                         : records(o, &bad, err);
     cd_arena_free(&o->arena);
     r->exit_code = bad ? 3 : 0;
     return st;
 }
 
 int main(int argc, char **argv) {
-    options o = {.export_to = -1, .member = -1, .batch = -1, .max_delay_ms = -1, .format = -1, .cache = -1};
+    options o = {
+        .export_to = -1, .member = -1, .batch = -1, .max_delay_ms = -1, .format = -1, .cache = -1};
     return cd_command_main(&self, argc, argv, &o, run);
 }

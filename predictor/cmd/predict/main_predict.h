@@ -11,7 +11,8 @@
 /* An error that says why --eval has no figures. */
 cdmpp_status cd_predict_no_figures(size_t rows, size_t scored, cdmpp_err *err);
 /* Descriptions of devices from a file, NULL: from where they are looked for. */
-cdmpp_status cd_predict_devices(const char *file, cd_log *log, CD_GIVE cd_device_table **out, cdmpp_err *err);
+cdmpp_status cd_predict_devices(const char *file, cd_log *log, CD_GIVE cd_device_table **out,
+                                cdmpp_err *err);
 
 /* What says of which kind the default model is asked: the device, else the record of --explain, else the first one of the first input. */
 typedef struct cd_predict_asked {
@@ -19,10 +20,12 @@ typedef struct cd_predict_asked {
     const cd_texts *input;
 } cd_predict_asked;
 /* Its path, in `a`. Errors: EUSAGE: there is none. */
-cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, CD_KEEP const char **out, cdmpp_err *err);
+cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a,
+                                      CD_KEEP const char **out, cdmpp_err *err);
 
 /* A model that is corrected for a machine: how many answers are of another device, once. */
-void cd_predict_say_other(const cd_model *m, const char *path, const cd_stream_stats *n, cd_log *log);
+void cd_predict_say_other(const cd_model *m, const char *path, const cd_stream_stats *n,
+                          cd_log *log);
 
 /* Tables that are named, and those of folders, in `a`. Errors: EIO, ESCHEMA (a folder without tables), ENOMEM. */
 cdmpp_status cd_predict_tables(const cd_texts *input, cd_arena *a, cd_texts *out, cdmpp_err *err);
@@ -36,7 +39,8 @@ typedef struct cd_predict_llm {
     const volatile sig_atomic_t *stop;
 } cd_predict_llm;
 /* *is: the file is a model of operators of language models, and has been used; *bad: rows that could not be read or answered. */
-cdmpp_status cd_predict_llm_operators(const cd_predict_llm *o, bool *is, size_t *bad, cdmpp_err *err);
+cdmpp_status cd_predict_llm_operators(const cd_predict_llm *o, bool *is, size_t *bad,
+                                      cdmpp_err *err);
 /* --info without --operators: prints the header of a model of operators, of either kind. False: it is another file, or damaged. */
 bool cd_predict_operators_info(const char *path);
 #endif

@@ -6,7 +6,8 @@
 #include "predictor/score/score.h"
 #include "profiler/records/records.h"
 
-cdmpp_status cd_predict_devices(const char *file, cd_log *log, cd_device_table **out, cdmpp_err *err) {
+cdmpp_status cd_predict_devices(const char *file, cd_log *log, cd_device_table **out,
+                                cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
     cdmpp_status st = cd_device_table_open(&a, file, NULL, &diag, NULL, out, err);
@@ -33,14 +34,17 @@ static bool place_is_gpu(const char *where) {
     cd_arena a = {0};
     cd_record record;
     long number;
-    const bool gpu = !cd_extract_line(where, &path, &number, &text, NULL) && !cd_record_read(&a, text.p ? text.p : "", text.n, &record, NULL) && cd_target_is_gpu(record.target);
+    const bool gpu = !cd_extract_line(where, &path, &number, &text, NULL) &&
+                     !cd_record_read(&a, text.p ? text.p : "", text.n, &record, NULL) &&
+                     cd_target_is_gpu(record.target);
     cd_arena_free(&a);
     cd_buf_free(&path);
     cd_buf_free(&text);
     return gpu;
 }
 
-cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, const char **out, cdmpp_err *err) {
+cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, const char **out,
+                                      cdmpp_err *err) {
     int gpu = o->device ? kind_of(o->device, o->devices) : -1;
     if (gpu < 0 && o->explain) gpu = place_is_gpu(o->explain);
     if (gpu < 0 && o->input->n) gpu = cd_record_first_is_gpu(o->input->v, 1);
@@ -49,11 +53,18 @@ cdmpp_status cd_predict_default_model(const cd_predict_asked *o, cd_arena *a, co
     return *out ? CDMPP_OK : cd_default_model_missing(err);
 }
 
-void cd_predict_say_other(const cd_model *m, const char *path, const cd_stream_stats *n, cd_log *log) {
+void cd_predict_say_other(const cd_model *m, const char *path, const cd_stream_stats *n,
+                          cd_log *log) {
     const cd_here *h = cd_model_here(m);
     if (n->assumed)
-        cd_log_put(log, CD_LOG_WARNING, "%zu of %zu answers are for %s, because it is the only device of the model: no -model= of a target and no folder says whose they are (first: %s); --device %s says so",
-                   n->assumed, n->scored, cd_model_device(m, 0), n->assumed_at, cd_model_device(m, 0));
+        cd_log_put(
+            log, CD_LOG_WARNING,
+            "%zu of %zu answers are for %s, because it is the only device of the model: no -model= "
+            "of a target and no folder says whose they are (first: %s); --device %s says so",
+            n->assumed, n->scored, cd_model_device(m, 0), n->assumed_at, cd_model_device(m, 0));
     if (h && n->uncorrected)
-        cd_log_put(log, CD_LOG_WARNING, "%s corrects times of %s alone: %zu of %zu answers are of another device (%.60s), and are not corrected", path, h->name, n->uncorrected, n->scored, n->other);
+        cd_log_put(log, CD_LOG_WARNING,
+                   "%s corrects times of %s alone: %zu of %zu answers are of another device "
+                   "(%.60s), and are not corrected",
+                   path, h->name, n->uncorrected, n->scored, n->other);
 }

@@ -11,9 +11,14 @@ static bool is_folder(const char *path) {
     return strcmp(path, "-") != 0 && !stat(path, &s) && S_ISDIR(s.st_mode);
 }
 
-static cdmpp_status of_folder(const char *path, cd_arena *a, const char *const **v, size_t *n, cdmpp_err *err) {
+static cdmpp_status of_folder(const char *path, cd_arena *a, const char *const **v, size_t *n,
+                              cdmpp_err *err) {
     CD_TRY(cd_file_list(a, path, cd_op_rows_is_table, NULL, v, n, err));
-    return *n ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected tables (*.tsv, *.csv, *.h5) in this folder"), path, 0);
+    return *n ? CDMPP_OK
+              : cd_err_at(
+                    err,
+                    CD_FAIL(err, ESCHEMA, "expected tables (*.tsv, *.csv, *.h5) in this folder"),
+                    path, 0);
 }
 
 cdmpp_status cd_predict_tables(const cd_texts *input, cd_arena *a, cd_texts *out, cdmpp_err *err) {

@@ -31,12 +31,16 @@ static cdmpp_status load_ops(const char *path, cd_llm_op_model **out, cdmpp_err 
     CD_TRY(cd_file_read(path, 0, &data, &n, err));
     const bool is = cd_llm_op_model_is(data, n); /* false of a damaged one, too */
     const cdmpp_status st = cd_llm_op_model_from_bytes(data, n, out, err);
-    if (st == CDMPP_EMODEL && !is) (void)CD_FAIL(err, EMODEL, "expected a model of operators of language models (data.kind: llm_operators)");
+    if (st == CDMPP_EMODEL && !is)
+        (void)CD_FAIL(
+            err, EMODEL,
+            "expected a model of operators of language models (data.kind: llm_operators)");
     cd_mem_free(data);
     return cd_err_at(err, st, path, 0);
 }
 
-static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table **out, cdmpp_err *err) {
+static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table **out,
+                                 cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
     cdmpp_status st = cd_device_table_open(&a, path, NULL, &diag, NULL, out, err);
@@ -52,17 +56,24 @@ static cdmpp_status load_devices(const char *path, cd_log *log, cd_device_table 
 static void say_model(const cd_replay_llm *o, const work *w, cd_log *log) {
     double most = 0;
     size_t beyond = 0;
-    for (size_t i = 0; i < w->m.n_note; i++) cd_log_put(log, w->m.doubt[i] ? CD_LOG_WARNING : CD_LOG_INFO, "%s: %s", o->model, w->m.note[i]);
+    for (size_t i = 0; i < w->m.n_note; i++)
+        cd_log_put(log, w->m.doubt[i] ? CD_LOG_WARNING : CD_LOG_INFO, "%s: %s", o->model,
+                   w->m.note[i]);
     for (size_t i = 0; i < w->n && w->m.longest > 0; i++) {
         const double length = cd_serving_longest(&w->c[i]);
         most = fmax(most, length);
         beyond += length > w->m.longest;
     }
     if (beyond)
-        cd_log_put(log, CD_LOG_WARNING, "%s: max_position_embeddings is %g; %zu of %zu configurations have longer sequences, of up to %g tokens", o->model, w->m.longest, beyond, w->n, most);
+        cd_log_put(log, CD_LOG_WARNING,
+                   "%s: max_position_embeddings is %g; %zu of %zu configurations have longer "
+                   "sequences, of up to %g tokens",
+                   o->model, w->m.longest, beyond, w->n, most);
 }
 
-static bool alike(const cd_serving_config *a, const cd_serving_config *b, bool types) { return !strcmp(a->gpu, b->gpu) && (!types || a->linear == b->linear); }
+static bool alike(const cd_serving_config *a, const cd_serving_config *b, bool types) {
+    return !strcmp(a->gpu, b->gpu) && (!types || a->linear == b->linear);
+}
 
 /* Each GPU is told of once, with each type where `types`. Those of a list follow each other; in rows of --runs, which may take turns, the first ones name most GPUs. */
 static bool said(const work *w, size_t i, bool types) {
@@ -77,8 +88,10 @@ static void say_half(const work *w, cd_log *log) {
     for (size_t i = 0; i < w->n; i++) {
         const cd_device *d;
         if (said(w, i, true)) continue;
-        if (!cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) && cd_serving_half(&w->m, &w->c[i], d))
-            cd_log_put(log, CD_LOG_WARNING, "%s has no units for bfloat16: float16 is taken in its place", d->name);
+        if (!cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) &&
+            cd_serving_half(&w->m, &w->c[i], d))
+            cd_log_put(log, CD_LOG_WARNING,
+                       "%s has no units for bfloat16: float16 is taken in its place", d->name);
     }
 }
 
@@ -88,12 +101,22 @@ static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
         const cd_device *d;
         const cd_device *twin;
         if (said(w, i, false)) continue;
-        if (cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) || d->kind == CD_DEVICE_CPU) continue; /* refused later */
-        if (!cd_llm_op_model_about(w->ops, d, &twin) || cd_serving_tables_have(w->tables, d)) continue;
-        if (twin) cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on: its times are those of %s, which has the same chip, by what their descriptions differ%s", o->cost_model, d->name,
-                             twin->name, cd_serving_tables_have(w->tables, twin) ? ", measured ones among them" : "");
-        else cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on%s", o->cost_model, d->name,
-                   cd_llm_op_model_vendor(w->ops, d) ? ": its times come from its description" : ", nor any GPU of its vendor: its times come from its description, and nobody knows how far off they are");
+        if (cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) || d->kind == CD_DEVICE_CPU)
+            continue; /* refused later */
+        if (!cd_llm_op_model_about(w->ops, d, &twin) || cd_serving_tables_have(w->tables, d))
+            continue;
+        if (twin)
+            cd_log_put(log, CD_LOG_WARNING,
+                       "%s: %s was not trained on: its times are those of %s, which has the same "
+                       "chip, by what their descriptions differ%s",
+                       o->cost_model, d->name, twin->name,
+                       cd_serving_tables_have(w->tables, twin) ? ", measured ones among them" : "");
+        else
+            cd_log_put(log, CD_LOG_WARNING, "%s: %s was not trained on%s", o->cost_model, d->name,
+                       cd_llm_op_model_vendor(w->ops, d)
+                           ? ": its times come from its description"
+                           : ", nor any GPU of its vendor: its times come from its description, "
+                             "and nobody knows how far off they are");
     }
 }
 
@@ -101,35 +124,49 @@ static void say_new(const cd_replay_llm *o, const work *w, cd_log *log) {
 static void say_unused(const cd_replay_llm *o, const work *w, cd_log *log) {
     for (size_t i = 0; o->measured && i < w->n; i++) {
         const cd_device *d;
-        if (said(w, i, false) || cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) || d->kind == CD_DEVICE_CPU) continue; /* refused later */
+        if (said(w, i, false) || cd_device_table_find(w->devices, w->c[i].gpu, &d, NULL) ||
+            d->kind == CD_DEVICE_CPU)
+            continue; /* refused later */
         bool any = cd_serving_tables_have(w->tables, d);
         for (int f = 0; !any && f < CD_LLM_OP_N_FAMILY; f++) {
             const cd_device *twin = cd_llm_op_twin_of(w->ops, d, (cd_llm_op_family)f);
             any = twin && cd_serving_tables_have(w->tables, twin);
         }
         if (!any)
-            cd_log_put(log, CD_LOG_WARNING, "%s has no rows of %s, nor of a GPU of its chip: its times are all predicted", o->measured, d->name);
+            cd_log_put(
+                log, CD_LOG_WARNING,
+                "%s has no rows of %s, nor of a GPU of its chip: its times are all predicted",
+                o->measured, d->name);
     }
 }
 
 static void say_wide(const work *w, cd_log *log) {
     double most = 0;
     size_t n = 0;
-    for (size_t i = 0; i < w->n; i++) n += cd_serving_wide(&w->c[i]) > 0, most = fmax(most, cd_serving_wide(&w->c[i]));
-    if (n) cd_log_put(log, CD_LOG_WARNING, "%zu of %zu configurations have up to %g GPUs on links of one machine; --node-gpus and --node-gbs say what a machine has and what joins them", n, w->n, most);
+    for (size_t i = 0; i < w->n; i++)
+        n += cd_serving_wide(&w->c[i]) > 0, most = fmax(most, cd_serving_wide(&w->c[i]));
+    if (n)
+        cd_log_put(log, CD_LOG_WARNING,
+                   "%zu of %zu configurations have up to %g GPUs on links of one machine; "
+                   "--node-gpus and --node-gbs say what a machine has and what joins them",
+                   n, w->n, most);
 }
 
 static void say_stand_in(void *ctx, const char *gpu, const char *asked, const char *taken) {
-    cd_log_put(ctx, CD_LOG_WARNING, "--measured has no rows of %s on %s: those of %s stand for it", asked, gpu, taken);
+    cd_log_put(ctx, CD_LOG_WARNING, "--measured has no rows of %s on %s: those of %s stand for it",
+               asked, gpu, taken);
 }
 
 static void on_bad(void *ctx, const cdmpp_err *err) { cd_log_err(ctx, CD_LOG_WARNING, err); }
 
 /* Bad lines are told and count for the exit status. */
-static cdmpp_status open_tables(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
+static cdmpp_status open_tables(const cd_replay_llm *o, cd_command_run *r, work *w,
+                                cdmpp_err *err) {
     CD_TRY(cd_serving_tables_open(o->measured, w->devices, on_bad, &r->log, &w->tables, err));
     const size_t bad = cd_serving_tables_bad(w->tables);
-    if (bad) cd_log_put(&r->log, CD_LOG_WARNING, "%zu lines or files of %s are left out", bad, o->measured);
+    if (bad)
+        cd_log_put(&r->log, CD_LOG_WARNING, "%zu lines or files of %s are left out", bad,
+                   o->measured);
     if (bad) r->exit_code = 3;
     cd_serving_tables_say(w->tables, &r->log);
     return CDMPP_OK;
@@ -153,7 +190,14 @@ static cdmpp_status open_files(const cd_replay_llm *o, cd_command_run *r, work *
     CD_TRY(open_tables(o, r, w, err));
     say_new(o, w, &r->log);
     say_unused(o, w, &r->log);
-    w->s = (cd_serving_session){.stop = r->stop, .m = &w->m, .ops = w->ops, .devices = w->devices, .tables = w->tables, .stacks = &w->stacks, .level = o->level, .shared = o->shared};
+    w->s = (cd_serving_session){.stop = r->stop,
+                                .m = &w->m,
+                                .ops = w->ops,
+                                .devices = w->devices,
+                                .tables = w->tables,
+                                .stacks = &w->stacks,
+                                .level = o->level,
+                                .shared = o->shared};
     return CDMPP_OK;
 }
 
@@ -172,10 +216,12 @@ static void close_files(work *w) {
 /* ---- answers ---- */
 /* Of one configuration, not of all. A row of a table names its own GPU and stack. */
 static bool of_one(const cd_replay_llm *o, cdmpp_status st) {
-    return st == CDMPP_ERANGE || st == CDMPP_EMODEL || st == CDMPP_EUNSUPPORTED || (o->runs && st == CDMPP_ESCHEMA);
+    return st == CDMPP_ERANGE || st == CDMPP_EMODEL || st == CDMPP_EUNSUPPORTED ||
+           (o->runs && st == CDMPP_ESCHEMA);
 }
 
-static cdmpp_status print(const cd_replay_llm *o, cd_command_run *r, const cd_serving_said *v, size_t n, cdmpp_err *err) {
+static cdmpp_status print(const cd_replay_llm *o, cd_command_run *r, const cd_serving_said *v,
+                          size_t n, cdmpp_err *err) {
     cd_buf b = {0};
     if (r->said.json) cd_serving_json(v, n, !o->runs, &b);
     else cd_serving_text(v, n, &b);
@@ -204,8 +250,15 @@ static cdmpp_status answer_all(const cd_replay_llm *o, cd_command_run *r, work *
             (void)cd_err_at(&why[i], st, o->runs, w->runs.line[i]);
             cd_serving_bad_add(&bad, &why[i]);
         }
-        if (st && (w->n == 1 || !of_one(o, st))) return cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log), *err = why[i], st;
-        v[i] = (cd_serving_said){&w->m, &w->c[i], cd_serving_session_about(&w->s, w->c[i].gpu), st ? NULL : &a[i], !st && first ? p : NULL, !st && first ? p + 1 : NULL, &why[i]};
+        if (st && (w->n == 1 || !of_one(o, st)))
+            return cd_serving_bad_tell(&bad, o->runs, on_bad, &r->log), *err = why[i], st;
+        v[i] = (cd_serving_said){&w->m,
+                                 &w->c[i],
+                                 cd_serving_session_about(&w->s, w->c[i].gpu),
+                                 st ? NULL : &a[i],
+                                 !st && first ? p : NULL,
+                                 !st && first ? p + 1 : NULL,
+                                 &why[i]};
         if (st) r->exit_code = 3;
         else cd_replay_llm_novel_add(&of, p, 2), first = false;
     }
@@ -228,7 +281,9 @@ static double price_of(void *ctx, const char *gpu) {
     const cd_csv_table *t = &p->t;
     double v;
     for (size_t i = 0; i < t->n_row; i++)
-        if (cd_device_table_same(p->devices, t->cell[i][cd_csv_table_find(t, "device")], gpu) && !cd_csv_table_number(t, i, cd_csv_table_find(t, "price_per_hour"), &v, NULL)) return v;
+        if (cd_device_table_same(p->devices, t->cell[i][cd_csv_table_find(t, "device")], gpu) &&
+            !cd_csv_table_number(t, i, cd_csv_table_find(t, "price_per_hour"), &v, NULL))
+            return v;
     return (double)NAN;
 }
 
@@ -243,10 +298,17 @@ static cdmpp_status read_prices(const char *path, price_list *p, cdmpp_err *err)
     for (size_t i = 0; i < t->n_row; i++)
         for (size_t k = 0; k < i; k++)
             if (cd_device_table_same(p->devices, t->cell[i][device], t->cell[k][device]))
-                return cd_err_at(err, CD_FAIL(err, EINVALID, "a second price of %.60s", t->cell[i][device]), path, t->line[i]);
+                return cd_err_at(
+                    err, CD_FAIL(err, EINVALID, "a second price of %.60s", t->cell[i][device]),
+                    path, t->line[i]);
     for (size_t i = 0; i < t->n_row; i++) {
         CD_TRY(cd_csv_table_number(t, i, col, &v, err));
-        if (!(v >= 0)) return cd_err_at(err, cd_err_key(err, CD_FAIL(err, ERANGE, "expected 0 or more, found %g", v), "price_per_hour"), path, t->line[i]);
+        if (!(v >= 0))
+            return cd_err_at(err,
+                             cd_err_key(err,
+                                        CD_FAIL(err, ERANGE, "expected 0 or more, found %g", v),
+                                        "price_per_hour"),
+                             path, t->line[i]);
     }
     return CDMPP_OK;
 }
@@ -254,7 +316,8 @@ static cdmpp_status read_prices(const char *path, price_list *p, cdmpp_err *err)
 /* Configurations of one GPU follow each other and have one text. */
 static void warn_no_price(const char *path, price_list *t, const work *w, cd_log *log) {
     for (size_t i = 0; i < w->n; i++)
-        if ((!i || w->c[i].gpu != w->c[i - 1].gpu) && isnan(price_of(t, w->c[i].gpu))) cd_log_put(log, CD_LOG_WARNING, "%s has no price of %s", path, w->c[i].gpu);
+        if ((!i || w->c[i].gpu != w->c[i - 1].gpu) && isnan(price_of(t, w->c[i].gpu)))
+            cd_log_put(log, CD_LOG_WARNING, "%s has no price of %s", path, w->c[i].gpu);
 }
 
 static cdmpp_status print_sweep(cd_command_run *r, const cd_serving_sweep *s, cdmpp_err *err) {
@@ -267,7 +330,8 @@ static cdmpp_status print_sweep(cd_command_run *r, const cd_serving_sweep *s, cd
 static void on_step(void *ctx, size_t taken) { cd_progress_step(ctx, taken); }
 
 /* One that was stopped prints what it has, and is still an error. A picture does not say that it is of a part. */
-static cdmpp_status run_sweep(const cd_replay_llm *o, cd_command_run *r, work *w, const cd_serving_sweep_options *ask, cdmpp_err *err) {
+static cdmpp_status run_sweep(const cd_replay_llm *o, cd_command_run *r, work *w,
+                              const cd_serving_sweep_options *ask, cdmpp_err *err) {
     cd_serving_sweep s = {0};
     cdmpp_status st = cd_serving_sweep_run(&w->s, w->c, w->n, ask, &s, err);
     if (ask->step) cd_progress_end(ask->step_ctx);
@@ -294,7 +358,14 @@ static cdmpp_status sweep(const cd_replay_llm *o, cd_command_run *r, work *w, cd
     if (!st) st = cd_threads_new(o->jobs, &threads, err);
     cd_progress shown;
     const bool watched = isatty(STDERR_FILENO);
-    const cd_serving_sweep_options ask = {ttft * 1e-3, tpot * 1e-3, o->prices ? price_of : NULL, &prices, watched ? on_step : NULL, &shown, threads, r->stop};
+    const cd_serving_sweep_options ask = {ttft * 1e-3,
+                                          tpot * 1e-3,
+                                          o->prices ? price_of : NULL,
+                                          &prices,
+                                          watched ? on_step : NULL,
+                                          &shown,
+                                          threads,
+                                          r->stop};
     if (watched) cd_progress_begin(&shown, &r->log, "sweep", "configurations", w->n);
     if (!st) st = run_sweep(o, r, w, &ask, err);
     cd_threads_free(threads);
@@ -307,17 +378,23 @@ static cd_serving_lists lists_of(const cd_replay_llm *o, const work *w) {
     cd_serving_lists l = o->list;
     if (!o->sweep) return l;
     if (!l.tp) l.tp = "1,2,4,8";
-    if (!l.concurrency && !o->rate && !w->given.arrive) l.concurrency = "1,2,4,8,16,32,64,128,256,512,1024";
+    if (!l.concurrency && !o->rate && !w->given.arrive)
+        l.concurrency = "1,2,4,8,16,32,64,128,256,512,1024";
     return l;
 }
 
 /* Lists of one value are what rows leave empty; a longer one would have no place. */
-static cdmpp_status read_runs(const cd_replay_llm *o, cd_command_run *r, const cd_serving_config *usual, work *w, cdmpp_err *err) {
+static cdmpp_status read_runs(const cd_replay_llm *o, cd_command_run *r,
+                              const cd_serving_config *usual, work *w, cdmpp_err *err) {
     cd_serving_lists l = o->list;
     cd_serving_config one;
     if (!l.gpu) l.gpu = "none"; /* rows have it */
     CD_TRY(cd_serving_combine(&w->arena, usual, &l, &w->c, &w->n, err));
-    if (w->n != 1) return CD_FAIL(err, EUSAGE, "--runs: expected one value of each of --gpu, --tp, --pp, --dp, --ep and --concurrency, found %zu combinations", w->n);
+    if (w->n != 1)
+        return CD_FAIL(err, EUSAGE,
+                       "--runs: expected one value of each of --gpu, --tp, --pp, --dp, --ep and "
+                       "--concurrency, found %zu combinations",
+                       w->n);
     one = w->c[0];
     if (!o->list.gpu) one.gpu = "";
     CD_TRY(cd_serving_runs_read(o->runs, &one, on_bad, &r->log, &w->runs, err));
@@ -327,12 +404,17 @@ static cdmpp_status read_runs(const cd_replay_llm *o, cd_command_run *r, const c
 }
 
 /* The load is what the file says. */
-static cdmpp_status read_load(const cd_replay_llm *o, cd_command_run *r, cd_serving_config *usual, work *w, cdmpp_err *err) {
+static cdmpp_status read_load(const cd_replay_llm *o, cd_command_run *r, cd_serving_config *usual,
+                              work *w, cdmpp_err *err) {
     cd_serving_requests *g = &w->given;
     CD_TRY(cd_serving_requests_read(o->load, on_bad, &r->log, g, err));
     if (g->n_bad) r->exit_code = 3;
-    if (g->arrive && (o->rate || o->list.concurrency)) return CD_FAIL(err, EUSAGE, "%s says when requests come (at_s): --rate and --concurrency are other loads", o->load);
-    if (g->arrive && usual->requests > (double)g->n) return CD_FAIL(err, EUSAGE, "--requests: %s has %zu requests", o->load, g->n);
+    if (g->arrive && (o->rate || o->list.concurrency))
+        return CD_FAIL(
+            err, EUSAGE,
+            "%s says when requests come (at_s): --rate and --concurrency are other loads", o->load);
+    if (g->arrive && usual->requests > (double)g->n)
+        return CD_FAIL(err, EUSAGE, "--requests: %s has %zu requests", o->load, g->n);
     usual->given = g, usual->isl = g->isl, usual->osl = g->osl;
     if (!(usual->requests > 0)) usual->requests = (double)g->n;
     if (g->arrive) usual->concurrency = 0;
@@ -343,8 +425,21 @@ static cdmpp_status read_load(const cd_replay_llm *o, cd_command_run *r, cd_serv
 static cdmpp_status stream(const cd_replay_llm *o, cd_command_run *r, work *w, cdmpp_err *err) {
     cd_serving_layout l;
     size_t asked, bad;
-    cd_step_requests s = {.m = &w->m, .l = &l, .gpu = w->c->gpu, .stack = w->c->stack, .kernels = w->c->kernels, .about = cd_serving_session_about(&w->s, w->c->gpu), .shared = o->shared, .in = STDIN_FILENO, .out = STDOUT_FILENO, .stop = r->stop};
-    if (w->n != 1) return CD_FAIL(err, EUSAGE, "--stream: expected one value of each of --gpu, --tp, --pp, --dp and --ep, found %zu combinations", w->n);
+    cd_step_requests s = {.m = &w->m,
+                          .l = &l,
+                          .gpu = w->c->gpu,
+                          .stack = w->c->stack,
+                          .kernels = w->c->kernels,
+                          .about = cd_serving_session_about(&w->s, w->c->gpu),
+                          .shared = o->shared,
+                          .in = STDIN_FILENO,
+                          .out = STDOUT_FILENO,
+                          .stop = r->stop};
+    if (w->n != 1)
+        return CD_FAIL(err, EUSAGE,
+                       "--stream: expected one value of each of --gpu, --tp, --pp, --dp and --ep, "
+                       "found %zu combinations",
+                       w->n);
     CD_TRY(cd_serving_engine_of(&w->s, w->c, &s.e, &l, err));
     cd_serving_session_stand_ins(&w->s, say_stand_in, &r->log);
     const cdmpp_status st = cd_step_requests_run(&s, &asked, &bad, err);
@@ -363,9 +458,12 @@ static cdmpp_status run(const cd_replay_llm *o, cd_command_run *r, work *w, cdmp
     if (o->runs) CD_TRY(read_runs(o, r, &usual, w, err));
     else CD_TRY(cd_serving_combine(&w->arena, &usual, &l, &w->c, &w->n, err));
     CD_TRY(open_files(o, r, w, err));
-    CD_TRY(o->stream ? stream(o, r, w, err) : o->sweep ? sweep(o, r, w, err) : answer_all(o, r, w, err));
+    CD_TRY(o->stream  ? stream(o, r, w, err)
+           : o->sweep ? sweep(o, r, w, err)
+                      : answer_all(o, r, w, err));
     cd_serving_session_counts(&w->s, &asked, &fresh);
-    cd_log_put(&r->log, CD_LOG_DEBUG, "%zu questions about operators, %zu of them new", asked, fresh);
+    cd_log_put(&r->log, CD_LOG_DEBUG, "%zu questions about operators, %zu of them new", asked,
+               fresh);
     return CDMPP_OK;
 }
 

@@ -9,24 +9,26 @@ typedef struct cd_main_tune {
     cd_tune_tasks_options what;
     cd_tune_session_options session;
     cd_tune_replay_options replay;
-    cd_tune_compare_plan plan;  /* of --compare, --at, --tuner */
-    int tune, held_out;         /* 0: false */
-    int tuner, emit, executor;  /* -1: not given */
-    int fallback;               /* -1: not given */
-    int core_type;              /* cd_core_type; -1: any */
-    const char *machine;        /* a described processor, for templates */
-    const char *devices;        /* calibrate: a file of descriptions */
-    const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves, *emit_dir, *svg, *opbench;
-    bool pynq;                  /* the target was OpBench's word */
-    bool default_model;         /* `model` is the default one */
+    cd_tune_compare_plan plan; /* of --compare, --at, --tuner */
+    int tune, held_out;        /* 0: false */
+    int tuner, emit, executor; /* -1: not given */
+    int fallback;              /* -1: not given */
+    int core_type;             /* cd_core_type; -1: any */
+    const char *machine;       /* a described processor, for templates */
+    const char *devices;       /* calibrate: a file of descriptions */
+    const char *network, *model, *compare, *at, *epsilon, *min_gain, *out, *best, *curves,
+        *emit_dir, *svg, *opbench;
+    bool pynq;          /* the target was OpBench's word */
+    bool default_model; /* `model` is the default one */
     cd_arena arena;
-    const char *records;        /* calibrate: the log that grows */
-    cd_texts given;             /* calibrate: logs in the place of measurements */
-    cd_texts networks;          /* calibrate: run for what a network adds to its operators; after the check n 0: none */
-    bool force;                 /* calibrate: write in any case */
+    const char *records; /* calibrate: the log that grows */
+    cd_texts given;      /* calibrate: logs in the place of measurements */
+    cd_texts
+        networks; /* calibrate: run for what a network adds to its operators; after the check n 0: none */
+    bool force; /* calibrate: write in any case */
     bool list_tuners, space_dump, templates, dry_run, replays, json, check;
     cd_log *log;
-    size_t bad;                 /* items that failed: exit code 3 */
+    size_t bad; /* items that failed: exit code 3 */
 } cd_main_tune;
 
 /* The mode that the options ask for. Items that fail are counted in o->bad. Errors: those of the mode. */

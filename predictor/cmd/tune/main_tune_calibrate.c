@@ -13,17 +13,41 @@ enum { LIMIT_S = 300, MOST_S = 3600, RUN_S = 4, BUILD_S = 15, BUDGET_MS = 50 };
 /* Networks of all families, whose operators other networks have too: programs are drawn of their tasks. The first RUN are run, too, large and small ones by
  * turns. The recurrent one makes a thousand short calls: without it, what large operators pay in a network is taken for the cost of a call. */
 enum { RUN = 8 };
-static const char *usual[] = {"mobilenet-v3-small", "resnext-50", "alexnet", "bert-medium", "efficientnet-b0", "yolov3-tiny", "dcgan", "lstm", "densenet-121", "dpn-68",
-                              "inception-v1", "vgg-11", "t5-small", "vit", "gcn", "yolov2", "resnet3d-18", "squeezenet-1.1", "mobilenet-v2"};
+static const char *usual[] = {"mobilenet-v3-small",
+                              "resnext-50",
+                              "alexnet",
+                              "bert-medium",
+                              "efficientnet-b0",
+                              "yolov3-tiny",
+                              "dcgan",
+                              "lstm",
+                              "densenet-121",
+                              "dpn-68",
+                              "inception-v1",
+                              "vgg-11",
+                              "t5-small",
+                              "vit",
+                              "gcn",
+                              "yolov2",
+                              "resnet3d-18",
+                              "squeezenet-1.1",
+                              "mobilenet-v2"};
 
-bool cd_main_tune_is_calibrate(const options *o) { return o->operand.n && !strcmp(o->operand.v[0], "calibrate"); }
+bool cd_main_tune_is_calibrate(const options *o) {
+    return o->operand.n && !strcmp(o->operand.v[0], "calibrate");
+}
 
-static bool is_gpu(const options *o) { return o->what.target && cd_target_is_gpu((cd_str){o->what.target, strlen(o->what.target)}); }
+static bool is_gpu(const options *o) {
+    return o->what.target && cd_target_is_gpu((cd_str){o->what.target, strlen(o->what.target)});
+}
 
 /* "here.cdmpp" -> "here.records.json" */
 static cdmpp_status name_log(options *o, cdmpp_err *err) {
     static const char end[] = ".cdmpp", records[] = ".records.json";
-    const size_t n = strlen(o->out), cut = n > sizeof end - 1 && !strcmp(o->out + n - (sizeof end - 1), end) ? n - (sizeof end - 1) : n;
+    const size_t n = strlen(o->out),
+                 cut = n > sizeof end - 1 && !strcmp(o->out + n - (sizeof end - 1), end)
+                           ? n - (sizeof end - 1)
+                           : n;
     char *s = cd_arena_zalloc(&o->arena, cut + sizeof records, 1);
     if (!s) return CD_FAIL(err, ENOMEM, "name of the log");
     (void)snprintf(s, cut + sizeof records, "%.*s%s", (int)cut, o->out, records);
@@ -39,11 +63,20 @@ static bool is_named(const char *path, const char *name) {
 /* Whose logs they are, no file of this machine's name may claim. */
 static cdmpp_status check_given(const options *o, cdmpp_err *err) {
     const cd_tune_session_options *s = &o->session;
-    if (!o->what.file.n) return CD_FAIL(err, EUSAGE, "--records needs --tasks: the definitions of their tasks");
-    if (!o->out || is_named(o->out, CD_DEFAULT_MODEL_HERE) || is_named(o->out, CD_DEFAULT_MODEL_HERE_GPU))
-        return CD_FAIL(err, EUSAGE, "--records needs --out%s: %s is of the machine that measured it", o->out ? ", another name" : "", o->out && is_named(o->out, CD_DEFAULT_MODEL_HERE_GPU) ? CD_DEFAULT_MODEL_HERE_GPU : CD_DEFAULT_MODEL_HERE);
-    if (s->seconds || s->trials || s->budget_ms || s->timeout_s || s->build_timeout_s || s->isa || s->cflags || s->jobs || s->cache || s->seed || o->what.target || o->what.threads || o->networks.n)
-        return CD_FAIL(err, EUSAGE, "--records measures nothing: options of measuring do not go with it");
+    if (!o->what.file.n)
+        return CD_FAIL(err, EUSAGE, "--records needs --tasks: the definitions of their tasks");
+    if (!o->out || is_named(o->out, CD_DEFAULT_MODEL_HERE) ||
+        is_named(o->out, CD_DEFAULT_MODEL_HERE_GPU))
+        return CD_FAIL(
+            err, EUSAGE, "--records needs --out%s: %s is of the machine that measured it",
+            o->out ? ", another name" : "",
+            o->out && is_named(o->out, CD_DEFAULT_MODEL_HERE_GPU) ? CD_DEFAULT_MODEL_HERE_GPU
+                                                                  : CD_DEFAULT_MODEL_HERE);
+    if (s->seconds || s->trials || s->budget_ms || s->timeout_s || s->build_timeout_s || s->isa ||
+        s->cflags || s->jobs || s->cache || s->seed || o->what.target || o->what.threads ||
+        o->networks.n)
+        return CD_FAIL(err, EUSAGE,
+                       "--records measures nothing: options of measuring do not go with it");
     return CDMPP_OK;
 }
 
@@ -53,18 +86,33 @@ static bool runs_networks(const cd_backend_kind *k) { return k->dialect != CD_DI
 /* What is about processors or their compiler. */
 static cdmpp_status check_gpu(const options *o, cdmpp_err *err) {
     const cd_tune_session_options *s = &o->session;
-    if (o->what.threads || s->isa || s->cflags) return CD_FAIL(err, EUSAGE, "--threads, --isa and --cflags are about processors: they do not go with --target %.20s", o->what.target);
-    if (o->networks.n && strcmp(o->networks.v[0], "none") != 0 && !runs_networks(cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)})))
-        return CD_FAIL(err, EUSAGE, "--run-networks: networks are not run on CUDA: the time of a network is the sum of its operators there");
+    if (o->what.threads || s->isa || s->cflags)
+        return CD_FAIL(err, EUSAGE,
+                       "--threads, --isa and --cflags are about processors: they do not go with "
+                       "--target %.20s",
+                       o->what.target);
+    if (o->networks.n && strcmp(o->networks.v[0], "none") != 0 &&
+        !runs_networks(cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)})))
+        return CD_FAIL(err, EUSAGE,
+                       "--run-networks: networks are not run on CUDA: the time of a network is the "
+                       "sum of its operators there");
     return CDMPP_OK;
 }
 
 /* Its model may not be found by itself in this folder. */
 static cdmpp_status check_board(options *o, cdmpp_err *err) {
-    if (o->given.n) return CD_FAIL(err, EUSAGE, "--records measures nothing: --host does not go with it");
-    if (is_gpu(o)) return CD_FAIL(err, EUSAGE, "--host: the processor of a board is measured, not --target %.20s", o->what.target);
-    if (!o->out || is_named(o->out, CD_DEFAULT_MODEL_HERE)) return CD_FAIL(err, EUSAGE, "--host needs --out, another name than " CD_DEFAULT_MODEL_HERE ", which is of this machine");
-    if (o->networks.n && strcmp(o->networks.v[0], "none") != 0) return CD_FAIL(err, EUSAGE, "--run-networks: networks are not run on a board");
+    if (o->given.n)
+        return CD_FAIL(err, EUSAGE, "--records measures nothing: --host does not go with it");
+    if (is_gpu(o))
+        return CD_FAIL(err, EUSAGE,
+                       "--host: the processor of a board is measured, not --target %.20s",
+                       o->what.target);
+    if (!o->out || is_named(o->out, CD_DEFAULT_MODEL_HERE))
+        return CD_FAIL(err, EUSAGE,
+                       "--host needs --out, another name than " CD_DEFAULT_MODEL_HERE
+                       ", which is of this machine");
+    if (o->networks.n && strcmp(o->networks.v[0], "none") != 0)
+        return CD_FAIL(err, EUSAGE, "--run-networks: networks are not run on a board");
     static const char *none[] = {"none"};
     o->networks = (cd_texts){1, none};
     return CDMPP_OK;
@@ -74,33 +122,52 @@ static cdmpp_status check_board(options *o, cdmpp_err *err) {
 static cdmpp_status check_out(const options *o, cdmpp_err *err) {
     const char *other = is_gpu(o) ? CD_DEFAULT_MODEL_HERE : CD_DEFAULT_MODEL_HERE_GPU;
     if (!is_named(o->out, other)) return CDMPP_OK;
-    return CD_FAIL(err, EUSAGE, "--out: %s is the name of a model of %s", other, is_gpu(o) ? "a processor" : "a GPU");
+    return CD_FAIL(err, EUSAGE, "--out: %s is the name of a model of %s", other,
+                   is_gpu(o) ? "a processor" : "a GPU");
 }
 
 cdmpp_status cd_main_tune_calibrate_check(options *o, cdmpp_err *err) {
     const char *target = o->what.target ? o->what.target : "llvm";
     const cd_backend_kind *k = cd_backend_for_target((cd_str){target, strlen(target)});
-    if (o->operand.n > 1) return CD_FAIL(err, EUSAGE, "calibrate: unexpected '%.60s'", o->operand.v[1]);
-    if (o->network && o->what.file.n) return CD_FAIL(err, EUSAGE, "expected either --network or --tasks, found both");
-    if (!k) return CD_FAIL(err, EUSAGE, "--target: calibrate measures programs of llvm, c, opencl or cuda, found '%.60s'", target);
-    if (o->compare || o->replays || o->best || o->emit >= 0 || o->tuner >= 0 || o->session.warm.n || o->curves || o->what.only.n)
-        return CD_FAIL(err, EUSAGE, "calibrate searches nothing: --compare, --replay, --best, --emit, --tuner, --warm, --curves and --task do not go with it");
-    if (o->core_type >= 0) return CD_FAIL(err, EUSAGE, "calibrate measures on all types of cores: --core-type does not go with it");
+    if (o->operand.n > 1)
+        return CD_FAIL(err, EUSAGE, "calibrate: unexpected '%.60s'", o->operand.v[1]);
+    if (o->network && o->what.file.n)
+        return CD_FAIL(err, EUSAGE, "expected either --network or --tasks, found both");
+    if (!k)
+        return CD_FAIL(
+            err, EUSAGE,
+            "--target: calibrate measures programs of llvm, c, opencl or cuda, found '%.60s'",
+            target);
+    if (o->compare || o->replays || o->best || o->emit >= 0 || o->tuner >= 0 || o->session.warm.n ||
+        o->curves || o->what.only.n)
+        return CD_FAIL(err, EUSAGE,
+                       "calibrate searches nothing: --compare, --replay, --best, --emit, --tuner, "
+                       "--warm, --curves and --task do not go with it");
+    if (o->core_type >= 0)
+        return CD_FAIL(err, EUSAGE,
+                       "calibrate measures on all types of cores: --core-type does not go with it");
     if (o->session.host.n) CD_TRY(check_board(o, err));
     if (is_gpu(o)) CD_TRY(check_gpu(o, err));
     else if (o->session.gpu) return CD_FAIL(err, EUSAGE, "--gpu goes with --target cuda or opencl");
     if (o->given.n) CD_TRY(check_given(o, err));
-    if (o->session.seconds > MOST_S) return CD_FAIL(err, EUSAGE, "calibrate: expected --seconds 1 to %d, found %d", MOST_S, o->session.seconds);
+    if (o->session.seconds > MOST_S)
+        return CD_FAIL(err, EUSAGE, "calibrate: expected --seconds 1 to %d, found %d", MOST_S,
+                       o->session.seconds);
     if (!o->session.seconds) o->session.seconds = LIMIT_S;
     if (!o->networks.n && runs_networks(k)) o->networks = (cd_texts){RUN, usual};
     if (o->networks.n == 1 && !strcmp(o->networks.v[0], "none")) o->networks.n = 0;
     if (o->networks.n && o->networks.n < CD_NETWORK_COST_FEWEST)
-        return CD_FAIL(err, EUSAGE, "--run-networks: expected %d networks or more, or none, found %zu", CD_NETWORK_COST_FEWEST, o->networks.n);
+        return CD_FAIL(err, EUSAGE,
+                       "--run-networks: expected %d networks or more, or none, found %zu",
+                       CD_NETWORK_COST_FEWEST, o->networks.n);
     if (o->out) CD_TRY(check_out(o, err));
     if (!o->out) o->out = is_gpu(o) ? CD_DEFAULT_MODEL_HERE_GPU : CD_DEFAULT_MODEL_HERE;
     o->default_model = !o->model;
-    if (!o->model && (is_gpu(o) || cd_record_first_is_gpu(o->given.v, o->given.n))) o->model = cd_default_model_gpu_plain(&o->arena);
-    if (!o->model) o->model = cd_default_model_plain(&o->arena); /* where it knows no GPU, calibrating says so */
+    if (!o->model && (is_gpu(o) || cd_record_first_is_gpu(o->given.v, o->given.n)))
+        o->model = cd_default_model_gpu_plain(&o->arena);
+    if (!o->model)
+        o->model =
+            cd_default_model_plain(&o->arena); /* where it knows no GPU, calibrating says so */
     if (!o->model) return cd_default_model_missing(err);
     return name_log(o, err);
 }
@@ -114,11 +181,18 @@ static cdmpp_status add_task(cd_task_registry *all, const cd_task *t, cdmpp_err 
     return cd_task_registry_add(all, key, t->dag, &added, err);
 }
 
-static cdmpp_status add_network(const options *o, const char *name, cd_task_registry *all, cdmpp_err *err) {
+static cdmpp_status add_network(const options *o, const char *name, cd_task_registry *all,
+                                cdmpp_err *err) {
     const cd_tune_tasks_options *w = &o->what;
     const bool named = w->network != NULL;
-    const cd_network_source source = {.kind = named ? w->source : CD_NETWORK_SOURCE_ZOO, .name = name, .batch = w->batch, .size = named ? w->input_size : 0, .dim = w->dim.v,
-                                      .n_dim = (uint32_t)w->dim.n, .input = w->input.v, .n_input = (uint32_t)w->input.n};
+    const cd_network_source source = {.kind = named ? w->source : CD_NETWORK_SOURCE_ZOO,
+                                      .name = name,
+                                      .batch = w->batch,
+                                      .size = named ? w->input_size : 0,
+                                      .dim = w->dim.v,
+                                      .n_dim = (uint32_t)w->dim.n,
+                                      .input = w->input.v,
+                                      .n_input = (uint32_t)w->input.n};
     const cd_hardware hw = cd_target_hardware(is_gpu(o), is_gpu(o) ? 0 : o->what.threads, 64);
     const cd_workload_options wo = {.target = o->what.target, .hardware = &hw};
     const cd_onnx_miss *miss;
@@ -127,10 +201,13 @@ static cdmpp_status add_network(const options *o, const char *name, cd_task_regi
     cd_workload *work = NULL;
     cdmpp_status st = cd_network_source_read(&source, &g, &miss, &n_miss, err);
     if (!st) cd_network_source_say(g, o->log);
-    for (uint32_t k = 0; !st && k < n_miss; k++) cd_log_put(o->log, CD_LOG_WARNING, "%.80s: %.60s (%.60s) is left out: %s", name, miss[k].node, miss[k].op, miss[k].reason);
+    for (uint32_t k = 0; !st && k < n_miss; k++)
+        cd_log_put(o->log, CD_LOG_WARNING, "%.80s: %.60s (%.60s) is left out: %s", name,
+                   miss[k].node, miss[k].op, miss[k].reason);
     if (!st) st = cd_workload_build(g, &wo, &work, err);
     for (uint32_t k = 0; !st && k < work->n_task; k++) {
-        if (work->task[k].weight >= 1) st = add_task(all, cd_task_registry_at(work->tasks, work->task[k].task), err);
+        if (work->task[k].weight >= 1)
+            st = add_task(all, cd_task_registry_at(work->tasks, work->task[k].task), err);
     }
     cd_workload_free(work);
     cd_graph_free(g);
@@ -139,9 +216,11 @@ static cdmpp_status add_network(const options *o, const char *name, cd_task_regi
 
 static cdmpp_status read_tasks(const options *o, cd_task_registry **out, cdmpp_err *err) {
     CD_TRY(cd_task_registry_new(out, err));
-    if (o->what.file.n) return cd_task_registry_load_all(*out, o->what.file.v, o->what.file.n, o->log, err);
+    if (o->what.file.n)
+        return cd_task_registry_load_all(*out, o->what.file.v, o->what.file.n, o->log, err);
     if (o->what.network) return add_network(o, o->what.network, *out, err);
-    for (size_t k = 0; k < sizeof usual / sizeof *usual; k++) CD_TRY(add_network(o, usual[k], *out, err));
+    for (size_t k = 0; k < sizeof usual / sizeof *usual; k++)
+        CD_TRY(add_network(o, usual[k], *out, err));
     return CDMPP_OK;
 }
 
@@ -150,7 +229,10 @@ static cdmpp_status read_tasks(const options *o, cd_task_registry **out, cdmpp_e
 static cdmpp_status take_target(options *o, cdmpp_err *err) {
     char text[160];
     if (is_gpu(o)) return cd_target_check(o->what.target, o->log, err);
-    if (!o->what.threads) o->what.threads = o->what.target && cd_target_option(o->what.target, "-num-cores").n ? cd_backend_cpu_threads(o->what.target) : 1;
+    if (!o->what.threads)
+        o->what.threads = o->what.target && cd_target_option(o->what.target, "-num-cores").n
+                              ? cd_backend_cpu_threads(o->what.target)
+                              : 1;
     if (o->what.target) return cd_target_check(o->what.target, o->log, err);
     (void)snprintf(text, sizeof text, "llvm -num-cores=%d", o->what.threads);
     o->what.target = cd_arena_text(&o->arena, text);
@@ -168,7 +250,9 @@ static cd_measure_options how_measured(options *o) {
 static void on_note(void *ctx, const char *text) { cd_log_put(ctx, CD_LOG_WARNING, "%s", text); }
 
 /* The board, or this machine: that one first of all, for it forks. */
-static cdmpp_status open_machine(options *o, const cd_measure_options *mo, const cd_record_listener *l, cd_measure **here, cd_remote_measure **there, cdmpp_err *err) {
+static cdmpp_status open_machine(options *o, const cd_measure_options *mo,
+                                 const cd_record_listener *l, cd_measure **here,
+                                 cd_remote_measure **there, cdmpp_err *err) {
     if (!o->session.host.n) {
         if (!o->given.n) CD_TRY(cd_measure_open(mo, here, err));
         return take_target(o, err);
@@ -178,7 +262,10 @@ static cdmpp_status open_machine(options *o, const cd_measure_options *mo, const
     CD_TRY(cd_tune_session_open_board(&o->session, l, there, err));
     const char *isa = cd_remote_measure_about(*there)->isa;
     if (o->session.isa || cd_target_option(o->what.target, "-mcpu").n) return CDMPP_OK;
-    if (!isa[0]) return CD_FAIL(err, EUSAGE, "--isa is missing: %.60s does not say which instructions it has", cd_remote_measure_name(*there));
+    if (!isa[0])
+        return CD_FAIL(err, EUSAGE,
+                       "--isa is missing: %.60s does not say which instructions it has",
+                       cd_remote_measure_name(*there));
     o->session.isa = isa;
     return CDMPP_OK;
 }
@@ -202,12 +289,38 @@ cdmpp_status cd_main_tune_calibrate(options *o, cdmpp_err *err) {
     if (!st) st = given_once(o, err);
     if (!st) st = read_tasks(o, &tasks, err);
     board.tasks = tasks;
-    const cd_calibrate_clock clock = board.measure ? cd_calibrate_clock_board(&board) : cd_calibrate_clock_here(measure);
-    const cd_calibrate_options co = {.model = o->model, .by_default = o->default_model && cd_default_model_is_gpu_plain(o->model), .out = o->out, .records = o->records, .given = o->given.v, .n_given = o->given.n, .device = o->session.device, .devices = o->devices, .tasks = tasks, .network = o->networks.v, .n_network = o->networks.n, .target = o->what.target,
-                                     .isa = o->session.isa, .gpu = o->session.gpu, .board = board.measure ? cd_remote_measure_about(board.measure) : NULL, .threads = o->what.threads, .jobs = cd_affinity_count(), .seed = (uint64_t)o->session.seed, .most = (size_t)o->session.trials,
-                                     .limit_s = o->session.seconds, .force = o->force, .json = o->json, .clock = &clock, .log = o->log, .stop = o->session.stop};
+    const cd_calibrate_clock clock =
+        board.measure ? cd_calibrate_clock_board(&board) : cd_calibrate_clock_here(measure);
+    const cd_calibrate_options co = {
+        .model = o->model,
+        .by_default = o->default_model && cd_default_model_is_gpu_plain(o->model),
+        .out = o->out,
+        .records = o->records,
+        .given = o->given.v,
+        .n_given = o->given.n,
+        .device = o->session.device,
+        .devices = o->devices,
+        .tasks = tasks,
+        .network = o->networks.v,
+        .n_network = o->networks.n,
+        .target = o->what.target,
+        .isa = o->session.isa,
+        .gpu = o->session.gpu,
+        .board = board.measure ? cd_remote_measure_about(board.measure) : NULL,
+        .threads = o->what.threads,
+        .jobs = cd_affinity_count(),
+        .seed = (uint64_t)o->session.seed,
+        .most = (size_t)o->session.trials,
+        .limit_s = o->session.seconds,
+        .force = o->force,
+        .json = o->json,
+        .clock = &clock,
+        .log = o->log,
+        .stop = o->session.stop};
     if (!st) st = cd_calibrate_run(&co, &b, err);
-    const cdmpp_status told = b.n ? cd_command_result(o->json, "cdmpp.calibrate", "cdmpp-tune", o->log, &b, st ? NULL : err) : CDMPP_OK;
+    const cdmpp_status told = b.n ? cd_command_result(o->json, "cdmpp.calibrate", "cdmpp-tune",
+                                                      o->log, &b, st ? NULL : err)
+                                  : CDMPP_OK;
     cd_buf_free(&b);
     cd_task_registry_free(tasks);
     cd_measure_close(measure);

@@ -26,15 +26,21 @@ static cdmpp_status dump_spaces(options *o, cdmpp_err *err) {
 }
 
 static cdmpp_status show_templates(options *o, cdmpp_err *err) {
-    const int most = o->session.trials_per_task ? o->session.trials_per_task : CD_TUNE_TEMPLATE_TRIALS;
+    const int most =
+        o->session.trials_per_task ? o->session.trials_per_task : CD_TUNE_TEMPLATE_TRIALS;
     cd_tune_tasks t = {0};
-    cd_tune_template_shown shown = {.tasks = &t, .o = {o->session.machine, o->session.isa}, .most = (uint32_t)most, .json = o->json, .out = o->out};
+    cd_tune_template_shown shown = {.tasks = &t,
+                                    .o = {o->session.machine, o->session.isa},
+                                    .most = (uint32_t)most,
+                                    .json = o->json,
+                                    .out = o->out};
     cd_buf b = {0};
     cdmpp_status st = cd_tune_tasks_read(&o->what, o->log, &t, err);
     if (!st) st = cd_tune_template_print(&b, &shown, err);
     o->bad += t.n_left_out + shown.without;
     cd_tune_tasks_free(&t);
-    if (!st) return cd_command_result(o->json, "cdmpp.tune_templates", "cdmpp-tune", o->log, &b, err);
+    if (!st)
+        return cd_command_result(o->json, "cdmpp.tune_templates", "cdmpp-tune", o->log, &b, err);
     cd_buf_free(&b);
     return st;
 }
@@ -51,7 +57,8 @@ static cdmpp_status compare(options *o, const cd_tune_session *base, cdmpp_err *
     const char *name = o->what.network ? o->what.network : "sum";
     cdmpp_status st = cd_tune_compare_run(base, &o->plan, o->curves, &c, &o->bad, err);
     if (!st) {
-        (o->json ? cd_tune_compare_print_json : cd_tune_compare_print_csv)(&b, &c, base->what, name);
+        (o->json ? cd_tune_compare_print_json : cd_tune_compare_print_csv)(&b, &c, base->what,
+                                                                           name);
         st = cd_command_result(o->json, "cdmpp.tune_compare", "cdmpp-tune", o->log, &b, err);
     }
     cd_tune_compare_free(&c);
@@ -65,20 +72,28 @@ static cdmpp_status tune(options *o, cd_tune_session *s, cdmpp_err *err) {
     CD_TRY(cd_tune_session_finish(s, err));
     if (o->best) CD_TRY(cd_tune_session_write_best(s, o->best, err));
     if (o->curves) CD_TRY(cd_tune_session_write_curves(s, o->curves, err));
-    if (o->emit >= 0) CD_TRY(cd_tune_session_write_code(s, (cd_dialect)o->emit, o->emit_dir ? o->emit_dir : ".", err));
+    if (o->emit >= 0)
+        CD_TRY(cd_tune_session_write_code(s, (cd_dialect)o->emit, o->emit_dir ? o->emit_dir : ".",
+                                          err));
     cd_tune_session_warn(s);
     (o->json ? cd_tune_session_print_json : cd_tune_session_print_text)(&b, s);
     return cd_command_result(o->json, "cdmpp.tune", "cdmpp-tune", o->log, &b, err);
 }
 
-static void on_note(void *ctx, const char *text) { cd_log_put(((const options *)ctx)->log, CD_LOG_WARNING, "%s", text); }
+static void on_note(void *ctx, const char *text) {
+    cd_log_put(((const options *)ctx)->log, CD_LOG_WARNING, "%s", text);
+}
 
 /* A board says itself how many processors it has, and which device of a model of several it is. */
-static cdmpp_status open_board(options *o, const cd_record_listener *l, cd_tune_session *s, cdmpp_err *err) {
+static cdmpp_status open_board(options *o, const cd_record_listener *l, cd_tune_session *s,
+                               cdmpp_err *err) {
     CD_TRY(cd_tune_session_open_board(&o->session, l, &s->board, err));
     const cd_remote_about *a = cd_remote_measure_about(s->board);
     o->what.cpus = a->cpus;
-    if (o->emit >= 0 && !a->isa[0] && !o->session.isa) return CD_FAIL(err, EUSAGE, "--emit needs --isa: %.60s does not say which instructions it has", cd_remote_measure_name(s->board));
+    if (o->emit >= 0 && !a->isa[0] && !o->session.isa)
+        return CD_FAIL(err, EUSAGE,
+                       "--emit needs --isa: %.60s does not say which instructions it has",
+                       cd_remote_measure_name(s->board));
     return CDMPP_OK;
 }
 
@@ -87,14 +102,17 @@ static void take_board(options *o, const cd_tune_session *s) {
     const char *name = cd_remote_measure_about(s->board)->model;
     if (!s->model || o->session.device || !name[0] || cd_model_n_device(s->model) < 2) return;
     for (uint32_t i = 0; i < s->what->n; i++)
-        if (s->what->unit[i].of.gpu || cd_target_option(s->what->unit[i].of.target, "-model").n) return;
+        if (s->what->unit[i].of.gpu || cd_target_option(s->what->unit[i].of.target, "-model").n)
+            return;
     o->session.device = name;
 }
 
 /* Programs run here: of a model of several devices this machine's answers where no target names one. Of a GPU's programs it does where the model is corrected for the GPU. */
 static bool is_for_here(const options *o, const cd_model *m, const cd_tune_tasks *w) {
     if (!m || o->session.device || o->session.nearest) return false;
-    if (!o->default_model && cd_model_here(m) && cd_model_device_is_gpu(m, cd_model_here(m)->device) && cd_default_model_is_here(o->model)) return true;
+    if (!o->default_model && cd_model_here(m) &&
+        cd_model_device_is_gpu(m, cd_model_here(m)->device) && cd_default_model_is_here(o->model))
+        return true;
     for (uint32_t i = 0; !o->default_model && i < w->n; i++)
         if (w->unit[i].of.gpu || cd_target_option(w->unit[i].of.target, "-model").n) return false;
     return o->default_model || cd_model_n_device(m) > 1;
@@ -102,17 +120,24 @@ static bool is_for_here(const options *o, const cd_model *m, const cd_tune_tasks
 
 /* Which device of the model this machine is. The installed model of GPUs is only taken for a target of the user's. */
 static cdmpp_status host_of(options *o, const cd_model *m, cdmpp_err *err) {
-    const cd_backend_kind *k = o->what.target ? cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)}) : NULL;
-    if (!o->default_model || !k || !cd_default_model_is_gpu_plain(o->model)) return cd_default_model_host(o->model, m, o->log, &o->session.device, err);
-    return cd_default_model_gpu_host(o->model, m, k->name, o->session.gpu ? o->session.gpu : "", o->log, &o->session.device, err);
+    const cd_backend_kind *k =
+        o->what.target ? cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)})
+                       : NULL;
+    if (!o->default_model || !k || !cd_default_model_is_gpu_plain(o->model))
+        return cd_default_model_host(o->model, m, o->log, &o->session.device, err);
+    return cd_default_model_gpu_host(o->model, m, k->name, o->session.gpu ? o->session.gpu : "",
+                                     o->log, &o->session.device, err);
 }
 
 /* A file that is there and not used is no secret. */
 static void say_unused(const options *o) {
     char why[CD_DEFAULT_MODEL_SAID];
-    const cd_backend_kind *k = o->what.target ? cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)}) : NULL;
+    const cd_backend_kind *k =
+        o->what.target ? cd_backend_for_target((cd_str){o->what.target, strlen(o->what.target)})
+                       : NULL;
     if (o->model || !k || k->dialect == CD_DIALECT_C || o->session.host.n) return;
-    if (cd_default_model_gpu_why(k->name, o->session.gpu ? o->session.gpu : "", why)[0]) cd_log_put(o->log, CD_LOG_WARNING, "%s", why);
+    if (cd_default_model_gpu_why(k->name, o->session.gpu ? o->session.gpu : "", why)[0])
+        cd_log_put(o->log, CD_LOG_WARNING, "%s", why);
 }
 
 static cdmpp_status with_model(options *o, cd_tune_session *s, cdmpp_err *err) {
@@ -141,8 +166,9 @@ static cdmpp_status run_session_there(options *o, cdmpp_err *err) {
     const cd_measure_options mo = cd_tune_session_measure(&o->session);
     const cd_record_listener l = {.note = on_note, .ctx = o};
     cdmpp_status st = o->session.host.n ? open_board(o, &l, &s, err)
-                      : o->dry_run      ? CDMPP_OK
-                                        : cd_measure_open(&mo, &s.measure, err); /* first of all: it forks */
+                      : o->dry_run
+                          ? CDMPP_OK
+                          : cd_measure_open(&mo, &s.measure, err); /* first of all: it forks */
     if (!st && o->what.target) st = cd_target_check(o->what.target, o->log, err);
     if (!st) st = cd_tune_tasks_read(&o->what, o->log, &what, err);
     if (!st) st = o->dry_run ? print_tasks(o, &what, err) : with_model(o, &s, err);
@@ -159,7 +185,8 @@ static cdmpp_status run_session(options *o, cdmpp_err *err) {
     const bool here = o->core_type >= 0 && !o->session.host.n;
     cdmpp_status st = here ? cd_core_type_begin("", (cd_core_type)o->core_type, &h, err) : CDMPP_OK;
     if (!st && here && o->session.threads > cd_affinity_count())
-        st = CD_FAIL(err, EUSAGE, "--threads %d: there are %d processors for --core-type %s", o->session.threads, cd_affinity_count(), o->session.core);
+        st = CD_FAIL(err, EUSAGE, "--threads %d: there are %d processors for --core-type %s",
+                     o->session.threads, cd_affinity_count(), o->session.core);
     if (!st) st = run_session_there(o, err);
     cd_core_type_end(&h);
     return st;
@@ -179,9 +206,25 @@ static cdmpp_status print_replay(const options *o, const cd_tune_replay_set *s, 
 
 static cdmpp_status replay(options *o, cdmpp_err *err) {
     const cd_tune_session_options *l = &o->session;
-    const cd_tune_replay_options r = {.plan = &o->plan, .input = o->operand, .tasks = o->what.file, .model = o->model, .device = l->device, .nearest = l->nearest,
-        .frozen = l->frozen, .held_out = o->held_out, .data = o->replay.data, .min = o->replay.min, .seeds = o->replay.seeds, .seed = l->seed, .trials = l->trials,
-        .per_round = l->per_round, .population = l->population, .generations = l->generations, .jobs = l->jobs, .epsilon = l->epsilon, .log = o->log};
+    const cd_tune_replay_options r = {.plan = &o->plan,
+                                      .input = o->operand,
+                                      .tasks = o->what.file,
+                                      .model = o->model,
+                                      .device = l->device,
+                                      .nearest = l->nearest,
+                                      .frozen = l->frozen,
+                                      .held_out = o->held_out,
+                                      .data = o->replay.data,
+                                      .min = o->replay.min,
+                                      .seeds = o->replay.seeds,
+                                      .seed = l->seed,
+                                      .trials = l->trials,
+                                      .per_round = l->per_round,
+                                      .population = l->population,
+                                      .generations = l->generations,
+                                      .jobs = l->jobs,
+                                      .epsilon = l->epsilon,
+                                      .log = o->log};
     cd_tune_replay_set s = {0};
     cdmpp_status st = cd_tune_replay_set_run(&r, &s, err);
     if (!st) st = print_replay(o, &s, err);

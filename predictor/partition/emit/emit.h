@@ -22,31 +22,39 @@
 #include "profiler/codegen/code/code.h"
 
 /* ---- what a back end gets ---- */
-typedef enum cd_emit_role { CD_EMIT_INPUT, CD_EMIT_CONSTANT, CD_EMIT_RESULT, CD_EMIT_INNER } cd_emit_role;
+typedef enum cd_emit_role {
+    CD_EMIT_INPUT,
+    CD_EMIT_CONSTANT,
+    CD_EMIT_RESULT,
+    CD_EMIT_INNER
+} cd_emit_role;
 
 typedef struct cd_emit_value {
-    uint32_t value;             /* buffer of the workload: equal numbers are one value in all regions */
+    uint32_t value; /* buffer of the workload: equal numbers are one value in all regions */
     cd_emit_role role;
     cd_dtype dtype;
     const cd_graph_shape *shape;
     int64_t bytes;
 } cd_emit_value;
 
-typedef struct cd_emit_step {   /* a group */
+typedef struct cd_emit_step { /* a group */
     uint32_t group;
-    const char *name, *type;    /* "Conv_1", "Conv+Relu" */
-    const cd_codegen_code *code;        /* NULL where the back end wants none. Equal pointers: the same program */
+    const char *name, *type; /* "Conv_1", "Conv+Relu" */
+    const cd_codegen_code
+        *code; /* NULL where the back end wants none. Equal pointers: the same program */
     uint32_t n_arg;
-    const uint32_t *arg;        /* (n_arg) positions in value[], as the program takes them: what is read, then what is written */
+    const uint32_t *
+        arg; /* (n_arg) positions in value[], as the program takes them: what is read, then what is written */
 } cd_emit_step;
 
 typedef struct cd_emit_region {
-    const char *name;           /* "region0": files and symbols begin so */
+    const char *name; /* "region0": files and symbols begin so */
     const char *device, *why;
     uint32_t n_value, n_arg, n_step;
-    const cd_emit_value *value; /* (n_value) the first n_arg are arguments: inputs, constants, results */
-    const cd_emit_step *step;   /* (n_step) in an order to run in */
-    const cd_offload_ops *ops;     /* operators of groups, with attributes */
+    const cd_emit_value
+        *value; /* (n_value) the first n_arg are arguments: inputs, constants, results */
+    const cd_emit_step *step;  /* (n_step) in an order to run in */
+    const cd_offload_ops *ops; /* operators of groups, with attributes */
 } cd_emit_region;
 
 typedef struct cd_emit_file {
@@ -65,9 +73,9 @@ cd_buf *cd_emit_add(cd_emit_files *f, const char *name, const char *end);
 
 typedef struct cd_emit_backend {
     const char *name, *brief;
-    int dialect;                /* cd_dialect of the programs that it wants; -1: none, it reads the operators */
-    bool runs;                  /* NAME_run is in what it writes; else C of the host replaces it */
-    const char *library;        /* for the linker, "-lOpenCL"; NULL: none */
+    int dialect; /* cd_dialect of the programs that it wants; -1: none, it reads the operators */
+    bool runs;   /* NAME_run is in what it writes; else C of the host replaces it */
+    const char *library; /* for the linker, "-lOpenCL"; NULL: none */
     cdmpp_status (*emit)(const cd_emit_region *r, cd_emit_files *out, cdmpp_err *err);
 } cd_emit_backend;
 extern const cd_emit_backend cd_emit_c, cd_emit_opencl, cd_emit_json;
@@ -76,11 +84,12 @@ extern const cd_emit_backend cd_emit_c, cd_emit_opencl, cd_emit_json;
 typedef struct cd_offload_emit_options {
     const cd_offload_net_plan *plan;
     const cd_emit_backend *const *backend; /* (n_device) */
-    const char *const *target;  /* (n_device) "llvm -mcpu=...", "opencl": what schedules are made for */
+    const char *const
+        *target; /* (n_device) "llvm -mcpu=...", "opencl": what schedules are made for */
     /* The record that a group runs with; NULL: a simple schedule (tune_baseline.h). The whole callback may be NULL. */
     const char *(*schedule)(void *ctx, uint32_t group, uint32_t device);
     void *ctx;
-    bool naive;                 /* no schedule at all: the definitions as they are written. C alone */
+    bool naive; /* no schedule at all: the definitions as they are written. C alone */
 } cd_offload_emit_options;
 
 /* Errors: EUNSUPPORTED (a group that nothing defines; a program that the dialect cannot have), EREJECTED, both with group and device, ENOMEM, those of

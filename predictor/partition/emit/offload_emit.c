@@ -27,7 +27,9 @@ void cd_emit_files_free(cd_emit_files *f) {
     *f = (cd_emit_files){0};
 }
 
-const cd_emit_backend *cd_emit_of(const cd_emit_plan *p, uint32_t region) { return p->a->backend[p->a->plan->region[region].device]; }
+const cd_emit_backend *cd_emit_of(const cd_emit_plan *p, uint32_t region) {
+    return p->a->backend[p->a->plan->region[region].device];
+}
 
 bool cd_emit_is_int8(const cd_emit_plan *p, uint32_t from, uint32_t to) {
     return from != to && p->a->plan->edge[from * p->a->plan->rules->n_device + to].packed == 0.25;
@@ -43,10 +45,10 @@ char cd_emit_kind(cd_dtype t) {
 typedef struct {
     cd_emit_plan *p;
     cd_program *program;
-    cd_codegen_code **code;             /* (n_code) to be freed */
+    cd_codegen_code **code; /* (n_code) to be freed */
     uint32_t n_code, cap_code;
-    uint32_t *position;         /* (buffers) in the region's values; UINT32_MAX: not there */
-    uint32_t *code_of;          /* (tasks) of this region's device, UINT32_MAX: none yet */
+    uint32_t *position; /* (buffers) in the region's values; UINT32_MAX: not there */
+    uint32_t *code_of;  /* (tasks) of this region's device, UINT32_MAX: none yet */
 } maker;
 
 /* Read outside of its region, or a result of the network? */
@@ -67,10 +69,12 @@ static cd_emit_role role_of(const cd_emit_plan *p, uint32_t region, uint32_t buf
     return leaves(p, region, buffer) ? CD_EMIT_RESULT : CD_EMIT_INNER;
 }
 
-static void add_value(maker *m, cd_emit_region *r, cd_emit_value *v, uint32_t region, uint32_t buffer, cd_emit_role want) {
+static void add_value(maker *m, cd_emit_region *r, cd_emit_value *v, uint32_t region,
+                      uint32_t buffer, cd_emit_role want) {
     const cd_workload_buffer *b = &m->p->l->work->buffer[buffer];
     if (m->position[buffer] != UINT32_MAX || role_of(m->p, region, buffer) != want) return;
-    const int64_t bytes = cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype);
+    const int64_t bytes =
+        cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype);
     v[r->n_value] = (cd_emit_value){buffer, want, b->dtype, &b->shape, bytes};
     m->position[buffer] = r->n_value++;
 }
@@ -88,7 +92,8 @@ static cdmpp_status make_values(maker *m, uint32_t region, cd_emit_region *r, cd
     r->value = v;
     for (int want = CD_EMIT_INPUT; want <= CD_EMIT_INNER; want++) {
         for (uint32_t i = 0; i < x->n; i++) {
-            for (uint32_t k = 0; k < w->group[group[i]].n_read; k++) add_value(m, r, v, region, w->group[group[i]].read[k], (cd_emit_role)want);
+            for (uint32_t k = 0; k < w->group[group[i]].n_read; k++)
+                add_value(m, r, v, region, w->group[group[i]].read[k], (cd_emit_role)want);
             add_value(m, r, v, region, w->group[group[i]].write, (cd_emit_role)want);
         }
         if (want == CD_EMIT_RESULT) r->n_arg = r->n_value;
@@ -106,17 +111,24 @@ static cdmpp_status keep(maker *m, cd_codegen_code *c, uint32_t *number, cdmpp_e
 }
 
 /* The schedule as a record: given, simple, or none. */
-static cdmpp_status record_of(maker *m, cd_arena *a, const cd_task *t, const char *line, const char *target, bool gpu, cd_record *r, cdmpp_err *err) {
+static cdmpp_status record_of(maker *m, cd_arena *a, const cd_task *t, const char *line,
+                              const char *target, bool gpu, cd_record *r, cdmpp_err *err) {
     const cd_hardware h = cd_target_hardware(gpu, gpu ? 0 : cd_backend_cpu_threads(target), 64);
     if (line && !m->p->a->naive) return cd_record_read(a, line, strlen(line), r, err);
     cd_tune_cand c = {0};
     const cd_tune_task of = {.task = t, .target = target, .hardware = h, .gpu = gpu, .flop = -1};
     if (!m->p->a->naive) CD_TRY(cd_tune_baseline(a, m->program, &of, &c, err));
-    *r = (cd_record){.workload_key = {t->workload_key, strlen(t->workload_key)}, .target = {target, strlen(target)}, .hardware = h, .has_hardware = true, .n_step = c.n_step, .step = c.step};
+    *r = (cd_record){.workload_key = {t->workload_key, strlen(t->workload_key)},
+                     .target = {target, strlen(target)},
+                     .hardware = h,
+                     .has_hardware = true,
+                     .n_step = c.n_step,
+                     .step = c.step};
     return CDMPP_OK;
 }
 
-static cdmpp_status lower(maker *m, const cd_task *t, const char *line, const char *target, cd_dialect d, const char *name, cd_codegen_code *out, cdmpp_err *err) {
+static cdmpp_status lower(maker *m, const cd_task *t, const char *line, const char *target,
+                          cd_dialect d, const char *name, cd_codegen_code *out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_record r;
     cd_nest nest;
@@ -129,7 +141,8 @@ static cdmpp_status lower(maker *m, const cd_task *t, const char *line, const ch
     return st;
 }
 
-static cdmpp_status make_code(maker *m, uint32_t region, const char *prefix, uint32_t group, cd_dialect dialect, const cd_codegen_code **out, cdmpp_err *err) {
+static cdmpp_status make_code(maker *m, uint32_t region, const char *prefix, uint32_t group,
+                              cd_dialect dialect, const cd_codegen_code **out, cdmpp_err *err) {
     const cd_offload_emit_options *a = m->p->a;
     const cd_workload_group *g = &m->p->l->work->group[group];
     const uint32_t device = a->plan->region[region].device;
@@ -144,8 +157,11 @@ static cdmpp_status make_code(maker *m, uint32_t region, const char *prefix, uin
     if (!c) return CD_FAIL(err, ENOMEM, "program");
     snprintf(name, sizeof name, "%.40s_t%u", prefix, g->task);
     const bool own = a->backend[device]->dialect == (int)dialect; /* a stand-in's is the host's */
-    cdmpp_status st = lower(m, t, own ? line : NULL, own ? a->target[device] : a->target[0], dialect, name, c, err);
-    if (!st && c->n_arg != g->n_read + 1) st = CD_FAIL(err, ESCHEMA, "a program of %u parameters for %u values", c->n_arg, g->n_read + 1);
+    cdmpp_status st = lower(m, t, own ? line : NULL, own ? a->target[device] : a->target[0],
+                            dialect, name, c, err);
+    if (!st && c->n_arg != g->n_read + 1)
+        st = CD_FAIL(err, ESCHEMA, "a program of %u parameters for %u values", c->n_arg,
+                     g->n_read + 1);
     if (!st) st = keep(m, c, &m->code_of[g->task], err);
     if (st) {
         cd_codegen_code_free(c);
@@ -157,7 +173,8 @@ static cdmpp_status make_code(maker *m, uint32_t region, const char *prefix, uin
 }
 
 /* A task that comes twice in a region has one program (code_of). dialect -1: no programs, the back end reads the operators. */
-static cdmpp_status make_steps(maker *m, uint32_t region, cd_emit_region *r, int dialect, cdmpp_err *err) {
+static cdmpp_status make_steps(maker *m, uint32_t region, cd_emit_region *r, int dialect,
+                               cdmpp_err *err) {
     const cd_offload_region *x = &m->p->a->plan->region[region];
     cd_emit_step *s = CD_NEWN(&m->p->arena, cd_emit_step, (size_t)x->n + 1);
     if (!s) return CD_FAIL(err, ENOMEM, "steps");
@@ -171,9 +188,17 @@ static cdmpp_status make_steps(maker *m, uint32_t region, cd_emit_region *r, int
         if (!arg) return CD_FAIL(err, ENOMEM, "steps");
         for (uint32_t k = 0; k < w->n_read; k++) arg[k] = m->position[w->read[k]];
         arg[w->n_read] = m->position[w->write];
-        s[i] = (cd_emit_step){.group = g, .name = m->p->l->graph->node[g].name, .type = m->p->l->graph->node[g].op, .n_arg = w->n_read + 1, .arg = arg};
-        if (w->task == CD_GRAPH_NONE) return CD_FAIL(err, EUNSUPPORTED, "group %s on %s: nothing defines it, so there is no source", s[i].name, r->device);
-        if (dialect >= 0) CD_TRY(make_code(m, region, r->name, g, (cd_dialect)dialect, &s[i].code, err));
+        s[i] = (cd_emit_step){.group = g,
+                              .name = m->p->l->graph->node[g].name,
+                              .type = m->p->l->graph->node[g].op,
+                              .n_arg = w->n_read + 1,
+                              .arg = arg};
+        if (w->task == CD_GRAPH_NONE)
+            return CD_FAIL(err, EUNSUPPORTED,
+                           "group %s on %s: nothing defines it, so there is no source", s[i].name,
+                           r->device);
+        if (dialect >= 0)
+            CD_TRY(make_code(m, region, r->name, g, (cd_dialect)dialect, &s[i].code, err));
     }
     return CDMPP_OK;
 }
@@ -187,7 +212,10 @@ static cdmpp_status one_region(maker *m, uint32_t k, cd_emit_files *out, cdmpp_e
     cd_emit_region *r = &m->p->region[k];
     char name[32];
     snprintf(name, sizeof name, "region%u", k);
-    *r = (cd_emit_region){.name = cd_str_dup(&m->p->arena, (cd_str){name, strlen(name)}), .device = m->p->a->plan->rules->device[x->device], .why = x->why, .ops = &m->p->a->plan->rules->ops};
+    *r = (cd_emit_region){.name = cd_str_dup(&m->p->arena, (cd_str){name, strlen(name)}),
+                          .device = m->p->a->plan->rules->device[x->device],
+                          .why = x->why,
+                          .ops = &m->p->a->plan->rules->ops};
     if (!r->name) return CD_FAIL(err, ENOMEM, "region");
     CD_TRY(make_values(m, k, r, err));
     CD_TRY(cd_err_key(err, make_steps(m, k, r, b->dialect, err), r->device));
@@ -206,7 +234,8 @@ static cdmpp_status make_all(maker *m, cd_emit_files *out, cdmpp_err *err) {
     p->used = CD_NEWN(&p->arena, bool, (size_t)p->l->work->n_buffer + 1);
     m->position = CD_NEWN(&p->arena, uint32_t, (size_t)p->l->work->n_buffer + 1);
     m->code_of = CD_NEWN(&p->arena, uint32_t, (size_t)p->l->work->n_task + 1);
-    if (!p->region || !p->used || !m->position || !m->code_of) return CD_FAIL(err, ENOMEM, "regions");
+    if (!p->region || !p->used || !m->position || !m->code_of)
+        return CD_FAIL(err, ENOMEM, "regions");
     CD_TRY(cd_program_new(&m->program, err));
     for (uint32_t k = 0; k < p->n_region; k++) CD_TRY(one_region(m, k, out, err));
     CD_TRY(cd_emit_host(p, out, err));

@@ -14,11 +14,13 @@ static bool is_first(const cd_emit_region *r, uint32_t step) {
 /* Bytes of what is allocated inside: inner values, then the scratch of each program. */
 static uint32_t put_own(const cd_emit_region *r, cd_buf *b, bool each) {
     uint32_t n = 0;
-    for (uint32_t k = r->n_arg; k < r->n_value; k++, n++) cd_buf_putf(b, "%s%lld", n ? ", " : "", each ? 0LL : (long long)r->value[k].bytes);
+    for (uint32_t k = r->n_arg; k < r->n_value; k++, n++)
+        cd_buf_putf(b, "%s%lld", n ? ", " : "", each ? 0LL : (long long)r->value[k].bytes);
     for (uint32_t s = 0; s < r->n_step; s++) {
         const cd_codegen_code *c = r->step[s].code;
         for (uint32_t k = c->n_arg; k < c->n_buffer && is_first(r, s); k++, n++)
-            cd_buf_putf(b, "%s%lld", n ? ", " : "", each ? (long long)c->buffer[k].per_thread : (long long)c->buffer[k].bytes);
+            cd_buf_putf(b, "%s%lld", n ? ", " : "",
+                        each ? (long long)c->buffer[k].per_thread : (long long)c->buffer[k].bytes);
     }
     return n;
 }
@@ -38,7 +40,8 @@ static void put_call(const cd_emit_region *r, const cd_emit_step *s, cd_buf *b) 
         if (v < r->n_arg) cd_buf_putf(b, "%sargument[%u]", k ? ", " : "", v);
         else cd_buf_putf(b, "%sown[%u]", k ? ", " : "", v - r->n_arg);
     }
-    for (uint32_t k = s->code->n_arg; k < s->code->n_buffer; k++) cd_buf_putf(b, ", own[%u]", scratch_of(r, s->code) + k - s->code->n_arg);
+    for (uint32_t k = s->code->n_arg; k < s->code->n_buffer; k++)
+        cd_buf_putf(b, ", own[%u]", scratch_of(r, s->code) + k - s->code->n_arg);
     cd_buf_puts(b, "}); /* ");
     cd_escape_c_comment(b, cd_str_of(s->name));
     cd_buf_puts(b, " */\n");
@@ -49,20 +52,28 @@ static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err 
     if (!b) return CD_FAIL(err, ENOMEM, "source");
     cd_buf_putf(b, "/* %s of ", r->name);
     cd_escape_c_comment(b, cd_str_of(r->device));
-    cd_buf_putf(b, ": %u programs. Arguments: network.json. */\n#define _GNU_SOURCE\n#include <stdlib.h>\n", r->n_step);
+    cd_buf_putf(
+        b, ": %u programs. Arguments: network.json. */\n#define _GNU_SOURCE\n#include <stdlib.h>\n",
+        r->n_step);
     cd_buf_puts(b, cd_codegen_prelude(CD_DIALECT_C));
     for (uint32_t s = 0; s < r->n_step; s++)
         if (is_first(r, s)) cd_buf_put(b, r->step[s].code->text.p, r->step[s].code->text.n);
-    cd_buf_puts(b, "\n#ifdef _OPENMP\n#define THREADS omp_get_max_threads()\n#else\n#define THREADS 1\n#endif\nstatic const long long own_bytes[] = {");
+    cd_buf_puts(b, "\n#ifdef _OPENMP\n#define THREADS omp_get_max_threads()\n#else\n#define "
+                   "THREADS 1\n#endif\nstatic const long long own_bytes[] = {");
     const uint32_t n = put_own(r, b, false);
-    cd_buf_puts(b, n ? "};\nstatic const char own_each[] = {" : "0};\nstatic const char own_each[] = {");
+    cd_buf_puts(b, n ? "};\nstatic const char own_each[] = {"
+                     : "0};\nstatic const char own_each[] = {");
     (void)put_own(r, b, true);
     cd_buf_putf(b, "%s};\nenum { OWN = %u };\n", n ? "" : "0", n);
     cd_buf_puts(b, c_begin_c_in);
-    cd_buf_putf(b, "int %s_run(void *const *argument);\nint %s_run(void *const *argument) {\n    if (!begun && begin()) return 1;\n", r->name, r->name);
+    cd_buf_putf(b,
+                "int %s_run(void *const *argument);\nint %s_run(void *const *argument) {\n    if "
+                "(!begun && begin()) return 1;\n",
+                r->name, r->name);
     for (uint32_t s = 0; s < r->n_step; s++) put_call(r, &r->step[s], b);
     cd_buf_puts(b, "    return 0;\n}\n");
     return CDMPP_OK;
 }
 
-const cd_emit_backend cd_emit_c = {.name = "c", .brief = "C for processors", .dialect = CD_DIALECT_C, .runs = true, .emit = emit};
+const cd_emit_backend cd_emit_c = {
+    .name = "c", .brief = "C for processors", .dialect = CD_DIALECT_C, .runs = true, .emit = emit};

@@ -11,12 +11,14 @@ typedef struct cd_emit_plan {
     const cd_network_loaded *l;
     cd_arena arena;
     uint32_t n_region;
-    cd_emit_region *region;     /* (n_region) */
-    bool *used;                 /* (buffers) by some region, or a result of the network */
+    cd_emit_region *region; /* (n_region) */
+    bool *used;             /* (buffers) by some region, or a result of the network */
 } cd_emit_plan;
 
-const cd_emit_backend *cd_emit_of(const cd_emit_plan *p, uint32_t region); /* back end of the region's device */
-bool cd_emit_is_int8(const cd_emit_plan *p, uint32_t from, uint32_t to); /* devices: travels as int8 */
+const cd_emit_backend *cd_emit_of(const cd_emit_plan *p,
+                                  uint32_t region); /* back end of the region's device */
+bool cd_emit_is_int8(const cd_emit_plan *p, uint32_t from,
+                     uint32_t to); /* devices: travels as int8 */
 /* main.c and Makefile; network.json. After all regions are made. Errors: ENOMEM. */
 cdmpp_status cd_emit_host(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err);
 cdmpp_status cd_emit_report(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err);

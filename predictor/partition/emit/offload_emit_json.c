@@ -5,14 +5,16 @@
 
 static void put_shape(cd_buf *b, const cd_graph_shape *s) {
     cd_buf_puts(b, "[");
-    for (uint32_t d = 0; d < s->rank; d++) cd_buf_putf(b, "%s%lld", d ? ", " : "", (long long)s->dim[d]);
+    for (uint32_t d = 0; d < s->rank; d++)
+        cd_buf_putf(b, "%s%lld", d ? ", " : "", (long long)s->dim[d]);
     cd_buf_puts(b, "]");
 }
 
 static void put_value(cd_buf *b, const cd_emit_value *v) {
     static const char *const role[] = {"input", "constant", "result", "inner"};
     char dtype[40];
-    cd_buf_putf(b, "    {\"value\": %u, \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": ", v->value, role[v->role], cd_expr_dtype_format(v->dtype, dtype, sizeof dtype));
+    cd_buf_putf(b, "    {\"value\": %u, \"role\": \"%s\", \"dtype\": \"%s\", \"shape\": ", v->value,
+                role[v->role], cd_expr_dtype_format(v->dtype, dtype, sizeof dtype));
     put_shape(b, v->shape);
     cd_buf_puts(b, "}");
 }
@@ -35,9 +37,12 @@ static void put_op(cd_buf *b, const cd_offload_op *o, bool first) {
 static void put_step(cd_buf *b, const cd_emit_region *r, const cd_emit_step *s) {
     const cd_offload_ops *o = r->ops;
     cd_buf_puts(b, "    {\"reads\": [");
-    for (uint32_t k = 0; k + 1 < s->n_arg; k++) cd_buf_putf(b, "%s%u", k ? ", " : "", r->value[s->arg[k]].value);
-    cd_buf_putf(b, "], \"writes\": %u,\n     \"operators\": [", r->value[s->arg[s->n_arg - 1]].value);
-    for (uint32_t i = 0; i < o->in_n[s->group]; i++) put_op(b, &o->graph.op[o->in[o->in_first[s->group] + i]], i == 0);
+    for (uint32_t k = 0; k + 1 < s->n_arg; k++)
+        cd_buf_putf(b, "%s%u", k ? ", " : "", r->value[s->arg[k]].value);
+    cd_buf_putf(b, "], \"writes\": %u,\n     \"operators\": [",
+                r->value[s->arg[s->n_arg - 1]].value);
+    for (uint32_t i = 0; i < o->in_n[s->group]; i++)
+        put_op(b, &o->graph.op[o->in[o->in_first[s->group] + i]], i == 0);
     cd_buf_puts(b, "]}");
 }
 
@@ -62,4 +67,8 @@ static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err 
     return CDMPP_OK;
 }
 
-const cd_emit_backend cd_emit_json = {.name = "json", .brief = "operators as JSON, for an accelerator's own compiler", .dialect = -1, .emit = emit};
+const cd_emit_backend cd_emit_json = {.name = "json",
+                                      .brief =
+                                          "operators as JSON, for an accelerator's own compiler",
+                                      .dialect = -1,
+                                      .emit = emit};

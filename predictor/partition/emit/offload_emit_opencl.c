@@ -23,9 +23,12 @@ static uint32_t scratch_of(const cd_emit_region *r, const cd_codegen_code *code)
 static uint32_t put_values(const cd_emit_region *r, cd_buf *b) {
     uint32_t n = r->n_value;
     cd_buf_puts(b, "static const struct { long long bytes; int role; } value[] = {");
-    for (uint32_t k = 0; k < r->n_value; k++) cd_buf_putf(b, "{%lld, %d}, ", (long long)r->value[k].bytes, (int)r->value[k].role);
+    for (uint32_t k = 0; k < r->n_value; k++)
+        cd_buf_putf(b, "{%lld, %d}, ", (long long)r->value[k].bytes, (int)r->value[k].role);
     for (uint32_t s = 0; s < r->n_step; s++)
-        for (uint32_t k = r->step[s].code->n_arg; k < r->step[s].code->n_buffer && is_first(r, s); k++, n++) cd_buf_putf(b, "{%lld, 3}, ", (long long)r->step[s].code->buffer[k].bytes);
+        for (uint32_t k = r->step[s].code->n_arg; k < r->step[s].code->n_buffer && is_first(r, s);
+             k++, n++)
+            cd_buf_putf(b, "{%lld, 3}, ", (long long)r->step[s].code->buffer[k].bytes);
     cd_buf_puts(b, "};\n");
     return n;
 }
@@ -35,17 +38,26 @@ static uint32_t put_values(const cd_emit_region *r, cd_buf *b) {
 static uint32_t put_launches(const cd_emit_region *r, cd_buf *b) {
     uint32_t most = 1, n = 0;
     for (uint32_t s = 0; s < r->n_step; s++)
-        for (uint32_t k = 0; k < r->step[s].code->n_launch; k++) most = r->step[s].code->launch[k].n_buffer > most ? r->step[s].code->launch[k].n_buffer : most;
-    cd_buf_putf(b, "static const struct { const char *entry; size_t grid[3], block[3]; unsigned n; int buffer[%u]; } launch[] = {\n", most);
+        for (uint32_t k = 0; k < r->step[s].code->n_launch; k++)
+            most = r->step[s].code->launch[k].n_buffer > most ? r->step[s].code->launch[k].n_buffer
+                                                              : most;
+    cd_buf_putf(b,
+                "static const struct { const char *entry; size_t grid[3], block[3]; unsigned n; "
+                "int buffer[%u]; } launch[] = {\n",
+                most);
     for (uint32_t s = 0; s < r->n_step; s++) {
         const cd_codegen_code *c = r->step[s].code;
         const uint32_t scratch = scratch_of(r, c);
         for (uint32_t k = 0; k < c->n_launch; k++, n++) {
             const cd_codegen_launch *l = &c->launch[k];
-            cd_buf_putf(b, "    {\"%s\", {%lld, %lld, %lld}, {%lld, %lld, %lld}, %u, {", l->entry, (long long)l->grid[0], (long long)l->grid[1], (long long)l->grid[2],
-                        (long long)l->block[0], (long long)l->block[1], (long long)l->block[2], l->n_buffer);
+            cd_buf_putf(b, "    {\"%s\", {%lld, %lld, %lld}, {%lld, %lld, %lld}, %u, {", l->entry,
+                        (long long)l->grid[0], (long long)l->grid[1], (long long)l->grid[2],
+                        (long long)l->block[0], (long long)l->block[1], (long long)l->block[2],
+                        l->n_buffer);
             for (uint32_t j = 0; j < l->n_buffer; j++)
-                cd_buf_putf(b, "%s%u", j ? ", " : "", l->buffer[j] < c->n_arg ? r->step[s].arg[l->buffer[j]] : scratch + l->buffer[j] - c->n_arg);
+                cd_buf_putf(b, "%s%u", j ? ", " : "",
+                            l->buffer[j] < c->n_arg ? r->step[s].arg[l->buffer[j]]
+                                                    : scratch + l->buffer[j] - c->n_arg);
             cd_buf_puts(b, "}},\n");
         }
     }
@@ -71,4 +83,9 @@ static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err 
     return CDMPP_OK;
 }
 
-const cd_emit_backend cd_emit_opencl = {.name = "opencl", .brief = "OpenCL C and what calls it", .dialect = CD_DIALECT_OPENCL, .runs = true, .library = "-lOpenCL", .emit = emit};
+const cd_emit_backend cd_emit_opencl = {.name = "opencl",
+                                        .brief = "OpenCL C and what calls it",
+                                        .dialect = CD_DIALECT_OPENCL,
+                                        .runs = true,
+                                        .library = "-lOpenCL",
+                                        .emit = emit};

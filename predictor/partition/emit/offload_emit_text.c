@@ -10,7 +10,8 @@ static void put_text(cd_buf *b, const char *s) { cd_buf_put_json_str(b, s, strle
 static const char *name_of(const cd_emit_plan *p, uint32_t v, char *room, size_t n) {
     const cd_workload_buffer *x = &p->l->work->buffer[v];
     if (x->group != CD_GRAPH_NONE) return p->l->graph->node[x->group].name;
-    if (x->tensor != CD_GRAPH_NONE && p->l->source->tensor[x->tensor].name) return p->l->source->tensor[x->tensor].name;
+    if (x->tensor != CD_GRAPH_NONE && p->l->source->tensor[x->tensor].name)
+        return p->l->source->tensor[x->tensor].name;
     snprintf(room, n, "value%u", v);
     return room;
 }
@@ -20,9 +21,13 @@ static void put_value(const cd_emit_plan *p, uint32_t v, cd_buf *b) {
     char room[40], dtype[40];
     cd_buf_putf(b, "{\"value\": %u, \"name\": ", v);
     put_text(b, name_of(p, v, room, sizeof room));
-    cd_buf_putf(b, ", \"dtype\": \"%s\", \"shape\": [", cd_expr_dtype_format(x->dtype, dtype, sizeof dtype));
-    for (uint32_t d = 0; d < x->shape.rank; d++) cd_buf_putf(b, "%s%lld", d ? ", " : "", (long long)x->shape.dim[d]);
-    cd_buf_putf(b, "], \"bytes\": %lld", (long long)(cd_graph_shape_elements(&x->shape) * (int64_t)cd_expr_dtype_bytes(x->dtype)));
+    cd_buf_putf(b, ", \"dtype\": \"%s\", \"shape\": [",
+                cd_expr_dtype_format(x->dtype, dtype, sizeof dtype));
+    for (uint32_t d = 0; d < x->shape.rank; d++)
+        cd_buf_putf(b, "%s%lld", d ? ", " : "", (long long)x->shape.dim[d]);
+    cd_buf_putf(
+        b, "], \"bytes\": %lld",
+        (long long)(cd_graph_shape_elements(&x->shape) * (int64_t)cd_expr_dtype_bytes(x->dtype)));
 }
 
 /* Constants and inputs in the order of their files, each once. */
@@ -31,7 +36,9 @@ static void put_outside(const cd_emit_plan *p, bool constants, cd_buf *b) {
     bool first = true;
     for (uint32_t v = 0; v < p->l->work->n_buffer; v++) {
         const cd_workload_buffer *x = &p->l->work->buffer[v];
-        if (!p->used[v] || x->value == x->value || x->is_const != constants || (!constants && x->group != CD_GRAPH_NONE)) continue;
+        if (!p->used[v] || x->value == x->value || x->is_const != constants ||
+            (!constants && x->group != CD_GRAPH_NONE))
+            continue;
         cd_buf_puts(b, first ? "\n  " : ",\n  ");
         put_value(p, v, b);
         cd_buf_putf(b, ", \"offset\": %lld}", (long long)at);
@@ -58,12 +65,16 @@ static void put_step(const cd_emit_region *r, const cd_emit_step *s, cd_buf *b) 
     cd_buf_puts(b, ", \"type\": ");
     put_text(b, s->type);
     cd_buf_puts(b, ", \"arguments\": [");
-    for (uint32_t k = 0; k < s->n_arg; k++) cd_buf_putf(b, "%s%u", k ? ", " : "", r->value[s->arg[k]].value);
+    for (uint32_t k = 0; k < s->n_arg; k++)
+        cd_buf_putf(b, "%s%u", k ? ", " : "", r->value[s->arg[k]].value);
     cd_buf_puts(b, "], \"launches\": [");
     for (uint32_t k = 0; s->code && k < s->code->n_launch; k++) {
         const cd_codegen_launch *l = &s->code->launch[k];
-        cd_buf_putf(b, "%s{\"entry\": \"%s\", \"grid\": [%lld, %lld, %lld], \"block\": [%lld, %lld, %lld]}", k ? ", " : "", l->entry, (long long)l->grid[0], (long long)l->grid[1],
-                    (long long)l->grid[2], (long long)l->block[0], (long long)l->block[1], (long long)l->block[2]);
+        cd_buf_putf(
+            b, "%s{\"entry\": \"%s\", \"grid\": [%lld, %lld, %lld], \"block\": [%lld, %lld, %lld]}",
+            k ? ", " : "", l->entry, (long long)l->grid[0], (long long)l->grid[1],
+            (long long)l->grid[2], (long long)l->block[0], (long long)l->block[1],
+            (long long)l->block[2]);
     }
     cd_buf_puts(b, "]}");
 }
@@ -73,7 +84,9 @@ static void put_region(const cd_emit_plan *p, uint32_t k, cd_buf *b) {
     const cd_emit_region *r = &p->region[k];
     cd_buf_putf(b, "  {\"name\": \"%s\", \"device\": ", r->name);
     put_text(b, r->device);
-    cd_buf_putf(b, ", \"backend\": \"%s\", \"call\": \"int %s_run(void *const *argument)\",\n   \"why\": ", cd_emit_of(p, k)->name, r->name);
+    cd_buf_putf(
+        b, ", \"backend\": \"%s\", \"call\": \"int %s_run(void *const *argument)\",\n   \"why\": ",
+        cd_emit_of(p, k)->name, r->name);
     put_text(b, r->why);
     cd_buf_puts(b, ",\n   \"inputs\": ");
     put_list(r, CD_EMIT_INPUT, b);
@@ -94,7 +107,8 @@ static void put_boundary(const cd_emit_plan *p, const cd_offload_boundary *x, cd
     put_text(b, p->a->plan->rules->device[x->from]);
     cd_buf_puts(b, ", \"to\": ");
     put_text(b, p->a->plan->rules->device[x->to]);
-    cd_buf_putf(b, ", \"bytes\": %lld, \"packed\": %lld, \"convert\": \"", (long long)x->bytes, (long long)x->packed);
+    cd_buf_putf(b, ", \"bytes\": %lld, \"packed\": %lld, \"convert\": \"", (long long)x->bytes,
+                (long long)x->packed);
     cd_offload_edge_print(x->edge, b);
     cd_buf_puts(b, "\"}");
 }

@@ -21,10 +21,12 @@ typedef struct {
 
 typedef struct {
     uint32_t n;
-    entry *e;                   /* (n) a file may be listed with two contents */
+    entry *e; /* (n) a file may be listed with two contents */
 } list;
 
-static void path_of(const char *dir, const char *name, char *to) { snprintf(to, PATH, "%.*s/%.64s", MOST_DIR, dir, name); }
+static void path_of(const char *dir, const char *name, char *to) {
+    snprintf(to, PATH, "%.*s/%.64s", MOST_DIR, dir, name);
+}
 
 static void digest_of(const cd_buf *b, char *hex) {
     cd_sha256 s;
@@ -42,10 +44,14 @@ static bool is_new(const cd_emit_files *f, const char *name) {
 /* ---- the list ---- */
 
 /* A file of this folder alone. */
-static bool is_plain(const char *name, size_t n) { return n && n < sizeof((entry *)0)->name && name[0] != '.' && !memchr(name, '/', n) && !memchr(name, 0, n); }
+static bool is_plain(const char *name, size_t n) {
+    return n && n < sizeof((entry *)0)->name && name[0] != '.' && !memchr(name, '/', n) &&
+           !memchr(name, 0, n);
+}
 
 static cdmpp_status read_line(const char *line, size_t n, entry *out, cdmpp_err *err) {
-    if (n <= DIGEST + 2 || strspn(line, "0123456789abcdef") != DIGEST || strncmp(line + DIGEST, "  ", 2) != 0 || !is_plain(line + DIGEST + 2, n - DIGEST - 2))
+    if (n <= DIGEST + 2 || strspn(line, "0123456789abcdef") != DIGEST ||
+        strncmp(line + DIGEST, "  ", 2) != 0 || !is_plain(line + DIGEST + 2, n - DIGEST - 2))
         return CD_FAIL(err, ESCHEMA, "expected a digest and a file's name");
     snprintf(out->digest, sizeof out->digest, "%.*s", DIGEST, line);
     snprintf(out->name, sizeof out->name, "%.*s", (int)(n - DIGEST - 2), line + DIGEST + 2);
@@ -55,11 +61,15 @@ static cdmpp_status read_line(const char *line, size_t n, entry *out, cdmpp_err 
 static cdmpp_status parse(const char *text, size_t n, list *out, cdmpp_err *err) {
     uint32_t lines = 0;
     for (size_t i = 0; i < n; i++) lines += text[i] == '\n';
-    if (!(out->e = cd_mem_zalloc((size_t)lines + 1, sizeof *out->e))) return CD_FAIL(err, ENOMEM, "%u files", lines);
+    if (!(out->e = cd_mem_zalloc((size_t)lines + 1, sizeof *out->e)))
+        return CD_FAIL(err, ENOMEM, "%u files", lines);
     for (const char *at = text, *end; at < text + n; at = end + 1) {
         end = memchr(at, '\n', (size_t)(text + n - at));
-        if (!end) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "the last line does not end"), NULL, (long)out->n + 1);
-        CD_TRY(cd_err_at(err, read_line(at, (size_t)(end - at), &out->e[out->n], err), NULL, (long)out->n + 1));
+        if (!end)
+            return cd_err_at(err, CD_FAIL(err, ESCHEMA, "the last line does not end"), NULL,
+                             (long)out->n + 1);
+        CD_TRY(cd_err_at(err, read_line(at, (size_t)(end - at), &out->e[out->n], err), NULL,
+                         (long)out->n + 1));
         out->n++;
     }
     return CDMPP_OK;
@@ -77,10 +87,12 @@ static cdmpp_status read_list(const char *dir, list *out, cdmpp_err *err) {
 }
 
 /* old: the entries of the earlier emission too, for the time while files are written; NULL: the final list. */
-static cdmpp_status write_list(const cd_emit_files *f, const list *old, const char *dir, cdmpp_err *err) {
+static cdmpp_status write_list(const cd_emit_files *f, const list *old, const char *dir,
+                               cdmpp_err *err) {
     char path[PATH], hex[DIGEST + 1];
     cd_buf b = {0};
-    for (uint32_t k = 0; old && k < old->n; k++) cd_buf_putf(&b, "%s  %s\n", old->e[k].digest, old->e[k].name);
+    for (uint32_t k = 0; old && k < old->n; k++)
+        cd_buf_putf(&b, "%s  %s\n", old->e[k].digest, old->e[k].name);
     for (uint32_t k = 0; k < f->n; k++) {
         digest_of(&f->file[k].text, hex);
         cd_buf_putf(&b, "%s  %s\n", hex, f->file[k].name);
@@ -102,17 +114,30 @@ static bool is_listed(const list *old, const char *name, const char *digest) {
 }
 
 /* remove: false: is each of them as it was written? */
-static cdmpp_status take_away(const cd_emit_files *f, const list *old, const char *dir, bool remove, cdmpp_err *err) {
+static cdmpp_status take_away(const cd_emit_files *f, const list *old, const char *dir, bool remove,
+                              cdmpp_err *err) {
     char path[PATH], hex[DIGEST + 1];
     for (uint32_t k = 0; k < old->n; k++) {
         struct stat s;
         path_of(dir, old->e[k].name, path);
         if (is_new(f, old->e[k].name) || lstat(path, &s)) continue;
-        if (!S_ISREG(s.st_mode)) return cd_err_at(err, CD_FAIL(err, EINVALID, "is no file any more, and was one of an earlier emission: move it"), path, 0);
+        if (!S_ISREG(s.st_mode))
+            return cd_err_at(
+                err,
+                CD_FAIL(err, EINVALID,
+                        "is no file any more, and was one of an earlier emission: move it"),
+                path, 0);
         CD_TRY(cd_file_digest(path, hex, err));
         if (!is_listed(old, old->e[k].name, hex))
-            return cd_err_at(err, CD_FAIL(err, EINVALID, "of an earlier emission, no longer one of this, and changed since: move it"), path, 0);
-        if (remove && unlink(path) && errno != ENOENT) return cd_err_at(err, CD_FAIL(err, EIO, "cannot be removed: %s", strerror(errno)), path, 0);
+            return cd_err_at(
+                err,
+                CD_FAIL(
+                    err, EINVALID,
+                    "of an earlier emission, no longer one of this, and changed since: move it"),
+                path, 0);
+        if (remove && unlink(path) && errno != ENOENT)
+            return cd_err_at(err, CD_FAIL(err, EIO, "cannot be removed: %s", strerror(errno)), path,
+                             0);
     }
     return CDMPP_OK;
 }
@@ -123,7 +148,8 @@ static cdmpp_status write_files(const cd_emit_files *f, const char *dir, cdmpp_e
     char path[PATH];
     for (uint32_t k = 0; k < f->n; k++) {
         path_of(dir, f->file[k].name, path);
-        CD_TRY(cd_file_write(path, f->file[k].text.p ? f->file[k].text.p : "", f->file[k].text.n, err));
+        CD_TRY(cd_file_write(path, f->file[k].text.p ? f->file[k].text.p : "", f->file[k].text.n,
+                             err));
     }
     return CDMPP_OK;
 }
@@ -132,10 +158,14 @@ static cdmpp_status write_files(const cd_emit_files *f, const char *dir, cdmpp_e
  * unlisted. */
 cdmpp_status cd_emit_write(const cd_emit_files *f, const char *dir, cdmpp_err *err) {
     list old = {0};
-    if (strlen(dir) > MOST_DIR) return CD_FAIL(err, EINVALID, "a folder's name of %zu characters; at most %d", strlen(dir), MOST_DIR);
+    if (strlen(dir) > MOST_DIR)
+        return CD_FAIL(err, EINVALID, "a folder's name of %zu characters; at most %d", strlen(dir),
+                       MOST_DIR);
     for (uint32_t k = 0; k < f->n; k++)
         if (f->file[k].text.oom) return CD_FAIL(err, ENOMEM, "%s", f->file[k].name);
-    if (mkdir(dir, 0777) && errno != EEXIST) return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), dir, 0);
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), dir,
+                         0);
     cdmpp_status st = read_list(dir, &old, err);
     if (!st) st = take_away(f, &old, dir, false, err);
     if (!st) st = write_list(f, &old, dir, err);

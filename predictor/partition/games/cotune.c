@@ -20,7 +20,9 @@ typedef struct {
 
 static cdmpp_status time_of(tuner *t, uint32_t op, double *s) {
     *s = t->time(op, t->now, t->n, t->ctx);
-    return *s >= 0 ? CDMPP_OK : CD_FAIL(t->err, ERANGE, "operator %u with %u threads: %g seconds", op, t->now[op], *s);
+    return *s >= 0 ? CDMPP_OK
+                   : CD_FAIL(t->err, ERANGE, "operator %u with %u threads: %g seconds", op,
+                             t->now[op], *s);
 }
 
 /* Evaluates now[]: the slowest operator decides. The best assignment so far is kept. */
@@ -94,7 +96,8 @@ static cdmpp_status tune(tuner *t) {
     out->together_s = (double)INFINITY, out->equal_s = (double)NAN;
     CD_TRY(sequential(t));
     if (t->all < t->n) return out->exact = true, CDMPP_OK;
-    for (uint32_t k = 0; k < t->n; k++) t->now[k] = out->threads[k] = t->all / t->n + (k < t->all % t->n);
+    for (uint32_t k = 0; k < t->n; k++)
+        t->now[k] = out->threads[k] = t->all / t->n + (k < t->all % t->n);
     CD_TRY(evaluate(t, &out->equal_s));
     out->exact = t->n <= 64 && ways(t->all, t->n) <= 1e5;
     CD_TRY(out->exact ? every(t, 0, t->all) : climb(t));
@@ -102,13 +105,15 @@ static cdmpp_status tune(tuner *t) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_cotune_search(uint32_t n_op, uint32_t threads, cd_cotune_time *time, void *ctx, cd_cotune *out, cdmpp_err *err) {
+cdmpp_status cd_cotune_search(uint32_t n_op, uint32_t threads, cd_cotune_time *time, void *ctx,
+                              cd_cotune *out, cdmpp_err *err) {
     cd_arena own = {0};
     *out = (cd_cotune){0};
     if (!n_op || !threads) return CD_FAIL(err, ERANGE, "%u operators, %u threads", n_op, threads);
     tuner t = {n_op, threads, CD_NEWN(&own, uint32_t, n_op), time, ctx, out, err};
     out->threads = CD_NEWN(&out->arena, uint32_t, n_op);
-    const cdmpp_status st = t.now && out->threads ? tune(&t) : (cdmpp_status)CD_FAIL(err, ENOMEM, "%u operators", n_op);
+    const cdmpp_status st =
+        t.now && out->threads ? tune(&t) : (cdmpp_status)CD_FAIL(err, ENOMEM, "%u operators", n_op);
     cd_arena_free(&own);
     return st;
 }

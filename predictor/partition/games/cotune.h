@@ -17,17 +17,19 @@
 #include "base/text/text.h"
 #include "profiler/machine/machine.h"
 
-typedef double cd_cotune_time(uint32_t op, const uint32_t *threads, uint32_t n_op, void *ctx); /* threads (n_op): 0 does not run */
+typedef double cd_cotune_time(uint32_t op, const uint32_t *threads, uint32_t n_op,
+                              void *ctx); /* threads (n_op): 0 does not run */
 typedef struct cd_cotune {
     cd_arena arena;
-    uint32_t *threads;          /* (n_op) */
+    uint32_t *threads;                        /* (n_op) */
     double together_s, sequential_s, equal_s; /* equal_s: equal shares; NaN where threads < n_op */
-    bool accepted;              /* run together; else one after the other */
+    bool accepted;                            /* run together; else one after the other */
     bool exact;
     uint64_t n_tried;
 } cd_cotune;
 /* Errors: ERANGE (a time that is none: its operator; n_op or threads 0), ENOMEM. Free `out` after an error too. */
-cdmpp_status cd_cotune_search(uint32_t n_op, uint32_t threads, cd_cotune_time *time, void *ctx, cd_cotune *out, cdmpp_err *err);
+cdmpp_status cd_cotune_search(uint32_t n_op, uint32_t threads, cd_cotune_time *time, void *ctx,
+                              cd_cotune *out, cdmpp_err *err);
 void cd_cotune_free(cd_cotune *c);
 
 /* ---- times from a table (cotune_read.c) ----
@@ -40,22 +42,25 @@ void cd_cotune_free(cd_cotune *c);
 enum { CD_COTUNE_OPS = 64, CD_COTUNE_THREADS = 4096 };
 typedef struct cd_cotune_table {
     cd_arena arena;
-    uint32_t n_op, threads;     /* threads: of all operators together */
+    uint32_t n_op, threads; /* threads: of all operators together */
     const char *name[CD_COTUNE_OPS];
     double *seconds[CD_COTUNE_OPS]; /* (threads + 1); of 0 threads: infinity */
     double bytes[CD_COTUNE_OPS];
-    cd_contention contention;   /* zeroed: operators do not slow each other */
+    cd_contention contention; /* zeroed: operators do not slow each other */
 } cd_cotune_table;
 
 /* n files into a zeroed one. threads 0: the most in the tables. machine (NULL: none): file that says what running at the same time costs; the table needs the
  * column bytes then. Errors, with path and line: those of cd_csv_table_read; ERANGE, ESCHEMA (an operator without a time for one thread), ENODATA (a machine
  * without contention), those of cd_machine_read. Free `t` after an error too. */
-cdmpp_status cd_cotune_read(const char *const *path, size_t n, uint32_t threads, const char *machine, cd_cotune_table *t, cdmpp_err *err);
+cdmpp_status cd_cotune_read(const char *const *path, size_t n, uint32_t threads,
+                            const char *machine, cd_cotune_table *t, cdmpp_err *err);
 /* Seconds of one operator while the others have their threads: a cd_cotune_time; ctx is the table. */
 double cd_cotune_table_time(uint32_t op, const uint32_t *threads, uint32_t n_op, void *table);
 
 /* ---- for people and programs (cotune_report.c) ---- */
 void cd_cotune_print(const cd_cotune_table *t, const cd_cotune *c, cd_buf *out);
-void cd_cotune_print_json(const cd_cotune_table *t, const cd_cotune *c, cd_buf *out); /* an object */
-void cd_cotune_put_members(const cd_cotune_table *t, const cd_cotune *c, cd_json_writer *w); /* what is in it */
+void cd_cotune_print_json(const cd_cotune_table *t, const cd_cotune *c,
+                          cd_buf *out); /* an object */
+void cd_cotune_put_members(const cd_cotune_table *t, const cd_cotune *c,
+                           cd_json_writer *w); /* what is in it */
 #endif

@@ -19,16 +19,22 @@ static uint32_t best_alone(const cd_cotune_table *t, uint32_t op) {
 
 static void put_verdict(const cd_cotune_table *t, const cd_cotune *c, cd_buf *b) {
     const char *how = c->exact ? "every way tried" : "hill climbing";
-    if (c->accepted) cd_buf_putf(b, "\nrun together: %.3f times as fast as one after the other (%s)\n", c->sequential_s / c->together_s, how);
+    if (c->accepted)
+        cd_buf_putf(b, "\nrun together: %.3f times as fast as one after the other (%s)\n",
+                    c->sequential_s / c->together_s, how);
     else if (t->n_op <= t->threads)
-        cd_buf_putf(b, "\nrun one after the other: together would take %.3f times as long (%s)\n", c->together_s / c->sequential_s, how);
-    else cd_buf_putf(b, "\nrun one after the other: %u threads are fewer than %u operators\n", t->threads, t->n_op);
+        cd_buf_putf(b, "\nrun one after the other: together would take %.3f times as long (%s)\n",
+                    c->together_s / c->sequential_s, how);
+    else
+        cd_buf_putf(b, "\nrun one after the other: %u threads are fewer than %u operators\n",
+                    t->threads, t->n_op);
 }
 
 /* With fewer threads than operators nothing can run together: those columns stay empty. */
 void cd_cotune_print(const cd_cotune_table *t, const cd_cotune *c, cd_buf *b) {
     const bool fits = t->n_op <= t->threads;
-    cd_buf_puts(b, "operator                 alone: threads     seconds  together: threads    seconds\n");
+    cd_buf_puts(
+        b, "operator                 alone: threads     seconds  together: threads    seconds\n");
     for (uint32_t k = 0; k < t->n_op; k++) {
         const uint32_t alone = best_alone(t, k);
         cd_buf_putf(b, "%-24s %14u   ", t->name[k], alone);

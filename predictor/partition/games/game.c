@@ -17,19 +17,26 @@ static double adds(const cd_game *g, uint32_t op, uint32_t d) {
     return g->seconds[at] + (g->transfer ? g->transfer[at] : 0);
 }
 
-static const char *name_of(const cd_game *g, uint32_t op) { return g->name ? g->name[op] : "no name"; }
+static const char *name_of(const cd_game *g, uint32_t op) {
+    return g->name ? g->name[op] : "no name";
+}
 
 static cdmpp_status check_game(const cd_game *g, cdmpp_err *err) {
     if (!g->n_device) return CD_FAIL(err, ERANGE, "no device");
     for (uint32_t k = 0; k < g->n_op; k++) {
         bool some = false;
         for (uint32_t d = 0; d < g->n_device; d++) {
-            const double t = g->seconds[(size_t)k * g->n_device + d], x = g->transfer ? g->transfer[(size_t)k * g->n_device + d] : 0;
+            const double t = g->seconds[(size_t)k * g->n_device + d],
+                         x = g->transfer ? g->transfer[(size_t)k * g->n_device + d] : 0;
             if (!(t >= 0) || !(x >= 0))
-                return CD_FAIL(err, ERANGE, "operator %u (%s) on device %u: %g seconds, %g of transfer", k, name_of(g, k), d, t, x);
+                return CD_FAIL(err, ERANGE,
+                               "operator %u (%s) on device %u: %g seconds, %g of transfer", k,
+                               name_of(g, k), d, t, x);
             some = some || isfinite(t + x);
         }
-        if (!some) return CD_FAIL(err, ESCHEMA, "operator %u (%s): no device can run it", k, name_of(g, k));
+        if (!some)
+            return CD_FAIL(err, ESCHEMA, "operator %u (%s): no device can run it", k,
+                           name_of(g, k));
     }
     return CDMPP_OK;
 }
@@ -67,7 +74,8 @@ static uint32_t response(const cd_game *g, const uint32_t *where, const double *
     uint32_t best = where[k];
     double least = load[best] * (1 - 1e-13);
     for (uint32_t d = 0; d < g->n_device; d++)
-        if (d != where[k] && load[d] + adds(g, k, d) < least) least = load[d] + adds(g, k, d), best = d;
+        if (d != where[k] && load[d] + adds(g, k, d) < least)
+            least = load[d] + adds(g, k, d), best = d;
     return best;
 }
 
@@ -83,7 +91,9 @@ static void play(const cd_game *g, cd_game_result *r) {
             const uint32_t d = response(g, r->where, r->load, k);
             if (d == r->where[k]) continue;
             r->where[k] = d, r->n_move++;
-            loads(g, r->where, r->load); /* from nothing: no drift, so no circle of moves that only rounding sees */
+            loads(
+                g, r->where,
+                r->load); /* from nothing: no drift, so no circle of moves that only rounding sees */
             moved = true;
         }
     }
@@ -133,8 +143,14 @@ static cdmpp_status find_best(const cd_game *g, uint64_t most, cd_game_result *r
     enum { DEEP = 512 };
     cd_arena own = {0};
     const size_t n = (size_t)g->n_op + 1;
-    optimum o = {g, CD_NEWN(&own, uint32_t, n), CD_NEWN(&own, uint32_t, n), CD_NEWN(&r->arena, uint32_t, n), CD_NEWN(&own, double, n),
-                 CD_NEWN(&own, double, g->n_device), r->makespan_s, g->n_op <= DEEP ? most : 0};
+    optimum o = {g,
+                 CD_NEWN(&own, uint32_t, n),
+                 CD_NEWN(&own, uint32_t, n),
+                 CD_NEWN(&r->arena, uint32_t, n),
+                 CD_NEWN(&own, double, n),
+                 CD_NEWN(&own, double, g->n_device),
+                 r->makespan_s,
+                 g->n_op <= DEEP ? most : 0};
     r->best_s = r->price = (double)NAN;
     if (!o.order || !o.now || !o.best || !o.rest || !o.load) {
         cd_arena_free(&own);
@@ -142,7 +158,8 @@ static cdmpp_status find_best(const cd_game *g, uint64_t most, cd_game_result *r
     }
     for (uint32_t k = 0; k < g->n_op; k++) {
         uint32_t i = k;
-        for (; i > 0 && g->n_op <= DEEP && fastest(g, o.order[i - 1]) < fastest(g, k); i--) o.order[i] = o.order[i - 1];
+        for (; i > 0 && g->n_op <= DEEP && fastest(g, o.order[i - 1]) < fastest(g, k); i--)
+            o.order[i] = o.order[i - 1];
         o.order[i] = k;
     }
     for (uint32_t i = g->n_op; i-- > 0;) o.rest[i] = o.rest[i + 1] + fastest(g, o.order[i]);
@@ -162,7 +179,8 @@ cdmpp_status cd_game_play(const cd_game *g, uint64_t most, cd_game_result *out, 
     out->load = CD_NEWN(&out->arena, double, g->n_device);
     if (!out->where || !out->load) return CD_FAIL(err, ENOMEM, "%u operators", g->n_op);
     play(g, out);
-    for (uint32_t d = 0; d < g->n_device; d++) out->makespan_s = fmax(out->makespan_s, out->load[d]);
+    for (uint32_t d = 0; d < g->n_device; d++)
+        out->makespan_s = fmax(out->makespan_s, out->load[d]);
     out->gain = cd_game_gain(g, out->where, NULL);
     return find_best(g, most ? most : 4000000, out, err);
 }

@@ -18,19 +18,19 @@
 
 typedef struct cd_game {
     uint32_t n_op, n_device;
-    const char *const *name;    /* (n_op) or NULL */
-    const double *seconds;      /* (n_op, n_device) infinity: cannot be */
-    const double *transfer;     /* (n_op, n_device) or NULL */
+    const char *const *name; /* (n_op) or NULL */
+    const double *seconds;   /* (n_op, n_device) infinity: cannot be */
+    const double *transfer;  /* (n_op, n_device) or NULL */
 } cd_game;
 
 typedef struct cd_game_result {
     cd_arena arena;
-    uint32_t *where;            /* (n_op) the equilibrium */
-    uint32_t *best;             /* (n_op) of the smallest makespan; NULL: not looked for to the end */
-    double *load;               /* (n_device) of the equilibrium */
-    double makespan_s, best_s;  /* best_s: NaN where best is NULL */
-    double price;               /* makespan_s / best_s; NaN */
-    double gain;                /* largest relative gain of one player by moving: <= 1e-12 */
+    uint32_t *where; /* (n_op) the equilibrium */
+    uint32_t *best;  /* (n_op) of the smallest makespan; NULL: not looked for to the end */
+    double *load;    /* (n_device) of the equilibrium */
+    double makespan_s, best_s; /* best_s: NaN where best is NULL */
+    double price;              /* makespan_s / best_s; NaN */
+    double gain;               /* largest relative gain of one player by moving: <= 1e-12 */
     uint32_t n_move;
 } cd_game_result;
 
@@ -57,5 +57,6 @@ cdmpp_status cd_game_read(const char *path, cd_game_file *out, cdmpp_err *err);
 
 /* ---- for people and programs (game_report.c) ---- */
 void cd_game_print(const cd_game_file *g, const cd_game_result *r, cd_buf *out);
-void cd_game_print_json(const cd_game_file *g, const cd_game_result *r, cd_buf *out); /* an object */
+void cd_game_print_json(const cd_game_file *g, const cd_game_result *r,
+                        cd_buf *out); /* an object */
 #endif

@@ -10,19 +10,27 @@ enum { MAX_FILE = 64 << 20, MAX_DEVICE = 64 };
 #define TRANSFER "transfer:"
 
 /* Names and matrices for so many operators and devices, in the arena, zeroed. */
-static cdmpp_status room(cd_game_file *g, size_t n_op, size_t n_device, bool transfer, cdmpp_err *err) {
-    if (!n_device || n_device > MAX_DEVICE) return CD_FAIL(err, ESCHEMA, "expected 1..%d devices, found %zu", MAX_DEVICE, n_device);
+static cdmpp_status room(cd_game_file *g, size_t n_op, size_t n_device, bool transfer,
+                         cdmpp_err *err) {
+    if (!n_device || n_device > MAX_DEVICE)
+        return CD_FAIL(err, ESCHEMA, "expected 1..%d devices, found %zu", MAX_DEVICE, n_device);
     g->device = CD_NEWN(&g->arena, const char *, n_device);
     g->name = CD_NEWN(&g->arena, const char *, n_op);
-    g->seconds = CD_NEWN(&g->arena, double, n_op * n_device);
-    g->transfer = CD_NEWN(&g->arena, double, n_op * n_device);
-    if (!g->device || !g->name || !g->seconds || !g->transfer) return CD_FAIL(err, ENOMEM, "%zu operators", n_op);
-    g->g = (cd_game){.n_op = (uint32_t)n_op, .n_device = (uint32_t)n_device, .name = g->name, .seconds = g->seconds, .transfer = transfer ? g->transfer : NULL};
+    g->seconds = CD_NEWN(&g->arena, double, n_op *n_device);
+    g->transfer = CD_NEWN(&g->arena, double, n_op *n_device);
+    if (!g->device || !g->name || !g->seconds || !g->transfer)
+        return CD_FAIL(err, ENOMEM, "%zu operators", n_op);
+    g->g = (cd_game){.n_op = (uint32_t)n_op,
+                     .n_device = (uint32_t)n_device,
+                     .name = g->name,
+                     .seconds = g->seconds,
+                     .transfer = transfer ? g->transfer : NULL};
     return CDMPP_OK;
 }
 
 /* Which columns have seconds and which have transfers; the devices are named by the former. */
-static cdmpp_status columns(cd_game_file *g, const cd_csv_table *t, size_t *op, size_t *sec, size_t *tra, cdmpp_err *err) {
+static cdmpp_status columns(cd_game_file *g, const cd_csv_table *t, size_t *op, size_t *sec,
+                            size_t *tra, cdmpp_err *err) {
     size_t n = 0, n_transfer = 0, skip = strlen(TRANSFER);
     CD_TRY(cd_csv_table_need(t, "operator", op, err));
     for (size_t c = 0; c < t->n_col; c++) {
@@ -33,13 +41,16 @@ static cdmpp_status columns(cd_game_file *g, const cd_csv_table *t, size_t *op, 
         sec[n++] = c;
     }
     CD_TRY(room(g, t->n_row, n, n_transfer > 0, err));
-    for (size_t d = 0; d < n; d++) g->device[d] = cd_str_dup(&g->arena, (cd_str){t->name[sec[d]], strlen(t->name[sec[d]])}), tra[d] = SIZE_MAX;
+    for (size_t d = 0; d < n; d++)
+        g->device[d] = cd_str_dup(&g->arena, (cd_str){t->name[sec[d]], strlen(t->name[sec[d]])}),
+        tra[d] = SIZE_MAX;
     if (g->arena.oom) return CD_FAIL(err, ENOMEM, "%zu devices", n);
     for (size_t c = 0; c < t->n_col; c++) {
         size_t d = 0;
         if (strncmp(t->name[c], TRANSFER, skip) != 0) continue;
         while (d < n && strcmp(t->name[sec[d]], t->name[c] + skip) != 0) d++;
-        if (d == n) return CD_FAIL(err, ESCHEMA, "column %.60s: no device of this name", t->name[c]);
+        if (d == n)
+            return CD_FAIL(err, ESCHEMA, "column %.60s: no device of this name", t->name[c]);
         tra[d] = c;
     }
     return CDMPP_OK;
@@ -58,8 +69,10 @@ static cdmpp_status of_table(cd_game_file *g, const cd_csv_table *t, cdmpp_err *
         for (size_t d = 0; d < g->g.n_device; d++) {
             const size_t k = i * g->g.n_device + d;
             g->seconds[k] = HUGE_VAL;
-            if (!cannot(t->cell[i][sec[d]])) CD_TRY(cd_csv_table_number(t, i, sec[d], &g->seconds[k], err));
-            if (tra[d] != SIZE_MAX && t->cell[i][tra[d]][0]) CD_TRY(cd_csv_table_number(t, i, tra[d], &g->transfer[k], err));
+            if (!cannot(t->cell[i][sec[d]]))
+                CD_TRY(cd_csv_table_number(t, i, sec[d], &g->seconds[k], err));
+            if (tra[d] != SIZE_MAX && t->cell[i][tra[d]][0])
+                CD_TRY(cd_csv_table_number(t, i, tra[d], &g->transfer[k], err));
         }
     }
     return CDMPP_OK;
@@ -74,10 +87,13 @@ static cdmpp_status read_csv(cd_game_file *g, const char *path, cdmpp_err *err) 
 }
 
 /* One number for each device; null is `nothing`. */
-static cdmpp_status row_of(const cd_json *list, uint32_t n, double nothing, double *out, cdmpp_err *err) {
+static cdmpp_status row_of(const cd_json *list, uint32_t n, double nothing, double *out,
+                           cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_json_arr(list, n, &v, err));
-    if (list->n != n) return CD_FAIL(err, ESCHEMA, "expected a number for each of %u devices, found %u", n, list->n);
+    if (list->n != n)
+        return CD_FAIL(err, ESCHEMA, "expected a number for each of %u devices, found %u", n,
+                       list->n);
     for (uint32_t d = 0; d < n; d++, v = v->next) {
         out[d] = nothing;
         if (v->kind != CD_JSON_NULL) CD_TRY(cd_err_index(err, cd_json_real(v, &out[d], err), d));
@@ -100,14 +116,16 @@ static cdmpp_status op_of(cd_game_file *g, const cd_json *o, uint32_t i, cdmpp_e
     CD_TRY(cd_json_need(o, "seconds", &v, err));
     CD_TRY(cd_err_key(err, row_of(v, n, HUGE_VAL, g->seconds + (size_t)i * n, err), "seconds"));
     v = cd_json_get(o, "transfer");
-    return v ? cd_err_key(err, row_of(v, n, 0, g->transfer + (size_t)i * n, err), "transfer") : CDMPP_OK;
+    return v ? cd_err_key(err, row_of(v, n, 0, g->transfer + (size_t)i * n, err), "transfer")
+             : CDMPP_OK;
 }
 
 /* Loads are reported by name, so names must differ. */
 static cdmpp_status distinct(const cd_game_file *g, cdmpp_err *err) {
     for (uint32_t i = 0; i < g->g.n_device; i++)
         for (uint32_t k = 0; k < i; k++)
-            if (!strcmp(g->device[i], g->device[k])) return CD_FAIL(err, ESCHEMA, "two devices are called '%.60s'", g->device[i]);
+            if (!strcmp(g->device[i], g->device[k]))
+                return CD_FAIL(err, ESCHEMA, "two devices are called '%.60s'", g->device[i]);
     return CDMPP_OK;
 }
 
@@ -120,9 +138,11 @@ static cdmpp_status of_json(cd_game_file *g, const char *text, size_t n, cdmpp_e
     CD_TRY(cd_json_need(root, "operators", &ops, err));
     CD_TRY(cd_err_key(err, cd_json_arr(ops, 1, &o, err), "operators"));
     CD_TRY(room(g, ops->n, devices->n, true, err));
-    for (uint32_t i = 0; d; i++, d = d->next) CD_TRY(cd_err_key(err, cd_err_index(err, text_of(g, d, &g->device[i], err), i), "devices"));
+    for (uint32_t i = 0; d; i++, d = d->next)
+        CD_TRY(cd_err_key(err, cd_err_index(err, text_of(g, d, &g->device[i], err), i), "devices"));
     CD_TRY(distinct(g, err));
-    for (uint32_t i = 0; o; i++, o = o->next) CD_TRY(cd_err_key(err, cd_err_index(err, op_of(g, o, i, err), i), "operators"));
+    for (uint32_t i = 0; o; i++, o = o->next)
+        CD_TRY(cd_err_key(err, cd_err_index(err, op_of(g, o, i, err), i), "operators"));
     return CDMPP_OK;
 }
 
@@ -133,7 +153,9 @@ cdmpp_status cd_game_read(const char *path, cd_game_file *g, cdmpp_err *err) {
     if (!strcmp(path, "-")) return read_csv(g, path, err);
     CD_TRY(cd_file_read(path, MAX_FILE, &text, &n, err));
     const char first = text[strspn(text, " \t\r\n")];
-    const cdmpp_status st = first == '{' || first == '[' ? cd_err_at(err, of_json(g, text, n, err), path, 0) : read_csv(g, path, err);
+    const cdmpp_status st = first == '{' || first == '['
+                                ? cd_err_at(err, of_json(g, text, n, err), path, 0)
+                                : read_csv(g, path, err);
     cd_mem_free(text);
     return st;
 }

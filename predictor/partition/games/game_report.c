@@ -19,7 +19,8 @@ void cd_game_print(const cd_game_file *g, const cd_game_result *r, cd_buf *b) {
     }
     cd_buf_puts(b, "\nequilibrium: all done after ");
     cd_units_put_seconds(b, r->makespan_s);
-    cd_buf_putf(b, ", reached by %u moves; nobody gains by moving alone (largest gain %.2g)\n", r->n_move, r->gain);
+    cd_buf_putf(b, ", reached by %u moves; nobody gains by moving alone (largest gain %.2g)\n",
+                r->n_move, r->gain);
     if (!r->best) {
         cd_buf_puts(b, "optimum: not found within the effort\n");
         return;
@@ -29,7 +30,8 @@ void cd_game_print(const cd_game_file *g, const cd_game_result *r, cd_buf *b) {
     cd_buf_putf(b, "; price of anarchy %.3f\n", r->price);
 }
 
-static void put_where(cd_json_writer *w, const char *key, const cd_game_file *g, const uint32_t *where) {
+static void put_where(cd_json_writer *w, const char *key, const cd_game_file *g,
+                      const uint32_t *where) {
     cd_json_write_key(w, key);
     if (!where) {
         cd_json_write_null(w);
@@ -49,7 +51,8 @@ void cd_game_print_json(const cd_game_file *g, const cd_game_result *r, cd_buf *
     put_where(&w, "equilibrium", g, r->where);
     put_where(&w, "optimum", g, r->best);
     cd_json_write_key(&w, "load_s"), cd_json_write_open(&w, '{');
-    for (uint32_t d = 0; d < g->g.n_device; d++) cd_json_write_member_real(&w, g->device[d], r->load[d]);
+    for (uint32_t d = 0; d < g->g.n_device; d++)
+        cd_json_write_member_real(&w, g->device[d], r->load[d]);
     cd_json_write_close(&w, '}');
     cd_json_write_member_real(&w, "makespan_s", r->makespan_s);
     cd_json_write_member_real(&w, "optimum_s", r->best_s);

@@ -17,7 +17,7 @@ typedef struct {
     const uint32_t *after;
     uint32_t n, units, *first, *to, *left, *order, *ready, n_ready, *todo, *running;
     double *tail, *free_at;
-    uint32_t *on;               /* (units) the operator whose task it runs; UINT32_MAX: idle */
+    uint32_t *on; /* (units) the operator whose task it runs; UINT32_MAX: idle */
 } packer;
 
 /* Errors name the operator. The number of tasks is limited, because each becomes a row of the result. */
@@ -27,15 +27,20 @@ static cdmpp_status check_ops(const packer *k, uint32_t n_after, uint64_t *tasks
     for (uint32_t i = 0; i < k->n; i++) {
         const cd_pack_op *o = &k->op[i];
         if (!o->tasks || !(o->task_s >= 0) || !isfinite(o->task_s))
-            return CD_FAIL(err, ERANGE, "operator %u (%s): %u tasks of %g s", i, o->name, o->tasks, o->task_s);
+            return CD_FAIL(err, ERANGE, "operator %u (%s): %u tasks of %g s", i, o->name, o->tasks,
+                           o->task_s);
         if (o->first > n_after || o->n_after > n_after - o->first)
-            return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", i, o->name, o->first, o->first + o->n_after, n_after);
+            return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", i, o->name,
+                           o->first, o->first + o->n_after, n_after);
         for (uint32_t j = 0; j < o->n_after; j++)
             if (k->after[o->first + j] >= k->n)
-                return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", i, o->name, k->after[o->first + j], k->n);
+                return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", i, o->name,
+                               k->after[o->first + j], k->n);
         *tasks += o->tasks;
     }
-    if (*tasks > MOST_TASKS) return CD_FAIL(err, ERANGE, "%llu tasks: at most %llu", (unsigned long long)*tasks, (unsigned long long)MOST_TASKS);
+    if (*tasks > MOST_TASKS)
+        return CD_FAIL(err, ERANGE, "%llu tasks: at most %llu", (unsigned long long)*tasks,
+                       (unsigned long long)MOST_TASKS);
     return CDMPP_OK;
 }
 
@@ -43,17 +48,22 @@ static cdmpp_status check_ops(const packer *k, uint32_t n_after, uint64_t *tasks
 static cdmpp_status sort(packer *k, cdmpp_err *err) {
     uint32_t end = 0;
     for (uint32_t i = 0; i < k->n; i++)
-        for (uint32_t j = 0; j < k->op[i].n_after; j++) k->first[k->after[k->op[i].first + j] + 2]++;
+        for (uint32_t j = 0; j < k->op[i].n_after; j++)
+            k->first[k->after[k->op[i].first + j] + 2]++;
     for (uint32_t i = 0; i < k->n; i++) k->first[i + 2] += k->first[i + 1];
     for (uint32_t i = 0; i < k->n; i++)
-        for (uint32_t j = 0; j < k->op[i].n_after; j++) k->to[k->first[k->after[k->op[i].first + j] + 1]++] = i;
+        for (uint32_t j = 0; j < k->op[i].n_after; j++)
+            k->to[k->first[k->after[k->op[i].first + j] + 1]++] = i;
     for (uint32_t i = 0; i < k->n; i++)
         if (!(k->left[i] = k->op[i].n_after)) k->order[end++] = i;
     for (uint32_t at = 0; at < end; at++)
         for (uint32_t j = k->first[k->order[at]]; j < k->first[k->order[at] + 1]; j++)
             if (!--k->left[k->to[j]]) k->order[end++] = k->to[j];
     for (uint32_t i = 0; i < k->n && end < k->n; i++)
-        if (k->left[i]) return CD_FAIL(err, EINVALID, "operator %u (%s) comes after itself: a cycle, or behind one", i, k->op[i].name);
+        if (k->left[i])
+            return CD_FAIL(err, EINVALID,
+                           "operator %u (%s) comes after itself: a cycle, or behind one", i,
+                           k->op[i].name);
     return CDMPP_OK;
 }
 
@@ -61,7 +71,8 @@ static cdmpp_status sort(packer *k, cdmpp_err *err) {
 static void measure(packer *k, cd_pack *out) {
     for (uint32_t i = k->n; i-- > 0;) {
         const uint32_t o = k->order[i];
-        for (uint32_t j = k->first[o]; j < k->first[o + 1]; j++) k->tail[o] = fmax(k->tail[o], k->tail[k->to[j]]);
+        for (uint32_t j = k->first[o]; j < k->first[o + 1]; j++)
+            k->tail[o] = fmax(k->tail[o], k->tail[k->to[j]]);
         k->tail[o] += k->op[o].task_s;
         out->chain_s = fmax(out->chain_s, k->tail[o]);
         out->work_s += k->op[o].task_s * k->op[o].tasks;
@@ -73,7 +84,9 @@ static void measure(packer *k, cd_pack *out) {
 static uint32_t next_op(const packer *k) {
     uint32_t at = UINT32_MAX;
     for (uint32_t i = 0; i < k->n_ready; i++)
-        if (at == UINT32_MAX || k->tail[k->ready[i]] > k->tail[k->ready[at]] || (k->tail[k->ready[i]] == k->tail[k->ready[at]] && k->ready[i] < k->ready[at])) at = i;
+        if (at == UINT32_MAX || k->tail[k->ready[i]] > k->tail[k->ready[at]] ||
+            (k->tail[k->ready[i]] == k->tail[k->ready[at]] && k->ready[i] < k->ready[at]))
+            at = i;
     return at;
 }
 
@@ -112,11 +125,13 @@ static cdmpp_status pack(packer *k, cd_arena *a, uint32_t n_after, cd_pack *out,
     const size_t n = (size_t)k->n + 2;
     uint32_t **part[] = {&k->first, &k->left, &k->order, &k->ready, &k->todo, &k->running};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        if (!(*part[i] = CD_NEWN(a, uint32_t, n))) return CD_FAIL(err, ENOMEM, "%u operators", k->n);
+        if (!(*part[i] = CD_NEWN(a, uint32_t, n)))
+            return CD_FAIL(err, ENOMEM, "%u operators", k->n);
     k->to = CD_NEWN(a, uint32_t, (size_t)n_after + 1), k->tail = CD_NEWN(a, double, n);
     k->free_at = CD_NEWN(a, double, k->units), k->on = CD_NEWN(a, uint32_t, k->units);
     out->run = CD_NEWN(&out->arena, cd_pack_run, (size_t)tasks + 1);
-    if (!k->to || !k->tail || !k->free_at || !k->on || !out->run) return CD_FAIL(err, ENOMEM, "%u operators", k->n);
+    if (!k->to || !k->tail || !k->free_at || !k->on || !out->run)
+        return CD_FAIL(err, ENOMEM, "%u operators", k->n);
     CD_TRY(sort(k, err));
     measure(k, out);
     for (uint32_t i = 0; i < k->n; i++) {
@@ -129,7 +144,8 @@ static cdmpp_status pack(packer *k, cd_arena *a, uint32_t n_after, cd_pack *out,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_pack_make(const cd_pack_op *op, uint32_t n_op, const uint32_t *after, uint32_t n_after, uint32_t units, cd_pack *out, cdmpp_err *err) {
+cdmpp_status cd_pack_make(const cd_pack_op *op, uint32_t n_op, const uint32_t *after,
+                          uint32_t n_after, uint32_t units, cd_pack *out, cdmpp_err *err) {
     cd_arena own = {0};
     packer k = {.op = op, .after = after, .n = n_op, .units = units};
     *out = (cd_pack){0};

@@ -12,9 +12,9 @@
 
 typedef struct cd_pack_op {
     const char *name;
-    uint32_t tasks;             /* >= 1 */
+    uint32_t tasks; /* >= 1 */
     double task_s;
-    uint32_t first, n_after;    /* after[first .. first + n_after) */
+    uint32_t first, n_after; /* after[first .. first + n_after) */
 } cd_pack_op;
 typedef struct cd_pack_run {
     uint32_t op, unit;
@@ -23,12 +23,13 @@ typedef struct cd_pack_run {
 typedef struct cd_pack {
     cd_arena arena;
     uint32_t n_run;
-    cd_pack_run *run;           /* (n_run) in the order of their start */
+    cd_pack_run *run; /* (n_run) in the order of their start */
     double makespan_s, chain_s, work_s;
-    double serial_s;            /* an operator behind the other, each on all units */
+    double serial_s; /* an operator behind the other, each on all units */
 } cd_pack;
 /* Errors: EINVALID (cycle, edge to nowhere), ERANGE (units, tasks 0, a time; more than 1e7 tasks), ENOMEM. Free `out` after an error too. */
-cdmpp_status cd_pack_make(const cd_pack_op *op, uint32_t n_op, const uint32_t *after, uint32_t n_after, uint32_t units, cd_pack *out, cdmpp_err *err);
+cdmpp_status cd_pack_make(const cd_pack_op *op, uint32_t n_op, const uint32_t *after,
+                          uint32_t n_after, uint32_t units, cd_pack *out, cdmpp_err *err);
 void cd_pack_free(cd_pack *p);
 
 /* ---- operators cut into tasks (pack_cut.c) ----
@@ -44,42 +45,44 @@ void cd_pack_free(cd_pack *p);
 #define CD_PACK_WHOLE UINT32_MAX
 
 typedef struct cd_pack_part {
-    uint32_t iterations;        /* >= 1 */
-    double seconds;             /* of all of them, on one unit */
+    uint32_t iterations; /* >= 1 */
+    double seconds;      /* of all of them, on one unit */
 } cd_pack_part;
 typedef struct cd_pack_work {
     const char *name;
-    uint32_t n_part;            /* >= 1 */
-    const cd_pack_part *part;   /* (n_part) */
-    double bytes;               /* of its result; for byte_s */
-    uint32_t first, n_after;    /* after[first .. first + n_after) */
+    uint32_t n_part;          /* >= 1 */
+    const cd_pack_part *part; /* (n_part) */
+    double bytes;             /* of its result; for byte_s */
+    uint32_t first, n_after;  /* after[first .. first + n_after) */
 } cd_pack_work;
 typedef struct cd_pack_network {
     uint32_t n_work, n_after;
-    const cd_pack_work *work;   /* (n_work) */
-    const uint32_t *after;      /* (n_after) */
+    const cd_pack_work *work; /* (n_work) */
+    const uint32_t *after;    /* (n_after) */
     uint32_t units;
     double launch_s, sync_s, byte_s;
 } cd_pack_network;
 typedef struct cd_pack_call {
-    uint32_t work, part;        /* CD_PACK_WHOLE: all parts, then begin is 0, end 1 */
-    uint32_t begin, end;        /* iterations */
+    uint32_t work, part; /* CD_PACK_WHOLE: all parts, then begin is 0, end 1 */
+    uint32_t begin, end; /* iterations */
     double start_s, end_s;
 } cd_pack_call;
 typedef struct cd_pack_calls {
     cd_arena arena;
-    uint32_t *first;            /* (units + 1) unit u has call[first[u] .. first[u+1]), in their order */
+    uint32_t *first; /* (units + 1) unit u has call[first[u] .. first[u+1]), in their order */
     cd_pack_call *call;
-    uint32_t n_wait;            /* calls that wait for another unit */
-    double least_s;             /* INFINITY: nothing is cut */
-    double makespan_s, work_s;  /* no plan is below work_s / units */
-    double serial_s;            /* an operator behind the other, each part on all units that it has iterations for: launch_s once, sync_s for each part on several, byte_s for what the others made */
-    double single_s;            /* all on one unit */
+    uint32_t n_wait;           /* calls that wait for another unit */
+    double least_s;            /* INFINITY: nothing is cut */
+    double makespan_s, work_s; /* no plan is below work_s / units */
+    double
+        serial_s; /* an operator behind the other, each part on all units that it has iterations for: launch_s once, sync_s for each part on several, byte_s for what the others made */
+    double single_s; /* all on one unit */
 } cd_pack_calls;
 /* The best. Errors: those of cd_pack_make; ERANGE (no part, no iterations, a cost below 0). Free `out` after an error too. */
 cdmpp_status cd_pack_cut(const cd_pack_network *n, cd_pack_calls *out, cdmpp_err *err);
 /* With tasks of at least least_s. */
-cdmpp_status cd_pack_cut_by(const cd_pack_network *n, double least_s, cd_pack_calls *out, cdmpp_err *err);
+cdmpp_status cd_pack_cut_by(const cd_pack_network *n, double least_s, cd_pack_calls *out,
+                            cdmpp_err *err);
 void cd_pack_calls_free(cd_pack_calls *c);
 
 /* ---- operators from a table (pack_read.c) ----
@@ -89,8 +92,8 @@ void cd_pack_calls_free(cd_pack_calls *c);
 typedef struct cd_pack_table {
     cd_arena arena;
     uint32_t n_op, n_after;
-    cd_pack_op *op;             /* (n_op) */
-    uint32_t *after;            /* (n_after) */
+    cd_pack_op *op;  /* (n_op) */
+    uint32_t *after; /* (n_after) */
 } cd_pack_table;
 
 /* Into a zeroed one. Errors, with path and line: those of cd_csv_table_read; ERANGE (tasks), ESCHEMA (two operators of one name, `after` names none),
@@ -99,5 +102,6 @@ cdmpp_status cd_pack_read(const char *path, cd_pack_table *t, cdmpp_err *err);
 
 /* ---- for people and programs (pack_report.c) ---- */
 void cd_pack_print(const cd_pack_table *t, uint32_t units, const cd_pack *p, cd_buf *out);
-void cd_pack_print_json(const cd_pack_table *t, uint32_t units, const cd_pack *p, cd_buf *out); /* an object */
+void cd_pack_print_json(const cd_pack_table *t, uint32_t units, const cd_pack *p,
+                        cd_buf *out); /* an object */
 #endif

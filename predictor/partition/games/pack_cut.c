@@ -8,7 +8,7 @@
 static const double FINER = 1.5; /* from one least_s to the next */
 
 typedef struct {
-    uint32_t work, part;        /* CD_PACK_WHOLE */
+    uint32_t work, part; /* CD_PACK_WHOLE */
     uint32_t iterations, tasks;
     double seconds;
 } node;
@@ -18,11 +18,12 @@ typedef struct {
     cd_arena arena;
     uint32_t n_node, n_edge, *last, *edge; /* last (n_work): the node that others wait for */
     node *node;
-    cd_pack_op *op;             /* (n_node) */
-    uint32_t *next, *given, *open; /* (n_node, units): first task of the node for a unit, tasks that it has begun, its call; NONE */
-    uint32_t *order, *unit;     /* (n_call) calls in the order of their start, and their units */
+    cd_pack_op *op; /* (n_node) */
+    uint32_t *next, *given,
+        *open; /* (n_node, units): first task of the node for a unit, tasks that it has begun, its call; NONE */
+    uint32_t *order, *unit; /* (n_call) calls in the order of their start, and their units */
     uint32_t n_call;
-    cd_pack_call *call;         /* (n_call) */
+    cd_pack_call *call; /* (n_call) */
 } cutter;
 
 void cd_pack_calls_free(cd_pack_calls *c) {
@@ -33,7 +34,8 @@ void cd_pack_calls_free(cd_pack_calls *c) {
 /* ---- nodes ---- */
 
 static uint32_t tasks_of(const cd_pack_network *n, const cd_pack_part *p, double least_s) {
-    const double most = fmin((double)n->units * CD_PACK_TASKS, p->iterations), want = least_s > 0 ? floor(p->seconds / least_s) : most;
+    const double most = fmin((double)n->units * CD_PACK_TASKS, p->iterations),
+                 want = least_s > 0 ? floor(p->seconds / least_s) : most;
     return n->units < 2 || want < 2 ? 1 : (uint32_t)fmin(want, most);
 }
 
@@ -50,7 +52,10 @@ static double task_s(const cd_pack_network *n, const node *x) {
 }
 
 static void add_node(cutter *k, node x) {
-    k->op[k->n_node] = (cd_pack_op){.name = k->n->work[x.work].name, .tasks = x.tasks, .task_s = task_s(k->n, &x), .first = k->n_edge};
+    k->op[k->n_node] = (cd_pack_op){.name = k->n->work[x.work].name,
+                                    .tasks = x.tasks,
+                                    .task_s = task_s(k->n, &x),
+                                    .first = k->n_edge};
     k->node[k->n_node++] = x;
 }
 
@@ -66,7 +71,9 @@ static void add_work(cutter *k, uint32_t w, double least_s) {
     const bool cut = is_cut(k->n, x, least_s);
     for (uint32_t p = 0; p < (cut ? x->n_part : 1); p++) {
         node v = {w, cut ? p : CD_PACK_WHOLE, 1, 1, 0};
-        if (cut) v = (node){w, p, x->part[p].iterations, tasks_of(k->n, &x->part[p], least_s), x->part[p].seconds};
+        if (cut)
+            v = (node){w, p, x->part[p].iterations, tasks_of(k->n, &x->part[p], least_s),
+                       x->part[p].seconds};
         for (uint32_t i = 0; !cut && i < x->n_part; i++) v.seconds += x->part[i].seconds;
         add_node(k, v);
         if (p) add_edge(k, k->n_node - 2);
@@ -82,20 +89,27 @@ static cdmpp_status make_nodes(cutter *k, double least_s, cdmpp_err *err) {
     size_t parts = 1;
     for (uint32_t w = 0; w < n->n_work; w++) parts += n->work[w].n_part;
     k->node = CD_NEWN(&k->arena, node, parts), k->op = CD_NEWN(&k->arena, cd_pack_op, parts);
-    k->last = CD_NEWN(&k->arena, uint32_t, (size_t)n->n_work + 1), k->edge = CD_NEWN(&k->arena, uint32_t, parts + n->n_after);
-    if (!k->node || !k->op || !k->last || !k->edge) return CD_FAIL(err, ENOMEM, "%u operators", n->n_work);
+    k->last = CD_NEWN(&k->arena, uint32_t, (size_t)n->n_work + 1),
+    k->edge = CD_NEWN(&k->arena, uint32_t, parts + n->n_after);
+    if (!k->node || !k->op || !k->last || !k->edge)
+        return CD_FAIL(err, ENOMEM, "%u operators", n->n_work);
     for (uint32_t w = 0; w < n->n_work; w++) add_work(k, w, least_s);
     for (uint32_t i = 0; i < k->n_node; i++)
-        for (uint32_t e = 0; begins(&k->node[i]) && e < k->op[i].n_after; e++) k->edge[k->op[i].first + e] = k->last[k->edge[k->op[i].first + e]];
+        for (uint32_t e = 0; begins(&k->node[i]) && e < k->op[i].n_after; e++)
+            k->edge[k->op[i].first + e] = k->last[k->edge[k->op[i].first + e]];
     return CDMPP_OK;
 }
 
 /* ---- calls ---- */
 
-static uint32_t *at(const cutter *k, uint32_t *of, uint32_t i, uint32_t unit) { return &of[(size_t)i * k->n->units + unit]; }
+static uint32_t *at(const cutter *k, uint32_t *of, uint32_t i, uint32_t unit) {
+    return &of[(size_t)i * k->n->units + unit];
+}
 
 /* First iteration of task t of a node: as equal as possible. */
-static uint32_t cut_at(const node *x, uint32_t t) { return (uint32_t)((uint64_t)x->iterations * t / x->tasks); }
+static uint32_t cut_at(const node *x, uint32_t t) {
+    return (uint32_t)((uint64_t)x->iterations * t / x->tasks);
+}
 
 /* Each unit gets tasks in a row of a node: as many as it was given. */
 static void share_out(cutter *k, const cd_pack *p) {
@@ -121,12 +135,15 @@ static void to_calls(cutter *k, const cd_pack *p, uint32_t *last) {
         *at(k, k->open, i, u) = k->n_call;
         k->unit[k->n_call] = u;
         k->order[k->n_call] = i;
-        k->call[k->n_call++] = (cd_pack_call){.work = x->work, .part = x->part, .begin = cut_at(x, t), .end = cut_at(x, t + 1)};
+        k->call[k->n_call++] = (cd_pack_call){
+            .work = x->work, .part = x->part, .begin = cut_at(x, t), .end = cut_at(x, t + 1)};
     }
 }
 
 /* Is all of a node on one unit? */
-static bool is_on(const cutter *k, uint32_t i, uint32_t unit) { return *at(k, k->given, i, unit) == k->node[i].tasks; }
+static bool is_on(const cutter *k, uint32_t i, uint32_t unit) {
+    return *at(k, k->given, i, unit) == k->node[i].tasks;
+}
 
 /* Of a node's iterations those that a unit has: its tasks are those before `next`, which has moved on over all of them. */
 static double share_on(const cutter *k, uint32_t i, uint32_t unit) {
@@ -141,7 +158,7 @@ static void play(cutter *k, double *free_at, double *end, cd_pack_calls *out) {
         const uint32_t i = k->order[c], u = k->unit[c];
         const cd_pack_op *o = &k->op[i];
         bool waits = false;
-        double foreign = 0;     /* bytes before it that other units made */
+        double foreign = 0; /* bytes before it that other units made */
         x->start_s = free_at[u];
         for (uint32_t e = 0; e < o->n_after; e++) {
             const uint32_t b = k->edge[o->first + e];
@@ -151,7 +168,8 @@ static void play(cutter *k, double *free_at, double *end, cd_pack_calls *out) {
             x->start_s = fmax(x->start_s, end[b] + (other ? k->n->sync_s : 0));
         }
         const double share = (double)(x->end - x->begin) / k->node[i].iterations;
-        x->end_s = x->start_s + k->n->launch_s + share * (k->node[i].seconds + foreign * k->n->byte_s);
+        x->end_s =
+            x->start_s + k->n->launch_s + share * (k->node[i].seconds + foreign * k->n->byte_s);
         free_at[u] = x->end_s;
         end[i] = fmax(end[i], x->end_s);
         out->makespan_s = fmax(out->makespan_s, x->end_s);
@@ -162,7 +180,8 @@ static void play(cutter *k, double *free_at, double *end, cd_pack_calls *out) {
 /* Calls sorted by unit; within one they stay in their order. */
 static cdmpp_status by_unit(const cutter *k, cd_pack_calls *out, cdmpp_err *err) {
     const uint32_t units = k->n->units;
-    out->first = CD_NEWN(&out->arena, uint32_t, (size_t)units + 1), out->call = CD_NEWN(&out->arena, cd_pack_call, (size_t)k->n_call + 1);
+    out->first = CD_NEWN(&out->arena, uint32_t, (size_t)units + 1),
+    out->call = CD_NEWN(&out->arena, cd_pack_call, (size_t)k->n_call + 1);
     if (!out->first || !out->call) return CD_FAIL(err, ENOMEM, "%u calls", k->n_call);
     for (uint32_t u = 0, at_call = 0; u < units; u++) {
         for (uint32_t c = 0; c < k->n_call; c++)
@@ -174,12 +193,17 @@ static cdmpp_status by_unit(const cutter *k, cd_pack_calls *out, cdmpp_err *err)
 
 static cdmpp_status make_calls(cutter *k, const cd_pack *p, cd_pack_calls *out, cdmpp_err *err) {
     const size_t cells = (size_t)k->n_node * k->n->units + 1;
-    k->next = CD_NEWN(&k->arena, uint32_t, cells), k->given = CD_NEWN(&k->arena, uint32_t, cells), k->open = CD_NEWN(&k->arena, uint32_t, cells);
+    k->next = CD_NEWN(&k->arena, uint32_t, cells), k->given = CD_NEWN(&k->arena, uint32_t, cells),
+    k->open = CD_NEWN(&k->arena, uint32_t, cells);
     k->call = CD_NEWN(&k->arena, cd_pack_call, (size_t)p->n_run + 1);
-    k->order = CD_NEWN(&k->arena, uint32_t, (size_t)p->n_run + 1), k->unit = CD_NEWN(&k->arena, uint32_t, (size_t)p->n_run + 1);
+    k->order = CD_NEWN(&k->arena, uint32_t, (size_t)p->n_run + 1),
+    k->unit = CD_NEWN(&k->arena, uint32_t, (size_t)p->n_run + 1);
     uint32_t *last = CD_NEWN(&k->arena, uint32_t, (size_t)k->n->units + 1);
-    double *free_at = CD_NEWN(&k->arena, double, (size_t)k->n->units + 1), *end = CD_NEWN(&k->arena, double, (size_t)k->n_node + 1);
-    if (!k->next || !k->given || !k->open || !k->call || !k->order || !k->unit || !last || !free_at || !end) return CD_FAIL(err, ENOMEM, "%u tasks", p->n_run);
+    double *free_at = CD_NEWN(&k->arena, double, (size_t)k->n->units + 1),
+           *end = CD_NEWN(&k->arena, double, (size_t)k->n_node + 1);
+    if (!k->next || !k->given || !k->open || !k->call || !k->order || !k->unit || !last ||
+        !free_at || !end)
+        return CD_FAIL(err, ENOMEM, "%u tasks", p->n_run);
     share_out(k, p);
     to_calls(k, p, last);
     play(k, free_at, end, out);
@@ -194,7 +218,8 @@ static double spread_s(const cd_pack_network *n, const cd_pack_work *w) {
     for (uint32_t e = 0; e < w->n_after; e++) before += n->work[n->after[w->first + e]].bytes;
     for (uint32_t p = 0; p < w->n_part; p++, before = w->bytes) {
         const double share = ceil((double)w->part[p].iterations / n->units) / w->part[p].iterations;
-        s += share * (w->part[p].seconds + before * n->byte_s * (1 - 1.0 / n->units)) + (share < 1 ? n->sync_s : 0);
+        s += share * (w->part[p].seconds + before * n->byte_s * (1 - 1.0 / n->units)) +
+             (share < 1 ? n->sync_s : 0);
     }
     return s;
 }
@@ -207,18 +232,27 @@ static double whole_s(const cd_pack_work *w) {
 
 static cdmpp_status check(const cd_pack_network *n, cdmpp_err *err) {
     if (!n->units) return CD_FAIL(err, ERANGE, "0 units");
-    if (!(n->launch_s >= 0) || !(n->sync_s >= 0) || !(n->byte_s >= 0) || !isfinite(n->launch_s + n->sync_s + n->byte_s))
-        return CD_FAIL(err, ERANGE, "%g s to start, %g s to wait, %g s a byte", n->launch_s, n->sync_s, n->byte_s);
+    if (!(n->launch_s >= 0) || !(n->sync_s >= 0) || !(n->byte_s >= 0) ||
+        !isfinite(n->launch_s + n->sync_s + n->byte_s))
+        return CD_FAIL(err, ERANGE, "%g s to start, %g s to wait, %g s a byte", n->launch_s,
+                       n->sync_s, n->byte_s);
     for (uint32_t w = 0; w < n->n_work; w++) {
         const cd_pack_work *x = &n->work[w];
-        if (!(x->bytes >= 0) || isinf(x->bytes)) return CD_FAIL(err, ERANGE, "operator %u (%s): %g bytes", w, x->name, x->bytes);
+        if (!(x->bytes >= 0) || isinf(x->bytes))
+            return CD_FAIL(err, ERANGE, "operator %u (%s): %g bytes", w, x->name, x->bytes);
         if (!x->n_part) return CD_FAIL(err, ERANGE, "operator %u (%s): no part", w, x->name);
         for (uint32_t p = 0; p < x->n_part; p++)
-            if (!x->part[p].iterations || !(x->part[p].seconds >= 0) || !isfinite(x->part[p].seconds))
-                return CD_FAIL(err, ERANGE, "operator %u (%s): %u iterations of %g s", w, x->name, x->part[p].iterations, x->part[p].seconds);
-        if (x->first > n->n_after || x->n_after > n->n_after - x->first) return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", w, x->name, x->first, x->first + x->n_after, n->n_after);
+            if (!x->part[p].iterations || !(x->part[p].seconds >= 0) ||
+                !isfinite(x->part[p].seconds))
+                return CD_FAIL(err, ERANGE, "operator %u (%s): %u iterations of %g s", w, x->name,
+                               x->part[p].iterations, x->part[p].seconds);
+        if (x->first > n->n_after || x->n_after > n->n_after - x->first)
+            return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", w, x->name,
+                           x->first, x->first + x->n_after, n->n_after);
         for (uint32_t e = 0; e < x->n_after; e++)
-            if (n->after[x->first + e] >= n->n_work) return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", w, x->name, n->after[x->first + e], n->n_work);
+            if (n->after[x->first + e] >= n->n_work)
+                return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", w, x->name,
+                               n->after[x->first + e], n->n_work);
     }
     return CDMPP_OK;
 }
@@ -233,7 +267,8 @@ static cdmpp_status cut(cutter *k, double least_s, cd_pack_calls *out, cdmpp_err
     return st;
 }
 
-cdmpp_status cd_pack_cut_by(const cd_pack_network *n, double least_s, cd_pack_calls *out, cdmpp_err *err) {
+cdmpp_status cd_pack_cut_by(const cd_pack_network *n, double least_s, cd_pack_calls *out,
+                            cdmpp_err *err) {
     cutter k = {.n = n};
     *out = (cd_pack_calls){.least_s = least_s};
     const cdmpp_status st = cut(&k, least_s, out, err);
@@ -255,8 +290,10 @@ cdmpp_status cd_pack_cut(const cd_pack_network *n, cd_pack_calls *out, cdmpp_err
     double longest = 0;
     CD_TRY(cd_pack_cut_by(n, (double)INFINITY, out, err));
     for (uint32_t w = 0; w < n->n_work; w++)
-        for (uint32_t p = 0; p < n->work[w].n_part; p++) longest = fmax(longest, n->work[w].part[p].seconds);
-    for (double s = longest / 2; n->units > 1 && s > n->launch_s / 2 && s > longest * 1e-6; s /= FINER) {
+        for (uint32_t p = 0; p < n->work[w].n_part; p++)
+            longest = fmax(longest, n->work[w].part[p].seconds);
+    for (double s = longest / 2; n->units > 1 && s > n->launch_s / 2 && s > longest * 1e-6;
+         s /= FINER) {
         cd_pack_calls other;
         const cdmpp_status st = cd_pack_cut_by(n, s, &other, err);
         const bool take = !st && better(&other, out, n->units);

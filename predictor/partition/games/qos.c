@@ -9,9 +9,9 @@
 typedef struct {
     uint32_t kind;
     double arrived_s, deadline_s; /* on the clock of the run */
-    double left_s;              /* of its time alone */
-    double until_s;             /* it is over by then, where it takes its upper time; 0: it does not run */
-    double slow;                /* now, beside the others that run */
+    double left_s;                /* of its time alone */
+    double until_s; /* it is over by then, where it takes its upper time; 0: it does not run */
+    double slow;    /* now, beside the others that run */
 } query;
 
 typedef struct {
@@ -22,35 +22,45 @@ typedef struct {
     cd_qos_result *out;
     cdmpp_err *err;
     double upper_s[CD_QOS_KINDS]; /* on the clock: beside the worst company */
-    double sum_weight, rate;    /* arrivals per second */
-    query *queue;               /* (o->queries) those that wait, the next one first */
+    double sum_weight, rate;      /* arrivals per second */
+    query *queue;                 /* (o->queries) those that wait, the next one first */
     uint32_t n_queue, n_running, run, drawn;
     query running[CD_QOS_PLACES];
-    double now_s, next_s;       /* next_s: of the next arrival */
-    double *latency_s;          /* (admitted so far) */
+    double now_s, next_s; /* next_s: of the next arrival */
+    double *latency_s;    /* (admitted so far) */
     double wait_s, busy_s, length_s;
     uint64_t late_of_run;
 } sim;
 
 /* ---- a kind's time ---- */
 
-static double sigma(double ratio, double level) { return log(ratio) / cd_normal_quantile((1 + level) / 2); }
+static double sigma(double ratio, double level) {
+    return log(ratio) / cd_normal_quantile((1 + level) / 2);
+}
 static double at_z(const cd_qos_kind *k, double level, double z) {
     if (k->low_s >= k->high_s) return k->seconds;
-    return k->seconds * exp(z * (z < 0 ? sigma(k->seconds / k->low_s, level) : sigma(k->high_s / k->seconds, level)));
+    return k->seconds * exp(z * (z < 0 ? sigma(k->seconds / k->low_s, level)
+                                       : sigma(k->high_s / k->seconds, level)));
 }
 
-double cd_qos_quantile(const cd_qos_kind *k, double level, double p) { return at_z(k, level, cd_normal_quantile(p)); }
+double cd_qos_quantile(const cd_qos_kind *k, double level, double p) {
+    return at_z(k, level, cd_normal_quantile(p));
+}
 
 double cd_qos_mean(const cd_qos_kind *k, double level) {
     if (k->low_s >= k->high_s) return k->seconds;
-    const double below = sigma(k->seconds / k->low_s, level), above = sigma(k->high_s / k->seconds, level);
-    return k->seconds * (exp(below * below / 2) * cd_normal_cdf(-below) + exp(above * above / 2) * cd_normal_cdf(above));
+    const double below = sigma(k->seconds / k->low_s, level),
+                 above = sigma(k->high_s / k->seconds, level);
+    return k->seconds * (exp(below * below / 2) * cd_normal_cdf(-below) +
+                         exp(above * above / 2) * cd_normal_cdf(above));
 }
 
 /* ---- how they slow each other ---- */
 
-static double share(const sim *s, uint32_t kind) { return cd_contention_share(s->kind[kind].bytes, s->kind[kind].seconds, s->o->contention.peak_bytes_per_s); }
+static double share(const sim *s, uint32_t kind) {
+    return cd_contention_share(s->kind[kind].bytes, s->kind[kind].seconds,
+                               s->o->contention.peak_bytes_per_s);
+}
 
 /* Sets `slow` of all that run. */
 static cdmpp_status factors(sim *s) {
@@ -60,9 +70,13 @@ static cdmpp_status factors(sim *s) {
         op[k] = s->kind[s->running[k].kind].op;
         sum += share(s, s->running[k].kind);
     }
-    if (s->o->pairs && s->n_running) CD_TRY(cd_corun_table_group(s->o->pairs, op, s->n_running, s->n_running, slow, s->err));
+    if (s->o->pairs && s->n_running)
+        CD_TRY(cd_corun_table_group(s->o->pairs, op, s->n_running, s->n_running, slow, s->err));
     for (uint32_t k = 0; k < s->n_running; k++)
-        s->running[k].slow = s->o->pairs ? fmax(1, slow[k]) : cd_contention_slow(&s->o->contention, share(s, s->running[k].kind), sum, s->n_running - 1, false);
+        s->running[k].slow =
+            s->o->pairs ? fmax(1, slow[k])
+                        : cd_contention_slow(&s->o->contention, share(s, s->running[k].kind), sum,
+                                             s->n_running - 1, false);
     return CDMPP_OK;
 }
 
@@ -73,7 +87,9 @@ static cdmpp_status worst(const sim *s, uint32_t kind, double *out) {
     if (!others) return *out = 1, CDMPP_OK;
     if (!s->o->pairs) {
         for (uint32_t j = 0; j < s->n; j++) most = fmax(most, share(s, j));
-        return *out = cd_contention_slow(&s->o->contention, share(s, kind), share(s, kind) + others * most, others, false), CDMPP_OK;
+        return *out = cd_contention_slow(&s->o->contention, share(s, kind),
+                                         share(s, kind) + others * most, others, false),
+               CDMPP_OK;
     }
     const cd_corun_table *t = s->o->pairs;
     const double peak = t->fit.peak_bytes_per_s;
@@ -83,10 +99,12 @@ static cdmpp_status worst(const sim *s, uint32_t kind, double *out) {
         const uint32_t you = s->kind[j].op;
         const double yours = cd_contention_share(t->bytes[you], t->seconds[you], peak);
         CD_TRY(cd_corun_table_group(t, (const uint32_t[]){me, you}, 2, 2, slow, s->err));
-        excess = fmax(excess, slow[0] / cd_contention_slow(&t->fit, mine, mine + yours, 0, false) - 1);
+        excess =
+            fmax(excess, slow[0] / cd_contention_slow(&t->fit, mine, mine + yours, 0, false) - 1);
         most = fmax(most, yours);
     }
-    *out = (1 + others * excess) * cd_contention_slow(&t->fit, mine, mine + others * most, 0, false);
+    *out =
+        (1 + others * excess) * cd_contention_slow(&t->fit, mine, mine + others * most, 0, false);
     return CDMPP_OK;
 }
 
@@ -107,14 +125,19 @@ static cdmpp_status prepare(sim *s) {
 /* ---- draws: each query has numbers of its own, the same for all policies ---- */
 
 enum { GAP, KIND, TIME, STREAMS };
-static double unit(const sim *s, int what) { return cd_rng_unit(s->o->seed, ((uint64_t)s->run * s->o->queries + s->drawn) * STREAMS + (uint64_t)what); }
+static double unit(const sim *s, int what) {
+    return cd_rng_unit(s->o->seed,
+                       ((uint64_t)s->run * s->o->queries + s->drawn) * STREAMS + (uint64_t)what);
+}
 
 static query draw(sim *s) {
     query q = {.arrived_s = s->next_s, .slow = 1};
     double w = unit(s, KIND) * s->sum_weight;
     while (q.kind + 1 < s->n && w >= s->kind[q.kind].weight) w -= s->kind[q.kind++].weight;
     if (s->o->arrival) q.kind = s->o->arrival[s->drawn].kind;
-    const double u = s->o->draw == CD_QOS_DRAW_QUERY ? unit(s, TIME) : cd_rng_unit(cd_rng_at(s->o->seed, s->run), q.kind);
+    const double u = s->o->draw == CD_QOS_DRAW_QUERY
+                         ? unit(s, TIME)
+                         : cd_rng_unit(cd_rng_at(s->o->seed, s->run), q.kind);
     q.left_s = cd_qos_quantile(&s->kind[q.kind], s->o->level, fmin(fmax(u, 1e-16), 1 - 1e-16));
     q.deadline_s = q.arrived_s + s->kind[q.kind].deadline_s;
     return q;
@@ -123,25 +146,32 @@ static query draw(sim *s) {
 /* The time of the next arrival; infinite behind the last one. */
 static void next_arrival(sim *s) {
     if (s->drawn >= s->o->queries) s->next_s = (double)INFINITY;
-    else s->next_s = s->o->arrival ? s->o->arrival[s->drawn].at_s : s->next_s - log1p(-unit(s, GAP)) / s->rate;
+    else
+        s->next_s = s->o->arrival ? s->o->arrival[s->drawn].at_s
+                                  : s->next_s - log1p(-unit(s, GAP)) / s->rate;
 }
 
 /* ---- admission ---- */
 
 static void insert(sim *s, const query *q) {
     uint32_t at = s->n_queue++;
-    for (; at && s->policy != CD_QOS_FIFO && s->queue[at - 1].deadline_s > q->deadline_s; at--) s->queue[at] = s->queue[at - 1];
+    for (; at && s->policy != CD_QOS_FIFO && s->queue[at - 1].deadline_s > q->deadline_s; at--)
+        s->queue[at] = s->queue[at - 1];
     s->queue[at] = *q;
 }
 
-static void take_out(sim *s, uint32_t at) { memmove(s->queue + at, s->queue + at + 1, (--s->n_queue - at) * sizeof *s->queue); }
+static void take_out(sim *s, uint32_t at) {
+    memmove(s->queue + at, s->queue + at + 1, (--s->n_queue - at) * sizeof *s->queue);
+}
 
 /* True: all that wait meet their deadlines, where each takes its upper time. One that runs and is over its own is taken to begin again. */
 static bool feasible(const sim *s) {
     double until[CD_QOS_PLACES];
     for (uint32_t k = 0; k < s->o->places; k++) {
         until[k] = s->now_s;
-        if (k < s->n_running) until[k] = s->running[k].until_s > s->now_s ? s->running[k].until_s : s->now_s + s->upper_s[s->running[k].kind];
+        if (k < s->n_running)
+            until[k] = s->running[k].until_s > s->now_s ? s->running[k].until_s
+                                                        : s->now_s + s->upper_s[s->running[k].kind];
     }
     for (uint32_t i = 0; i < s->n_queue; i++) {
         uint32_t first = 0;
@@ -153,7 +183,9 @@ static bool feasible(const sim *s) {
     return true;
 }
 
-static bool same(const query *a, const query *b) { return a->arrived_s == b->arrived_s && a->kind == b->kind; }
+static bool same(const query *a, const query *b) {
+    return a->arrived_s == b->arrived_s && a->kind == b->kind;
+}
 
 static void arrive(sim *s) {
     const query q = draw(s);
@@ -197,7 +229,8 @@ static cdmpp_status step(sim *s, uint64_t *n_done) {
         const double end = s->now_s + s->running[k].left_s * s->running[k].slow;
         if (end <= at) at = end, first = k;
     }
-    for (uint32_t k = 0; k < s->n_running; k++) s->running[k].left_s -= (at - s->now_s) / s->running[k].slow;
+    for (uint32_t k = 0; k < s->n_running; k++)
+        s->running[k].left_s -= (at - s->now_s) / s->running[k].slow;
     s->busy_s += s->n_running * (at - s->now_s);
     s->now_s = at;
     if (first != UINT32_MAX) finish(s, first, n_done);
@@ -224,7 +257,9 @@ static cdmpp_status one_run(sim *s, uint64_t *n_done) {
 /* ---- the whole ---- */
 
 /* The least value that a part p of them does not exceed. */
-static double quantile(const double *sorted, uint64_t n, double p) { return n ? sorted[(uint64_t)ceil(p * (double)n) - 1] : (double)NAN; }
+static double quantile(const double *sorted, uint64_t n, double p) {
+    return n ? sorted[(uint64_t)ceil(p * (double)n) - 1] : (double)NAN;
+}
 
 static void figures(sim *s, uint64_t n) {
     cd_qos_result *r = s->out;
@@ -241,25 +276,37 @@ static cdmpp_status all_runs(sim *s) {
     uint64_t n = 0;
     CD_TRY(prepare(s));
     for (s->run = 0; s->run < s->o->runs; s->run++) {
-        if (s->o->stop && *s->o->stop) return CD_FAIL(s->err, EINTERRUPTED, "in run %u of %u", s->run, s->o->runs);
+        if (s->o->stop && *s->o->stop)
+            return CD_FAIL(s->err, EINTERRUPTED, "in run %u of %u", s->run, s->o->runs);
         CD_TRY(one_run(s, &n));
     }
     figures(s, n);
     return CDMPP_OK;
 }
 
-static cdmpp_status check(const cd_qos_kind *kind, uint32_t n, const cd_qos_options *o, cdmpp_err *err) {
-    if (!n || n > CD_QOS_KINDS) return CD_FAIL(err, ERANGE, "%u kinds of queries: 1 to %d are possible", n, CD_QOS_KINDS);
-    if (!o->places || o->places > CD_QOS_PLACES || !(o->load > 0) || !o->queries || !o->runs) return CD_FAIL(err, ERANGE, "%u places, load %g, %u queries, %u runs", o->places, o->load, o->queries, o->runs);
-    if (!(o->level > 0 && o->level < 1) || !(o->risk > 0 && o->risk < 1)) return CD_FAIL(err, ERANGE, "level %g, risk %g: expected numbers between 0 and 1", o->level, o->risk);
+static cdmpp_status check(const cd_qos_kind *kind, uint32_t n, const cd_qos_options *o,
+                          cdmpp_err *err) {
+    if (!n || n > CD_QOS_KINDS)
+        return CD_FAIL(err, ERANGE, "%u kinds of queries: 1 to %d are possible", n, CD_QOS_KINDS);
+    if (!o->places || o->places > CD_QOS_PLACES || !(o->load > 0) || !o->queries || !o->runs)
+        return CD_FAIL(err, ERANGE, "%u places, load %g, %u queries, %u runs", o->places, o->load,
+                       o->queries, o->runs);
+    if (!(o->level > 0 && o->level < 1) || !(o->risk > 0 && o->risk < 1))
+        return CD_FAIL(err, ERANGE, "level %g, risk %g: expected numbers between 0 and 1", o->level,
+                       o->risk);
     for (uint32_t k = 0; k < n; k++)
-        if (!(kind[k].seconds > 0 && kind[k].low_s > 0 && kind[k].low_s <= kind[k].seconds && kind[k].high_s >= kind[k].seconds && kind[k].deadline_s > 0 && kind[k].weight > 0 && kind[k].bytes >= 0))
-            return CD_FAIL(err, ERANGE, "query %.60s: %g s in %g .. %g, deadline %g, weight %g, %g bytes", kind[k].name, kind[k].seconds, kind[k].low_s, kind[k].high_s, kind[k].deadline_s, kind[k].weight,
-                           kind[k].bytes);
+        if (!(kind[k].seconds > 0 && kind[k].low_s > 0 && kind[k].low_s <= kind[k].seconds &&
+              kind[k].high_s >= kind[k].seconds && kind[k].deadline_s > 0 && kind[k].weight > 0 &&
+              kind[k].bytes >= 0))
+            return CD_FAIL(err, ERANGE,
+                           "query %.60s: %g s in %g .. %g, deadline %g, weight %g, %g bytes",
+                           kind[k].name, kind[k].seconds, kind[k].low_s, kind[k].high_s,
+                           kind[k].deadline_s, kind[k].weight, kind[k].bytes);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_qos_run(const cd_qos_kind *kind, uint32_t n, const cd_qos_options *o, cd_qos_policy policy, cd_qos_result *out, cdmpp_err *err) {
+cdmpp_status cd_qos_run(const cd_qos_kind *kind, uint32_t n, const cd_qos_options *o,
+                        cd_qos_policy policy, cd_qos_result *out, cdmpp_err *err) {
     CD_TRY(check(kind, n, o, err));
     sim *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "simulation");
@@ -267,7 +314,10 @@ cdmpp_status cd_qos_run(const cd_qos_kind *kind, uint32_t n, const cd_qos_option
     s->kind = kind, s->n = n, s->o = o, s->policy = policy, s->out = out, s->err = err;
     s->queue = cd_mem_zalloc(o->queries, sizeof *s->queue);
     s->latency_s = cd_mem_zalloc((size_t)o->queries * o->runs, sizeof *s->latency_s);
-    const cdmpp_status st = s->queue && s->latency_s ? all_runs(s) : (cdmpp_status)CD_FAIL(err, ENOMEM, "%u runs of %u queries", o->runs, o->queries);
+    const cdmpp_status st =
+        s->queue && s->latency_s
+            ? all_runs(s)
+            : (cdmpp_status)CD_FAIL(err, ENOMEM, "%u runs of %u queries", o->runs, o->queries);
     cd_mem_free(s->queue);
     cd_mem_free(s->latency_s);
     cd_mem_free(s);

@@ -6,8 +6,10 @@
 
 static const char *const policy[] = {"fifo", "edf", "upper", "bound"};
 
-void cd_qos_print(const cd_qos_file *f, const cd_qos_options *o, const cd_qos_result *result, cd_buf *b) {
-    cd_buf_puts(b, "query                      weight   predicted        low       high   deadline\n");
+void cd_qos_print(const cd_qos_file *f, const cd_qos_options *o, const cd_qos_result *result,
+                  cd_buf *b) {
+    cd_buf_puts(b,
+                "query                      weight   predicted        low       high   deadline\n");
     for (uint32_t k = 0; k < f->n; k++) {
         const cd_qos_kind *q = &f->kind[k];
         const double t[] = {q->seconds, q->low_s, q->high_s, q->deadline_s};
@@ -22,11 +24,14 @@ void cd_qos_print(const cd_qos_file *f, const cd_qos_options *o, const cd_qos_re
     if (o->arrival) cd_buf_puts(b, "the same arrivals in each");
     else cd_buf_putf(b, "load %g", o->load);
     cd_buf_putf(b, "%s\n\n", f->exact ? "; no intervals: times are taken as exact" : "");
-    cd_buf_puts(b, "policy  admitted        late  late runs   in time/s       wait        p50        p95        p99   busy\n");
+    cd_buf_puts(b, "policy  admitted        late  late runs   in time/s       wait        p50      "
+                   "  p95        p99   busy\n");
     for (int p = 0; p < CD_QOS_N_POLICY; p++) {
         const cd_qos_result *r = &result[p];
         const double t[] = {r->mean_wait_s, r->p50_s, r->p95_s, r->p99_s};
-        cd_buf_putf(b, "%-6s  %6.2f %%  %10llu %10u  %10.4g", policy[p], 100.0 * (double)r->admitted / (double)r->arrived, (unsigned long long)r->late, r->late_runs, r->goodput);
+        cd_buf_putf(b, "%-6s  %6.2f %%  %10llu %10u  %10.4g", policy[p],
+                    100.0 * (double)r->admitted / (double)r->arrived, (unsigned long long)r->late,
+                    r->late_runs, r->goodput);
         for (int i = 0; i < 4; i++) {
             cd_buf_puts(b, " ");
             cd_units_put_seconds_wide(b, t[i]);
@@ -68,7 +73,8 @@ static void put_policy(const cd_qos_result *r, const char *name, cd_json_writer 
     cd_json_write_close(w, '}');
 }
 
-void cd_qos_print_json(const cd_qos_file *f, const cd_qos_options *o, const cd_qos_result *result, cd_buf *out) {
+void cd_qos_print_json(const cd_qos_file *f, const cd_qos_options *o, const cd_qos_result *result,
+                       cd_buf *out) {
     cd_json_writer w = {.out = out};
     cd_json_write_open(&w, '{');
     cd_json_write_member_int(&w, "places", o->places);

@@ -19,63 +19,65 @@
 
 typedef struct cd_offload_plan_options {
     const cd_offload_net_match *rules;
-    const double *seconds;      /* (n_group, n_device) infinity: cannot */
-    const cd_place_link *link;   /* (n_link) between devices as rules->device has them, without conversions */
+    const double *seconds; /* (n_group, n_device) infinity: cannot */
+    const cd_place_link
+        *link; /* (n_link) between devices as rules->device has them, without conversions */
     uint32_t n_link;
-    double rate;                /* bytes of a value (as float32) that the host converts in a second; 0: 5e9 */
-    double start_s;             /* seconds to start a conversion */
-    cd_offload_edge_layout layout;      /* the layout in which the network was loaded */
+    double rate;    /* bytes of a value (as float32) that the host converts in a second; 0: 5e9 */
+    double start_s; /* seconds to start a conversion */
+    cd_offload_edge_layout layout; /* the layout in which the network was loaded */
     cd_place_goal goal;
-    bool mac;                   /* (3) */
+    bool mac; /* (3) */
 } cd_offload_plan_options;
 
 typedef struct cd_offload_region {
-    uint32_t device, first, n;  /* group[first .. first + n), in an order to run in */
+    uint32_t device, first, n; /* group[first .. first + n), in an order to run in */
     double seconds;
     bool mac;
-    const char *why;            /* the reason in one line, for printing */
+    const char *why; /* the reason in one line, for printing */
 } cd_offload_region;
 
 typedef struct cd_offload_boundary {
-    uint32_t group;             /* that makes it; CD_GRAPH_NONE: an input of the network */
-    uint32_t buffer;            /* of the workload */
-    uint32_t from, to;          /* devices */
-    int64_t bytes, packed;      /* of the value; on the link */
-    double seconds, convert_s;  /* of the copy; the part of it that conversions take */
+    uint32_t group;            /* that makes it; CD_GRAPH_NONE: an input of the network */
+    uint32_t buffer;           /* of the workload */
+    uint32_t from, to;         /* devices */
+    int64_t bytes, packed;     /* of the value; on the link */
+    double seconds, convert_s; /* of the copy; the part of it that conversions take */
     const cd_offload_edge *edge;
 } cd_offload_boundary;
 
 typedef struct cd_offload_baseline {
-    const char *name;           /* "host", "greedy", "pruned" */
+    const char *name; /* "host", "greedy", "pruned" */
     cd_place_cost cost;
-    const uint32_t *where;      /* (n_group) */
+    const uint32_t *where; /* (n_group) */
 } cd_offload_baseline;
 
 typedef struct cd_offload_net_plan {
     cd_arena arena;
     const cd_offload_net_match *rules;
-    cd_place_problem part;               /* the placement problem; a joint match that is used is one operator */
-    uint32_t *at;               /* (n_group) operator of the problem */
-    uint32_t *at_where;         /* (part.n_op) */
-    uint32_t *where;            /* (n_group) */
-    uint32_t *joint;            /* (n_group) the joint match it is run by; UINT32_MAX: none */
+    cd_place_problem part; /* the placement problem; a joint match that is used is one operator */
+    uint32_t *at;          /* (n_group) operator of the problem */
+    uint32_t *at_where;    /* (part.n_op) */
+    uint32_t *where;       /* (n_group) */
+    uint32_t *joint;       /* (n_group) the joint match it is run by; UINT32_MAX: none */
     cd_place_cost cost;
-    double bound_s;             /* no plan is better than this, by the goal; -infinity: not known */
+    double bound_s; /* no plan is better than this, by the goal; -infinity: not known */
     bool exact;
-    const char *method;         /* of placement.h; "given"; or the name of the baseline that is the plan */
+    const char *method; /* of placement.h; "given"; or the name of the baseline that is the plan */
     uint32_t n_region, n_boundary, n_undefined, n_pruned; /* pruned: groups that (3) sent home */
     cd_offload_region *region;     /* (n_region) each behind those that it reads from */
-    uint32_t *group;            /* (n_group) in regions */
-    uint32_t *of;               /* (n_group) its region */
+    uint32_t *group;               /* (n_group) in regions */
+    uint32_t *of;                  /* (n_group) its region */
     cd_offload_boundary *boundary; /* (n_boundary) */
-    cd_offload_edge *edge;              /* (n_device, n_device) */
+    cd_offload_edge *edge;         /* (n_device, n_device) */
     cd_offload_baseline base[3];
 } cd_offload_net_plan;
 
 /* Makes the plan; where (n_group) not NULL: the cost, regions and boundary of this placement. What the options point to must outlive the
  * plan. Errors: those of cd_place_solve; ERANGE (a NaN, with group and device), EINVALID (a group of `where` on a device where it may not
  * be: both are named), ENOMEM. Free after an error too. */
-cdmpp_status cd_offload_plan_make(const cd_offload_plan_options *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err);
+cdmpp_status cd_offload_plan_make(const cd_offload_plan_options *a, const uint32_t *where,
+                                  cd_offload_net_plan *out, cdmpp_err *err);
 void cd_offload_net_plan_free(cd_offload_net_plan *o); /* zeroed is fine */
 /* The plan as text: regions, boundary, costs of baselines and plan. */
 void cd_offload_plan_text(const cd_offload_net_plan *o, cd_buf *out);

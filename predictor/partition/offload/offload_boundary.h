@@ -17,37 +17,48 @@
 #include "predictor/partition/offload/offload_rules.h"
 #include "predictor/partition/placement/placement.h"
 
-typedef enum cd_offload_edge_dtype { CD_OFFLOAD_EDGE_INT8, CD_OFFLOAD_EDGE_FLOAT16, CD_OFFLOAD_EDGE_BFLOAT16, CD_OFFLOAD_EDGE_FLOAT32 } cd_offload_edge_dtype;
+typedef enum cd_offload_edge_dtype {
+    CD_OFFLOAD_EDGE_INT8,
+    CD_OFFLOAD_EDGE_FLOAT16,
+    CD_OFFLOAD_EDGE_BFLOAT16,
+    CD_OFFLOAD_EDGE_FLOAT32
+} cd_offload_edge_dtype;
 #define CD_OFFLOAD_EDGE_DTYPES "int8|float16|bfloat16|float32"
-typedef enum cd_offload_edge_layout { CD_OFFLOAD_EDGE_NCHW, CD_OFFLOAD_EDGE_NHWC } cd_offload_edge_layout;
+typedef enum cd_offload_edge_layout {
+    CD_OFFLOAD_EDGE_NCHW,
+    CD_OFFLOAD_EDGE_NHWC
+} cd_offload_edge_layout;
 #define CD_OFFLOAD_EDGE_LAYOUTS "nchw|nhwc"
 
 typedef struct cd_offload_edge_format {
     cd_offload_edge_dtype dtype;
     cd_offload_edge_layout layout;
-    double rate;                /* bytes of a value (as float32) that the host converts in a second */
+    double rate; /* bytes of a value (as float32) that the host converts in a second */
 } cd_offload_edge_format;
 
 typedef struct cd_offload_edge_step {
-    bool layout;                /* else dtype */
-    int from, to;               /* cd_offload_edge_layout or cd_offload_edge_dtype */
-    int width;                  /* bytes of an element: of a layout step, while it is done */
+    bool layout;  /* else dtype */
+    int from, to; /* cd_offload_edge_layout or cd_offload_edge_dtype */
+    int width;    /* bytes of an element: of a layout step, while it is done */
 } cd_offload_edge_step;
 
 enum { CD_OFFLOAD_EDGE_STEPS = 4 };
 typedef struct cd_offload_edge {
-    uint32_t n_all, n;          /* steps as BYOC inserts them; steps that are left */
+    uint32_t n_all, n; /* steps as BYOC inserts them; steps that are left */
     cd_offload_edge_step all[CD_OFFLOAD_EDGE_STEPS], step[CD_OFFLOAD_EDGE_STEPS];
-    double packed;              /* bytes that are copied for one byte of the value (as float32) */
-    double s_per_byte;          /* of the steps that are left */
+    double packed;     /* bytes that are copied for one byte of the value (as float32) */
+    double s_per_byte; /* of the steps that are left */
 } cd_offload_edge;
 
 /* The format of a device by its format line (rule: the rules' device, UINT32_MAX: none); what the line does not give is as on the host. */
-cd_offload_edge_format cd_offload_edge_format_of(const cd_offload_rules *r, uint32_t rule, const cd_offload_edge_format *host);
+cd_offload_edge_format cd_offload_edge_format_of(const cd_offload_rules *r, uint32_t rule,
+                                                 const cd_offload_edge_format *host);
 /* All conversions of an edge, and those that are left. */
-void cd_offload_edge_make(const cd_offload_edge_format *from, const cd_offload_edge_format *to, const cd_offload_edge_format *host, cd_offload_edge *out);
+void cd_offload_edge_make(const cd_offload_edge_format *from, const cd_offload_edge_format *to,
+                          const cd_offload_edge_format *host, cd_offload_edge *out);
 /* The link with its conversions; start_s: of one step. */
-cd_place_link cd_offload_edge_link(const cd_place_link *plain, const cd_offload_edge *e, double start_s);
+cd_place_link cd_offload_edge_link(const cd_place_link *plain, const cd_offload_edge *e,
+                                   double start_s);
 /* "quantise float32 -> int8, layout nhwc -> nchw"; "" where nothing is left. */
 void cd_offload_edge_print(const cd_offload_edge *e, cd_buf *out);
 #endif

@@ -10,7 +10,7 @@
 
 typedef struct {
     cd_offload_net_match *r;
-    uint32_t *mark;             /* (n_op) stamp of the match that covers it, in one try */
+    uint32_t *mark; /* (n_op) stamp of the match that covers it, in one try */
     uint32_t stamp;
     uint32_t cap_joint, n_member, cap_member, cap_cut;
 } ruler;
@@ -34,12 +34,15 @@ static int is_called(const char *rule, const char *device) {
 }
 
 /* An exact name beats a name with a number: a rule of "npu1" is meant for npu1 even if the rules also have "npu". */
-static cdmpp_status bind(cd_offload_net_match *r, const cd_offload_match_options *a, cdmpp_err *err) {
+static cdmpp_status bind(cd_offload_net_match *r, const cd_offload_match_options *a,
+                         cdmpp_err *err) {
     const char *const *name;
     const uint32_t n = cd_offload_devices(a->rules, &name);
     r->n_device = a->n_device ? a->n_device : n;
     r->device = a->n_device ? a->device : name;
-    if (r->n_device > CD_PLACE_MAX_DEVICE) return CD_FAIL(err, ERANGE, "%u devices: expected at most %d", r->n_device, CD_PLACE_MAX_DEVICE);
+    if (r->n_device > CD_PLACE_MAX_DEVICE)
+        return CD_FAIL(err, ERANGE, "%u devices: expected at most %d", r->n_device,
+                       CD_PLACE_MAX_DEVICE);
     r->rule_of = CD_NEWN(&r->arena, uint32_t, (size_t)r->n_device + 1);
     if (!r->rule_of) return CD_FAIL(err, ENOMEM, "devices");
     for (uint32_t d = 0; d < r->n_device; d++) {
@@ -51,7 +54,11 @@ static cdmpp_status bind(cd_offload_net_match *r, const cd_offload_match_options
         }
     }
     if (r->rule_of[0] != 0)
-        return cd_err_at(err, CD_FAIL(err, EINVALID, "the first device is %s: expected the rules' host, %s", r->device[0], name[0]), a->rules->path, 1);
+        return cd_err_at(err,
+                         CD_FAIL(err, EINVALID,
+                                 "the first device is %s: expected the rules' host, %s",
+                                 r->device[0], name[0]),
+                         a->rules->path, 1);
     return CDMPP_OK;
 }
 
@@ -71,7 +78,9 @@ static bool is_within(const cd_offload_net_match *r, uint32_t match, uint32_t gr
     return true;
 }
 
-static bool able(const cd_offload_net_match *r, uint32_t op, uint32_t rule) { return r->found.able[(size_t)op * r->found.n_device + rule]; }
+static bool able(const cd_offload_net_match *r, uint32_t op, uint32_t rule) {
+    return r->found.able[(size_t)op * r->found.n_device + rule];
+}
 
 /* First operator of a group that the device cannot run alone and no match of this try covers; UINT32_MAX: none. */
 static uint32_t lacking(const ruler *t, uint32_t group, uint32_t rule) {
@@ -106,7 +115,9 @@ static bool can_cover(ruler *t, uint32_t group, uint32_t rule) {
     const uint32_t op = lacking(t, group, rule);
     if (op == UINT32_MAX) return true;
     for (uint32_t i = 0; i < t->r->found.n_match; i++) {
-        if (t->r->found.match[i].device != rule || !has(t->r, i, op) || !is_within(t->r, i, group) || !cover(t, i, true)) continue;
+        if (t->r->found.match[i].device != rule || !has(t->r, i, op) ||
+            !is_within(t->r, i, group) || !cover(t, i, true))
+            continue;
         if (can_cover(t, group, rule)) return true;
         cover(t, i, false);
     }
@@ -120,16 +131,19 @@ static uint32_t culprit(const ruler *t, uint32_t group, uint32_t rule) {
     for (uint32_t i = 0; i < r->ops.in_n[group]; i++) {
         const uint32_t k = r->ops.in[r->ops.in_first[group] + i];
         bool reached = able(r, k, rule);
-        for (uint32_t m = 0; m < r->found.n_match && !reached; m++) reached = r->found.match[m].device == rule && has(r, m, k);
+        for (uint32_t m = 0; m < r->found.n_match && !reached; m++)
+            reached = r->found.match[m].device == rule && has(r, m, k);
         if (!reached) return k;
     }
     return first;
 }
 
-static cdmpp_status say_why(cd_offload_net_match *r, uint32_t op, uint32_t rule, const char **out, cdmpp_err *err) {
+static cdmpp_status say_why(cd_offload_net_match *r, uint32_t op, uint32_t rule, const char **out,
+                            cdmpp_err *err) {
     char text[1024];
     const char *why = r->found.why[(size_t)op * r->found.n_device + rule];
-    snprintf(text, sizeof text, "%.400s (%.60s): %.500s", r->ops.graph.op[op].name, r->ops.graph.op[op].type, why ? why : "");
+    snprintf(text, sizeof text, "%.400s (%.60s): %.500s", r->ops.graph.op[op].name,
+             r->ops.graph.op[op].type, why ? why : "");
     *out = cd_str_dup(&r->arena, (cd_str){text, strlen(text)});
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "reason");
 }
@@ -146,7 +160,9 @@ static cdmpp_status judge(ruler *t, uint32_t group, cdmpp_err *err) {
     for (uint32_t d = 0; d < r->n_device; d++) {
         const bool known = r->loaded->work->group[group].task != CD_GRAPH_NONE;
         t->stamp++;
-        if (d == 0 || (known && (r->rule_of[d] == UINT32_MAX || can_cover(t, group, r->rule_of[d])))) g->allowed |= 1u << d;
+        if (d == 0 ||
+            (known && (r->rule_of[d] == UINT32_MAX || can_cover(t, group, r->rule_of[d]))))
+            g->allowed |= 1u << d;
         else if (!known) why[d] = "nothing defines it, so it stays on the host";
         else CD_TRY(say_why(r, culprit(t, group, r->rule_of[d]), r->rule_of[d], &why[d], err));
     }
@@ -175,7 +191,8 @@ static uint32_t groups_of(const cd_offload_net_match *r, uint32_t match, uint32_
 /* Two lists grow: the joint matches, and one list of the members of all of them. */
 static cdmpp_status joint_room(ruler *t, uint32_t n, cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
-    if (CD_GROW_IN(&r->arena, r->joint, r->n_joint, t->cap_joint)) return CD_FAIL(err, ENOMEM, "matches");
+    if (CD_GROW_IN(&r->arena, r->joint, r->n_joint, t->cap_joint))
+        return CD_FAIL(err, ENOMEM, "matches");
     if (t->n_member + n > t->cap_member) {
         uint32_t *more = CD_NEWN(&r->arena, uint32_t, t->cap_member = 2 * t->cap_member + n + 64);
         if (!more) return CD_FAIL(err, ENOMEM, "matches");
@@ -185,15 +202,19 @@ static cdmpp_status joint_room(ruler *t, uint32_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static bool is_there(const cd_offload_net_match *r, uint32_t device, const uint32_t *group, uint32_t n) {
+static bool is_there(const cd_offload_net_match *r, uint32_t device, const uint32_t *group,
+                     uint32_t n) {
     for (uint32_t i = 0; i < r->n_joint; i++)
-        if (r->joint[i].device == device && r->joint[i].n_op == n && !memcmp(r->member + r->joint[i].first, group, n * sizeof *group)) return true;
+        if (r->joint[i].device == device && r->joint[i].n_op == n &&
+            !memcmp(r->member + r->joint[i].first, group, n * sizeof *group))
+            return true;
     return false;
 }
 
 /* A match over several groups is useful only where it brings a group to a device on which the group cannot run by itself, and possible only if
  * other matches or support lines cover what it leaves out in each group. */
-static cdmpp_status join(ruler *t, uint32_t match, uint32_t d, const uint32_t *group, uint32_t n, cdmpp_err *err) {
+static cdmpp_status join(ruler *t, uint32_t match, uint32_t d, const uint32_t *group, uint32_t n,
+                         cdmpp_err *err) {
     cd_offload_net_match *r = t->r;
     const cd_offload_match *m = &r->found.match[match];
     bool adds = false;
@@ -226,7 +247,8 @@ static cdmpp_status note_cut(ruler *t, uint32_t match, uint32_t group, cdmpp_err
     t->stamp++;
     cover(t, match, true);
     const bool stops = !can_cover(t, group, r->found.match[match].device);
-    r->cut[r->n_cut++] = (cd_offload_cut){match, group, stops ? lacking(t, group, r->found.match[match].device) : left, stops};
+    r->cut[r->n_cut++] = (cd_offload_cut){
+        match, group, stops ? lacking(t, group, r->found.match[match].device) : left, stops};
     return CDMPP_OK;
 }
 
@@ -246,14 +268,19 @@ static cdmpp_status look_at_match(ruler *t, uint32_t match, cdmpp_err *err) {
 
 /* ---- places ---- */
 
-static cdmpp_status refuse(const cd_offload_net_match *r, uint32_t group, uint32_t op, cdmpp_err *err) {
+static cdmpp_status refuse(const cd_offload_net_match *r, uint32_t group, uint32_t op,
+                           cdmpp_err *err) {
     const uint32_t q = r->found.place[op];
     const char *why = NULL;
     for (uint32_t d = 0; d < r->n_device && !why; d++)
         if (r->rule_of[d] == q) why = r->group[group].why[d];
-    const cdmpp_status st = why ? CD_FAIL(err, EINVALID, "place: %s cannot be on %s with group %s, which runs as one: %s", r->ops.graph.op[op].name, r->rules->device[q],
-                                          r->loaded->graph->node[group].name, why)
-                                : CD_FAIL(err, EINVALID, "place: %s is to be on %s, which is none of the devices", r->ops.graph.op[op].name, r->rules->device[q]);
+    const cdmpp_status st =
+        why ? CD_FAIL(err, EINVALID,
+                      "place: %s cannot be on %s with group %s, which runs as one: %s",
+                      r->ops.graph.op[op].name, r->rules->device[q],
+                      r->loaded->graph->node[group].name, why)
+            : CD_FAIL(err, EINVALID, "place: %s is to be on %s, which is none of the devices",
+                      r->ops.graph.op[op].name, r->rules->device[q]);
     return cd_err_at(err, st, r->rules->path, r->found.place_line[op]);
 }
 
@@ -266,14 +293,21 @@ static cdmpp_status place(cd_offload_net_match *r, uint32_t group, cdmpp_err *er
         const uint32_t k = r->ops.in[r->ops.in_first[group] + i], q = r->found.place[k];
         if (q == UINT32_MAX) continue;
         if (first != UINT32_MAX && r->found.place[first] != q)
-            return cd_err_at(err, CD_FAIL(err, EINVALID, "place: %s is to be on %s, but line %ld places %s on %s, and both are in group %s, which runs as one", r->ops.graph.op[k].name,
-                                          r->rules->device[q], r->found.place_line[first], r->ops.graph.op[first].name, r->rules->device[r->found.place[first]],
-                                          r->loaded->graph->node[group].name), r->rules->path, r->found.place_line[k]);
+            return cd_err_at(err,
+                             CD_FAIL(err, EINVALID,
+                                     "place: %s is to be on %s, but line %ld places %s on %s, and "
+                                     "both are in group %s, which runs as one",
+                                     r->ops.graph.op[k].name, r->rules->device[q],
+                                     r->found.place_line[first], r->ops.graph.op[first].name,
+                                     r->rules->device[r->found.place[first]],
+                                     r->loaded->graph->node[group].name),
+                             r->rules->path, r->found.place_line[k]);
         if (first == UINT32_MAX) first = k;
     }
     if (first == UINT32_MAX) return CDMPP_OK;
     for (uint32_t d = 0; d < r->n_device; d++)
-        if (r->rule_of[d] == r->found.place[first] && ((g->allowed | g->together) >> d & 1)) mask |= 1u << d, g->pin = d, n++;
+        if (r->rule_of[d] == r->found.place[first] && ((g->allowed | g->together) >> d & 1))
+            mask |= 1u << d, g->pin = d, n++;
     if (!mask) return refuse(r, group, first, err);
     if (n > 1) g->pin = CD_PLACE_FREE;
     g->allowed &= mask;
@@ -301,7 +335,8 @@ static cdmpp_status apply(const cd_offload_match_options *a, ruler *t, cdmpp_err
     return CDMPP_OK;
 }
 
-cdmpp_status cd_offload_match_apply(const cd_offload_match_options *a, cd_offload_net_match *out, cdmpp_err *err) {
+cdmpp_status cd_offload_match_apply(const cd_offload_match_options *a, cd_offload_net_match *out,
+                                    cdmpp_err *err) {
     ruler t = {.r = out};
     *out = (cd_offload_net_match){.loaded = a->loaded, .rules = a->rules};
     const cdmpp_status st = apply(a, &t, err);
@@ -313,7 +348,11 @@ void cd_offload_match_print_cut(const cd_offload_net_match *r, uint32_t cut, cd_
     const cd_offload_cut *c = &r->cut[cut];
     const cd_offload_match *m = &r->found.match[c->match];
     const cd_offload_op *o = &r->ops.graph.op[c->op];
-    cd_buf_putf(out, "pattern %s (%s:%ld) cuts through group %s: %s (%s) is not in it, ", m->pattern, r->rules->path, m->line, r->loaded->graph->node[c->group].name, o->name, o->type);
-    if (c->stops) cd_buf_putf(out, "and %s cannot run it: the group stays where it was", r->rules->device[m->device]);
+    cd_buf_putf(out, "pattern %s (%s:%ld) cuts through group %s: %s (%s) is not in it, ",
+                m->pattern, r->rules->path, m->line, r->loaded->graph->node[c->group].name, o->name,
+                o->type);
+    if (c->stops)
+        cd_buf_putf(out, "and %s cannot run it: the group stays where it was",
+                    r->rules->device[m->device]);
     else cd_buf_putf(out, "but %s can run that as well", r->rules->device[m->device]);
 }

@@ -28,32 +28,34 @@
 /* ---- operators ---- */
 typedef struct cd_offload_ops {
     cd_offload_graph graph;
-    uint32_t *node;             /* (n_op) of the network's graph; CD_GRAPH_NONE: a change of layout */
+    uint32_t *node; /* (n_op) of the network's graph; CD_GRAPH_NONE: a change of layout */
     uint32_t *of_first, *of_n, *of; /* (n_op) its groups: of[of_first .. of_first + of_n) */
     uint32_t *in_first, *in_n, *in; /* (n_group) a group's operators */
-    bool *mac;                  /* (n_group) multiplies and adds */
+    bool *mac;                      /* (n_group) multiplies and adds */
 } cd_offload_ops;
 
 /* Lists the operators of a network and their groups; all in `a`. Errors: ENOMEM. */
-cdmpp_status cd_offload_ops_list(const cd_network_loaded *l, cd_arena *a, cd_offload_ops *out, cdmpp_err *err);
+cdmpp_status cd_offload_ops_list(const cd_network_loaded *l, cd_arena *a, cd_offload_ops *out,
+                                 cdmpp_err *err);
 
 /* ---- rules on them ---- */
 typedef struct cd_offload_match_options {
     const cd_network_loaded *loaded;
     const cd_offload_rules *rules;
-    uint32_t n_device;          /* 0: the rules' own */
-    const char *const *device;  /* (n_device) */
+    uint32_t n_device;         /* 0: the rules' own */
+    const char *const *device; /* (n_device) */
 } cd_offload_match_options;
 
 typedef struct cd_offload_group {
-    uint32_t allowed;           /* bit d: on device d by itself */
-    uint32_t together;          /* bit d: there only with the other groups of a match */
-    uint32_t pin;               /* CD_PLACE_FREE: none */
-    const char *pin_why;        /* "npu.rules:7"; of a place line on several devices too */
-    const char *const *why;     /* (n_device) why not by itself: "bn1 (batch_norm): no support line for batch_norm"; NULL: it may */
+    uint32_t allowed;    /* bit d: on device d by itself */
+    uint32_t together;   /* bit d: there only with the other groups of a match */
+    uint32_t pin;        /* CD_PLACE_FREE: none */
+    const char *pin_why; /* "npu.rules:7"; of a place line on several devices too */
+    const char *const *
+        why; /* (n_device) why not by itself: "bn1 (batch_norm): no support line for batch_norm"; NULL: it may */
 } cd_offload_group;
 
-typedef struct cd_offload_cut {    /* (3) a match that goes through a group */
+typedef struct cd_offload_cut { /* (3) a match that goes through a group */
     uint32_t match;             /* of found.match */
     uint32_t group, op;         /* op: the first of the group that it leaves out */
     bool stops;                 /* the group cannot be there through this match */
@@ -64,19 +66,21 @@ typedef struct cd_offload_net_match {
     const cd_network_loaded *loaded;
     const cd_offload_rules *rules;
     cd_offload_ops ops;
-    cd_offload found;           /* on operators, devices as the rules number them */
+    cd_offload found; /* on operators, devices as the rules number them */
     uint32_t n_device, n_group, n_joint, n_cut;
-    const char *const *device;  /* (n_device) */
-    uint32_t *rule_of;          /* (n_device) the rules' device; UINT32_MAX: they do not name it */
-    cd_offload_group *group;       /* (n_group) of the workload */
-    cd_offload_match *joint;    /* (n_joint) matches over several groups, one of which cannot be on that device by itself; device: as here; members: groups */
+    const char *const *device; /* (n_device) */
+    uint32_t *rule_of;         /* (n_device) the rules' device; UINT32_MAX: they do not name it */
+    cd_offload_group *group;   /* (n_group) of the workload */
+    cd_offload_match *
+        joint; /* (n_joint) matches over several groups, one of which cannot be on that device by itself; device: as here; members: groups */
     uint32_t *member;
-    cd_offload_cut *cut;           /* (n_cut) */
+    cd_offload_cut *cut; /* (n_cut) */
 } cd_offload_net_match;
 
 /* Applies the rules. Errors: those of cd_offload_apply; EINVALID ((5); the first device is not the rules' host), with path and line; ENOMEM. Free after
  * an error too. */
-cdmpp_status cd_offload_match_apply(const cd_offload_match_options *a, cd_offload_net_match *out, cdmpp_err *err);
+cdmpp_status cd_offload_match_apply(const cd_offload_match_options *a, cd_offload_net_match *out,
+                                    cdmpp_err *err);
 void cd_offload_match_done(cd_offload_net_match *r); /* zeroed is fine */
 /* Prints a cut: "pattern conv_relu (npu.rules:3) cuts through group Conv_1: Conv_1.bias (bias_add) is not in it, so the group stays where it was". */
 void cd_offload_match_print_cut(const cd_offload_net_match *r, uint32_t cut, cd_buf *out);

@@ -33,11 +33,13 @@ static uint32_t maker_of(const lister *m, uint32_t tensor) {
 
 /* The bias that Conv and Gemm add: CD_GRAPH_NONE: none. */
 static uint32_t bias_of(const cd_graph_node *n) {
-    const bool may = !strcmp(n->op, "Conv") || !strcmp(n->op, "ConvTranspose") || !strcmp(n->op, "Gemm");
+    const bool may =
+        !strcmp(n->op, "Conv") || !strcmp(n->op, "ConvTranspose") || !strcmp(n->op, "Gemm");
     return may && n->n_in > 2 ? n->in[2] : CD_GRAPH_NONE;
 }
 
-static cdmpp_status finish(lister *m, const char *name, const char *type, cd_offload_attrs *at, uint32_t node, uint32_t first, cdmpp_err *err) {
+static cdmpp_status finish(lister *m, const char *name, const char *type, cd_offload_attrs *at,
+                           uint32_t node, uint32_t first, cdmpp_err *err) {
     cd_offload_attr *v = CD_NEWN(m->a, cd_offload_attr, (size_t)at->n + 1);
     cd_offload_op *o = &m->op[m->out->graph.n_op];
     o->name = cd_str_dup(m->a, (cd_str){name, strlen(name)});
@@ -52,7 +54,8 @@ static cdmpp_status finish(lister *m, const char *name, const char *type, cd_off
     return CDMPP_OK;
 }
 
-static cdmpp_status add_bias(lister *m, const cd_graph_node *n, uint32_t node, uint32_t bias, cdmpp_err *err) {
+static cdmpp_status add_bias(lister *m, const cd_graph_node *n, uint32_t node, uint32_t bias,
+                             cdmpp_err *err) {
     cd_offload_attrs at = {.arena = m->a};
     char name[512], dtype[40];
     const uint32_t first = m->n_edge;
@@ -61,7 +64,9 @@ static cdmpp_status add_bias(lister *m, const cd_graph_node *n, uint32_t node, u
     if (from != CD_GRAPH_NONE) m->edge[m->n_edge++] = from;
     snprintf(name, sizeof name, "%.480s.bias", n->name);
     cd_offload_put_tensor(&at, &m->l->source->tensor[n->out[0]]);
-    cd_offload_put_attr(&at, "from", cd_expr_dtype_format(m->l->source->tensor[n->out[0]].dtype, dtype, sizeof dtype));
+    cd_offload_put_attr(
+        &at, "from",
+        cd_expr_dtype_format(m->l->source->tensor[n->out[0]].dtype, dtype, sizeof dtype));
     cd_offload_put_number(&at, "mac", 0);
     m->last_op[node] = m->out->graph.n_op;
     return finish(m, name, "bias_add", &at, node, first, err);
@@ -89,7 +94,8 @@ static cdmpp_status add_layout(lister *m, uint32_t group, cdmpp_err *err) {
     const cd_workload_buffer *b = &m->w->buffer[m->w->group[group].write];
     cd_offload_put_tensor(&at, &(cd_graph_tensor){.dtype = b->dtype, .shape = b->shape});
     cd_offload_put_number(&at, "mac", 0);
-    return finish(m, m->l->graph->node[group].name, "layout_transform", &at, CD_GRAPH_NONE, m->n_edge, err);
+    return finish(m, m->l->graph->node[group].name, "layout_transform", &at, CD_GRAPH_NONE,
+                  m->n_edge, err);
 }
 
 /* ---- groups ---- */
@@ -105,7 +111,8 @@ static void put_in_group(lister *m, uint32_t group, uint32_t node, uint32_t *n) 
     for (uint32_t k = m->first_op[node]; k <= m->last_op[node]; k++, ++*n) {
         if (m->out->in) m->out->in[*n] = k;
         m->out->in_n[group]++;
-        m->out->mac[group] = m->out->mac[group] || (k == m->first_op[node] && cd_offload_is_mac(&m->l->source->node[node]));
+        m->out->mac[group] = m->out->mac[group] || (k == m->first_op[node] &&
+                                                    cd_offload_is_mac(&m->l->source->node[node]));
     }
 }
 
@@ -131,16 +138,20 @@ static uint32_t walk_groups(lister *m, const uint32_t *layout) {
 static cdmpp_status list_groups(lister *m, const uint32_t *layout, cdmpp_err *err) {
     cd_offload_ops *o = m->out;
     const uint32_t n_op = o->graph.n_op;
-    o->in_first = CD_NEWN(m->a, uint32_t, (size_t)m->w->n_group + 1), o->in_n = CD_NEWN(m->a, uint32_t, (size_t)m->w->n_group + 1);
+    o->in_first = CD_NEWN(m->a, uint32_t, (size_t)m->w->n_group + 1),
+    o->in_n = CD_NEWN(m->a, uint32_t, (size_t)m->w->n_group + 1);
     o->mac = CD_NEWN(m->a, bool, (size_t)m->w->n_group + 1);
-    o->of_first = CD_NEWN(m->a, uint32_t, (size_t)n_op + 1), o->of_n = CD_NEWN(m->a, uint32_t, (size_t)n_op + 1);
-    if (!o->in_first || !o->in_n || !o->mac || !o->of_first || !o->of_n) return CD_FAIL(err, ENOMEM, "groups");
+    o->of_first = CD_NEWN(m->a, uint32_t, (size_t)n_op + 1),
+    o->of_n = CD_NEWN(m->a, uint32_t, (size_t)n_op + 1);
+    if (!o->in_first || !o->in_n || !o->mac || !o->of_first || !o->of_n)
+        return CD_FAIL(err, ENOMEM, "groups");
     const uint32_t n = walk_groups(m, layout);
     o->in = CD_NEWN(m->a, uint32_t, (size_t)n + 1), o->of = CD_NEWN(m->a, uint32_t, (size_t)n + 1);
     if (!o->in || !o->of) return CD_FAIL(err, ENOMEM, "groups");
     walk_groups(m, layout);
     for (uint32_t i = 0; i < n; i++) o->of_n[o->in[i]]++;
-    for (uint32_t k = 0, at = 0; k < n_op; k++) o->of_first[k] = at, at += o->of_n[k], o->of_n[k] = 0;
+    for (uint32_t k = 0, at = 0; k < n_op; k++)
+        o->of_first[k] = at, at += o->of_n[k], o->of_n[k] = 0;
     for (uint32_t g = 0; g < m->w->n_group; g++)
         for (uint32_t i = 0; i < o->in_n[g]; i++) {
             const uint32_t k = o->in[o->in_first[g] + i];
@@ -159,15 +170,18 @@ static cdmpp_status make_room(lister *m, cdmpp_err *err) {
     m->op = CD_NEWN(m->a, cd_offload_op, n);
     m->out->node = CD_NEWN(m->a, uint32_t, n);
     m->edge = CD_NEWN(m->a, uint32_t, edges);
-    m->first_op = CD_NEWN(m->a, uint32_t, (size_t)g->n_node + 1), m->last_op = CD_NEWN(m->a, uint32_t, (size_t)g->n_node + 1);
-    if (!m->op || !m->out->node || !m->edge || !m->first_op || !m->last_op) return CD_FAIL(err, ENOMEM, "%u operators", g->n_node);
+    m->first_op = CD_NEWN(m->a, uint32_t, (size_t)g->n_node + 1),
+    m->last_op = CD_NEWN(m->a, uint32_t, (size_t)g->n_node + 1);
+    if (!m->op || !m->out->node || !m->edge || !m->first_op || !m->last_op)
+        return CD_FAIL(err, ENOMEM, "%u operators", g->n_node);
     memset(m->first_op, 0xff, ((size_t)g->n_node + 1) * sizeof *m->first_op);
     memset(m->last_op, 0xff, ((size_t)g->n_node + 1) * sizeof *m->last_op);
     return CDMPP_OK;
 }
 
 /* Layout changes come last: nobody reads them, so the order of the others stays one to run in. */
-cdmpp_status cd_offload_ops_list(const cd_network_loaded *l, cd_arena *a, cd_offload_ops *out, cdmpp_err *err) {
+cdmpp_status cd_offload_ops_list(const cd_network_loaded *l, cd_arena *a, cd_offload_ops *out,
+                                 cdmpp_err *err) {
     lister m = {.l = l, .w = l->work, .a = a, .out = out};
     *out = (cd_offload_ops){0};
     CD_TRY(make_room(&m, err));

@@ -11,10 +11,10 @@
 typedef struct {
     cd_offload_net p;
     cd_arena once;
-    uint32_t *joint, *where;    /* (n_group) of this try */
-    uint32_t *at, *at_where;    /* (n) */
-    double best;                /* of out->where, by the goal */
-    cdmpp_err why;              /* of the last cover that cannot be placed */
+    uint32_t *joint, *where; /* (n_group) of this try */
+    uint32_t *at, *at_where; /* (n) */
+    double best;             /* of out->where, by the goal */
+    cdmpp_err why;           /* of the last cover that cannot be placed */
     bool exact_covers;
 } planner;
 
@@ -23,7 +23,9 @@ void cd_offload_net_plan_free(cd_offload_net_plan *o) {
     *o = (cd_offload_net_plan){0};
 }
 
-static double goal_of(const planner *t, const cd_place_cost *c) { return t->p.a->goal == CD_PLACE_SUM ? c->sum_s : c->makespan_s; }
+static double goal_of(const planner *t, const cd_place_cost *c) {
+    return t->p.a->goal == CD_PLACE_SUM ? c->sum_s : c->makespan_s;
+}
 
 /* ---- placements of groups ---- */
 
@@ -35,7 +37,8 @@ static void to_problem(planner *t, const uint32_t *where) {
 }
 
 /* The cost of a placement under the cover in t->joint. */
-static cdmpp_status cost_of(planner *t, const uint32_t *where, cd_place_cost *cost, cdmpp_err *err) {
+static cdmpp_status cost_of(planner *t, const uint32_t *where, cd_place_cost *cost,
+                            cdmpp_err *err) {
     cd_place_problem part;
     cd_arena_reset(&t->once);
     CD_TRY(cd_offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
@@ -43,7 +46,8 @@ static cdmpp_status cost_of(planner *t, const uint32_t *where, cd_place_cost *co
     return cd_place_evaluate(&part, t->at_where, cost, err);
 }
 
-static void keep(planner *t, const uint32_t *where, double goal, double bound, bool exact, const char *method) {
+static void keep(planner *t, const uint32_t *where, double goal, double bound, bool exact,
+                 const char *method) {
     cd_offload_net_plan *o = t->p.out;
     if (!(goal < t->best)) return;
     t->best = goal;
@@ -70,7 +74,8 @@ static cdmpp_status solve(planner *t, cdmpp_err *err) {
     cd_arena_reset(&t->once);
     CD_TRY(cd_offload_net_problem(&t->p, t->joint, &t->once, &part, t->at, err));
     const cdmpp_status st = cd_place_solve(&part, t->p.a->goal, 0, &plan, &why);
-    for (uint32_t g = 0; g < t->p.r->n_group && !st; g++) t->where[g] = plan.where[t->at[t->p.base + g]];
+    for (uint32_t g = 0; g < t->p.r->n_group && !st; g++)
+        t->where[g] = plan.where[t->at[t->p.base + g]];
     if (!st) keep(t, t->where, goal_of(t, &plan.cost), plan.bound_s, plan.exact, plan.method);
     cd_place_plan_free(&plan);
     return tried(t, st, &why, err);
@@ -78,19 +83,24 @@ static cdmpp_status solve(planner *t, cdmpp_err *err) {
 
 /* ---- covers by joint matches ---- */
 
-static void no_cover(planner *t) { memset(t->joint, 0xff, ((size_t)t->p.r->n_group + 1) * sizeof *t->joint); }
+static void no_cover(planner *t) {
+    memset(t->joint, 0xff, ((size_t)t->p.r->n_group + 1) * sizeof *t->joint);
+}
 
 static void taken_cover(planner *t) {
     no_cover(t);
     for (uint32_t i = 0; i < t->p.r->n_joint; i++) {
         const cd_offload_match *m = &t->p.r->joint[i];
         bool is_free = m->taken && cd_offload_net_joint_is_open(&t->p, i);
-        for (uint32_t k = 0; k < m->n_op; k++) is_free = is_free && t->joint[t->p.r->member[m->first + k]] == UINT32_MAX;
-        for (uint32_t k = 0; k < m->n_op && is_free; k++) t->joint[t->p.r->member[m->first + k]] = i;
+        for (uint32_t k = 0; k < m->n_op; k++)
+            is_free = is_free && t->joint[t->p.r->member[m->first + k]] == UINT32_MAX;
+        for (uint32_t k = 0; k < m->n_op && is_free; k++)
+            t->joint[t->p.r->member[m->first + k]] = i;
     }
 }
 
-static double seconds_of(const cd_offload_match *m, const uint32_t *op, uint32_t n, uint32_t device, void *ctx) {
+static double seconds_of(const cd_offload_match *m, const uint32_t *op, uint32_t n, uint32_t device,
+                         void *ctx) {
     const cd_offload_net *p = ctx;
     double s = 0;
     (void)m;
@@ -99,15 +109,19 @@ static double seconds_of(const cd_offload_match *m, const uint32_t *op, uint32_t
 }
 
 /* Rules and matches as cd_offload_choose wants them: operators are the problem's nodes, devices ours. from: joint of each match. */
-static cdmpp_status as_rules(planner *t, cd_offload_rules *r, cd_offload *o, uint32_t *from, cdmpp_err *err) {
+static cdmpp_status as_rules(planner *t, cd_offload_rules *r, cd_offload *o, uint32_t *from,
+                             cdmpp_err *err) {
     const cd_offload_net *p = &t->p;
     const char **name = CD_NEWN(&t->once, const char *, p->n_device);
     uint32_t n_member = 0;
-    o->able = CD_NEWN(&t->once, bool, ((size_t)p->n + 1) * p->n_device), o->place = CD_NEWN(&t->once, uint32_t, (size_t)p->n + 1);
-    o->place_line = CD_NEWN(&t->once, long, (size_t)p->n + 1), o->match = CD_NEWN(&t->once, cd_offload_match, (size_t)p->r->n_joint + 1);
+    o->able = CD_NEWN(&t->once, bool, ((size_t)p->n + 1) * p->n_device),
+    o->place = CD_NEWN(&t->once, uint32_t, (size_t)p->n + 1);
+    o->place_line = CD_NEWN(&t->once, long, (size_t)p->n + 1),
+    o->match = CD_NEWN(&t->once, cd_offload_match, (size_t)p->r->n_joint + 1);
     for (uint32_t i = 0; i < p->r->n_joint; i++) n_member += p->r->joint[i].n_op;
     o->member = CD_NEWN(&t->once, uint32_t, (size_t)n_member + 1);
-    if (!name || !o->able || !o->place || !o->place_line || !o->match || !o->member) return CD_FAIL(err, ENOMEM, "matches");
+    if (!name || !o->able || !o->place || !o->place_line || !o->match || !o->member)
+        return CD_FAIL(err, ENOMEM, "matches");
     for (uint32_t d = 0; d < p->n_device; d++) name[d] = p->r->device[d];
     *r = (cd_offload_rules){.path = p->r->rules->path, .n_device = p->n_device, .device = name};
     o->n_device = p->n_device;
@@ -115,13 +129,16 @@ static cdmpp_status as_rules(planner *t, cd_offload_rules *r, cd_offload *o, uin
         const uint32_t g = k - p->base;
         const bool is_group = k >= p->base && g < p->r->n_group;
         o->place[k] = is_group ? p->r->group[g].pin : 0;
-        for (uint32_t d = 0; d < p->n_device; d++) o->able[(size_t)k * p->n_device + d] = is_group ? cd_offload_net_allows(p, g, d) : d == 0;
+        for (uint32_t d = 0; d < p->n_device; d++)
+            o->able[(size_t)k * p->n_device + d] =
+                is_group ? cd_offload_net_allows(p, g, d) : d == 0;
     }
     n_member = 0;
     for (uint32_t i = 0; i < p->r->n_joint; i++) {
         if (!cd_offload_net_joint_is_open(p, i)) continue;
         cd_offload_match m = p->r->joint[i];
-        for (uint32_t k = 0; k < m.n_op; k++) o->member[n_member + k] = p->base + p->r->member[m.first + k];
+        for (uint32_t k = 0; k < m.n_op; k++)
+            o->member[n_member + k] = p->base + p->r->member[m.first + k];
         m.first = n_member;
         n_member += m.n_op;
         from[o->n_match] = i;
@@ -195,9 +212,11 @@ static cdmpp_status send_home(planner *t, uint32_t *where, uint32_t *n, cdmpp_er
     if (!mac) return CD_FAIL(err, ENOMEM, "regions");
     const cdmpp_status st = cd_place_merge_regions(&part, t->at_where, &regions, err);
     for (uint32_t g = 0; g < n_group && !st; g++)
-        if (t->p.r->ops.mac[g] || t->p.r->group[g].pin != CD_PLACE_FREE) mac[regions.of[t->at[base + g]]] = true;
+        if (t->p.r->ops.mac[g] || t->p.r->group[g].pin != CD_PLACE_FREE)
+            mac[regions.of[t->at[base + g]]] = true;
     for (uint32_t g = 0; g < n_group && !st; g++) {
-        if (!where[g] || mac[regions.of[t->at[base + g]]] || !(t->p.r->group[g].allowed & 1)) continue;
+        if (!where[g] || mac[regions.of[t->at[base + g]]] || !(t->p.r->group[g].allowed & 1))
+            continue;
         t->p.home[g] = true;
         ++*n;
     }
@@ -221,10 +240,12 @@ static cdmpp_status baseline(planner *t, uint32_t k, const char *name, cdmpp_err
     *b = (cd_offload_baseline){.name = name, .where = where};
     cdmpp_err why = {0};
     const cdmpp_status st = cost_of(t, where, &b->cost, &why);
-    if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) b->cost.sum_s = b->cost.makespan_s = (double)INFINITY;
+    if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA)
+        b->cost.sum_s = b->cost.makespan_s = (double)INFINITY;
     else if (st && err) *err = why;
     if (st && isfinite(b->cost.sum_s)) return st;
-    if (!t->p.a->mac || k != 1) keep(t, where, goal_of(t, &b->cost), t->p.out->bound_s, false, name);
+    if (!t->p.a->mac || k != 1)
+        keep(t, where, goal_of(t, &b->cost), t->p.out->bound_s, false, name);
     if (k == 2) memset(t->p.home, 0, t->p.r->n_group * sizeof *t->p.home);
     return CDMPP_OK;
 }
@@ -235,11 +256,15 @@ static cdmpp_status start(planner *t, cdmpp_err *err) {
     cd_offload_net_plan *o = t->p.out;
     const size_t n = (size_t)t->p.r->n_group + 1;
     CD_TRY(cd_offload_net_make(&t->p, err));
-    o->where = CD_NEWN(&o->arena, uint32_t, n), o->joint = CD_NEWN(&o->arena, uint32_t, n), o->at = CD_NEWN(&o->arena, uint32_t, n);
+    o->where = CD_NEWN(&o->arena, uint32_t, n), o->joint = CD_NEWN(&o->arena, uint32_t, n),
+    o->at = CD_NEWN(&o->arena, uint32_t, n);
     t->joint = CD_NEWN(&t->p.own, uint32_t, n), t->where = CD_NEWN(&t->p.own, uint32_t, n);
-    t->at = CD_NEWN(&t->p.own, uint32_t, (size_t)t->p.n + 1), t->at_where = CD_NEWN(&t->p.own, uint32_t, (size_t)t->p.n + 1);
+    t->at = CD_NEWN(&t->p.own, uint32_t, (size_t)t->p.n + 1),
+    t->at_where = CD_NEWN(&t->p.own, uint32_t, (size_t)t->p.n + 1);
     o->at_where = CD_NEWN(&o->arena, uint32_t, (size_t)t->p.n + 1);
-    if (!o->where || !o->joint || !o->at || !t->joint || !t->where || !t->at || !t->at_where || !o->at_where) return CD_FAIL(err, ENOMEM, "%u groups", t->p.r->n_group);
+    if (!o->where || !o->joint || !o->at || !t->joint || !t->where || !t->at || !t->at_where ||
+        !o->at_where)
+        return CD_FAIL(err, ENOMEM, "%u groups", t->p.r->n_group);
     o->bound_s = -(double)INFINITY;
     t->best = (double)INFINITY;
     return CDMPP_OK;
@@ -290,15 +315,21 @@ static cdmpp_status place_all(planner *t, const uint32_t *where, cdmpp_err *err)
     no_cover(t);
     for (uint32_t g = 0; g < t->p.r->n_group; g++) {
         const uint32_t d = where[g];
-        if (d >= t->p.n_device) return CD_FAIL(err, EINVALID, "group %s: device %u of %u", t->p.r->loaded->graph->node[g].name, d, t->p.n_device);
+        if (d >= t->p.n_device)
+            return CD_FAIL(err, EINVALID, "group %s: device %u of %u",
+                           t->p.r->loaded->graph->node[g].name, d, t->p.n_device);
         if (!cd_offload_net_allows(&t->p, g, d))
-            return CD_FAIL(err, EINVALID, "group %s cannot be on %s: %s", t->p.r->loaded->graph->node[g].name, t->p.r->device[d], t->p.r->group[g].why[d] ? t->p.r->group[g].why[d] : t->p.r->group[g].pin_why);
+            return CD_FAIL(err, EINVALID, "group %s cannot be on %s: %s",
+                           t->p.r->loaded->graph->node[g].name, t->p.r->device[d],
+                           t->p.r->group[g].why[d] ? t->p.r->group[g].why[d]
+                                                   : t->p.r->group[g].pin_why);
     }
     keep(t, where, 0, -(double)INFINITY, false, "given");
     return finish(t, err);
 }
 
-cdmpp_status cd_offload_plan_make(const cd_offload_plan_options *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err) {
+cdmpp_status cd_offload_plan_make(const cd_offload_plan_options *a, const uint32_t *where,
+                                  cd_offload_net_plan *out, cdmpp_err *err) {
     planner t = {.p = {.a = a, .r = a->rules, .out = out}};
     *out = (cd_offload_net_plan){.rules = a->rules};
     const cdmpp_status st = where ? place_all(&t, where, err) : plan_all(&t, err);

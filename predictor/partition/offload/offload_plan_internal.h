@@ -11,20 +11,21 @@ typedef struct cd_offload_net {
     cd_offload_net_plan *out;
     cd_arena own;
     uint32_t n, base, n_device;
-    cd_offload_op *op;          /* (n) */
+    cd_offload_op *op; /* (n) */
     uint32_t *in, n_in;
-    uint32_t *buffer;           /* (n) of the workload */
-    int64_t *bytes;             /* (n) of what it makes */
-    double *seconds;            /* (n, n_device) */
+    uint32_t *buffer; /* (n) of the workload */
+    int64_t *bytes;   /* (n) of what it makes */
+    double *seconds;  /* (n, n_device) */
     cd_place_link *link;
     cd_place_device *device;
-    bool *home;                 /* (n_group) sent home */
+    bool *home; /* (n_group) sent home */
 } cd_offload_net;
 
 /* Fills nodes, times, links and edges from p->a and p->r. Errors: ERANGE (a time that is NaN or negative), EINVALID (a link), ESCHEMA, ENOMEM. */
 cdmpp_status cd_offload_net_make(cd_offload_net *p, cdmpp_err *err);
 /* The placement problem where joint[g] (UINT32_MAX: none) says which groups are one; at (n): operator of each node. In arena `to`. */
-cdmpp_status cd_offload_net_problem(const cd_offload_net *p, const uint32_t *joint, cd_arena *to, cd_place_problem *part, uint32_t *at, cdmpp_err *err);
+cdmpp_status cd_offload_net_problem(const cd_offload_net *p, const uint32_t *joint, cd_arena *to,
+                                    cd_place_problem *part, uint32_t *at, cdmpp_err *err);
 /* May all groups of this joint match run on its device? Not if one of them was sent home or placed elsewhere. */
 bool cd_offload_net_joint_is_open(const cd_offload_net *p, uint32_t joint);
 /* May group g be on device d by itself? */

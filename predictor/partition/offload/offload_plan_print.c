@@ -14,15 +14,19 @@ static const char *value_name(const cd_offload_net_plan *o, const cd_offload_bou
 static void put_region(const cd_offload_net_plan *o, uint32_t k, cd_buf *out) {
     enum { NAMES = 3 };
     const cd_offload_region *x = &o->region[k];
-    cd_buf_putf(out, "region %-3u %-8s %4u groups  %10.1f us  %s", k, o->rules->device[x->device], x->n, x->seconds * 1e6, x->mac ? "" : "no multiply-add  ");
-    for (uint32_t i = 0; i < x->n && i < NAMES; i++) cd_buf_putf(out, "%s%s", i ? " " : "", o->rules->loaded->graph->node[o->group[x->first + i]].name);
+    cd_buf_putf(out, "region %-3u %-8s %4u groups  %10.1f us  %s", k, o->rules->device[x->device],
+                x->n, x->seconds * 1e6, x->mac ? "" : "no multiply-add  ");
+    for (uint32_t i = 0; i < x->n && i < NAMES; i++)
+        cd_buf_putf(out, "%s%s", i ? " " : "",
+                    o->rules->loaded->graph->node[o->group[x->first + i]].name);
     if (x->n > NAMES) cd_buf_puts(out, " ...");
     cd_buf_putf(out, "\n           %s\n", x->why);
 }
 
 static void put_copy(const cd_offload_net_plan *o, const cd_offload_boundary *b, cd_buf *out) {
-    cd_buf_putf(out, "copy   %s -> %s  %10lld bytes as %lld  %10.1f us  %s", o->rules->device[b->from], o->rules->device[b->to], (long long)b->bytes, (long long)b->packed,
-                b->seconds * 1e6, value_name(o, b));
+    cd_buf_putf(out, "copy   %s -> %s  %10lld bytes as %lld  %10.1f us  %s",
+                o->rules->device[b->from], o->rules->device[b->to], (long long)b->bytes,
+                (long long)b->packed, b->seconds * 1e6, value_name(o, b));
     if (b->edge->n) {
         cd_buf_putf(out, "  (%.1f us: ", b->convert_s * 1e6);
         cd_offload_edge_print(b->edge, out);
@@ -32,8 +36,9 @@ static void put_copy(const cd_offload_net_plan *o, const cd_offload_boundary *b,
 }
 
 static void put_cost(const char *name, const cd_place_cost *c, cd_buf *out) {
-    cd_buf_putf(out, "%-8s sum %10.1f us  makespan %10.1f us  copies %4u  %10lld bytes  %10.1f us\n", name, c->sum_s * 1e6, c->makespan_s * 1e6, c->n_copy, (long long)c->bytes,
-                c->copies_s * 1e6);
+    cd_buf_putf(
+        out, "%-8s sum %10.1f us  makespan %10.1f us  copies %4u  %10lld bytes  %10.1f us\n", name,
+        c->sum_s * 1e6, c->makespan_s * 1e6, c->n_copy, (long long)c->bytes, c->copies_s * 1e6);
 }
 
 void cd_offload_plan_text(const cd_offload_net_plan *o, cd_buf *out) {
@@ -43,9 +48,13 @@ void cd_offload_plan_text(const cd_offload_net_plan *o, cd_buf *out) {
         if (o->base[k].name) put_cost(o->base[k].name, &o->base[k].cost, out);
     put_cost("plan", &o->cost, out);
     cd_buf_putf(out, "%s%s", o->method, o->exact ? ", exact" : "");
-    if (!o->exact && isfinite(o->bound_s)) cd_buf_putf(out, ", nothing below %.1f us", o->bound_s * 1e6);
-    if (o->n_undefined) cd_buf_putf(out, "; %u groups that nothing defines, counted as 0 s on %s", o->n_undefined, o->rules->device[0]);
-    if (o->n_pruned) cd_buf_putf(out, "; %u groups sent home, no multiply-add in their regions", o->n_pruned);
+    if (!o->exact && isfinite(o->bound_s))
+        cd_buf_putf(out, ", nothing below %.1f us", o->bound_s * 1e6);
+    if (o->n_undefined)
+        cd_buf_putf(out, "; %u groups that nothing defines, counted as 0 s on %s", o->n_undefined,
+                    o->rules->device[0]);
+    if (o->n_pruned)
+        cd_buf_putf(out, "; %u groups sent home, no multiply-add in their regions", o->n_pruned);
     cd_buf_puts(out, "\n");
 }
 

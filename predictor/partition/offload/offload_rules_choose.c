@@ -15,19 +15,21 @@ typedef struct {
     const cd_offload *o;
     const cd_offload_options *ask;
     cd_offload_plan *out;
-    cd_arena own, once;         /* for all covers; for one */
-    bool *in, *best_in;         /* (n_match) */
-    uint32_t *node_of, *free_of;/* (n_op); the match that covers an operator now, UINT32_MAX */
+    cd_arena own, once;          /* for all covers; for one */
+    bool *in, *best_in;          /* (n_match) */
+    uint32_t *node_of, *free_of; /* (n_op); the match that covers an operator now, UINT32_MAX */
     uint64_t n_cover, n_look;
     cd_place_device *device;
     struct placed {
-        char text[64];          /* "plan.rules:7" */
-    } *placed;                  /* (n_op) */
+        char text[64]; /* "plan.rules:7" */
+    } * placed;        /* (n_op) */
     bool all_exact;
-    cdmpp_err last;             /* why a cover cannot be placed */
+    cdmpp_err last; /* why a cover cannot be placed */
 } chooser;
 
-static const cd_offload_match *match_of(const chooser *c, uint32_t op) { return c->free_of[op] == UINT32_MAX ? NULL : &c->o->match[c->free_of[op]]; }
+static const cd_offload_match *match_of(const chooser *c, uint32_t op) {
+    return c->free_of[op] == UINT32_MAX ? NULL : &c->o->match[c->free_of[op]];
+}
 
 static bool overlaps(const chooser *c, uint32_t i) {
     for (uint32_t j = 0; j < c->o->match[i].n_op; j++)
@@ -37,15 +39,23 @@ static bool overlaps(const chooser *c, uint32_t i) {
 
 static void set(chooser *c, uint32_t i, bool in) {
     c->in[i] = in;
-    for (uint32_t j = 0; j < c->o->match[i].n_op; j++) c->free_of[c->o->member[c->o->match[i].first + j]] = in ? i : UINT32_MAX;
+    for (uint32_t j = 0; j < c->o->match[i].n_op; j++)
+        c->free_of[c->o->member[c->o->match[i].first + j]] = in ? i : UINT32_MAX;
 }
 
 /* ---- one cover as a placement problem: a match is one operator, pinned ---- */
 
-static void node_seconds(const chooser *c, uint32_t op, const cd_offload_match *m, double *seconds) {
+static void node_seconds(const chooser *c, uint32_t op, const cd_offload_match *m,
+                         double *seconds) {
     for (uint32_t d = 0; d < c->r->n_device; d++) {
-        if (m) seconds[d] = d == m->device ? c->ask->seconds(m, c->o->member + m->first, m->n_op, d, c->ask->ctx) : (double)INFINITY;
-        else seconds[d] = c->o->able[(size_t)op * c->r->n_device + d] ? c->ask->seconds(NULL, &op, 1, d, c->ask->ctx) : (double)INFINITY;
+        if (m)
+            seconds[d] = d == m->device
+                             ? c->ask->seconds(m, c->o->member + m->first, m->n_op, d, c->ask->ctx)
+                             : (double)INFINITY;
+        else
+            seconds[d] = c->o->able[(size_t)op * c->r->n_device + d]
+                             ? c->ask->seconds(NULL, &op, 1, d, c->ask->ctx)
+                             : (double)INFINITY;
     }
 }
 
@@ -56,22 +66,28 @@ static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err
     cd_arena_reset(&c->once);
     cd_place_op *op = CD_NEWN(&c->once, cd_place_op, (size_t)n + 1);
     cd_place_value *value = CD_NEWN(&c->once, cd_place_value, (size_t)n + 1);
-    uint32_t *to = CD_NEWN(&c->once, uint32_t, (size_t)c->g->n_in + 1), *count = CD_NEWN(&c->once, uint32_t, (size_t)n + 1);
+    uint32_t *to = CD_NEWN(&c->once, uint32_t, (size_t)c->g->n_in + 1),
+             *count = CD_NEWN(&c->once, uint32_t, (size_t)n + 1);
     double *seconds = CD_NEWN(&c->once, double, ((size_t)n + 1) * D);
     if (!op || !value || !to || !count || !seconds) return CD_FAIL(err, ENOMEM, "%u operators", n);
-    *p = (cd_place_problem){0, n, 0, D, c->ask->n_link, op, value, to, c->device, c->ask->link, seconds};
+    *p = (cd_place_problem){0,      n, 0, D, c->ask->n_link, op, value, to, c->device, c->ask->link,
+                            seconds};
     for (uint32_t k = 0; k < n; k++) {
         const cd_offload_match *m = match_of(c, k);
         if (m && c->o->member[m->first] != k) c->node_of[k] = c->node_of[c->o->member[m->first]];
         else {
             const bool pin = !m && c->o->place[k] != UINT32_MAX;
             node_seconds(c, k, m, &seconds[(size_t)p->n_op * D]);
-            op[p->n_op] = (cd_place_op){m ? m->pattern : c->g->op[k].name, pin ? c->o->place[k] : CD_PLACE_FREE, pin ? c->placed[k].text : NULL};
+            op[p->n_op] =
+                (cd_place_op){m ? m->pattern : c->g->op[k].name,
+                              pin ? c->o->place[k] : CD_PLACE_FREE, pin ? c->placed[k].text : NULL};
             c->node_of[k] = p->n_op++;
         }
     }
     for (uint32_t k = 0; k < n; k++)
-        for (uint32_t j = 0; j < c->g->op[k].n_in; j++) count[c->g->in[c->g->op[k].first + j]] += c->node_of[c->g->in[c->g->op[k].first + j]] != c->node_of[k];
+        for (uint32_t j = 0; j < c->g->op[k].n_in; j++)
+            count[c->g->in[c->g->op[k].first + j]] +=
+                c->node_of[c->g->in[c->g->op[k].first + j]] != c->node_of[k];
     for (uint32_t k = 0; k < n; k++) {
         value[k] = (cd_place_value){c->node_of[k], c->ask->bytes[k], p->n_to, 0};
         p->n_to += count[k];
@@ -93,7 +109,9 @@ static cdmpp_status look(chooser *c, double *cost, cdmpp_err *err) {
     c->n_look++;
     CD_TRY(make_problem(c, &p, err));
     cdmpp_status st = cd_place_solve(&p, CD_PLACE_SUM, 0, &plan, &why);
-    if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) { /* without this match a place line or an operator has nowhere to go */
+    if (st == CDMPP_EINVALID ||
+        st ==
+            CDMPP_ESCHEMA) { /* without this match a place line or an operator has nowhere to go */
         cd_place_plan_free(&plan);
         c->last = why;
         return CDMPP_OK;
@@ -103,7 +121,8 @@ static cdmpp_status look(chooser *c, double *cost, cdmpp_err *err) {
     if (!st && *cost < c->out->sum_s) {
         c->out->sum_s = *cost;
         memcpy(c->best_in, c->in, c->o->n_match * sizeof *c->in);
-        for (uint32_t k = 0; k < c->g->n_op; k++) c->out->where[k] = plan.where[c->node_of[k]], c->out->match[k] = c->free_of[k];
+        for (uint32_t k = 0; k < c->g->n_op; k++)
+            c->out->where[k] = plan.where[c->node_of[k]], c->out->match[k] = c->free_of[k];
     }
     cd_place_plan_free(&plan);
     return st;
@@ -187,15 +206,22 @@ static cdmpp_status cost_at(chooser *c, bool host, double *out, cdmpp_err *err) 
 
 static cdmpp_status start(chooser *c, cdmpp_err *err) {
     const size_t n = (size_t)c->g->n_op + 1, m = (size_t)c->o->n_match + 1;
-    c->in = CD_NEWN(&c->own, bool, m), c->best_in = CD_NEWN(&c->own, bool, m), c->node_of = CD_NEWN(&c->own, uint32_t, n), c->free_of = CD_NEWN(&c->own, uint32_t, n);
-    c->device = CD_NEWN(&c->own, cd_place_device, c->r->n_device), c->placed = CD_NEWN(&c->own, struct placed, n);
-    c->out->where = CD_NEWN(&c->out->arena, uint32_t, n), c->out->match = CD_NEWN(&c->out->arena, uint32_t, n);
-    if (!c->in || !c->best_in || !c->node_of || !c->free_of || !c->device || !c->placed || !c->out->where || !c->out->match)
+    c->in = CD_NEWN(&c->own, bool, m), c->best_in = CD_NEWN(&c->own, bool, m),
+    c->node_of = CD_NEWN(&c->own, uint32_t, n), c->free_of = CD_NEWN(&c->own, uint32_t, n);
+    c->device = CD_NEWN(&c->own, cd_place_device, c->r->n_device),
+    c->placed = CD_NEWN(&c->own, struct placed, n);
+    c->out->where = CD_NEWN(&c->out->arena, uint32_t, n),
+    c->out->match = CD_NEWN(&c->out->arena, uint32_t, n);
+    if (!c->in || !c->best_in || !c->node_of || !c->free_of || !c->device || !c->placed ||
+        !c->out->where || !c->out->match)
         return CD_FAIL(err, ENOMEM, "%u operators", c->g->n_op);
     memset(c->free_of, 0xff, n * sizeof *c->free_of);
-    for (uint32_t d = 0; d < c->r->n_device; d++) c->device[d] = (cd_place_device){c->r->device[d], 0};
+    for (uint32_t d = 0; d < c->r->n_device; d++)
+        c->device[d] = (cd_place_device){c->r->device[d], 0};
     for (uint32_t k = 0; k < c->g->n_op; k++)
-        if (c->o->place_line[k]) snprintf(c->placed[k].text, sizeof c->placed[k].text, "%.40s:%ld", c->r->path, c->o->place_line[k]);
+        if (c->o->place_line[k])
+            snprintf(c->placed[k].text, sizeof c->placed[k].text, "%.40s:%ld", c->r->path,
+                     c->o->place_line[k]);
     c->out->sum_s = (double)INFINITY;
     return CDMPP_OK;
 }
@@ -221,8 +247,9 @@ static cdmpp_status choose(chooser *c, cdmpp_err *err) {
     return CDMPP_EINVALID;
 }
 
-cdmpp_status cd_offload_choose(const cd_offload_rules *r, const cd_offload_graph *g, const cd_offload *o, const cd_offload_options *a, cd_offload_plan *out,
-                               cdmpp_err *err) {
+cdmpp_status cd_offload_choose(const cd_offload_rules *r, const cd_offload_graph *g,
+                               const cd_offload *o, const cd_offload_options *a,
+                               cd_offload_plan *out, cdmpp_err *err) {
     chooser c = {.r = r, .g = g, .o = o, .ask = a, .out = out, .all_exact = true};
     *out = (cd_offload_plan){0};
     const cdmpp_status st = choose(&c, err);

@@ -22,7 +22,8 @@ static uint32_t fastest(const cd_place_problem *p, uint32_t k) {
 }
 
 void cd_place_alone(const cd_place_problem *p, uint32_t d, uint32_t *where) {
-    for (uint32_t k = 0; k < p->n_op; k++) where[k] = p->op[k].pin == CD_PLACE_FREE ? d : p->op[k].pin;
+    for (uint32_t k = 0; k < p->n_op; k++)
+        where[k] = p->op[k].pin == CD_PLACE_FREE ? d : p->op[k].pin;
 }
 
 void cd_place_greedy(const cd_place_problem *p, uint32_t *where) {
@@ -115,10 +116,14 @@ static cdmpp_status impossible(const cd_place_net *g, uint32_t *where, cdmpp_err
         for (uint32_t j = g->first_in[k]; j < g->first_in[k + 1]; j++) {
             const uint32_t from = g->in[j], a = where[from], b = where[k];
             if (a != b && isinf(g->latency[a][b]))
-                return CD_FAIL(err, EINVALID, "no placement is possible: %s on %s is read by %s on %s, and there is no link from %s to %s", p->op[from].name,
-                               p->device[a].name, p->op[k].name, p->device[b].name, p->device[a].name, p->device[b].name);
+                return CD_FAIL(err, EINVALID,
+                               "no placement is possible: %s on %s is read by %s on %s, and there "
+                               "is no link from %s to %s",
+                               p->op[from].name, p->device[a].name, p->op[k].name,
+                               p->device[b].name, p->device[a].name, p->device[b].name);
         }
-    return CD_FAIL(err, EINVALID, "no placement is possible: costs of %u operators are no numbers", p->n_op);
+    return CD_FAIL(err, EINVALID, "no placement is possible: costs of %u operators are no numbers",
+                   p->n_op);
 }
 
 static cdmpp_status solve(solver *s, uint64_t effort, cd_place_plan *out, cdmpp_err *err) {
@@ -132,11 +137,13 @@ static cdmpp_status solve(solver *s, uint64_t effort, cd_place_plan *out, cdmpp_
     if (!isfinite(s->cost)) return impossible(&s->g, s->now, err);
     cd_place_sum(&s->g, s->best, &out->cost);
     CD_TRY(cd_place_makespan(&s->g, s->best, &out->cost.makespan_s, NULL, err));
-    out->bound_s = fmin(s->bound, s->cost), out->exact = s->exact, out->method = s->method, out->n_look = s->g.looked;
+    out->bound_s = fmin(s->bound, s->cost), out->exact = s->exact, out->method = s->method,
+    out->n_look = s->g.looked;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_place_solve(const cd_place_problem *p, cd_place_goal goal, uint64_t effort, cd_place_plan *out, cdmpp_err *err) {
+cdmpp_status cd_place_solve(const cd_place_problem *p, cd_place_goal goal, uint64_t effort,
+                            cd_place_plan *out, cdmpp_err *err) {
     cd_arena own = {0};
     solver s = {.goal = goal, .cost = (double)INFINITY, .method = "none"};
     *out = (cd_place_plan){0};

@@ -11,10 +11,13 @@ typedef struct {
 } net;
 
 /* A counting sort of the arcs by node. Each arc is stored twice, once at either end, and twin leads from one to the other. */
-static cdmpp_status build(cd_arena *a, const cd_place_cut_arc *arc, uint32_t n_arc, net *g, cdmpp_err *err) {
+static cdmpp_status build(cd_arena *a, const cd_place_cut_arc *arc, uint32_t n_arc, net *g,
+                          cdmpp_err *err) {
     const size_t n = (size_t)g->n_node + 2, m = (size_t)n_arc * 2 + 1;
-    g->first = CD_NEWN(a, uint32_t, n + 1), g->to = CD_NEWN(a, uint32_t, m), g->twin = CD_NEWN(a, uint32_t, m), g->room = CD_NEWN(a, int64_t, m);
-    g->level = CD_NEWN(a, uint32_t, n), g->at = CD_NEWN(a, uint32_t, n), g->queue = CD_NEWN(a, uint32_t, n), g->path = CD_NEWN(a, uint32_t, n);
+    g->first = CD_NEWN(a, uint32_t, n + 1), g->to = CD_NEWN(a, uint32_t, m),
+    g->twin = CD_NEWN(a, uint32_t, m), g->room = CD_NEWN(a, int64_t, m);
+    g->level = CD_NEWN(a, uint32_t, n), g->at = CD_NEWN(a, uint32_t, n),
+    g->queue = CD_NEWN(a, uint32_t, n), g->path = CD_NEWN(a, uint32_t, n);
     if (!g->first || !g->to || !g->twin || !g->room || !g->level || !g->at || !g->queue || !g->path)
         return CD_FAIL(err, ENOMEM, "cut of %u nodes", g->n_node);
     for (uint32_t k = 0; k < n_arc; k++) g->first[arc[k].from + 2]++, g->first[arc[k].to + 2]++;
@@ -34,7 +37,8 @@ static bool levels(net *g) {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t v = g->queue[i];
         for (uint32_t j = g->first[v]; j < g->first[v + 1]; j++)
-            if (g->room[j] > 0 && !g->level[g->to[j]]) g->level[g->to[j]] = g->level[v] + 1, g->queue[n++] = g->to[j];
+            if (g->room[j] > 0 && !g->level[g->to[j]])
+                g->level[g->to[j]] = g->level[v] + 1, g->queue[n++] = g->to[j];
     }
     return g->level[g->sink] != 0;
 }
@@ -43,7 +47,8 @@ static int64_t push(net *g, uint32_t depth) {
     int64_t least = INT64_MAX;
     for (uint32_t i = 0; i < depth; i++)
         if (g->room[g->path[i]] < least) least = g->room[g->path[i]];
-    for (uint32_t i = 0; i < depth; i++) g->room[g->path[i]] -= least, g->room[g->twin[g->path[i]]] += least;
+    for (uint32_t i = 0; i < depth; i++)
+        g->room[g->path[i]] -= least, g->room[g->twin[g->path[i]]] += least;
     return least;
 }
 
@@ -61,7 +66,8 @@ static int64_t blocking(net *g) {
             continue;
         }
         uint32_t j = g->at[v];
-        while (j < g->first[v + 1] && !(g->room[j] > 0 && g->level[g->to[j]] == g->level[v] + 1)) j++;
+        while (j < g->first[v + 1] && !(g->room[j] > 0 && g->level[g->to[j]] == g->level[v] + 1))
+            j++;
         g->at[v] = j;
         if (j < g->first[v + 1]) {
             g->path[depth++] = j;
@@ -73,8 +79,9 @@ static int64_t blocking(net *g) {
     }
 }
 
-cdmpp_status cd_place_cut_solve(const cd_place_cut_arc *arc, uint32_t n_arc, uint32_t n_node, uint32_t source, uint32_t sink, bool *side, int64_t *flow,
-                          cdmpp_err *err) {
+cdmpp_status cd_place_cut_solve(const cd_place_cut_arc *arc, uint32_t n_arc, uint32_t n_node,
+                                uint32_t source, uint32_t sink, bool *side, int64_t *flow,
+                                cdmpp_err *err) {
     cd_arena own = {0};
     net g = {.n_node = n_node, .source = source, .sink = sink};
     const cdmpp_status st = build(&own, arc, n_arc, &g, err);

@@ -14,34 +14,44 @@
 typedef struct cd_place_net {
     const cd_place_problem *p;
     cd_arena *a;
-    uint32_t *order, *pos;      /* (n_op) every operator behind those that it reads; its place there */
-    uint32_t *first_in, *in;    /* operators that k reads: in[first_in[k] .. first_in[k+1]), once each */
-    uint32_t *first_out, *out;  /* operators that read k, once each */
+    uint32_t *order, *pos; /* (n_op) every operator behind those that it reads; its place there */
+    uint32_t *first_in,
+        *in; /* operators that k reads: in[first_in[k] .. first_in[k+1]), once each */
+    uint32_t *first_out, *out;       /* operators that read k, once each */
     uint32_t *first_reader, *reader; /* of a value, once each */
-    int64_t *bytes;             /* (n_op) of all its values that are read */
-    double latency[CD_PLACE_MAX_DEVICE][CD_PLACE_MAX_DEVICE], rate[CD_PLACE_MAX_DEVICE][CD_PLACE_MAX_DEVICE]; /* infinity, 0: no link */
+    int64_t *bytes;                  /* (n_op) of all its values that are read */
+    double latency[CD_PLACE_MAX_DEVICE][CD_PLACE_MAX_DEVICE],
+        rate[CD_PLACE_MAX_DEVICE][CD_PLACE_MAX_DEVICE]; /* infinity, 0: no link */
     uint64_t looked;
 } cd_place_net;
 
 /* Into the arena. Errors: those of cd_place_check. */
-cdmpp_status cd_place_prepare(const cd_place_problem *p, cd_arena *a, cd_place_net *out, cdmpp_err *err);
+cdmpp_status cd_place_prepare(const cd_place_problem *p, cd_arena *a, cd_place_net *out,
+                              cdmpp_err *err);
 
 /* Infinity for a pin to elsewhere too. */
 static inline double cd_place_seconds(const cd_place_problem *p, uint32_t op, uint32_t d) {
-    return p->op[op].pin == CD_PLACE_FREE || p->op[op].pin == d ? p->seconds[(size_t)op * p->n_device + d] : (double)INFINITY;
+    return p->op[op].pin == CD_PLACE_FREE || p->op[op].pin == d
+               ? p->seconds[(size_t)op * p->n_device + d]
+               : (double)INFINITY;
 }
 static inline double cd_place_copy_s(const cd_place_net *g, int64_t bytes, uint32_t a, uint32_t b) {
     return a == b ? 0 : g->latency[a][b] + (double)bytes / g->rate[a][b];
 }
-double cd_place_sum(const cd_place_net *g, const uint32_t *where, cd_place_cost *out); /* all of *out but the makespan */
-cdmpp_status cd_place_makespan(cd_place_net *g, const uint32_t *where, double *out, cd_replay *r, cdmpp_err *err); /* r NULL: not wanted */
+double cd_place_sum(const cd_place_net *g, const uint32_t *where,
+                    cd_place_cost *out); /* all of *out but the makespan */
+cdmpp_status cd_place_makespan(cd_place_net *g, const uint32_t *where, double *out, cd_replay *r,
+                               cdmpp_err *err); /* r NULL: not wanted */
 
 /* Places of the least sum on two devices; scaled to whole numbers of 2^-44 of all costs or less. Errors: ENOMEM. */
 cdmpp_status cd_place_solve_by_cut(cd_place_net *g, uint32_t *where, cdmpp_err *err);
 /* On any number; where must hold a placement to begin with. *exact: nothing is better. Errors: ENOMEM. */
-cdmpp_status cd_place_solve_by_elimination(cd_place_net *g, uint64_t effort, uint32_t *where, bool *exact, cdmpp_err *err);
+cdmpp_status cd_place_solve_by_elimination(cd_place_net *g, uint64_t effort, uint32_t *where,
+                                           bool *exact, cdmpp_err *err);
 /* The makespan: from `where` (of *span) to a better one; *bound below all. Errors: ENOMEM. */
-cdmpp_status cd_place_bound(cd_place_net *g, uint64_t effort, uint32_t *where, double *span, double *bound, bool *exact, cdmpp_err *err);
+cdmpp_status cd_place_bound(cd_place_net *g, uint64_t effort, uint32_t *where, double *span,
+                            double *bound, bool *exact, cdmpp_err *err);
 cdmpp_status cd_place_list_schedule(cd_place_net *g, uint32_t *where, cdmpp_err *err);
-cdmpp_status cd_place_local_search(cd_place_net *g, uint64_t effort, uint32_t *where, double *span, cdmpp_err *err);
+cdmpp_status cd_place_local_search(cd_place_net *g, uint64_t effort, uint32_t *where, double *span,
+                                   cdmpp_err *err);
 #endif

@@ -6,7 +6,7 @@ enum { SPAN_OPS = 64 };
 typedef struct {
     cd_place_net g;
     cd_buf *out;
-    double far;                 /* microseconds that nothing is behind */
+    double far; /* microseconds that nothing is behind */
     uint32_t n_row;
 } writer;
 
@@ -16,7 +16,9 @@ static void put_real(cd_buf *out, double v) {
 }
 
 static double us(double s) { return s * 1e6; }
-static bool has(const writer *w, uint32_t k, uint32_t d) { return isfinite(cd_place_seconds(w->g.p, k, d)); }
+static bool has(const writer *w, uint32_t k, uint32_t d) {
+    return isfinite(cd_place_seconds(w->g.p, k, d));
+}
 static bool linked(const writer *w, uint32_t a, uint32_t b) { return isfinite(w->g.latency[a][b]); }
 static void row(writer *w) { cd_buf_putf(w->out, " c%u:", w->n_row++); }
 
@@ -75,7 +77,9 @@ static void write_sum(writer *w) {
                 }
     cd_buf_puts(w->out, "\nSubject To\n");
     one_place_each(w);
-    for (uint32_t v = 0; v < p->n_value; v++) copies_of(w, v, p->value[v].from, &g->reader[g->first_reader[v]], g->first_reader[v + 1] - g->first_reader[v]);
+    for (uint32_t v = 0; v < p->n_value; v++)
+        copies_of(w, v, p->value[v].from, &g->reader[g->first_reader[v]],
+                  g->first_reader[v + 1] - g->first_reader[v]);
     cd_buf_puts(w->out, "Bounds\n one = 1\n");
     binaries(w);
     cd_buf_puts(w->out, "End\n");
@@ -94,7 +98,8 @@ static void starts(writer *w, uint32_t later, uint32_t first) {
  * from a to b. The last rule holds only where k is on a and the reader on b: otherwise `far` makes its row empty. */
 static void edges(writer *w, uint32_t k) {
     const cd_place_net *g = &w->g;
-    const uint32_t *reader = &g->out[g->first_out[k]], n = g->first_out[k + 1] - g->first_out[k], D = g->p->n_device;
+    const uint32_t *reader = &g->out[g->first_out[k]], n = g->first_out[k + 1] - g->first_out[k],
+                   D = g->p->n_device;
     row(w);
     cd_buf_putf(w->out, " M - s_%u", k);
     put_time(w, k, -1);
@@ -162,7 +167,8 @@ static void link_orders(writer *w, uint32_t i, uint32_t j) {
                 cd_buf_putf(w->out, " z_%u_%u_%u", i, a, b);
                 put_real(w->out, -w->far);
                 cd_buf_putf(w->out, " z_%u_%u_%u >=", j, a, b);
-                put_real(w->out, us(cd_place_copy_s(&w->g, w->g.bytes[first], a, b)) + (k ? -2 : -3) * w->far);
+                put_real(w->out, us(cd_place_copy_s(&w->g, w->g.bytes[first], a, b)) +
+                                     (k ? -2 : -3) * w->far);
                 cd_buf_puts(w->out, "\n");
             }
         }
@@ -177,7 +183,8 @@ static void span_binaries(writer *w) {
             cd_buf_putf(w->out, " o_%u_%u\n", i, j);
             for (uint32_t a = 0; a < D; a++)
                 for (uint32_t b = 0; b < D; b++)
-                    if (copied(w, i, a, b) && copied(w, j, a, b)) cd_buf_putf(w->out, " q_%u_%u_%u_%u\n", i, j, a, b);
+                    if (copied(w, i, a, b) && copied(w, j, a, b))
+                        cd_buf_putf(w->out, " q_%u_%u_%u_%u\n", i, j, a, b);
         }
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t a = 0; a < D; a++)
@@ -199,7 +206,9 @@ static void write_span(writer *w) {
         }
         w->far += most + copy;
     }
-    cd_buf_puts(w->out, "\\ least makespan over places and orders, microseconds\nMinimize\n obj: M\nSubject To\n");
+    cd_buf_puts(
+        w->out,
+        "\\ least makespan over places and orders, microseconds\nMinimize\n obj: M\nSubject To\n");
     one_place_each(w);
     for (uint32_t k = 0; k < n; k++) edges(w, k);
     for (uint32_t i = 0; i < n; i++)
@@ -208,11 +217,13 @@ static void write_span(writer *w) {
     cd_buf_puts(w->out, "End\n");
 }
 
-cdmpp_status cd_place_lp(const cd_place_problem *p, cd_place_goal goal, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_place_lp(const cd_place_problem *p, cd_place_goal goal, cd_buf *out,
+                         cdmpp_err *err) {
     cd_arena own = {0};
     writer w = {.out = out};
     if (goal == CD_PLACE_MAKESPAN && p->n_op > SPAN_OPS)
-        return CD_FAIL(err, ERANGE, "%u operators: the makespan is written for at most %d", p->n_op, SPAN_OPS);
+        return CD_FAIL(err, ERANGE, "%u operators: the makespan is written for at most %d", p->n_op,
+                       SPAN_OPS);
     cdmpp_status st = cd_place_prepare(p, &own, &w.g, err);
     if (!st && goal == CD_PLACE_SUM) write_sum(&w);
     if (!st && goal == CD_PLACE_MAKESPAN) write_span(&w);

@@ -5,14 +5,15 @@
 #include "predictor/partition/placement/place_internal.h"
 
 enum { MOST_OPS = 24, DOUBLINGS = 40, HALVINGS = 8 };
-static const uint64_t MOST_LOOKS = 2000000, PRICED_EFFORT = 20000; /* replays are dear, and prices ask often */
+static const uint64_t MOST_LOOKS = 2000000,
+                      PRICED_EFFORT = 20000; /* replays are dear, and prices ask often */
 
 typedef struct {
     const cd_place_limits *l;
     cd_place_net g;
     cd_place_goal goal;
-    uint32_t *where, *best;     /* (n_op) CD_PLACE_NONE: not placed */
-    double *rest;               /* (n_op + 1) least seconds of all from there on */
+    uint32_t *where, *best; /* (n_op) CD_PLACE_NONE: not placed */
+    double *rest;           /* (n_op + 1) least seconds of all from there on */
     double best_s;
     uint64_t looks;
 } within;
@@ -21,13 +22,15 @@ typedef struct {
 static bool is_held(const within *w, const cd_place_value *v, uint32_t memory) {
     const uint32_t *to = w->g.p->to + v->first, at = w->where[v->from];
     bool held = at != CD_PLACE_NONE && w->l->memory[at] == memory;
-    for (uint32_t i = 0; i < v->n_to && !held; i++) held = w->where[to[i]] != CD_PLACE_NONE && w->l->memory[w->where[to[i]]] == memory;
+    for (uint32_t i = 0; i < v->n_to && !held; i++)
+        held = w->where[to[i]] != CD_PLACE_NONE && w->l->memory[w->where[to[i]]] == memory;
     return held;
 }
 
 static bool is_read(const within *w, const cd_place_shared *s, uint32_t memory) {
     for (uint32_t i = 0; i < s->n_op; i++)
-        if (w->where[s->op[i]] != CD_PLACE_NONE && w->l->memory[w->where[s->op[i]]] == memory) return true;
+        if (w->where[s->op[i]] != CD_PLACE_NONE && w->l->memory[w->where[s->op[i]]] == memory)
+            return true;
     return false;
 }
 
@@ -35,9 +38,12 @@ static double held(const within *w, uint32_t memory) {
     const cd_place_problem *p = w->g.p;
     double n = 0;
     for (uint32_t k = 0; k < p->n_op; k++)
-        if (w->where[k] != CD_PLACE_NONE && w->l->memory[w->where[k]] == memory) n += w->l->weights[k];
-    for (uint32_t s = 0; s < w->l->n_shared; s++) n += is_read(w, &w->l->shared[s], memory) ? w->l->shared[s].bytes : 0;
-    for (uint32_t v = 0; v < p->n_value; v++) n += is_held(w, &p->value[v], memory) ? (double)p->value[v].bytes : 0;
+        if (w->where[k] != CD_PLACE_NONE && w->l->memory[w->where[k]] == memory)
+            n += w->l->weights[k];
+    for (uint32_t s = 0; s < w->l->n_shared; s++)
+        n += is_read(w, &w->l->shared[s], memory) ? w->l->shared[s].bytes : 0;
+    for (uint32_t v = 0; v < p->n_value; v++)
+        n += is_held(w, &p->value[v], memory) ? (double)p->value[v].bytes : 0;
     return n;
 }
 
@@ -77,29 +83,35 @@ static void put_prices(const within *w, const double *full_price, double scale, 
     const uint32_t D = p->n_device;
     for (uint32_t d = 0; d < D; d++) price[d] = scale * full_price[w->l->memory[d]];
     for (uint32_t k = 0; k < p->n_op; k++)
-        for (uint32_t d = 0; d < D; d++) seconds[(size_t)k * D + d] = p->seconds[(size_t)k * D + d] + price[d] * w->l->weights[k];
-    for (uint32_t s = 0; s < w->l->n_shared; s++) /* as dear for each reader as if it were alone: a guide, as for values */
+        for (uint32_t d = 0; d < D; d++)
+            seconds[(size_t)k * D + d] =
+                p->seconds[(size_t)k * D + d] + price[d] * w->l->weights[k];
+    for (uint32_t s = 0; s < w->l->n_shared;
+         s++) /* as dear for each reader as if it were alone: a guide, as for values */
         for (uint32_t i = 0; i < w->l->shared[s].n_op; i++)
-            for (uint32_t d = 0; d < D; d++) seconds[(size_t)w->l->shared[s].op[i] * D + d] += price[d] * w->l->shared[s].bytes;
+            for (uint32_t d = 0; d < D; d++)
+                seconds[(size_t)w->l->shared[s].op[i] * D + d] += price[d] * w->l->shared[s].bytes;
     for (uint32_t v = 0; v < p->n_value; v++)
         for (uint32_t d = 0; d < D; d++) {
             const double s = price[d] * (double)p->value[v].bytes;
             seconds[(size_t)p->value[v].from * D + d] += s;
-            for (uint32_t i = 0; i < p->value[v].n_to; i++) seconds[(size_t)p->to[p->value[v].first + i] * D + d] += s;
+            for (uint32_t i = 0; i < p->value[v].n_to; i++)
+                seconds[(size_t)p->to[p->value[v].first + i] * D + d] += s;
         }
 }
 
 typedef struct {
-    cd_place_problem dear;               /* with prices */
-    double *price, *seconds;    /* (n_memory), (n_op, n_device) */
-    uint32_t full;              /* memory that the last placement is over; CD_PLACE_NONE: it fits */
-    double bytes;               /* of the last that did not */
+    cd_place_problem dear;   /* with prices */
+    double *price, *seconds; /* (n_memory), (n_op, n_device) */
+    uint32_t full;           /* memory that the last placement is over; CD_PLACE_NONE: it fits */
+    double bytes;            /* of the last that did not */
 } prices;
 
 static cdmpp_status priced(within *w, prices *x, double scale, cdmpp_err *err) {
     cd_place_plan r;
     put_prices(w, x->price, scale, x->seconds);
-    const cdmpp_status st = cd_place_solve(&x->dear, w->goal, w->goal == CD_PLACE_MAKESPAN ? PRICED_EFFORT : 0, &r, err);
+    const cdmpp_status st = cd_place_solve(
+        &x->dear, w->goal, w->goal == CD_PLACE_MAKESPAN ? PRICED_EFFORT : 0, &r, err);
     if (!st) memcpy(w->where, r.where, w->g.p->n_op * sizeof *w->where);
     cd_place_plan_free(&r);
     CD_TRY(st);
@@ -111,7 +123,8 @@ static cdmpp_status priced(within *w, prices *x, double scale, cdmpp_err *err) {
 static cdmpp_status raise_prices(within *w, double cost, prices *x, cdmpp_err *err) {
     const cd_place_problem *p = w->g.p;
     double lo = 0.25, hi = 1;
-    x->price = CD_NEWN(w->g.a, double, (size_t)w->l->n_memory + 1), x->seconds = CD_NEWN(w->g.a, double, (size_t)p->n_op * p->n_device + 1);
+    x->price = CD_NEWN(w->g.a, double, (size_t)w->l->n_memory + 1),
+    x->seconds = CD_NEWN(w->g.a, double, (size_t)p->n_op * p->n_device + 1);
     if (!x->price || !x->seconds) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
     x->dear = *p;
     x->dear.seconds = x->seconds;
@@ -135,8 +148,11 @@ static double bound(const within *w, uint32_t n, double sum) {
     const cd_place_problem *p = w->g.p;
     if (w->goal == CD_PLACE_SUM) return (sum + w->rest[n]) * (1 - 1e-12);
     double load[CD_PLACE_MAX_DEVICE] = {0}, most = 0;
-    for (uint32_t i = 0; i < n; i++) load[w->where[w->g.order[i]]] += cd_place_seconds(p, w->g.order[i], w->where[w->g.order[i]]);
-    for (uint32_t d = 0; d < p->n_device; d++) most = fmax(most, load[d] / (p->device[d].workers ? p->device[d].workers : 1));
+    for (uint32_t i = 0; i < n; i++)
+        load[w->where[w->g.order[i]]] +=
+            cd_place_seconds(p, w->g.order[i], w->where[w->g.order[i]]);
+    for (uint32_t d = 0; d < p->n_device; d++)
+        most = fmax(most, load[d] / (p->device[d].workers ? p->device[d].workers : 1));
     return most * (1 - 1e-12);
 }
 
@@ -148,7 +164,8 @@ static cdmpp_status step(within *w, uint32_t n, double sum, cdmpp_err *err) {
         const double s = cd_place_seconds(p, k, d);
         w->looks++;
         w->where[k] = d;
-        if (isfinite(s) && bound(w, n + 1, sum + s) < w->best_s && over(w, NULL) == CD_PLACE_NONE) CD_TRY(step(w, n + 1, sum + s, err));
+        if (isfinite(s) && bound(w, n + 1, sum + s) < w->best_s && over(w, NULL) == CD_PLACE_NONE)
+            CD_TRY(step(w, n + 1, sum + s, err));
         w->where[k] = CD_PLACE_NONE;
     }
     return CDMPP_OK;
@@ -158,11 +175,13 @@ static cdmpp_status step(within *w, uint32_t n, double sum, cdmpp_err *err) {
 static cdmpp_status every_placement(within *w, bool *all, cdmpp_err *err) {
     const cd_place_problem *p = w->g.p;
     if (p->n_op > MOST_OPS) return CDMPP_OK;
-    if (!(w->rest = CD_NEWN(w->g.a, double, (size_t)p->n_op + 1))) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
+    if (!(w->rest = CD_NEWN(w->g.a, double, (size_t)p->n_op + 1)))
+        return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
     w->rest[p->n_op] = 0;
     for (uint32_t i = p->n_op; i-- > 0;) {
         double least = (double)INFINITY;
-        for (uint32_t d = 0; d < p->n_device; d++) least = fmin(least, cd_place_seconds(p, w->g.order[i], d));
+        for (uint32_t d = 0; d < p->n_device; d++)
+            least = fmin(least, cd_place_seconds(p, w->g.order[i], d));
         w->rest[i] = w->rest[i + 1] + least;
         w->where[w->g.order[i]] = CD_PLACE_NONE;
     }
@@ -175,15 +194,24 @@ static cdmpp_status every_placement(within *w, bool *all, cdmpp_err *err) {
 
 static cdmpp_status check(const cd_place_problem *p, const cd_place_limits *l, cdmpp_err *err) {
     for (uint32_t d = 0; d < p->n_device; d++)
-        if (l->memory[d] >= l->n_memory) return CD_FAIL(err, EINVALID, "device %s has memory %u of %u", p->device[d].name, l->memory[d], l->n_memory);
+        if (l->memory[d] >= l->n_memory)
+            return CD_FAIL(err, EINVALID, "device %s has memory %u of %u", p->device[d].name,
+                           l->memory[d], l->n_memory);
     for (uint32_t m = 0; m < l->n_memory; m++)
-        if (!(l->bytes[m] >= 0 && isfinite(l->bytes[m]))) return CD_FAIL(err, ERANGE, "memory %u has %g bytes", m, l->bytes[m]);
+        if (!(l->bytes[m] >= 0 && isfinite(l->bytes[m])))
+            return CD_FAIL(err, ERANGE, "memory %u has %g bytes", m, l->bytes[m]);
     for (uint32_t k = 0; k < p->n_op; k++)
-        if (!(l->weights[k] >= 0 && isfinite(l->weights[k]))) return CD_FAIL(err, ERANGE, "operator %s has %g bytes of weights", p->op[k].name, l->weights[k]);
+        if (!(l->weights[k] >= 0 && isfinite(l->weights[k])))
+            return CD_FAIL(err, ERANGE, "operator %s has %g bytes of weights", p->op[k].name,
+                           l->weights[k]);
     for (uint32_t s = 0; s < l->n_shared; s++) {
-        if (!(l->shared[s].bytes >= 0 && isfinite(l->shared[s].bytes))) return CD_FAIL(err, ERANGE, "a weight of %u operators has %g bytes", l->shared[s].n_op, l->shared[s].bytes);
+        if (!(l->shared[s].bytes >= 0 && isfinite(l->shared[s].bytes)))
+            return CD_FAIL(err, ERANGE, "a weight of %u operators has %g bytes", l->shared[s].n_op,
+                           l->shared[s].bytes);
         for (uint32_t i = 0; i < l->shared[s].n_op; i++)
-            if (l->shared[s].op[i] >= p->n_op) return CD_FAIL(err, EINVALID, "a weight is read by operator %u of %u", l->shared[s].op[i], p->n_op);
+            if (l->shared[s].op[i] >= p->n_op)
+                return CD_FAIL(err, EINVALID, "a weight is read by operator %u of %u",
+                               l->shared[s].op[i], p->n_op);
     }
     return CDMPP_OK;
 }
@@ -199,7 +227,9 @@ static cdmpp_status fit(within *w, prices *x, cd_place_plan *out, cdmpp_err *err
     CD_TRY(every_placement(w, &all, err));
     if (!isfinite(w->best_s)) {
         while (x->full != CD_PLACE_NONE && w->l->memory[who] != x->full) who++;
-        return CD_FAIL(err, EINVALID, "no placement fits%s: %.6g GB would be in the memory of %s, which has %.6g", all ? "" : " that was found", x->bytes * 1e-9, p->device[who].name,
+        return CD_FAIL(err, EINVALID,
+                       "no placement fits%s: %.6g GB would be in the memory of %s, which has %.6g",
+                       all ? "" : " that was found", x->bytes * 1e-9, p->device[who].name,
                        x->full == CD_PLACE_NONE ? 0 : w->l->bytes[x->full] * 1e-9);
     }
     memcpy(out->where, w->best, p->n_op * sizeof *out->where);
@@ -212,11 +242,16 @@ static cdmpp_status fit(within *w, prices *x, cd_place_plan *out, cdmpp_err *err
 }
 
 /* The placement without limits is tried first: if it fits, no other one is better. */
-cdmpp_status cd_place_solve_within(const cd_place_problem *p, cd_place_goal goal, uint64_t effort, const cd_place_limits *l, cd_place_plan *out, cdmpp_err *err) {
+cdmpp_status cd_place_solve_within(const cd_place_problem *p, cd_place_goal goal, uint64_t effort,
+                                   const cd_place_limits *l, cd_place_plan *out, cdmpp_err *err) {
     cd_arena own = {0};
     prices x = {.full = CD_PLACE_NONE};
     CD_TRY(cd_place_solve(p, goal, effort, out, err));
-    within w = {.l = l, .goal = goal, .best_s = (double)INFINITY, .where = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1), .best = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1)};
+    within w = {.l = l,
+                .goal = goal,
+                .best_s = (double)INFINITY,
+                .where = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1),
+                .best = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1)};
     cdmpp_status st = check(p, l, err);
     if (!st && (!w.where || !w.best)) st = CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
     if (!st) st = cd_place_prepare(p, &own, &w.g, err);

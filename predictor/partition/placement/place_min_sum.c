@@ -17,7 +17,9 @@ typedef struct {
     int64_t never;
 } arcs;
 
-static int64_t whole(const arcs *c, double s) { return isfinite(s) ? (int64_t)(s * c->scale + 0.5) : c->never; }
+static int64_t whole(const arcs *c, double s) {
+    return isfinite(s) ? (int64_t)(s * c->scale + 0.5) : c->never;
+}
 
 static void put(arcs *c, uint32_t from, uint32_t to, int64_t there) {
     if (there > 0) c->arc[c->n++] = (cd_place_cut_arc){from, to, there, 0};
@@ -58,13 +60,18 @@ static void draw(const cd_place_net *g, arcs *c, uint32_t source, uint32_t sink)
 
 cdmpp_status cd_place_solve_by_cut(cd_place_net *g, uint32_t *where, cdmpp_err *err) {
     const cd_place_problem *p = g->p;
-    const size_t most = 2 * (size_t)p->n_op + 2 * (size_t)p->n_value + 2 * (size_t)g->first_reader[p->n_value];
+    const size_t most =
+        2 * (size_t)p->n_op + 2 * (size_t)p->n_value + 2 * (size_t)g->first_reader[p->n_value];
     const size_t n_node = (size_t)p->n_op + 2 * (size_t)p->n_value + 2;
-    if (most >= UINT32_MAX / 2 || n_node >= UINT32_MAX / 2) return CD_FAIL(err, ERANGE, "cut of %zu arcs", most);
-    int bits = 9; /* all capacities together below 2^60: 2^bits for the costs, one more each for what must never be cut */
+    if (most >= UINT32_MAX / 2 || n_node >= UINT32_MAX / 2)
+        return CD_FAIL(err, ERANGE, "cut of %zu arcs", most);
+    int bits =
+        9; /* all capacities together below 2^60: 2^bits for the costs, one more each for what must never be cut */
     while (most >> (58 - bits) == 0 && bits < 50) bits++;
     const double sum = all_costs(g);
-    arcs c = {.arc = CD_NEWN(g->a, cd_place_cut_arc, most + 1), .scale = sum > 0 ? ldexp(1, bits) / sum : 1, .never = (int64_t)1 << (bits + 1)};
+    arcs c = {.arc = CD_NEWN(g->a, cd_place_cut_arc, most + 1),
+              .scale = sum > 0 ? ldexp(1, bits) / sum : 1,
+              .never = (int64_t)1 << (bits + 1)};
     bool *side = CD_NEWN(g->a, bool, n_node);
     if (!c.arc || !side) return CD_FAIL(err, ENOMEM, "cut of %zu arcs", most);
     int64_t flow;
@@ -99,8 +106,10 @@ static double *add_table(tables *t, const uint32_t *var, uint32_t n) {
 /* One or two readers: a table over all of them. */
 static bool add_small(tables *t, uint32_t v) {
     const cd_place_net *g = t->g;
-    const uint32_t *reader = &g->reader[g->first_reader[v]], n = g->first_reader[v + 1] - g->first_reader[v], D = g->p->n_device;
-    const uint32_t var[3] = {g->pos[g->p->value[v].from], g->pos[reader[0]], n > 1 ? g->pos[reader[1]] : 0};
+    const uint32_t *reader = &g->reader[g->first_reader[v]],
+                   n = g->first_reader[v + 1] - g->first_reader[v], D = g->p->n_device;
+    const uint32_t var[3] = {g->pos[g->p->value[v].from], g->pos[reader[0]],
+                             n > 1 ? g->pos[reader[1]] : 0};
     double *cost = add_table(t, var, n + 1);
     if (!cost) return false;
     const int64_t bytes = g->p->value[v].bytes;
@@ -108,7 +117,8 @@ static bool add_small(tables *t, uint32_t v) {
         for (uint32_t b = 0; b < D; b++) {
             if (n == 1) cost[a * D + b] = cd_place_copy_s(g, bytes, a, b);
             for (uint32_t c = 0; c < D && n > 1; c++)
-                cost[(a * D + b) * D + c] = cd_place_copy_s(g, bytes, a, b) + (c == b ? 0 : cd_place_copy_s(g, bytes, a, c));
+                cost[(a * D + b) * D + c] = cd_place_copy_s(g, bytes, a, b) +
+                                            (c == b ? 0 : cd_place_copy_s(g, bytes, a, c));
         }
     return true;
 }
@@ -117,7 +127,8 @@ static bool add_small(tables *t, uint32_t v) {
  * device costs infinity. So every table has two variables, however many readers there are. */
 static bool add_wide(tables *t, uint32_t v) {
     const cd_place_net *g = t->g;
-    const uint32_t D = g->p->n_device, set = t->e.n_var++, from[2] = {g->pos[g->p->value[v].from], set};
+    const uint32_t D = g->p->n_device, set = t->e.n_var++,
+                   from[2] = {g->pos[g->p->value[v].from], set};
     t->size[set] = 1u << D;
     double *cost = add_table(t, from, 2);
     if (!cost) return false;
@@ -132,7 +143,8 @@ static bool add_wide(tables *t, uint32_t v) {
         const uint32_t to[2] = {g->pos[g->reader[j]], set};
         if (!(cost = add_table(t, to, 2))) return false;
         for (uint32_t b = 0; b < D; b++)
-            for (uint32_t m = 0; m < 1u << D; m++) cost[(b << D) + m] = m >> b & 1 ? 0 : (double)INFINITY;
+            for (uint32_t m = 0; m < 1u << D; m++)
+                cost[(b << D) + m] = m >> b & 1 ? 0 : (double)INFINITY;
     }
     return true;
 }
@@ -144,7 +156,8 @@ static cdmpp_status make_tables(tables *t, cdmpp_err *err) {
     t->size = CD_NEWN(t->g->a, uint32_t, n);
     t->table = CD_NEWN(t->g->a, cd_variable_elimination_table, n + t->g->first_reader[p->n_value]);
     bool ok = t->size && t->table;
-    t->e = (cd_variable_elimination){.n_var = p->n_op, .n_main = p->n_op, .size = t->size, .table = t->table};
+    t->e = (cd_variable_elimination){
+        .n_var = p->n_op, .n_main = p->n_op, .size = t->size, .table = t->table};
     for (uint32_t k = 0; k < p->n_op && ok; k++) t->size[k] = p->n_device;
     for (uint32_t k = 0; k < p->n_op && ok; k++) {
         double *cost = add_table(t, &t->g->pos[k], 1);
@@ -164,12 +177,14 @@ static void fill_sets(const cd_place_net *g, uint32_t *choice) {
     for (uint32_t v = 0; v < g->p->n_value; v++) {
         if (g->first_reader[v + 1] - g->first_reader[v] < 3) continue;
         choice[set] = 1u << choice[g->pos[g->p->value[v].from]];
-        for (uint32_t j = g->first_reader[v]; j < g->first_reader[v + 1]; j++) choice[set] |= 1u << choice[g->pos[g->reader[j]]];
+        for (uint32_t j = g->first_reader[v]; j < g->first_reader[v + 1]; j++)
+            choice[set] |= 1u << choice[g->pos[g->reader[j]]];
         set++;
     }
 }
 
-cdmpp_status cd_place_solve_by_elimination(cd_place_net *g, uint64_t effort, uint32_t *where, bool *exact, cdmpp_err *err) {
+cdmpp_status cd_place_solve_by_elimination(cd_place_net *g, uint64_t effort, uint32_t *where,
+                                           bool *exact, cdmpp_err *err) {
     tables t = {.g = g};
     CD_TRY(make_tables(&t, err));
     uint32_t *choice = CD_NEWN(g->a, uint32_t, (size_t)t.e.n_var + 1);
@@ -179,7 +194,8 @@ cdmpp_status cd_place_solve_by_elimination(cd_place_net *g, uint64_t effort, uin
     bool wide;
     CD_TRY(cd_variable_elimination_solve(&t.e, 1u << 18, choice, &wide, &g->looked, err));
     *exact = !wide;
-    if (wide) CD_TRY(cd_variable_elimination_improve(&t.e, 1u << 12, effort, choice, &g->looked, err));
+    if (wide)
+        CD_TRY(cd_variable_elimination_improve(&t.e, 1u << 12, effort, choice, &g->looked, err));
     for (uint32_t k = 0; k < g->p->n_op; k++) where[k] = choice[g->pos[k]];
     return CDMPP_OK;
 }

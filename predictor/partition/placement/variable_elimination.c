@@ -16,13 +16,13 @@ typedef struct {
     cd_arena *a;
     const uint32_t *size;
     uint32_t n_var, n_table, n_step;
-    cd_variable_elimination_table *table;       /* (n_table + n_var) */
-    bool *dead;                 /* of tables: summed up in another */
-    bool *gone;                 /* of variables */
-    node **list;                /* (n_var) */
-    size_t *joint;              /* (n_var) states of the table that taking it out makes */
+    cd_variable_elimination_table *table; /* (n_table + n_var) */
+    bool *dead;                           /* of tables: summed up in another */
+    bool *gone;                           /* of variables */
+    node **list;                          /* (n_var) */
+    size_t *joint;                        /* (n_var) states of the table that taking it out makes */
     uint32_t *mark, stamp, *order;
-    uint32_t **used, *n_used;   /* (n_var) tables that were summed up for it */
+    uint32_t **used, *n_used; /* (n_var) tables that were summed up for it */
     size_t most, states;
     uint64_t looked;
 } work;
@@ -31,7 +31,8 @@ double cd_variable_elimination_cost(const cd_variable_elimination *p, const uint
     double sum = 0;
     for (uint32_t t = 0; t < p->n_table; t++) {
         size_t at = 0;
-        for (uint32_t i = 0; i < p->table[t].n_var; i++) at = at * p->size[p->table[t].var[i]] + choice[p->table[t].var[i]];
+        for (uint32_t i = 0; i < p->table[t].n_var; i++)
+            at = at * p->size[p->table[t].var[i]] + choice[p->table[t].var[i]];
         sum += p->table[t].cost[at];
     }
     return sum;
@@ -53,7 +54,8 @@ static uint32_t scope_of(work *w, uint32_t v, uint32_t *scope, size_t *joint) {
             const uint32_t u = t->var[i];
             if (w->mark[u] == w->stamp) continue;
             w->mark[u] = w->stamp;
-            if (n == CD_VARIABLE_ELIMINATION_SCOPE || m > w->most / w->size[u]) return *joint = SIZE_MAX, CD_VARIABLE_ELIMINATION_SCOPE + 1;
+            if (n == CD_VARIABLE_ELIMINATION_SCOPE || m > w->most / w->size[u])
+                return *joint = SIZE_MAX, CD_VARIABLE_ELIMINATION_SCOPE + 1;
             scope[n++] = u;
             m *= w->size[u];
         }
@@ -77,11 +79,14 @@ static cdmpp_status hang(work *w, uint32_t t, cdmpp_err *err) {
 static cdmpp_status start(work *w, const cd_variable_elimination *p, cdmpp_err *err) {
     const size_t n = (size_t)p->n_var + 1;
     w->size = p->size, w->n_var = p->n_var, w->n_table = p->n_table;
-    w->table = CD_NEWN(w->a, cd_variable_elimination_table, n + p->n_table), w->dead = CD_NEWN(w->a, bool, n + p->n_table);
-    w->gone = CD_NEWN(w->a, bool, n), w->list = CD_NEWN(w->a, node *, n), w->joint = CD_NEWN(w->a, size_t, n);
+    w->table = CD_NEWN(w->a, cd_variable_elimination_table, n + p->n_table),
+    w->dead = CD_NEWN(w->a, bool, n + p->n_table);
+    w->gone = CD_NEWN(w->a, bool, n), w->list = CD_NEWN(w->a, node *, n),
+    w->joint = CD_NEWN(w->a, size_t, n);
     w->mark = CD_NEWN(w->a, uint32_t, n), w->order = CD_NEWN(w->a, uint32_t, n);
     w->used = CD_NEWN(w->a, uint32_t *, n), w->n_used = CD_NEWN(w->a, uint32_t, n);
-    if (!w->table || !w->dead || !w->gone || !w->list || !w->joint || !w->mark || !w->order || !w->used || !w->n_used)
+    if (!w->table || !w->dead || !w->gone || !w->list || !w->joint || !w->mark || !w->order ||
+        !w->used || !w->n_used)
         return CD_FAIL(err, ENOMEM, "%u choices", p->n_var);
     for (uint32_t t = 0; t < p->n_table; t++) {
         w->table[t] = p->table[t];
@@ -99,7 +104,8 @@ typedef struct {
     size_t at, of_v, stride[CD_VARIABLE_ELIMINATION_SCOPE];
 } reader;
 
-static void strides(const work *w, const cd_variable_elimination_table *t, uint32_t v, const uint32_t *scope, uint32_t n, reader *r) {
+static void strides(const work *w, const cd_variable_elimination_table *t, uint32_t v,
+                    const uint32_t *scope, uint32_t n, reader *r) {
     *r = (reader){.cost = t->cost};
     size_t s = 1;
     for (uint32_t i = t->n_var; i-- > 0; s *= w->size[t->var[i]]) {
@@ -109,16 +115,20 @@ static void strides(const work *w, const cd_variable_elimination_table *t, uint3
     }
 }
 
-static void step(const work *w, const uint32_t *scope, uint32_t n, uint32_t *digit, reader *r, uint32_t m) {
+static void step(const work *w, const uint32_t *scope, uint32_t n, uint32_t *digit, reader *r,
+                 uint32_t m) {
     for (uint32_t k = n; k-- > 0;) {
         const bool wraps = ++digit[k] == w->size[scope[k]];
-        for (uint32_t i = 0; i < m; i++) r[i].at = wraps ? r[i].at - r[i].stride[k] * (w->size[scope[k]] - 1) : r[i].at + r[i].stride[k];
+        for (uint32_t i = 0; i < m; i++)
+            r[i].at = wraps ? r[i].at - r[i].stride[k] * (w->size[scope[k]] - 1)
+                            : r[i].at + r[i].stride[k];
         if (!wraps) return;
         digit[k] = 0;
     }
 }
 
-static void minimise(const work *w, uint32_t v, const uint32_t *scope, uint32_t n, reader *r, uint32_t m, double *out, size_t states) {
+static void minimise(const work *w, uint32_t v, const uint32_t *scope, uint32_t n, reader *r,
+                     uint32_t m, double *out, size_t states) {
     uint32_t digit[CD_VARIABLE_ELIMINATION_SCOPE] = {0};
     for (size_t i = 0; i < states; i++) {
         double least = INFINITY;
@@ -181,7 +191,8 @@ static void walk_back(const work *w, uint32_t *choice) {
             for (uint32_t k = 0; k < w->n_used[v]; k++) {
                 const cd_variable_elimination_table *t = &w->table[w->used[v][k]];
                 size_t at = 0;
-                for (uint32_t i = 0; i < t->n_var; i++) at = at * w->size[t->var[i]] + (t->var[i] == v ? x : choice[t->var[i]]);
+                for (uint32_t i = 0; i < t->n_var; i++)
+                    at = at * w->size[t->var[i]] + (t->var[i] == v ? x : choice[t->var[i]]);
                 sum += t->cost[at];
             }
             if (sum < least) least = sum, choice[v] = x;
@@ -190,7 +201,9 @@ static void walk_back(const work *w, uint32_t *choice) {
 }
 
 /* Greedy order: the variable whose removal makes the smallest table is next; of equal ones the lowest number. */
-cdmpp_status cd_variable_elimination_solve(const cd_variable_elimination *p, size_t most, uint32_t *choice, bool *wide, uint64_t *looked, cdmpp_err *err) {
+cdmpp_status cd_variable_elimination_solve(const cd_variable_elimination *p, size_t most,
+                                           uint32_t *choice, bool *wide, uint64_t *looked,
+                                           cdmpp_err *err) {
     cd_arena own = {0};
     work w = {.a = &own, .most = most};
     cdmpp_status st = start(&w, p, err);
@@ -212,8 +225,9 @@ cdmpp_status cd_variable_elimination_solve(const cd_variable_elimination *p, siz
 typedef struct {
     cd_arena fixed, sub;
     const cd_variable_elimination *p;
-    uint32_t *first, *of;       /* tables of a variable: of[first[v] .. first[v+1]) */
-    uint32_t *in, *list, *seen; /* (n_var) position in the window, UINT32_MAX; the window; (n_table) stamp */
+    uint32_t *first, *of; /* tables of a variable: of[first[v] .. first[v+1]) */
+    uint32_t *in, *list,
+        *seen; /* (n_var) position in the window, UINT32_MAX; the window; (n_table) stamp */
     uint32_t n_in, stamp;
 } windows;
 
@@ -222,15 +236,19 @@ static cdmpp_status index_tables(windows *w, cdmpp_err *err) {
     const cd_variable_elimination *p = w->p;
     size_t all = 0;
     for (uint32_t t = 0; t < p->n_table; t++) all += p->table[t].n_var;
-    w->first = CD_NEWN(&w->fixed, uint32_t, (size_t)p->n_var + 2), w->of = CD_NEWN(&w->fixed, uint32_t, all + 1);
-    w->in = CD_NEWN(&w->fixed, uint32_t, (size_t)p->n_var + 1), w->list = CD_NEWN(&w->fixed, uint32_t, (size_t)p->n_var + 1);
+    w->first = CD_NEWN(&w->fixed, uint32_t, (size_t)p->n_var + 2),
+    w->of = CD_NEWN(&w->fixed, uint32_t, all + 1);
+    w->in = CD_NEWN(&w->fixed, uint32_t, (size_t)p->n_var + 1),
+    w->list = CD_NEWN(&w->fixed, uint32_t, (size_t)p->n_var + 1);
     w->seen = CD_NEWN(&w->fixed, uint32_t, (size_t)p->n_table + 1);
-    if (!w->first || !w->of || !w->in || !w->list || !w->seen) return CD_FAIL(err, ENOMEM, "%u choices", p->n_var);
+    if (!w->first || !w->of || !w->in || !w->list || !w->seen)
+        return CD_FAIL(err, ENOMEM, "%u choices", p->n_var);
     for (uint32_t t = 0; t < p->n_table; t++)
         for (uint32_t i = 0; i < p->table[t].n_var; i++) w->first[p->table[t].var[i] + 2]++;
     for (uint32_t v = 0; v <= p->n_var; v++) w->first[v + 1] += w->first[v];
     for (uint32_t t = 0; t < p->n_table; t++)
-        for (uint32_t i = 0; i < p->table[t].n_var; i++) w->of[w->first[p->table[t].var[i] + 1]++] = t;
+        for (uint32_t i = 0; i < p->table[t].n_var; i++)
+            w->of[w->first[p->table[t].var[i] + 1]++] = t;
     memset(w->in, 0xff, p->n_var * sizeof *w->in);
     return CDMPP_OK;
 }
@@ -260,8 +278,11 @@ static void grow(windows *w, uint32_t seed, uint32_t n) {
 }
 
 /* A table with all but the window's variables held. */
-static cdmpp_status slice(windows *w, const cd_variable_elimination_table *t, const uint32_t *choice, cd_variable_elimination_table *out, cdmpp_err *err) {
-    uint32_t *var = CD_NEWN(&w->sub, uint32_t, (size_t)t->n_var + 1), pos[CD_VARIABLE_ELIMINATION_SCOPE], n = 0;
+static cdmpp_status slice(windows *w, const cd_variable_elimination_table *t,
+                          const uint32_t *choice, cd_variable_elimination_table *out,
+                          cdmpp_err *err) {
+    uint32_t *var = CD_NEWN(&w->sub, uint32_t, (size_t)t->n_var + 1),
+             pos[CD_VARIABLE_ELIMINATION_SCOPE], n = 0;
     size_t stride[CD_VARIABLE_ELIMINATION_SCOPE], s = 1, at = 0, states = 1;
     if (!var) return CD_FAIL(err, ENOMEM, "table of %u choices", t->n_var);
     for (uint32_t i = t->n_var; i-- > 0; s *= w->p->size[t->var[i]]) stride[i] = s;
@@ -285,13 +306,16 @@ static cdmpp_status slice(windows *w, const cd_variable_elimination_table *t, co
 }
 
 /* The window as a problem of its own: each table that touches it once (the stamp), with the variables outside held. */
-static cdmpp_status cut_out(windows *w, const uint32_t *choice, cd_variable_elimination *out, cdmpp_err *err) {
+static cdmpp_status cut_out(windows *w, const uint32_t *choice, cd_variable_elimination *out,
+                            cdmpp_err *err) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < w->n_in; i++) most += w->first[w->list[i] + 1] - w->first[w->list[i]];
     uint32_t *size = CD_NEWN(&w->sub, uint32_t, (size_t)w->n_in + 1);
-    cd_variable_elimination_table *table = CD_NEWN(&w->sub, cd_variable_elimination_table, (size_t)most + 1);
+    cd_variable_elimination_table *table =
+        CD_NEWN(&w->sub, cd_variable_elimination_table, (size_t)most + 1);
     if (!size || !table) return CD_FAIL(err, ENOMEM, "window of %u choices", w->n_in);
-    *out = (cd_variable_elimination){.n_var = w->n_in, .n_main = w->n_in, .size = size, .table = table};
+    *out = (cd_variable_elimination){
+        .n_var = w->n_in, .n_main = w->n_in, .size = size, .table = table};
     w->stamp++;
     for (uint32_t i = 0; i < w->n_in; i++) {
         const uint32_t v = w->list[i];
@@ -306,20 +330,23 @@ static cdmpp_status cut_out(windows *w, const uint32_t *choice, cd_variable_elim
 }
 
 /* Solve the window around `seed`, a smaller one where it is too wide. */
-static cdmpp_status window(windows *w, uint32_t seed, size_t most, uint32_t *choice, uint64_t *looked, bool *better, cdmpp_err *err) {
+static cdmpp_status window(windows *w, uint32_t seed, size_t most, uint32_t *choice,
+                           uint64_t *looked, bool *better, cdmpp_err *err) {
     for (uint32_t n = AT_A_TIME; n > 0; n /= 2) {
         cd_variable_elimination sub;
         bool wide;
         grow(w, seed, n);
         cd_arena_reset(&w->sub);
-        uint32_t *now = CD_NEWN(&w->sub, uint32_t, (size_t)w->n_in + 1), *next = CD_NEWN(&w->sub, uint32_t, (size_t)w->n_in + 1);
+        uint32_t *now = CD_NEWN(&w->sub, uint32_t, (size_t)w->n_in + 1),
+                 *next = CD_NEWN(&w->sub, uint32_t, (size_t)w->n_in + 1);
         if (!now || !next) return CD_FAIL(err, ENOMEM, "window of %u choices", w->n_in);
         CD_TRY(cut_out(w, choice, &sub, err));
         CD_TRY(cd_variable_elimination_solve(&sub, most, next, &wide, looked, err));
         *looked += w->n_in;
         if (wide) continue;
         for (uint32_t i = 0; i < w->n_in; i++) now[i] = choice[w->list[i]];
-        const double was = cd_variable_elimination_cost(&sub, now), is = cd_variable_elimination_cost(&sub, next);
+        const double was = cd_variable_elimination_cost(&sub, now),
+                     is = cd_variable_elimination_cost(&sub, next);
         if (!(is < was) || (isfinite(was) && is >= was * (1 - 1e-13))) return CDMPP_OK;
         for (uint32_t i = 0; i < w->n_in; i++) choice[w->list[i]] = next[i];
         *better = true;
@@ -328,13 +355,16 @@ static cdmpp_status window(windows *w, uint32_t seed, size_t most, uint32_t *cho
     return CDMPP_OK;
 }
 
-cdmpp_status cd_variable_elimination_improve(const cd_variable_elimination *p, size_t most, uint64_t looks, uint32_t *choice, uint64_t *looked, cdmpp_err *err) {
+cdmpp_status cd_variable_elimination_improve(const cd_variable_elimination *p, size_t most,
+                                             uint64_t looks, uint32_t *choice, uint64_t *looked,
+                                             cdmpp_err *err) {
     windows w = {.p = p};
     cdmpp_status st = index_tables(&w, err);
     bool better = true;
     for (uint32_t round = 0; !st && better; round++) {
         better = false;
-        for (uint32_t k = round % (AT_A_TIME / 4); k < p->n_main && !st && *looked < looks; k += AT_A_TIME / 4)
+        for (uint32_t k = round % (AT_A_TIME / 4); k < p->n_main && !st && *looked < looks;
+             k += AT_A_TIME / 4)
             st = window(&w, k, most, choice, looked, &better, err);
     }
     cd_arena_free(&w.fixed);

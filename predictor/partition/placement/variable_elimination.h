@@ -17,21 +17,25 @@ enum { CD_VARIABLE_ELIMINATION_SCOPE = 24 };
 
 typedef struct cd_variable_elimination_table {
     uint32_t n_var;
-    const uint32_t *var;        /* (n_var) different ones */
-    const double *cost;         /* (product of sizes) the last variable fastest */
+    const uint32_t *var; /* (n_var) different ones */
+    const double *cost;  /* (product of sizes) the last variable fastest */
 } cd_variable_elimination_table;
 
 typedef struct cd_variable_elimination {
     uint32_t n_var, n_table;
-    uint32_t n_main;            /* those before are chosen; the rest follow from them */
-    const uint32_t *size;       /* (n_var) options, >= 1 */
+    uint32_t n_main;      /* those before are chosen; the rest follow from them */
+    const uint32_t *size; /* (n_var) options, >= 1 */
     const cd_variable_elimination_table *table; /* (n_table) */
 } cd_variable_elimination;
 
 /* choice (n_var). *wide: too wide, choice untouched. *looked grows by the states that were costed. Errors: ENOMEM. */
-cdmpp_status cd_variable_elimination_solve(const cd_variable_elimination *p, size_t most, uint32_t *choice, bool *wide, uint64_t *looked, cdmpp_err *err);
+cdmpp_status cd_variable_elimination_solve(const cd_variable_elimination *p, size_t most,
+                                           uint32_t *choice, bool *wide, uint64_t *looked,
+                                           cdmpp_err *err);
 /* From a choice to a better one: windows of neighbouring variables are solved to the end, the rest held, until none of them helps
  * or *looked has reached `looks`. Variables from n_main on belong to every window that they touch. Errors: ENOMEM. */
-cdmpp_status cd_variable_elimination_improve(const cd_variable_elimination *p, size_t most, uint64_t looks, uint32_t *choice, uint64_t *looked, cdmpp_err *err);
+cdmpp_status cd_variable_elimination_improve(const cd_variable_elimination *p, size_t most,
+                                             uint64_t looks, uint32_t *choice, uint64_t *looked,
+                                             cdmpp_err *err);
 double cd_variable_elimination_cost(const cd_variable_elimination *p, const uint32_t *choice);
 #endif

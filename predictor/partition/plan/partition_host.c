@@ -3,7 +3,9 @@
 
 #include "predictor/partition/plan/partition_internal.h"
 
-static bool on_processor(const cd_machine_device *d) { return d->core >= 0 && (!strcmp(d->kind, "cpu") || !strcmp(d->kind, "native")); }
+static bool on_processor(const cd_machine_device *d) {
+    return d->core >= 0 && (!strcmp(d->kind, "cpu") || !strcmp(d->kind, "native"));
+}
 
 /* A processor that two devices have is there once: two looks at it would disturb each other. */
 unsigned cd_partition_cores(const cd_partition *p, int core[CD_MACHINE_DEVICES]) {
@@ -31,7 +33,9 @@ void cd_partition_count_left(cd_partition *p) {
         p->source[d].left = p->left[d];
         if (!(p->left[d] < CD_HOST_LOAD_IDLE) || !(p->left[d] > 0)) continue;
         if (counts) v->scale /= p->left[d];
-        cd_log_put(p->o->log, CD_LOG_WARNING, "others use the processor of %s: %.0f %% of it is left%s", v->name, 100 * p->left[d], counts ? ", and the plan counts with that" : "");
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "others use the processor of %s: %.0f %% of it is left%s", v->name,
+                   100 * p->left[d], counts ? ", and the plan counts with that" : "");
     }
 }
 

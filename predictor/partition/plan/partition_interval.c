@@ -18,8 +18,8 @@ typedef struct chain {
     uint32_t *after;
     uint32_t n_op, n_after, last, n_last; /* what ends the operator before */
     double on_s[CD_MACHINE_DEVICES], ops_s, least_s;
-    double low_s, high_s;       /* if every operator took that end of its interval */
-    double unsure_s;            /* of parts of which nothing tells how far off they are */
+    double low_s, high_s; /* if every operator took that end of its interval */
+    double unsure_s;      /* of parts of which nothing tells how far off they are */
 } chain;
 
 /* The first operator of the same task, on the first device of the same model. */
@@ -27,7 +27,9 @@ static uint32_t like_of(const chain *c, uint32_t op, uint32_t device) {
     const cd_shard_cost_model *by = c->p->by;
     uint32_t k = 0, d = 0;
     while (k < op && strcmp(c->plan->op[k].key, c->plan->op[op].key) != 0) k++;
-    while (d < device && !(by[d].model == by[device].model && by[d].device && by[device].device && !strcmp(by[d].device, by[device].device))) d++;
+    while (d < device && !(by[d].model == by[device].model && by[d].device && by[device].device &&
+                           !strcmp(by[d].device, by[device].device)))
+        d++;
     return (c->plan->op[op].key[0] ? k : op) * CD_MACHINE_DEVICES + d;
 }
 
@@ -47,7 +49,8 @@ static void ends(chain *c, uint32_t first) {
 /* A part needs at best its share of what the whole needs. */
 static double least_of(const cd_shard_plan_op *o, const cd_shard_plan_part *v, double whole_s) {
     const double extent = (double)o->part[o->n_part - 1].hi;
-    return fmin(v->seconds, o->dim[0] && extent > 0 ? whole_s * (double)(v->hi - v->lo) / extent : whole_s);
+    return fmin(v->seconds,
+                o->dim[0] && extent > 0 ? whole_s * (double)(v->hi - v->lo) / extent : whole_s);
 }
 
 /* What all times of a device have in common. */
@@ -57,10 +60,14 @@ static double shared(const chain *c, uint32_t device) {
 }
 
 /* A part, or what joins them, with the ends of its interval. */
-static cdmpp_status add_time(chain *c, uint32_t k, uint32_t device, double seconds, cd_shard_cost_doubts *x, cdmpp_err *err) {
+static cdmpp_status add_time(chain *c, uint32_t k, uint32_t device, double seconds,
+                             cd_shard_cost_doubts *x, cdmpp_err *err) {
     CD_TRY(cd_shard_cost_doubt(c->p->cost, k, device, x, err));
     const double own = c->p->source[device].stands_own, all = hypot(shared(c, device), own);
-    add(c, &(cd_replay_op){.name = c->plan->op[k].name, .like = like_of(c, k, device), .seconds = seconds, .spread = hypot(x->spread, own)});
+    add(c, &(cd_replay_op){.name = c->plan->op[k].name,
+                           .like = like_of(c, k, device),
+                           .seconds = seconds,
+                           .spread = hypot(x->spread, own)});
     c->on_s[device] += seconds;
     if (isnan(x->low)) c->unsure_s += seconds;
     x->low = isnan(x->low) ? seconds : x->low * seconds;
@@ -106,7 +113,8 @@ static double unlike_together(const chain *c, uint32_t device) {
 static double common(const chain *c) {
     double spread = 0;
     for (uint32_t d = 0; d < c->plan->n_device; d++)
-        if (c->ops_s > 0) spread += hypot(shared(c, d), unlike_together(c, d)) * fmin(1, c->on_s[d] / c->ops_s);
+        if (c->ops_s > 0)
+            spread += hypot(shared(c, d), unlike_together(c, d)) * fmin(1, c->on_s[d] / c->ops_s);
     return spread;
 }
 
@@ -118,7 +126,8 @@ static cdmpp_status fill(chain *c, cd_arena *a, cdmpp_err *err) {
     }
     c->op = CD_NEWN(a, cd_replay_op, ops);
     c->after = CD_NEWN(a, uint32_t, afters + 1);
-    if (!c->op || !c->after) return CD_FAIL(err, ENOMEM, "an interval of %u operators", c->plan->n_op);
+    if (!c->op || !c->after)
+        return CD_FAIL(err, ENOMEM, "an interval of %u operators", c->plan->n_op);
     add(c, &(cd_replay_op){.name = "exchange", .like = UINT32_MAX});
     ends(c, 0);
     for (uint32_t k = 0; k < c->plan->n_op; k++) CD_TRY(add_op(c, k, err));
@@ -128,7 +137,8 @@ static cdmpp_status fill(chain *c, cd_arena *a, cdmpp_err *err) {
 
 /* As cdmpp-replay does: no interval goes beyond what the ends of the operators' own make, and that of one operator is its own. */
 static void within_operators(const chain *c, cd_replay_interval *i) {
-    const double known = c->op[0].seconds, low = fmin(c->low_s + known, c->plan->predicted_s), high = fmax(c->high_s + known, c->plan->predicted_s);
+    const double known = c->op[0].seconds, low = fmin(c->low_s + known, c->plan->predicted_s),
+                 high = fmax(c->high_s + known, c->plan->predicted_s);
     const bool alone = c->plan->n_op == 1;
     if (isnan(i->low_s)) return;
     i->low_s = alone ? low : fmax(i->low_s, low);
@@ -142,12 +152,21 @@ cdmpp_status cd_partition_interval(cd_partition *p, cd_shard_plan *plan, cdmpp_e
     cd_arena a = {0};
     chain c = {.p = p, .plan = plan};
     cd_replay_interval i;
-    const cd_replay_device all = {.name = "all", .workers = CD_MACHINE_DEVICES, .policy = CD_REPLAY_ORDER};
+    const cd_replay_device all = {
+        .name = "all", .workers = CD_MACHINE_DEVICES, .policy = CD_REPLAY_ORDER};
     cdmpp_status st = fill(&c, &a, err);
-    const cd_replay_net n = {.n_op = c.n_op, .n_after = c.n_after, .n_device = 1, .op = c.op, .after = c.after, .device = &all};
-    if (!st) st = cd_replay_interval_of(&n, plan->predicted_s, CD_REPLAY_LEVEL, CD_REPLAY_SHARED, (uint64_t)p->o->seed, &i, err);
+    const cd_replay_net n = {.n_op = c.n_op,
+                             .n_after = c.n_after,
+                             .n_device = 1,
+                             .op = c.op,
+                             .after = c.after,
+                             .device = &all};
+    if (!st)
+        st = cd_replay_interval_of(&n, plan->predicted_s, CD_REPLAY_LEVEL, CD_REPLAY_SHARED,
+                                   (uint64_t)p->o->seed, &i, err);
     if (!st) {
-        cd_replay_interval_finish(plan->predicted_s, common(&c), fmin(c.least_s, plan->predicted_s), CD_REPLAY_LEVEL, &i);
+        cd_replay_interval_finish(plan->predicted_s, common(&c), fmin(c.least_s, plan->predicted_s),
+                                  CD_REPLAY_LEVEL, &i);
         within_operators(&c, &i);
     }
     cd_arena_free(&a);
@@ -155,6 +174,8 @@ cdmpp_status cd_partition_interval(cd_partition *p, cd_shard_plan *plan, cdmpp_e
     const bool unsure = c.unsure_s > unsure_share * c.ops_s;
     plan->low_s = unsure ? (double)NAN : i.low_s;
     plan->high_s = unsure ? (double)NAN : i.high_s;
-    plan->no_interval = unsure ? "nothing tells how far off the estimates of some operators are" : isnan(i.low_s) ? "the models do not say how far off their times may be" : NULL;
+    plan->no_interval = unsure ? "nothing tells how far off the estimates of some operators are"
+                        : isnan(i.low_s) ? "the models do not say how far off their times may be"
+                                         : NULL;
     return CDMPP_OK;
 }

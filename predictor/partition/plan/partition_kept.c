@@ -5,22 +5,28 @@
 #include "base/text/text.h"
 #include "predictor/partition/plan/partition_internal.h"
 
-bool cd_partition_disturbed(const cd_partition *p) { return p->run.done && p->run.others > CD_HOST_LOAD_LIMIT; }
+bool cd_partition_disturbed(const cd_partition *p) {
+    return p->run.done && p->run.others > CD_HOST_LOAD_LIMIT;
+}
 
-bool cd_partition_ran_another(const cd_partition *p) { return p->run.done && p->run.now.replans > 0; }
+bool cd_partition_ran_another(const cd_partition *p) {
+    return p->run.done && p->run.now.replans > 0;
+}
 
 /* What is nearer than medians are known to is no difference. */
 uint32_t cd_partition_best_measured(const cd_partition *p) {
     uint32_t best = UINT32_MAX;
     double least = (1 - CD_PLAN_RUN_KNOWN) * p->plan->measured_s;
     for (uint32_t k = 0; k < p->n_base; k++)
-        if (p->base[k] && p->plan->base[k].measured_s < least) least = p->plan->base[k].measured_s, best = k;
+        if (p->base[k] && p->plan->base[k].measured_s < least)
+            least = p->plan->base[k].measured_s, best = k;
     return best;
 }
 
 /* One more row behind the plan's baselines. Names are copied: each plan has its own memory. */
 static cdmpp_status rows(const cd_shard_plan *was, cd_shard_plan *out, cdmpp_err *err) {
-    cd_shard_plan_baseline *b = CD_NEWN(&out->arena, cd_shard_plan_baseline, (size_t)was->n_base + 1);
+    cd_shard_plan_baseline *b =
+        CD_NEWN(&out->arena, cd_shard_plan_baseline, (size_t)was->n_base + 1);
     if (!b) return CD_FAIL(err, ENOMEM, "baselines");
     for (uint32_t k = 0; k <= was->n_base; k++) {
         if (k < was->n_base) b[k] = was->base[k];
@@ -35,7 +41,8 @@ static cdmpp_status rows(const cd_shard_plan *was, cd_shard_plan *out, cdmpp_err
 
 cdmpp_status cd_partition_keep(cd_partition *p, uint32_t k, cdmpp_err *err) {
     cd_shard_plan *was = p->plan, *best = p->base[k];
-    cd_shard_plan **base = cd_mem_realloc(p->base, p->n_base * sizeof *base, ((size_t)p->n_base + 1) * sizeof *base);
+    cd_shard_plan **base =
+        cd_mem_realloc(p->base, p->n_base * sizeof *base, ((size_t)p->n_base + 1) * sizeof *base);
     if (!base) return CD_FAIL(err, ENOMEM, "baselines");
     p->base = base;
     CD_TRY(rows(was, best, err));
@@ -61,7 +68,10 @@ cdmpp_status cd_partition_verdict(cd_partition *p, cdmpp_err *err) {
     p->plan->others = p->run.others;
     if (p->run.kept) put_kept(p, p->base[p->n_base - 1], &b);
     else cd_buf_puts(&b, p->plan->verdict ? p->plan->verdict : "");
-    if (cd_partition_disturbed(p)) cd_buf_putf(&b, "; the measurement was disturbed: others used %.0f %% of the processors meanwhile", 100 * p->run.others);
+    if (cd_partition_disturbed(p))
+        cd_buf_putf(
+            &b, "; the measurement was disturbed: others used %.0f %% of the processors meanwhile",
+            100 * p->run.others);
     p->plan->verdict = b.oom ? NULL : cd_str_dup(&p->plan->arena, (cd_str){b.p ? b.p : "", b.n});
     cd_buf_free(&b);
     return p->plan->verdict ? CDMPP_OK : CD_FAIL(err, ENOMEM, "a verdict");

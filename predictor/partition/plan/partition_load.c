@@ -13,13 +13,23 @@ enum { VECTOR_BYTES = 64 };
 /* ---- the network ---- */
 
 /* Layout and tasks follow the target of the first device, which all devices of one plan share. */
-cdmpp_status cd_partition_network(const cd_partition *p, cd_graph *graph, cd_network_loaded *out, cdmpp_err *err) {
+cdmpp_status cd_partition_network(const cd_partition *p, cd_graph *graph, cd_network_loaded *out,
+                                  cdmpp_err *err) {
     const cd_partition_options *o = p->o;
-    const cd_onnx_options onnx = {.dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v, .n_input = (uint32_t)o->input.n};
+    const cd_onnx_options onnx = {.dim = o->dim.v,
+                                  .n_dim = (uint32_t)o->dim.n,
+                                  .input = o->input.v,
+                                  .n_input = (uint32_t)o->input.n};
     const char *target = p->machine.device[0].target;
     const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
     const cd_hardware h = cd_target_hardware(gpu, gpu ? 0 : 1, VECTOR_BYTES);
-    cd_network_load_options a = {.network = o->network, .graph = graph, .batch = o->batch, .size = o->input_size, .onnx = &onnx, .target = target, .hardware = &h};
+    cd_network_load_options a = {.network = o->network,
+                                 .graph = graph,
+                                 .batch = o->batch,
+                                 .size = o->input_size,
+                                 .onnx = &onnx,
+                                 .target = target,
+                                 .hardware = &h};
     if (o->layout) (void)cd_workload_layout_parse(o->layout, &a.layout);
     CD_TRY(cd_network_load(&a, out, err));
     if (!graph) cd_network_source_say(out->source, o->log);
@@ -45,18 +55,23 @@ static cdmpp_status keys(cd_partition *p, const char ***out, size_t *n, cdmpp_er
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
 /* Files of schedules come before logs, and these before stores: the first that knows a task decides. */
-cdmpp_status cd_partition_schedules(cd_partition *p, const char *const *key, size_t n, cdmpp_err *err) {
+cdmpp_status cd_partition_schedules(cd_partition *p, const char *const *key, size_t n,
+                                    cdmpp_err *err) {
     const cd_partition_options *o = p->o;
     const cd_texts *const files[] = {&o->schedules, &o->records};
     const char *as = p->machine.device[0].as;
     for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-        cd_schedule_db_logs io = {.device = as, .key = key, .n_key = n, .warn = on_bad, .ctx = o->log};
+        cd_schedule_db_logs io = {
+            .device = as, .key = key, .n_key = n, .warn = on_bad, .ctx = o->log};
         if (!files[k]->n || !n) continue;
         CD_TRY(cd_schedule_db_read_logs(p->schedules, files[k]->v, files[k]->n, &io, err));
         p->bad_lines += io.bad;
-        if (io.bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu lines of logs cannot be used", io.bad, io.lines);
+        if (io.bad)
+            cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu lines of logs cannot be used", io.bad,
+                       io.lines);
     }
-    for (size_t k = 0; k < o->store.n; k++) CD_TRY(cd_schedule_db_store_read(p->schedules, o->store.v[k], as, key, n, err));
+    for (size_t k = 0; k < o->store.n; k++)
+        CD_TRY(cd_schedule_db_store_read(p->schedules, o->store.v[k], as, key, n, err));
     return CDMPP_OK;
 }
 
@@ -69,16 +84,32 @@ static cdmpp_status read_schedules(cd_partition *p, cdmpp_err *err) {
     CD_TRY(cd_partition_schedules(p, key, n, err));
     const size_t found = cd_schedule_db_count(p->schedules);
     if ((o->schedules.n || o->records.n || o->store.n) && found < n)
-        cd_log_put(o->log, CD_LOG_WARNING, "%s: %zu of %zu tasks have no schedule there; they take the best predicted of drawn ones", p->net.name, n - found, n);
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "%s: %zu of %zu tasks have no schedule there; they take the best predicted of "
+                   "drawn ones",
+                   p->net.name, n - found, n);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_cost(cd_partition *p, const cd_shard_net *net, const cd_network_loaded *l, cd_shard_cost **out, cdmpp_err *err) {
+cdmpp_status cd_partition_cost(cd_partition *p, const cd_shard_net *net, const cd_network_loaded *l,
+                               cd_shard_cost **out, cdmpp_err *err) {
     const cd_partition_options *o = p->o;
-    const cd_shard_cost_options a = {.model = p->by, .schedules = p->schedules, .machine = &p->machine, .net = net, .devices = p->models.devices,
-                               .costs = p->models.guessed ? NULL : p->models.costs, /* those of the processor that stands for this one say nothing */
-                               .trials = (uint32_t)o->trials,
-                               .seed = (uint64_t)o->seed, .plain = l->plain, .n_plain = l->n_plain, .allow_missing = o->allow_missing, .pool = p->pool};
+    const cd_shard_cost_options a = {
+        .model = p->by,
+        .schedules = p->schedules,
+        .machine = &p->machine,
+        .net = net,
+        .devices = p->models.devices,
+        .costs =
+            p->models.guessed
+                ? NULL
+                : p->models.costs, /* those of the processor that stands for this one say nothing */
+        .trials = (uint32_t)o->trials,
+        .seed = (uint64_t)o->seed,
+        .plain = l->plain,
+        .n_plain = l->n_plain,
+        .allow_missing = o->allow_missing,
+        .pool = p->pool};
     return cd_shard_cost_new(&a, out, err);
 }
 
@@ -96,7 +127,9 @@ static cdmpp_status read_plan(cd_partition *p, cdmpp_err *err) {
     size_t n;
     if (!cd_onnx_is_model(p->o->plan)) return cd_shard_plan_read(p->o->plan, &p->plan, err);
     cdmpp_status st = cd_onnx_metadata(p->o->plan, CD_PARTITION_PLAN_KEY, &text, &n, err);
-    if (!st && !text) st = CD_FAIL(err, ESCHEMA, "%s: there is no plan in its metadata: --annotate writes one", p->o->plan);
+    if (!st && !text)
+        st = CD_FAIL(err, ESCHEMA, "%s: there is no plan in its metadata: --annotate writes one",
+                     p->o->plan);
     if (!st) st = cd_shard_plan_read_text(p->o->plan, text, n, &p->plan, err);
     cd_mem_free(text);
     return st;
@@ -116,13 +149,21 @@ static void say_missing(const cd_partition *p) {
     for (uint32_t k = 0; k < p->net.n_op; k++)
         if (!p->net.op[k].dag && !n++) first = p->net.op[k].name, type = p->net.op[k].type;
     if (n)
-        cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %u of %u operators have no definition. They stay on %s, and no time counts them; how long they take, nobody knows: %s (%s)%s", p->net.name,
-                   n, p->net.n_op, p->machine.device[0].name, first, type, n > 1 ? " ..." : "");
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "%s: %u of %u operators have no definition. They stay on %s, and no time counts "
+                   "them; how long they take, nobody knows: %s (%s)%s",
+                   p->net.name, n, p->net.n_op, p->machine.device[0].name, first, type,
+                   n > 1 ? " ..." : "");
 }
 
 cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, cdmpp_err *err) {
-    const cd_model_set_options m = {.model = &o->cost_model, .devices = o->descriptions, .file_option = "--device-file", .name_option = "--as",
-                                   .use_default = cd_partition_needs_times(o), .lines = on_lines, .ctx = o->log};
+    const cd_model_set_options m = {.model = &o->cost_model,
+                                    .devices = o->descriptions,
+                                    .file_option = "--device-file",
+                                    .name_option = "--as",
+                                    .use_default = cd_partition_needs_times(o),
+                                    .lines = on_lines,
+                                    .ctx = o->log};
     p->o = o;
     CD_TRY(cd_partition_measure_open(p, err));
     if (o->plan) CD_TRY(read_plan(p, err)); /* its devices decide the layout of the network */
@@ -136,8 +177,11 @@ cdmpp_status cd_partition_open(const cd_partition_options *o, cd_partition *p, c
     CD_TRY(cd_plan_run_shard_net(&p->loaded, &p->arena, &p->net, err));
     if (o->allow_missing) say_missing(p);
     if (!o->plan) cd_partition_say_layout(p);
-    if (!p->net.n_op && !o->list_patterns) return cd_err_at(err, cd_network_load_nothing(0, err), o->network, 0);
-    return o->rules || o->emit ? cd_partition_rules_open(&p->rules, o->rules, &p->loaded, &p->machine, &p->net, err) : CDMPP_OK;
+    if (!p->net.n_op && !o->list_patterns)
+        return cd_err_at(err, cd_network_load_nothing(0, err), o->network, 0);
+    return o->rules || o->emit
+               ? cd_partition_rules_open(&p->rules, o->rules, &p->loaded, &p->machine, &p->net, err)
+               : CDMPP_OK;
 }
 
 /* In the reverse order of making: costs borrow schedules, which borrow models and the network. */

@@ -25,7 +25,12 @@ static bool numbered(const char *name, const char *word, int *out) {
 static cdmpp_status add_usual(cd_partition *p, const char *name, cdmpp_err *err) {
     char subdevice[32];
     int n = 0;
-    cd_machine_device d = {.name = name, .kind = "cpu", .scale = 1, .times = 1, .launch_s = CPU_LAUNCH_S, .sync_s = SYNC_S};
+    cd_machine_device d = {.name = name,
+                           .kind = "cpu",
+                           .scale = 1,
+                           .times = 1,
+                           .launch_s = CPU_LAUNCH_S,
+                           .sync_s = SYNC_S};
     if (numbered(name, "cpu", &n)) d.core = n;
     else if (numbered(name, "ocl", &n) && n < SUBDEVICES) {
         snprintf(subdevice, sizeof subdevice, "pocl:0/%d.%d", SUBDEVICES, SUBDEVICES - 1 - n);
@@ -34,7 +39,11 @@ static cdmpp_status add_usual(cd_partition *p, const char *name, cdmpp_err *err)
         d.core = SUBDEVICES - 1 - n;
         d.launch_s = OCL_LAUNCH_S;
         d.wake_s = OCL_WAKE_S;
-    } else return CD_FAIL(err, EUSAGE, "device '%.60s': without --machine there are cpu0, cpu1, ... and ocl0, ocl1; add --machine FILE, which describes it", name);
+    } else
+        return CD_FAIL(err, EUSAGE,
+                       "device '%.60s': without --machine there are cpu0, cpu1, ... and ocl0, "
+                       "ocl1; add --machine FILE, which describes it",
+                       name);
     return cd_machine_add(&p->all, &d, err);
 }
 
@@ -46,7 +55,9 @@ static cdmpp_status add_all_usual(cd_partition *p, const char *list, cdmpp_err *
         if (n) CD_TRY(cd_err_key(err, add_usual(p, name, err), "--devices"));
         s += n + (s[n] == ',');
     }
-    cd_log_put(p->o->log, CD_LOG_WARNING, "no --machine: what devices take to start and to wait is usual, not measured (cdmpp-partition link measure)");
+    cd_log_put(p->o->log, CD_LOG_WARNING,
+               "no --machine: what devices take to start and to wait is usual, not measured "
+               "(cdmpp-partition link measure)");
     return CDMPP_OK;
 }
 
@@ -57,7 +68,10 @@ static cdmpp_status slower(cd_partition *p, const char *text, cdmpp_err *err) {
         char *end;
         if (!s) continue;
         const long v = strtol(s, &end, 10);
-        if (end == s || *end || v < 1 || v > MAX_TIMES) return CD_FAIL(err, EUSAGE, "--times: expected a number in 1..%d behind %s=, found '%.40s'", MAX_TIMES, p->machine.device[k].name, s);
+        if (end == s || *end || v < 1 || v > MAX_TIMES)
+            return CD_FAIL(err, EUSAGE,
+                           "--times: expected a number in 1..%d behind %s=, found '%.40s'",
+                           MAX_TIMES, p->machine.device[k].name, s);
         p->machine.device[k].times = (unsigned)v;
         return CDMPP_OK;
     }
@@ -70,7 +84,10 @@ static cdmpp_status linked(const cd_machine *m, cdmpp_err *err) {
         for (uint32_t b = 0; b < m->n; b++) {
             const cd_machine_device *x = &m->device[a], *y = &m->device[b];
             if (x->memory == y->memory || cd_link_table_find(&m->links, x->name, y->name)) continue;
-            return CD_FAIL(err, ESCHEMA, "no link from %s to %s, whose memories are not one: cdmpp-partition link measure, or fit", x->name, y->name);
+            return CD_FAIL(err, ESCHEMA,
+                           "no link from %s to %s, whose memories are not one: cdmpp-partition "
+                           "link measure, or fit",
+                           x->name, y->name);
         }
     return CDMPP_OK;
 }
@@ -87,12 +104,22 @@ cdmpp_status cd_partition_machine(cd_partition *p, cdmpp_err *err) {
     cd_buf all = {0};
     cd_machine_init(&p->all);
     if (o->machine) CD_TRY(cd_machine_read(&p->all, o->machine, err));
-    if (p->all.kept) cd_log_put(o->log, CD_LOG_WARNING, "%s was measured while the machine was too noisy: what starting, waiting and copying cost is not to be relied on", o->machine);
+    if (p->all.kept)
+        cd_log_put(o->log, CD_LOG_WARNING,
+                   "%s was measured while the machine was too noisy: what starting, waiting and "
+                   "copying cost is not to be relied on",
+                   o->machine);
     if (!o->machine) CD_TRY(add_all_usual(p, o->devices ? o->devices : "cpu0,ocl0", err));
-    for (uint32_t k = 0; k < p->all.n; k++) cd_buf_putf(&all, "%s%s", k ? "," : "", p->all.device[k].name);
+    for (uint32_t k = 0; k < p->all.n; k++)
+        cd_buf_putf(&all, "%s%s", k ? "," : "", p->all.device[k].name);
     cdmpp_status st = CDMPP_OK;
     if (all.oom) st = CD_FAIL(err, ENOMEM, "names");
-    else st = cd_machine_choose(&p->all, o->machine && o->devices ? o->devices : all.p ? all.p : "", &p->machine, err);
+    else
+        st = cd_machine_choose(&p->all,
+                               o->machine && o->devices ? o->devices
+                               : all.p                  ? all.p
+                                                        : "",
+                               &p->machine, err);
     cd_buf_free(&all);
     CD_TRY(cd_err_key(err, st, o->devices ? "--devices" : "--machine"));
     if (!p->machine.n) return CD_FAIL(err, EUSAGE, "no devices");

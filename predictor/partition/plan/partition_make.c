@@ -5,7 +5,9 @@
 #include "base/io/io.h"
 #include "predictor/partition/plan/partition_internal.h"
 
-bool cd_partition_is_alone(const cd_partition *p, const cd_shard_plan_baseline *b) { return cd_machine_find(&p->machine, b->name) != UINT32_MAX; }
+bool cd_partition_is_alone(const cd_partition *p, const cd_shard_plan_baseline *b) {
+    return cd_machine_find(&p->machine, b->name) != UINT32_MAX;
+}
 
 double cd_partition_alone_s(const cd_partition *p, bool measured) {
     double best = NAN;
@@ -17,7 +19,8 @@ double cd_partition_alone_s(const cd_partition *p, bool measured) {
     return best;
 }
 
-double cd_partition_best_s(const cd_shard_plan *plan, const cd_shard_plan_op *op, uint32_t *device) {
+double cd_partition_best_s(const cd_shard_plan *plan, const cd_shard_plan_op *op,
+                           uint32_t *device) {
     double best = INFINITY;
     *device = 0;
     for (uint32_t d = 0; d < plan->n_device; d++)
@@ -32,11 +35,14 @@ static cdmpp_status same_devices(const cd_partition *p, const cd_shard_plan *pla
     bool same = plan->n_device == m->n;
     for (uint32_t k = 0; k < m->n && same; k++) same = !strcmp(plan->device[k], m->device[k].name);
     if (same) return CDMPP_OK;
-    for (uint32_t k = 0; k < plan->n_device; k++) cd_buf_putf(&want, "%s%s", k ? "," : "", plan->device[k]);
+    for (uint32_t k = 0; k < plan->n_device; k++)
+        cd_buf_putf(&want, "%s%s", k ? "," : "", plan->device[k]);
     for (uint32_t k = 0; k < m->n; k++) cd_buf_putf(&have, "%s%s", k ? "," : "", m->device[k].name);
     const char *of = want.p ? want.p : "";
-    const cdmpp_status st = CD_FAIL(err, ESCHEMA, "a plan for the devices %.200s, and there are %.200s: add --devices %.200s%s", of, have.p ? have.p : "", of,
-                                    p->o->machine ? "" : " or the --machine FILE that the plan was made with");
+    const cdmpp_status st = CD_FAIL(
+        err, ESCHEMA, "a plan for the devices %.200s, and there are %.200s: add --devices %.200s%s",
+        of, have.p ? have.p : "", of,
+        p->o->machine ? "" : " or the --machine FILE that the plan was made with");
     cd_buf_free(&want);
     cd_buf_free(&have);
     return st;
@@ -62,7 +68,8 @@ cdmpp_status cd_partition_save_plan(const cd_partition *p, const char *path, cdm
 
 cdmpp_status cd_partition_annotate(const cd_partition *p, const char *path, cdmpp_err *err) {
     cd_buf b = {0};
-    if (!cd_onnx_is_model(p->o->network)) return CD_FAIL(err, EUSAGE, "--annotate: %s is no ONNX file", p->o->network);
+    if (!cd_onnx_is_model(p->o->network))
+        return CD_FAIL(err, EUSAGE, "--annotate: %s is no ONNX file", p->o->network);
     cd_shard_plan_write(p->plan, &b);
     cdmpp_status st;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "a plan of %u operators", p->plan->n_op);
@@ -86,11 +93,18 @@ static cdmpp_status dims(cd_partition *p, cdmpp_err *err) {
     CD_TRY(cd_shard_net_dims(&p->net, &p->arena, &dim, &n, err));
     for (uint32_t k = 0; k < n; k++) cd_buf_putf(&all, "%s%s", k ? " " : "", dim[k]);
     const char *there = all.p ? all.p : "none";
-    for (const char *at = p->o->dims; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) found += known(dim, n, at, strcspn(at, ","));
+    for (const char *at = p->o->dims; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        found += known(dim, n, at, strcspn(at, ","));
     for (const char *at = p->o->dims; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
         if (found && !known(dim, n, at, strcspn(at, ",")))
-            cd_log_put(p->o->log, CD_LOG_WARNING, "--dims: no operator of %s can be split over '%.*s'; there are %s", p->net.name, (int)strcspn(at, ","), at, there);
-    const cdmpp_status st = found ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--dims: no operator of %s can be split over '%.40s'; there are %s", p->net.name, p->o->dims, there);
+            cd_log_put(p->o->log, CD_LOG_WARNING,
+                       "--dims: no operator of %s can be split over '%.*s'; there are %s",
+                       p->net.name, (int)strcspn(at, ","), at, there);
+    const cdmpp_status st =
+        found ? CDMPP_OK
+              : CD_FAIL(err, EUSAGE,
+                        "--dims: no operator of %s can be split over '%.40s'; there are %s",
+                        p->net.name, p->o->dims, there);
     cd_buf_free(&all);
     return st;
 }
@@ -98,12 +112,25 @@ static cdmpp_status dims(cd_partition *p, cdmpp_err *err) {
 /* What the plan is asked for; NaN stays NaN: cd_shard_plan_make's defaults. */
 static cd_shard_plan_options plan_options(cd_partition *p) {
     const cd_partition_options *o = p->o;
-    return (cd_shard_plan_options){.net = &p->net, .machine = &p->machine, .time = cd_shard_cost_time, .steady = CD_SHARD_COST_STEADY, .prepare = cd_shard_cost_prepare, .why = cd_shard_cost_why, .ctx = p->cost,
-                                   .granules = (uint32_t)o->granules, .margin = o->margin, .least_s = o->min_us * 1e-6, .cover = o->cover, .fixed_share = o->fixed_share,
-                                   .dims = o->dims, .split = !o->no_split};
+    return (cd_shard_plan_options){.net = &p->net,
+                                   .machine = &p->machine,
+                                   .time = cd_shard_cost_time,
+                                   .steady = CD_SHARD_COST_STEADY,
+                                   .prepare = cd_shard_cost_prepare,
+                                   .why = cd_shard_cost_why,
+                                   .ctx = p->cost,
+                                   .granules = (uint32_t)o->granules,
+                                   .margin = o->margin,
+                                   .least_s = o->min_us * 1e-6,
+                                   .cover = o->cover,
+                                   .fixed_share = o->fixed_share,
+                                   .dims = o->dims,
+                                   .split = !o->no_split};
 }
 
-static bool may(const cd_shard_net_op *o, uint32_t d) { return (!o->allowed || o->allowed >> d & 1) && (o->pin == UINT32_MAX || o->pin == d); }
+static bool may(const cd_shard_net_op *o, uint32_t d) {
+    return (!o->allowed || o->allowed >> d & 1) && (o->pin == UINT32_MAX || o->pin == d);
+}
 
 /* Operators that a device may run and for which it has no time: its own row has none then, and nobody should think that it cannot. */
 static void say_unknown(const cd_partition *p) {
@@ -113,8 +140,10 @@ static void say_unknown(const cd_partition *p) {
             if (may(&p->net.op[k], d) && isinf(p->plan->op[k].alone_s[d])) n++, first = k;
         const char *why = n ? cd_shard_cost_why(p->cost, first, d, NULL) : NULL;
         if (n)
-            cd_log_put(p->o->log, CD_LOG_WARNING, "%u of %u operators have no time on %s, the first is %.60s (%.60s)%s%s", n, p->net.n_op, p->machine.device[d].name,
-                       p->net.op[first].name, p->net.op[first].type, why ? ": " : "", why ? why : "");
+            cd_log_put(p->o->log, CD_LOG_WARNING,
+                       "%u of %u operators have no time on %s, the first is %.60s (%.60s)%s%s", n,
+                       p->net.n_op, p->machine.device[d].name, p->net.op[first].name,
+                       p->net.op[first].type, why ? ": " : "", why ? why : "");
     }
 }
 
@@ -134,7 +163,9 @@ cdmpp_status cd_partition_make(cd_partition *p, cdmpp_err *err) {
         if (p->base[k]) p->base[k]->source = p->source; /* it may become the plan */
     const size_t asked = cd_shard_cost_asked(p->cost, &failed);
     say_unknown(p);
-    if (p->plan->no_interval) cd_log_put(o->log, CD_LOG_WARNING, "the plan has no interval: %s", p->plan->no_interval);
-    cd_log_put(o->log, CD_LOG_DEBUG, "%zu parts were scored, %zu of them have no time", asked, failed);
+    if (p->plan->no_interval)
+        cd_log_put(o->log, CD_LOG_WARNING, "the plan has no interval: %s", p->plan->no_interval);
+    cd_log_put(o->log, CD_LOG_DEBUG, "%zu parts were scored, %zu of them have no time", asked,
+               failed);
     return CDMPP_OK;
 }

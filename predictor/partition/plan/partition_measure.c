@@ -12,16 +12,22 @@ enum { MAX_SLOW = 1000000 };
 
 /* ---- --inject ---- */
 /* "slow:ocl0=3": the device and its factor; "break:ocl0": factor 0. */
-static cdmpp_status injected(const char *text, char *name, size_t n, unsigned *times, cdmpp_err *err) {
+static cdmpp_status injected(const char *text, char *name, size_t n, unsigned *times,
+                             cdmpp_err *err) {
     const char *at = strchr(text, ':'), *eq = strchr(text, '=');
     const bool slow = !strncmp(text, "slow:", 5), broken = !strncmp(text, "break:", 6);
     char *end = NULL;
     *times = 0;
-    if ((!slow && !broken) || (slow && !eq) || (broken && eq)) return CD_FAIL(err, EUSAGE, "--inject: expected slow:DEVICE=N or break:DEVICE, found '%.60s'", text);
+    if ((!slow && !broken) || (slow && !eq) || (broken && eq))
+        return CD_FAIL(err, EUSAGE,
+                       "--inject: expected slow:DEVICE=N or break:DEVICE, found '%.60s'", text);
     const long v = slow ? strtol(eq + 1, &end, 10) : 0;
-    if (slow && (end == eq + 1 || *end || v < 1 || v > MAX_SLOW)) return CD_FAIL(err, EUSAGE, "--inject: expected a number in 1..%d, found '%.40s'", MAX_SLOW, eq + 1);
+    if (slow && (end == eq + 1 || *end || v < 1 || v > MAX_SLOW))
+        return CD_FAIL(err, EUSAGE, "--inject: expected a number in 1..%d, found '%.40s'", MAX_SLOW,
+                       eq + 1);
     const size_t len = slow ? (size_t)(eq - at - 1) : strlen(at + 1);
-    if (!len || len >= n) return CD_FAIL(err, EUSAGE, "--inject: expected the name of a device in '%.60s'", text);
+    if (!len || len >= n)
+        return CD_FAIL(err, EUSAGE, "--inject: expected the name of a device in '%.60s'", text);
     memcpy(name, at + 1, len);
     name[len] = 0;
     *times = (unsigned)v;
@@ -31,7 +37,8 @@ static cdmpp_status injected(const char *text, char *name, size_t n, unsigned *t
 cdmpp_status cd_partition_check_inject(const cd_texts *inject, cdmpp_err *err) {
     char name[64];
     unsigned times;
-    for (size_t k = 0; k < inject->n; k++) CD_TRY(injected(inject->v[k], name, sizeof name, &times, err));
+    for (size_t k = 0; k < inject->n; k++)
+        CD_TRY(injected(inject->v[k], name, sizeof name, &times, err));
     return CDMPP_OK;
 }
 
@@ -68,8 +75,15 @@ typedef struct {
 
 /* Results that are expected are computed once, for the plan. */
 static cdmpp_status open_one(cd_partition *p, runs *r, const cd_shard_plan *plan, cdmpp_err *err) {
-    const cd_plan_run_options a = {.loaded = &p->loaded, .net = &p->net, .machine = &p->machine, .plan = plan, .cost = p->cost, .measure = p->measure, .check = !r->n,
-                                   .expect = r->run[0], .stop = p->o->stop};
+    const cd_plan_run_options a = {.loaded = &p->loaded,
+                                   .net = &p->net,
+                                   .machine = &p->machine,
+                                   .plan = plan,
+                                   .cost = p->cost,
+                                   .measure = p->measure,
+                                   .check = !r->n,
+                                   .expect = r->run[0],
+                                   .stop = p->o->stop};
     CD_TRY(cd_plan_run_open(&a, &r->run[r->n], err));
     r->plan[r->n++] = plan;
     return CDMPP_OK;
@@ -77,7 +91,8 @@ static cdmpp_status open_one(cd_partition *p, runs *r, const cd_shard_plan *plan
 
 /* What costs nothing to price is a candidate: each device alone, whole operators placed, equal and greedy shares; the fixed shares are the caller's, with options.compare. */
 static bool is_candidate(const cd_partition *p, uint32_t k) {
-    return p->base[k] && isfinite(p->plan->base[k].predicted_s) && (p->o->compare || strncmp(p->plan->base[k].name, "fixed ", 6) != 0);
+    return p->base[k] && isfinite(p->plan->base[k].predicted_s) &&
+           (p->o->compare || strncmp(p->plan->base[k].name, "fixed ", 6) != 0);
 }
 
 /* A baseline that is the plan, or one before it, is not run twice. One that cannot be built is a warning and left out. */
@@ -89,7 +104,8 @@ static cdmpp_status open_all(cd_partition *p, runs *r, cdmpp_err *err) {
         r->at[k] = NONE;
         if (!is_candidate(p, k)) continue;
         while (i < r->n && !cd_shard_plan_same(r->plan[i], p->base[k])) i++;
-        if (cd_partition_stopped(p)) return CD_FAIL(err, EINTERRUPTED, "while baselines were built");
+        if (cd_partition_stopped(p))
+            return CD_FAIL(err, EINTERRUPTED, "while baselines were built");
         if (i < r->n || !open_one(p, r, p->base[k], &why)) {
             r->at[k] = i;
             continue;
@@ -112,7 +128,8 @@ static cdmpp_status compare(cd_partition *p, runs *r, double budget, cdmpp_err *
         if (!isnan(r->seconds[i])) continue;
         while (i && r->at[k] != i) k++;
         p->n_not_run++;
-        cd_log_put(p->o->log, CD_LOG_WARNING, "a device failed while %s was compared: not told%s", i ? p->plan->base[k].name : "the plan",
+        cd_log_put(p->o->log, CD_LOG_WARNING, "a device failed while %s was compared: not told%s",
+                   i ? p->plan->base[k].name : "the plan",
                    i ? "" : ", and what is told of its run is of another plan");
     }
     p->plan->measured_gain = cd_partition_alone_s(p, true) / r->seconds[0];
@@ -143,7 +160,9 @@ static cdmpp_status measure(cd_partition *p, runs *r, cdmpp_err *err) {
     const double budget = p->o->budget_s / 2; /* 0: the default of the runs */
     int core[CD_MACHINE_DEVICES];
     CD_TRY(open_all(p, r, err));
-    cd_host_load_begin(&r->mark, core, cd_partition_counted(p, core)); /* from here on: compiling is no load of others, nor rest */
+    cd_host_load_begin(
+        &r->mark, core,
+        cd_partition_counted(p, core)); /* from here on: compiling is no load of others, nor rest */
     r->marked = true;
     CD_TRY(cd_plan_run_check(r->run[0], &p->run.max_error, err));
     if (r->n > 1 || p->o->inject.n) CD_TRY(compare(p, r, budget, err));
@@ -153,7 +172,8 @@ static cdmpp_status measure(cd_partition *p, runs *r, cdmpp_err *err) {
     p->run.done = true;
     if (!p->o->inject.n) CD_TRY(cd_plan_run_passes(r->run[0], budget, &p->run.now, err));
     else {
-        CD_TRY(cd_plan_run_watch(r->run[0], &p->how, &(cd_plan_run_watch_options){0}, budget, &p->run.now, err));
+        CD_TRY(cd_plan_run_watch(r->run[0], &p->how, &(cd_plan_run_watch_options){0}, budget,
+                                 &p->run.now, err));
         CD_TRY(cd_plan_run_check(r->run[0], &p->run.max_error, err));
     }
     if (r->n < 2 && !p->o->inject.n) alone(p, r);
@@ -162,10 +182,13 @@ static cdmpp_status measure(cd_partition *p, runs *r, cdmpp_err *err) {
 
 cdmpp_status cd_partition_measure(cd_partition *p, cdmpp_err *err) {
     const size_t most = (size_t)p->n_base + 1;
-    runs r = {.run = CD_NEWN(&p->arena, cd_plan_run *, most), .plan = CD_NEWN(&p->arena, const cd_shard_plan *, most), .seconds = CD_NEWN(&p->arena, double, most),
+    runs r = {.run = CD_NEWN(&p->arena, cd_plan_run *, most),
+              .plan = CD_NEWN(&p->arena, const cd_shard_plan *, most),
+              .seconds = CD_NEWN(&p->arena, double, most),
               .at = CD_NEWN(&p->arena, uint32_t, most)};
     p->run.max_error = NAN;
-    if (!r.run || !r.plan || !r.seconds || !r.at) return CD_FAIL(err, ENOMEM, "%u plans", p->n_base);
+    if (!r.run || !r.plan || !r.seconds || !r.at)
+        return CD_FAIL(err, ENOMEM, "%u plans", p->n_base);
     const cdmpp_status st = measure(p, &r, err);
     if (r.marked) p->run.others = cd_host_load_since(&r.mark);
     for (uint32_t k = 0; k < r.n; k++) cd_plan_run_close(r.run[k]);

@@ -16,12 +16,12 @@ typedef struct {
 typedef struct {
     cd_partition *p;
     cd_arena own;
-    priced *known;              /* (n_known) tasks that have a time */
+    priced *known; /* (n_known) tasks that have a time */
     uint32_t n_known, cap_known;
-    const cd_graph *g;          /* the network as it is */
-    cd_merge_set *found;        /* (n_found) */
+    const cd_graph *g;   /* the network as it is */
+    cd_merge_set *found; /* (n_found) */
     uint32_t n_found;
-    cd_merge_set *kept;         /* (n_kept) merged so far */
+    cd_merge_set *kept; /* (n_kept) merged so far */
     uint32_t n_kept;
     double best_s;
 } merger;
@@ -58,7 +58,8 @@ static cdmpp_status learn(merger *m, const char *key, double solo_s, double byte
 }
 
 static cdmpp_status learn_all(merger *m, const cd_partition_staging *s, cdmpp_err *err) {
-    for (uint32_t k = 0; k < s->net->n_op; k++) CD_TRY(learn(m, s->net->op[k].key, s->solo_s[k], s->bytes[k], err));
+    for (uint32_t k = 0; k < s->net->n_op; k++)
+        CD_TRY(learn(m, s->net->op[k].key, s->solo_s[k], s->bytes[k], err));
     return CDMPP_OK;
 }
 
@@ -105,13 +106,15 @@ static void blocks(const merger *m, cd_partition_merged *c) {
             if (c->in.block[g->after[i]] > b) b = c->in.block[g->after[i]];
         for (uint32_t i = 0; i < g->n_node; i++) {
             const uint32_t group = before->node[c->origin[g->node[i]]].group;
-            if (group != CD_GRAPH_NONE && m->p->plain.block[group] > b) b = m->p->plain.block[group];
+            if (group != CD_GRAPH_NONE && m->p->plain.block[group] > b)
+                b = m->p->plain.block[group];
         }
         c->in.block[k] = b;
     }
 }
 
-static cdmpp_status open_merged(merger *m, const cd_merge_set *set, uint32_t n, cd_partition_merged *c, cdmpp_err *err) {
+static cdmpp_status open_merged(merger *m, const cd_merge_set *set, uint32_t n,
+                                cd_partition_merged *c, cdmpp_err *err) {
     cd_graph *g;
     *c = (cd_partition_merged){0};
     CD_TRY(cd_merge_apply(m->g, set, n, &g, &c->origin, err));
@@ -156,7 +159,9 @@ static bool in_one_block(const merger *m, const cd_merge_set *s) {
     const cd_workload *w = m->p->loaded.work;
     for (uint32_t i = 0; i < s->n; i++) {
         const uint32_t a = w->node[s->node[0]].group, b = w->node[s->node[i]].group;
-        if (a == CD_GRAPH_NONE || b == CD_GRAPH_NONE || m->p->plain.block[a] != m->p->plain.block[b]) return false;
+        if (a == CD_GRAPH_NONE || b == CD_GRAPH_NONE ||
+            m->p->plain.block[a] != m->p->plain.block[b])
+            return false;
     }
     return true;
 }
@@ -168,7 +173,8 @@ static cdmpp_status decide(merger *m, const cd_merge_set *set, cdmpp_err *err) {
     if (!in_one_block(m, set)) return CDMPP_OK;
     do {
         cd_partition_merged c;
-        if (cd_partition_stopped(m->p)) return CD_FAIL(err, EINTERRUPTED, "while merges were planned");
+        if (cd_partition_stopped(m->p))
+            return CD_FAIL(err, EINTERRUPTED, "while merges were planned");
         const uint32_t n = sets_of(set, part, &m->kept[before]);
         if (!n) continue;
         const cdmpp_status st = open_merged(m, m->kept, before + n, &c, err);
@@ -189,10 +195,12 @@ static cdmpp_status decide(merger *m, const cd_merge_set *set, cdmpp_err *err) {
 /* ---- what is told ---- */
 
 /* Times of the operators that hold a node which stands for one of the set's. The first one is named after all members. */
-static cdmpp_status tell(merger *m, cd_partition_merged *c, const cd_merge_set *s, cd_partition_merge *out, cdmpp_err *err) {
+static cdmpp_status tell(merger *m, cd_partition_merged *c, const cd_merge_set *s,
+                         cd_partition_merge *out, cdmpp_err *err) {
     const cd_workload *w = m->p->loaded.work, *now = c->loaded.work;
     cd_buf b = {0};
-    *out = (cd_partition_merge){.work = cd_merge_work(m->g, s), .block = m->p->plain.block[w->node[s->node[0]].group]};
+    *out = (cd_partition_merge){.work = cd_merge_work(m->g, s),
+                                .block = m->p->plain.block[w->node[s->node[0]].group]};
     for (uint32_t i = 0; i < s->n; i++) {
         out->parts_s += m->p->plain.solo_s[w->node[s->node[i]].group];
         cd_buf_putf(&b, "%s%.60s", i ? "+" : "", m->g->node[s->node[i]].name);
@@ -204,7 +212,9 @@ static cdmpp_status tell(merger *m, cd_partition_merged *c, const cd_merge_set *
         for (uint32_t i = 0; i < now->group[k].n_node; i++)
             if (c->origin[now->group[k].node[i]] == first) {
                 out->merged_s += c->in.solo_s[k];
-                c->in.is_merged[k] = c->in.is_merged[k] || !strcmp(m->g->node[first].op, now->graph->node[now->group[k].node[i]].op);
+                c->in.is_merged[k] =
+                    c->in.is_merged[k] ||
+                    !strcmp(m->g->node[first].op, now->graph->node[now->group[k].node[i]].op);
                 break;
             }
     out->name = b.oom ? NULL : cd_str_dup(&c->arena, (cd_str){b.p, b.n});
@@ -236,12 +246,16 @@ cdmpp_status cd_partition_merges(cd_partition *p, cdmpp_err *err) {
     merger m = {.p = p, .g = p->loaded.source, .best_s = p->plain.stages_s};
     cdmpp_status st = learn_all(&m, &p->plain, err);
     if (!st) st = cd_merge_find(m.g, &m.own, &m.found, &m.n_found, err);
-    if (!st && !(m.kept = CD_NEWN(&m.own, cd_merge_set, (size_t)m.n_found * CD_MERGE_MOST + CD_MERGE_MOST))) st = CD_FAIL(err, ENOMEM, "%u sets", m.n_found);
+    if (!st && !(m.kept = CD_NEWN(&m.own, cd_merge_set,
+                                  (size_t)m.n_found * CD_MERGE_MOST + CD_MERGE_MOST)))
+        st = CD_FAIL(err, ENOMEM, "%u sets", m.n_found);
     for (uint32_t k = 0; k < m.n_found && !st; k++) st = decide(&m, &m.found[k], err);
     p->merged.n_found = m.n_found;
     if (!st && m.n_kept) st = keep(&m, err);
     if (!st && p->o->save_merged) {
-        if (!m.n_kept) cd_log_put(p->o->log, CD_LOG_WARNING, "--save-merged: nothing is merged, so %s is not written", p->o->save_merged);
+        if (!m.n_kept)
+            cd_log_put(p->o->log, CD_LOG_WARNING,
+                       "--save-merged: nothing is merged, so %s is not written", p->o->save_merged);
         else st = save(&p->merged, p->o->save_merged, err);
     }
     cd_arena_free(&m.own);

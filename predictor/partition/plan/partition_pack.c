@@ -23,7 +23,8 @@ void cd_partition_pack_free(cd_partition_pack *p) {
 /* Operators that work on weights once are in no pass. work_of (n_op of the network): the operator's number here. */
 static cdmpp_status list(cd_partition_pack *p, uint32_t **work_of, cdmpp_err *err) {
     const cd_workload *w = p->of.loaded.work;
-    uint32_t *group = CD_NEWN(&p->arena, uint32_t, (size_t)w->n_group + 1), *at = CD_NEWN(&p->arena, uint32_t, (size_t)w->n_group + 1);
+    uint32_t *group = CD_NEWN(&p->arena, uint32_t, (size_t)w->n_group + 1),
+             *at = CD_NEWN(&p->arena, uint32_t, (size_t)w->n_group + 1);
     if (!group || !at) return CD_FAIL(err, ENOMEM, "%u operators", w->n_group);
     for (uint32_t g = 0; g < w->n_group; g++) {
         at[g] = UINT32_MAX;
@@ -36,7 +37,8 @@ static cdmpp_status list(cd_partition_pack *p, uint32_t **work_of, cdmpp_err *er
     return p->net.n_work ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "%s has no operators", p->of.net.name);
 }
 
-static cdmpp_status edges(cd_partition_pack *p, const uint32_t *work_of, cd_pack_work *work, cdmpp_err *err) {
+static cdmpp_status edges(cd_partition_pack *p, const uint32_t *work_of, cd_pack_work *work,
+                          cdmpp_err *err) {
     const cd_shard_net *n = &p->of.net;
     size_t reads = 1;
     for (uint32_t k = 0; k < n->n_op; k++) reads += n->op[k].n_arg;
@@ -51,7 +53,8 @@ static cdmpp_status edges(cd_partition_pack *p, const uint32_t *work_of, cd_pack
         work[k].first = p->net.n_after;
         for (uint32_t j = 0; j + 1 < o->n_arg; j++) {
             const uint32_t from = n->tensor[o->arg[j]].from;
-            if (from != CD_SHARD_NET_OUTSIDE && work_of[from] != UINT32_MAX) after[p->net.n_after++] = work_of[from];
+            if (from != CD_SHARD_NET_OUTSIDE && work_of[from] != UINT32_MAX)
+                after[p->net.n_after++] = work_of[from];
         }
         work[k].n_after = p->net.n_after - work[k].first;
     }
@@ -71,24 +74,29 @@ static cdmpp_status ask_all(cd_partition_pack *p, cdmpp_err *err) {
 static cdmpp_status no_time(cd_partition_pack *p, uint32_t op, cdmpp_err *err) {
     const cd_shard_net_op *o = &p->of.net.op[op];
     const char *why = cd_shard_cost_why(p->of.cost, op, 0, NULL);
-    return CD_FAIL(err, ESCHEMA, "operator %.60s (%.60s) has no time on %s%s%s", o->name, o->type, p->of.machine.device[0].name, why ? ": " : "", why ? why : "");
+    return CD_FAIL(err, ESCHEMA, "operator %.60s (%.60s) has no time on %s%s%s", o->name, o->type,
+                   p->of.machine.device[0].name, why ? ": " : "", why ? why : "");
 }
 
 /* The seconds of an operator, divided among its parallel loops by the stores in them. A program that cannot be cut is one part of one iteration. */
-static cdmpp_status parts_of(cd_partition_pack *p, const cd_codegen_code *c, double seconds, cd_pack_work *w, cdmpp_err *err) {
+static cdmpp_status parts_of(cd_partition_pack *p, const cd_codegen_code *c, double seconds,
+                             cd_pack_work *w, cdmpp_err *err) {
     const uint32_t n = c->n_part ? c->n_part : 1;
     double stores = 0;
     cd_pack_part *part = CD_NEWN(&p->arena, cd_pack_part, n);
     if (!part) return CD_FAIL(err, ENOMEM, "parts");
     for (uint32_t k = 0; k < c->n_part; k++) stores += c->part[k].stores;
     part[0] = (cd_pack_part){1, seconds};
-    for (uint32_t k = 0; k < c->n_part; k++) part[k] = (cd_pack_part){(uint32_t)c->part[k].iterations, seconds * c->part[k].stores / stores};
+    for (uint32_t k = 0; k < c->n_part; k++)
+        part[k] =
+            (cd_pack_part){(uint32_t)c->part[k].iterations, seconds * c->part[k].stores / stores};
     w->n_part = n;
     w->part = part;
     return CDMPP_OK;
 }
 
-static cdmpp_status one_op(cd_partition_pack *p, cd_record_maker *m, uint32_t op, cd_pack_work *w, cdmpp_err *err) {
+static cdmpp_status one_op(cd_partition_pack *p, cd_record_maker *m, uint32_t op, cd_pack_work *w,
+                           cdmpp_err *err) {
     cd_shard_plan_estimate t = {0};
     const char *line = NULL;
     cd_record_program job = {.path = NULL};
@@ -99,7 +107,9 @@ static cdmpp_status one_op(cd_partition_pack *p, cd_record_maker *m, uint32_t op
     const cd_recline l = {.text = line, .len = strlen(line), .path = "schedule"};
     cdmpp_status st = cd_record_program_make(m, &l, &job, err);
     if (!st) st = cd_record_program_code(m, &job, err);
-    if (!st && job.why.code) st = CD_FAIL(err, ESCHEMA, "operator %.60s (%.60s) has no program: %s", p->of.net.op[op].name, p->of.net.op[op].type, job.why.msg);
+    if (!st && job.why.code)
+        st = CD_FAIL(err, ESCHEMA, "operator %.60s (%.60s) has no program: %s",
+                     p->of.net.op[op].name, p->of.net.op[op].type, job.why.msg);
     if (!st) st = parts_of(p, &job.code, t.seconds, w, err);
     cd_record_program_free(&job);
     return st;
@@ -108,14 +118,16 @@ static cdmpp_status one_op(cd_partition_pack *p, cd_record_maker *m, uint32_t op
 /* Equal tasks have equal programs and times: each is asked once. */
 static cdmpp_status all_ops(cd_partition_pack *p, cd_pack_work *work, cdmpp_err *err) {
     const cd_workload *w = p->of.loaded.work;
-    cd_record_maker m = {.tasks = w->tasks, .target = p->of.machine.device[0].target, .dialect = CD_DIALECT_C};
+    cd_record_maker m = {
+        .tasks = w->tasks, .target = p->of.machine.device[0].target, .dialect = CD_DIALECT_C};
     CD_TRY(cd_program_new(&m.program, err));
     cdmpp_status st = CDMPP_OK;
     for (uint32_t k = 0; k < p->net.n_work && !st; k++) {
         const uint32_t task = w->group[p->group[k]].task;
         uint32_t same = 0;
         while (same < k && (task == CD_GRAPH_NONE || w->group[p->group[same]].task != task)) same++;
-        if (cd_partition_stopped(&p->of)) st = CD_FAIL(err, EINTERRUPTED, "while programs were made");
+        if (cd_partition_stopped(&p->of))
+            st = CD_FAIL(err, EINTERRUPTED, "while programs were made");
         else if (same < k) work[k].n_part = work[same].n_part, work[k].part = work[same].part;
         else st = one_op(p, &m, p->group[k], &work[k], err);
     }
@@ -133,20 +145,27 @@ static cdmpp_status plan(cd_partition_pack *p, cdmpp_err *err) {
     CD_TRY(edges(p, work_of, work, err));
     CD_TRY(ask_all(p, err));
     CD_TRY(all_ops(p, work, err));
-    p->net.work = work, p->net.units = p->o->units, p->net.launch_s = d->launch_s, p->net.sync_s = d->sync_s, p->net.byte_s = BYTE_S;
+    p->net.work = work, p->net.units = p->o->units, p->net.launch_s = d->launch_s,
+    p->net.sync_s = d->sync_s, p->net.byte_s = BYTE_S;
     return cd_pack_cut(&p->net, &p->calls, err);
 }
 
-cdmpp_status cd_partition_pack_make(const cd_partition_pack_options *o, cd_partition_pack *p, cdmpp_err *err) {
-    static const char *const name[] = {"one thread", "one after the other", "packed", "packed, by measured times"};
+cdmpp_status cd_partition_pack_make(const cd_partition_pack_options *o, cd_partition_pack *p,
+                                    cdmpp_err *err) {
+    static const char *const name[] = {"one thread", "one after the other", "packed",
+                                       "packed, by measured times"};
     const int may = cd_affinity_count();
     p->o = o;
     p->others = (double)NAN;
     if (o->network.run && o->units > (uint32_t)may)
-        return CD_FAIL(err, EUSAGE, "--run on %u units: this process may use %d processors; without --run the plan is printed for any number", o->units, may);
+        return CD_FAIL(err, EUSAGE,
+                       "--run on %u units: this process may use %d processors; without --run the "
+                       "plan is printed for any number",
+                       o->units, may);
     CD_TRY(cd_partition_open(&o->network, &p->of, err));
     CD_TRY(plan(p, err));
-    for (int k = 0; k < CD_PACK_WAYS; k++) p->way[k] = (cd_partition_pack_way){.name = name[k], .predicted_s = (double)NAN};
+    for (int k = 0; k < CD_PACK_WAYS; k++)
+        p->way[k] = (cd_partition_pack_way){.name = name[k], .predicted_s = (double)NAN};
     p->way[CD_PACK_ONE_THREAD].predicted_s = p->calls.single_s;
     p->way[CD_PACK_ONE_BEHIND_THE_OTHER].predicted_s = p->calls.serial_s;
     p->way[CD_PACK_PLAN].predicted_s = p->calls.makespan_s;

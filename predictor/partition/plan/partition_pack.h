@@ -14,35 +14,44 @@
 #include "predictor/partition/plan/partition.h"
 
 typedef struct cd_partition_pack_options {
-    cd_partition_options network; /* network, models, schedules, machine (its first device is what a unit is), run and budget_s; what plans are made for is not read */
-    uint32_t units;             /* >= 1 */
+    cd_partition_options
+        network; /* network, models, schedules, machine (its first device is what a unit is), run and budget_s; what plans are made for is not read */
+    uint32_t units; /* >= 1 */
 } cd_partition_pack_options;
 
-typedef enum cd_partition_pack_how { CD_PACK_ONE_THREAD, CD_PACK_ONE_BEHIND_THE_OTHER, CD_PACK_PLAN, CD_PACK_MEASURED_PLAN, CD_PACK_WAYS } cd_partition_pack_how;
+typedef enum cd_partition_pack_how {
+    CD_PACK_ONE_THREAD,
+    CD_PACK_ONE_BEHIND_THE_OTHER,
+    CD_PACK_PLAN,
+    CD_PACK_MEASURED_PLAN,
+    CD_PACK_WAYS
+} cd_partition_pack_how;
 typedef struct cd_partition_pack_way {
     const char *name;
-    double predicted_s;         /* of CD_PACK_MEASURED_PLAN: by measured seconds; NaN: there is none */
-    cd_executor_way_time ran;   /* options.run */
+    double predicted_s; /* of CD_PACK_MEASURED_PLAN: by measured seconds; NaN: there is none */
+    cd_executor_way_time ran; /* options.run */
 } cd_partition_pack_way;
 
 typedef struct cd_partition_pack {
     const cd_partition_pack_options *o;
-    cd_partition of;            /* models, network, schedules */
+    cd_partition of; /* models, network, schedules */
     cd_arena arena;
-    cd_pack_network net;        /* by the cost model; work k is group group[k] of the workload */
-    const uint32_t *group;      /* (net.n_work) */
+    cd_pack_network net;   /* by the cost model; work k is group group[k] of the workload */
+    const uint32_t *group; /* (net.n_work) */
     cd_pack_calls calls;
-    cd_pack_network measured;   /* options.run: by measured seconds */
+    cd_pack_network measured; /* options.run: by measured seconds */
     cd_pack_calls measured_calls;
     cd_partition_pack_way way[CD_PACK_WAYS];
     bool ran;
     cd_partition_pack_how kept; /* ran: the fastest */
-    double others;              /* ran: 0..1, what others used of the processors meanwhile; NaN: the system does not say */
+    double
+        others; /* ran: 0..1, what others used of the processors meanwhile; NaN: the system does not say */
 } cd_partition_pack;
 
 /* Into a zeroed one; o is borrowed until free. With options.run it forks, so call it before there are threads. Errors: those of cd_partition_open; EUSAGE (run on more
  * units than this process may use processors), ESCHEMA (an operator without a time or a program, named), EINTERRUPTED, those of cd_pack_cut and
  * cd_executor_compare. Free `p` after an error too. */
-cdmpp_status cd_partition_pack_make(const cd_partition_pack_options *o, cd_partition_pack *p, cdmpp_err *err);
+cdmpp_status cd_partition_pack_make(const cd_partition_pack_options *o, cd_partition_pack *p,
+                                    cdmpp_err *err);
 void cd_partition_pack_free(cd_partition_pack *p); /* zeroed is fine */
 #endif

@@ -27,7 +27,9 @@ static bool into(const cd_shard_net_op *o, uint32_t tensor) {
 static cdmpp_status one_op(builder *m, uint32_t k, cdmpp_err *err) {
     cd_partition *p = m->p;
     const cd_shard_net_op *o = &p->net.op[k];
-    m->op[k] = (cd_place_op){.name = o->name, .pin = o->pin == UINT32_MAX ? CD_PLACE_FREE : o->pin, .pin_why = o->pin_why};
+    m->op[k] = (cd_place_op){.name = o->name,
+                             .pin = o->pin == UINT32_MAX ? CD_PLACE_FREE : o->pin,
+                             .pin_why = o->pin_why};
     for (uint32_t d = 0; d < p->machine.n; d++) {
         cd_shard_plan_estimate a = {0};
         double *s = &m->seconds[(size_t)k * p->machine.n + d];
@@ -42,7 +44,8 @@ static cdmpp_status one_op(builder *m, uint32_t k, cdmpp_err *err) {
 /* Adds an operator of 0 s on the first device, for an input or a result. */
 static uint32_t add_fixed(builder *m, const char *name) {
     const uint32_t k = m->problem.n_op++;
-    m->op[k] = (cd_place_op){.name = name, .pin = 0, .pin_why = "inputs and results are the first device's"};
+    m->op[k] = (cd_place_op){
+        .name = name, .pin = 0, .pin_why = "inputs and results are the first device's"};
     for (uint32_t d = 0; d < m->p->machine.n; d++) m->seconds[(size_t)k * m->p->machine.n + d] = 0;
     return k;
 }
@@ -84,7 +87,8 @@ static cdmpp_status build(builder *m, cdmpp_err *err) {
     m->seconds = CD_NEWN(&p->arena, double, most *D);
     m->device = CD_NEWN(&p->arena, cd_place_device, D);
     m->link = CD_NEWN(&p->arena, cd_place_link, (size_t)D * D + 1);
-    if (!m->op || !m->value || !m->to || !m->seconds || !m->device || !m->link) return CD_FAIL(err, ENOMEM, "a problem of %u operators", n->n_op);
+    if (!m->op || !m->value || !m->to || !m->seconds || !m->device || !m->link)
+        return CD_FAIL(err, ENOMEM, "a problem of %u operators", n->n_op);
     for (uint32_t d = 0; d < D; d++) m->device[d] = (cd_place_device){p->machine.device[d].name, 1};
     for (uint32_t k = 0; k < n->n_op; k++) CD_TRY(one_op(m, k, err));
     m->problem.n_op = n->n_op;
@@ -100,7 +104,8 @@ static cdmpp_status build(builder *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status write_lp(const cd_place_problem *problem, cd_place_goal goal, const char *path, cdmpp_err *err) {
+static cdmpp_status write_lp(const cd_place_problem *problem, cd_place_goal goal, const char *path,
+                             cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_place_lp(problem, goal, &b, err);
     if (!st && b.oom) st = CD_FAIL(err, ENOMEM, "a problem of %u operators", problem->n_op);
@@ -110,27 +115,32 @@ static cdmpp_status write_lp(const cd_place_problem *problem, cd_place_goal goal
 }
 
 /* Weights of one operator are its own; others are shared. */
-static cdmpp_status weights_of(const cd_partition *p, cd_arena *a, cd_place_limits *l, double *own, cdmpp_err *err) {
+static cdmpp_status weights_of(const cd_partition *p, cd_arena *a, cd_place_limits *l, double *own,
+                               cdmpp_err *err) {
     const uint32_t n_tensor = p->net.n_tensor, n_op = p->net.n_op;
     uint32_t *first = CD_NEWN(a, uint32_t, (size_t)n_tensor + 2), n = 0;
     if (!first) return CD_FAIL(err, ENOMEM, "%u tensors", n_tensor);
     for (uint32_t k = 0; k < n_op; k++)
-        for (uint32_t i = 0; i + 1 < p->net.op[k].n_arg; i++) first[p->net.op[k].arg[i] + 1] += p->net.tensor[p->net.op[k].arg[i]].constant;
+        for (uint32_t i = 0; i + 1 < p->net.op[k].n_arg; i++)
+            first[p->net.op[k].arg[i] + 1] += p->net.tensor[p->net.op[k].arg[i]].constant;
     for (uint32_t t = 0; t < n_tensor; t++) first[t + 1] += first[t];
     n = first[n_tensor];
-    uint32_t *reader = CD_NEWN(a, uint32_t, (size_t)n + 1), *count = CD_NEWN(a, uint32_t, (size_t)n_tensor + 1);
+    uint32_t *reader = CD_NEWN(a, uint32_t, (size_t)n + 1),
+             *count = CD_NEWN(a, uint32_t, (size_t)n_tensor + 1);
     cd_place_shared *shared = CD_NEWN(a, cd_place_shared, (size_t)n_tensor + 1);
     if (!reader || !count || !shared) return CD_FAIL(err, ENOMEM, "%u tensors", n_tensor);
     for (uint32_t k = 0; k < n_op; k++)
         for (uint32_t i = 0; i + 1 < p->net.op[k].n_arg; i++) {
             const uint32_t t = p->net.op[k].arg[i];
-            if (!p->net.tensor[t].constant || (count[t] && reader[first[t] + count[t] - 1] == k)) continue;
+            if (!p->net.tensor[t].constant || (count[t] && reader[first[t] + count[t] - 1] == k))
+                continue;
             reader[first[t] + count[t]++] = k;
         }
     for (uint32_t t = 0; t < n_tensor; t++) {
         const double bytes = count[t] ? (double)bytes_of(&p->net.tensor[t]) : 0;
         if (count[t] == 1) own[reader[first[t]]] += bytes;
-        else if (count[t]) shared[l->n_shared++] = (cd_place_shared){bytes, &reader[first[t]], count[t]};
+        else if (count[t])
+            shared[l->n_shared++] = (cd_place_shared){bytes, &reader[first[t]], count[t]};
     }
     l->weights = own;
     l->shared = shared;
@@ -141,7 +151,8 @@ static cdmpp_status weights_of(const cd_partition *p, cd_arena *a, cd_place_limi
 static cdmpp_status place(builder *m, cd_place_goal goal, cdmpp_err *err) {
     cd_partition *p = m->p;
     uint32_t memory[CD_MACHINE_DEVICES];
-    double bytes[CD_MACHINE_DEVICES] = {0}, *weights = CD_NEWN(&p->arena, double, (size_t)m->problem.n_op + 1);
+    double bytes[CD_MACHINE_DEVICES] = {0},
+           *weights = CD_NEWN(&p->arena, double, (size_t)m->problem.n_op + 1);
     cd_place_limits l = {.n_memory = p->machine.n, .memory = memory, .bytes = bytes};
     if (!weights) return CD_FAIL(err, ENOMEM, "%u operators", m->problem.n_op);
     for (uint32_t d = 0; d < p->machine.n; d++) {

@@ -30,11 +30,14 @@ static cdmpp_status into_net(cd_partition_rules *o, cd_shard_net *net, cdmpp_err
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_rules_open(cd_partition_rules *o, const char *path, const cd_network_loaded *network, const cd_machine *machine, cd_shard_net *net, cdmpp_err *err) {
+cdmpp_status cd_partition_rules_open(cd_partition_rules *o, const char *path,
+                                     const cd_network_loaded *network, const cd_machine *machine,
+                                     cd_shard_net *net, cdmpp_err *err) {
     *o = (cd_partition_rules){.network = network, .machine = machine, .given = path != NULL};
     for (uint32_t d = 0; d < machine->n; d++) o->device[d] = machine->device[d].name;
     CD_TRY(read_rules(o, path, err));
-    CD_TRY(cd_offload_match_apply(&(cd_offload_match_options){network, o->file, machine->n, o->device}, &o->rules, err));
+    CD_TRY(cd_offload_match_apply(
+        &(cd_offload_match_options){network, o->file, machine->n, o->device}, &o->rules, err));
     return net ? into_net(o, net, err) : CDMPP_OK;
 }
 
@@ -58,7 +61,11 @@ uint32_t cd_partition_links(const cd_machine *m, cd_place_link *to) {
             const cd_link *l = cd_link_table_find(&m->links, m->device[a].name, m->device[b].name);
             const bool same = m->device[a].memory == m->device[b].memory;
             if (a == b || (!same && !l)) continue;
-            to[n++] = (cd_place_link){.from = a, .to = b, .latency_s = m->device[b].sync_s + (same ? 0 : cd_link_latency(l)), .bytes_per_s = same ? IN_PLACE : cd_link_bandwidth(l)};
+            to[n++] =
+                (cd_place_link){.from = a,
+                                .to = b,
+                                .latency_s = m->device[b].sync_s + (same ? 0 : cd_link_latency(l)),
+                                .bytes_per_s = same ? IN_PLACE : cd_link_bandwidth(l)};
         }
     return n;
 }
@@ -71,7 +78,8 @@ static cd_offload_edge_layout layout_of(const cd_offload_net_match *r) {
 }
 
 /* (n_group, n_device) seconds; infinity: not allowed there, or no task. */
-static cdmpp_status times(cd_partition_rules *o, cd_shard_plan_time *time, void *ctx, double *seconds, cdmpp_err *err) {
+static cdmpp_status times(cd_partition_rules *o, cd_shard_plan_time *time, void *ctx,
+                          double *seconds, cdmpp_err *err) {
     const uint32_t D = o->machine->n;
     for (uint32_t g = 0; g < o->rules.n_group; g++)
         for (uint32_t d = 0; d < D; d++) {
@@ -86,22 +94,31 @@ static cdmpp_status times(cd_partition_rules *o, cd_shard_plan_time *time, void 
 }
 
 /* Placed by cost, or as `where` says. */
-static cdmpp_status place(cd_partition_rules *o, cd_shard_plan_time *time, void *ctx, const uint32_t *where, cd_place_goal goal, bool mac, cdmpp_err *err) {
+static cdmpp_status place(cd_partition_rules *o, cd_shard_plan_time *time, void *ctx,
+                          const uint32_t *where, cd_place_goal goal, bool mac, cdmpp_err *err) {
     const cd_machine *m = o->machine;
     const cd_link *own = cd_link_table_find(&m->links, m->device[0].name, m->device[0].name);
     double *seconds = CD_NEWN(&o->arena, double, (size_t)o->rules.n_group * m->n + 1);
     cd_place_link *link = CD_NEWN(&o->arena, cd_place_link, (size_t)m->n * m->n + 1);
     if (!seconds || !link) return CD_FAIL(err, ENOMEM, "%u groups", o->rules.n_group);
     CD_TRY(times(o, time, ctx, seconds, err));
-    const cd_offload_plan_options a = {.rules = &o->rules, .seconds = seconds, .link = link, .n_link = cd_partition_links(m, link), .rate = own ? cd_link_bandwidth(own) : 0,
-                                   .start_s = m->device[0].launch_s, .layout = layout_of(&o->rules), .goal = goal, .mac = mac};
+    const cd_offload_plan_options a = {.rules = &o->rules,
+                                       .seconds = seconds,
+                                       .link = link,
+                                       .n_link = cd_partition_links(m, link),
+                                       .rate = own ? cd_link_bandwidth(own) : 0,
+                                       .start_s = m->device[0].launch_s,
+                                       .layout = layout_of(&o->rules),
+                                       .goal = goal,
+                                       .mac = mac};
     cd_offload_net_plan_free(&o->plan);
     CD_TRY(cd_offload_plan_make(&a, where, &o->plan, err));
     o->placed = true;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_rules_place(cd_partition_rules *o, cd_shard_plan_time *time, void *ctx, cd_place_goal goal, bool mac, cdmpp_err *err) {
+cdmpp_status cd_partition_rules_place(cd_partition_rules *o, cd_shard_plan_time *time, void *ctx,
+                                      cd_place_goal goal, bool mac, cdmpp_err *err) {
     return place(o, time, ctx, NULL, goal, mac, err);
 }
 
@@ -109,13 +126,14 @@ cdmpp_status cd_partition_rules_place(cd_partition_rules *o, cd_shard_plan_time 
 
 typedef struct {
     cd_shard_cost *cost;
-    cdmpp_err why;              /* why the last schedule is missing */
+    cdmpp_err why; /* why the last schedule is missing */
 } schedules;
 
 static const char *schedule(void *ctx, uint32_t group, uint32_t device) {
     schedules *b = ctx;
     const char *line = NULL;
-    return b->cost && !cd_shard_cost_schedule(b->cost, group, device, NULL, &line, &b->why) ? line : NULL;
+    return b->cost && !cd_shard_cost_schedule(b->cost, group, device, NULL, &line, &b->why) ? line
+                                                                                            : NULL;
 }
 
 static const cd_emit_backend *backend_of(const cd_machine_device *d) {
@@ -124,17 +142,24 @@ static const cd_emit_backend *backend_of(const cd_machine_device *d) {
 }
 
 /* The device of every operator of a plan that splits none. */
-static cdmpp_status places(const cd_partition_rules *o, const cd_shard_plan *plan, uint32_t *where, cdmpp_err *err) {
+static cdmpp_status places(const cd_partition_rules *o, const cd_shard_plan *plan, uint32_t *where,
+                           cdmpp_err *err) {
     for (uint32_t k = 0; k < o->rules.n_group; k++) {
-        if (k >= plan->n_op || !plan->op[k].n_part) return CD_FAIL(err, ESCHEMA, "the plan has no operator %u", k);
-        if (plan->op[k].n_part > 1) return CD_FAIL(err, EUNSUPPORTED, "%s is split: sources are of whole operators (--no-split)", plan->op[k].name);
+        if (k >= plan->n_op || !plan->op[k].n_part)
+            return CD_FAIL(err, ESCHEMA, "the plan has no operator %u", k);
+        if (plan->op[k].n_part > 1)
+            return CD_FAIL(err, EUNSUPPORTED,
+                           "%s is split: sources are of whole operators (--no-split)",
+                           plan->op[k].name);
         where[k] = plan->op[k].part[0].device;
     }
     return CDMPP_OK;
 }
 
 /* A plan is first placed again as whole groups, because sources are written of regions, and only a placement has regions. */
-cdmpp_status cd_partition_rules_emit(cd_partition_rules *o, const cd_shard_plan *plan, cd_shard_plan_time *time, void *ctx, cd_shard_cost *cost, const char *dir, cd_log *log, cdmpp_err *err) {
+cdmpp_status cd_partition_rules_emit(cd_partition_rules *o, const cd_shard_plan *plan,
+                                     cd_shard_plan_time *time, void *ctx, cd_shard_cost *cost,
+                                     const char *dir, cd_log *log, cdmpp_err *err) {
     const cd_emit_backend *back[CD_MACHINE_DEVICES];
     const char *target[CD_MACHINE_DEVICES];
     cd_emit_files files = {0};
@@ -148,12 +173,19 @@ cdmpp_status cd_partition_rules_emit(cd_partition_rules *o, const cd_shard_plan 
     if (!o->placed) return CD_FAIL(err, EUSAGE, "nothing is placed yet");
     for (uint32_t d = 0; d < o->machine->n; d++) {
         back[d] = backend_of(&o->machine->device[d]);
-        target[d] = o->machine->device[d].target ? o->machine->device[d].target : back[d] == &cd_emit_opencl ? "opencl" : "llvm";
+        target[d] = o->machine->device[d].target ? o->machine->device[d].target
+                    : back[d] == &cd_emit_opencl ? "opencl"
+                                                 : "llvm";
     }
-    cdmpp_status st = cd_offload_emit(&(cd_offload_emit_options){.plan = &o->plan, .backend = back, .target = target, .schedule = schedule, .ctx = &b}, &files, err);
+    cdmpp_status st = cd_offload_emit(
+        &(cd_offload_emit_options){
+            .plan = &o->plan, .backend = back, .target = target, .schedule = schedule, .ctx = &b},
+        &files, err);
     if (!st) st = cd_emit_write(&files, dir, err);
     for (uint32_t k = 0; k < o->plan.n_region && !st; k++)
-        cd_log_put(log, CD_LOG_INFO, "%s/region%u: %s, %u groups of %s", dir, k, back[o->plan.region[k].device]->brief, o->plan.region[k].n, o->device[o->plan.region[k].device]);
+        cd_log_put(log, CD_LOG_INFO, "%s/region%u: %s, %u groups of %s", dir, k,
+                   back[o->plan.region[k].device]->brief, o->plan.region[k].n,
+                   o->device[o->plan.region[k].device]);
     cd_emit_files_free(&files);
     return st;
 }

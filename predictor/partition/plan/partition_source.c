@@ -16,57 +16,93 @@ static const double UNLIKE = 0.1;
 /* Whether a device before this one is the same of the models: then all was said about it. */
 bool cd_partition_was_there(const cd_partition *p, uint32_t k) {
     bool was = false;
-    for (uint32_t i = 0; i < k; i++) was = was || (p->source[i].as && p->source[k].as && !strcmp(p->source[i].as, p->source[k].as));
+    for (uint32_t i = 0; i < k; i++)
+        was = was ||
+              (p->source[i].as && p->source[k].as && !strcmp(p->source[i].as, p->source[k].as));
     return was;
 }
 
 void cd_partition_say_stand_in(const cd_partition *p, uint32_t k) {
     const cd_shard_plan_source *s = &p->source[k];
     char here[160];
-    (void)snprintf(here, sizeof here, "the machine that the plan is for%s%s%s", s->host ? " (" : "", s->host ? s->host : "", s->host ? ")" : "");
+    (void)snprintf(here, sizeof here, "the machine that the plan is for%s%s%s", s->host ? " (" : "",
+                   s->host ? s->host : "", s->host ? ")" : "");
     const char *as = s->guessed ? here : s->as ? s->as : p->machine.device[k].name;
     char times[CD_MODEL_SET_TIMES_OFF];
     if (!s->stands || cd_partition_was_there(p, k)) return;
     const cd_device *about = cd_model_set_device(&p->models, p->machine.device[k].as);
     if (s->scaled)
-        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s, nor another of its kind: %s of the model stands for it. Its times are multiplied by the ratio of both rooflines%s, and may be "
-                   "%g times shorter or longer", as, s->stands, about && about->peak_computed ? " (fp32_gflops is not described: 2 * cores * lanes * clock_mhz)" : "",
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "no model knows %s, nor another of its kind: %s of the model stands for it. Its "
+                   "times are multiplied by the ratio of both rooflines%s, and may be "
+                   "%g times shorter or longer",
+                   as, s->stands,
+                   about && about->peak_computed
+                       ? " (fp32_gflops is not described: 2 * cores * lanes * clock_mhz)"
+                       : "",
                    CD_MODEL_SET_BETWEEN_KINDS);
     else if (s->stands_spread > 0.005)
-        cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it. Times there may be %s times shorter or longer", as, s->stands, cd_model_set_times_off(s->stands_spread, times));
-    else cd_log_put(p->o->log, CD_LOG_WARNING, "no model knows %s: %s of the model stands for it; how far off that is, nobody knows", as, s->stands);
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "no model knows %s: %s of the model stands for it. Times there may be %s times "
+                   "shorter or longer",
+                   as, s->stands, cd_model_set_times_off(s->stands_spread, times));
+    else
+        cd_log_put(
+            p->o->log, CD_LOG_WARNING,
+            "no model knows %s: %s of the model stands for it; how far off that is, nobody knows",
+            as, s->stands);
 }
 
 void cd_partition_say_costs(const cd_partition *p, uint32_t k) {
     const cd_shard_plan_source *s = &p->source[k];
     const cd_device *about = s->as ? cd_model_set_device(&p->models, s->as) : NULL;
-    const cd_network_cost_fit *fit = s->as && !s->guessed ? cd_network_cost_find(p->models.costs, s->as, about) : NULL;
-    const char *lender = cd_network_cost_lender(fit, s->as, about), *as = lender ? lender : fit ? cd_model_set_stands(&p->models, s->as) : NULL;
+    const cd_network_cost_fit *fit =
+        s->as && !s->guessed ? cd_network_cost_find(p->models.costs, s->as, about) : NULL;
+    const char *lender = cd_network_cost_lender(fit, s->as, about),
+               *as = lender ? lender
+                     : fit  ? cd_model_set_stands(&p->models, s->as)
+                            : NULL;
     char times[CD_MODEL_SET_TIMES_OFF];
     if (s->costs_spread == 0 || cd_partition_was_there(p, k)) return;
-    if (isnan(s->costs_spread)) cd_log_put(p->o->log, CD_LOG_WARNING, "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it");
+    if (isnan(s->costs_spread))
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE
+                   "): nothing is added for it");
     else if (as)
-        cd_log_put(p->o->log, CD_LOG_WARNING, "no network was measured on %s: it is taken to add as much to its operators as on %s (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
-                   s->as, as, cd_model_set_times_off(s->costs_spread, times));
+        cd_log_put(
+            p->o->log, CD_LOG_WARNING,
+            "no network was measured on %s: it is taken to add as much to its operators as on %s "
+            "(cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
+            s->as, as, cd_model_set_times_off(s->costs_spread, times));
     else
-        cd_log_put(p->o->log, CD_LOG_WARNING, "no network was measured on %s: it is taken to cost the sum of its operators (cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "no network was measured on %s: it is taken to cost the sum of its operators "
+                   "(cdmpp-replay --fit-network-cost). Its time may be %s times shorter or longer",
                    s->as, cd_model_set_times_off(s->costs_spread, times));
 }
 
-static bool prefers_nchw(const cd_machine_device *d) { return d->target && cd_target_is_gpu((cd_str){d->target, strlen(d->target)}); }
+static bool prefers_nchw(const cd_machine_device *d) {
+    return d->target && cd_target_is_gpu((cd_str){d->target, strlen(d->target)});
+}
 
 static bool has_images(const cd_partition *p) {
     for (uint32_t k = 0; k < p->net.n_op; k++)
-        if (p->net.op[k].type && (!strncasecmp(p->net.op[k].type, "conv", 4) || strcasestr(p->net.op[k].type, "pool"))) return true;
+        if (p->net.op[k].type &&
+            (!strncasecmp(p->net.op[k].type, "conv", 4) || strcasestr(p->net.op[k].type, "pool")))
+            return true;
     return false;
 }
 
 void cd_partition_say_layout(const cd_partition *p) {
     const cd_machine_device *first = &p->machine.device[0];
-    const char *has = prefers_nchw(first) ? "nchw" : "nhwc", *other = prefers_nchw(first) ? "nhwc" : "nchw";
+    const char *has = prefers_nchw(first) ? "nchw" : "nhwc",
+               *other = prefers_nchw(first) ? "nhwc" : "nchw";
     for (uint32_t k = 1; k < p->machine.n && !p->o->layout && has_images(p); k++) {
         if (prefers_nchw(&p->machine.device[k]) == prefers_nchw(first)) continue;
-        cd_log_put(p->o->log, CD_LOG_WARNING, "%s: images of the plan are %s, as %s has them, the first of the devices; %s has %s: with --layout %s or another order of --devices the plan is another one, and may be faster",
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "%s: images of the plan are %s, as %s has them, the first of the devices; %s "
+                   "has %s: with --layout %s or another order of --devices the plan is another "
+                   "one, and may be faster",
                    p->net.name, has, first->name, p->machine.device[k].name, other, other);
         return;
     }
@@ -77,7 +113,10 @@ void cd_partition_say_models(const cd_partition *p) {
     for (uint32_t k = 1; k < p->machine.n; k++) {
         const char *a = p->source[0].model, *b = p->source[k].model;
         if (!a || !b || !strcmp(a, b)) continue;
-        cd_log_put(p->o->log, CD_LOG_WARNING, "%s and %s are predicted by two models: what one of them gets wrong, the other need not", p->machine.device[0].name, p->machine.device[k].name);
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "%s and %s are predicted by two models: what one of them gets wrong, the other "
+                   "need not",
+                   p->machine.device[0].name, p->machine.device[k].name);
         return;
     }
 }
@@ -93,12 +132,18 @@ static const char *named(const cd_partition *p, char out[SAID]) {
 
 static void say_unlike(const cd_partition *p, uint32_t k) {
     char why[CD_UNLIKE_SHARES], name[SAID];
-    double most = p->source[k].stands ? 0 : p->source[k].unlike; /* that its device is a new one was said when another took its place */
+    double most =
+        p->source[k].stands
+            ? 0
+            : p->source[k]
+                  .unlike; /* that its device is a new one was said when another took its place */
     for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
         if (b != CD_UNLIKE_BIT_DEVICE) most = fmax(most, p->source[k].unlike_of[b]);
     if (!(most > UNLIKE)) return;
     cd_trained_on_shares(p->source[k].unlike_of, 1, why);
-    cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %.0f %% of the time on %s is of programs unlike those that the model was trained on (%s): do not rely on it",
+    cd_log_put(p->o->log, CD_LOG_WARNING,
+               "%s: %.0f %% of the time on %s is of programs unlike those that the model was "
+               "trained on (%s): do not rely on it",
                named(p, name), 100 * p->source[k].unlike, p->machine.device[k].name, why);
 }
 
@@ -109,8 +154,12 @@ static void say_default(const cd_partition *p) {
         const cd_shard_plan_source *s = &p->source[k];
         if (!s->by_default || !s->model) continue;
         cd_default_model_what(s->model, what);
-        const char *is = s->guessed ? "the nearest known one to" : "recognised as", *far = s->guessed ? ", which is out of range" : "";
-        if (s->host) cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, %s; device: %s, %s the machine that the plan is for (%s)%s", s->model, what, s->as, is, s->host, far);
+        const char *is = s->guessed ? "the nearest known one to" : "recognised as",
+                   *far = s->guessed ? ", which is out of range" : "";
+        if (s->host)
+            cd_log_put(p->o->log, CD_LOG_WARNING,
+                       "cost model: %s, %s; device: %s, %s the machine that the plan is for (%s)%s",
+                       s->model, what, s->as, is, s->host, far);
         else cd_log_put(p->o->log, CD_LOG_WARNING, "cost model: %s, %s", s->model, what);
         return;
     }
@@ -131,7 +180,9 @@ static cdmpp_status say_types(const cd_partition *p, uint32_t k, cdmpp_err *err)
     const cd_device *d = cd_model_set_device(&p->models, p->machine.device[k].as);
     CD_TRY(cd_shard_cost_types(p->cost, k, share, err));
     for (int t = 0; t < CD_TE_N_LEAST; t++)
-        if (t != CD_TE_LEAST_F32 && share[t] > UNLIKE) cd_model_set_say_type(d, false, (cd_te_least_type)t, named(p, name), p->machine.device[k].name, share[t], p->o->log);
+        if (t != CD_TE_LEAST_F32 && share[t] > UNLIKE)
+            cd_model_set_say_type(d, false, (cd_te_least_type)t, named(p, name),
+                                  p->machine.device[k].name, share[t], p->o->log);
     return CDMPP_OK;
 }
 
@@ -141,7 +192,8 @@ cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err) {
         if (!p->by[k].model) continue;
         CD_TRY(cd_shard_cost_unlike(p->cost, k, s->unlike_of, &s->unlike, err));
         if (!cd_model_trained_on(p->by[k].model)) s->unlike = (double)NAN;
-        if (s->stands) s->unlike = s->unlike_of[CD_UNLIKE_BIT_DEVICE] = 1; /* none of its programs ran there */
+        if (s->stands)
+            s->unlike = s->unlike_of[CD_UNLIKE_BIT_DEVICE] = 1; /* none of its programs ran there */
         say_unlike(p, k);
         CD_TRY(say_types(p, k, err));
     }
@@ -152,17 +204,25 @@ cdmpp_status cd_partition_unlike(cd_partition *p, cdmpp_err *err) {
 static void say_load(const cd_partition *p) {
     for (uint32_t k = 0; k < p->machine.n; k++)
         if (p->source[k].left > 0 && p->source[k].left < CD_HOST_LOAD_IDLE)
-            cd_log_put(p->o->log, CD_LOG_WARNING, "%s was made while others used the processor of %s: %.0f %% of it was left. Its times are not those of an idle machine", p->o->plan,
-                       p->machine.device[k].name, 100 * p->source[k].left);
+            cd_log_put(p->o->log, CD_LOG_WARNING,
+                       "%s was made while others used the processor of %s: %.0f %% of it was left. "
+                       "Its times are not those of an idle machine",
+                       p->o->plan, p->machine.device[k].name, 100 * p->source[k].left);
     if (p->plan->others > CD_HOST_LOAD_LIMIT)
-        cd_log_put(p->o->log, CD_LOG_WARNING, "%s was measured while others used %.0f %% of the processors: what it measured is longer than on an idle machine", p->o->plan, 100 * p->plan->others);
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "%s was measured while others used %.0f %% of the processors: what it measured "
+                   "is longer than on an idle machine",
+                   p->o->plan, 100 * p->plan->others);
 }
 
 /* What the command said that made the plan. What this one has said of its own models already is not said twice. */
 void cd_partition_say_again(cd_partition *p) {
     const bool said = cd_partition_needs_times(p->o);
     if (!p->plan->source) {
-        cd_log_put(p->o->log, CD_LOG_WARNING, "%s does not say who answered for its devices: whether others stood for them is not known", p->o->plan);
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "%s does not say who answered for its devices: whether others stood for them is "
+                   "not known",
+                   p->o->plan);
         return;
     }
     memcpy(p->source, p->plan->source, p->machine.n * sizeof *p->source);

@@ -11,10 +11,11 @@ static const double BUDGET_S = 2;
 
 typedef struct {
     cd_partition *p;
-    cd_program_select *pick, *pick_merged; /* of the network as it is, with convolutions merged (NULL: nothing is) */
+    cd_program_select *pick,
+        *pick_merged; /* of the network as it is, with convolutions merged (NULL: nothing is) */
     int core[CD_MACHINE_DEVICES];
-    double budget_s;            /* of a block */
-    unsigned char *value[2];    /* results of an operator, both ways */
+    double budget_s;         /* of a block */
+    unsigned char *value[2]; /* results of an operator, both ways */
     size_t room;
 } runner;
 
@@ -23,13 +24,17 @@ cdmpp_status cd_partition_stage_run_check(const cd_partition *p, cdmpp_err *err)
     for (uint32_t d = 0; d < p->machine.n; d++) {
         const cd_machine_device *v = &p->machine.device[d];
         if (strcmp(v->kind, "cpu") != 0 && strcmp(v->kind, "native") != 0)
-            return CD_FAIL(err, EUSAGE, "--stages --run: stages run on processors of this machine, and %s is none", v->name);
+            return CD_FAIL(
+                err, EUSAGE,
+                "--stages --run: stages run on processors of this machine, and %s is none",
+                v->name);
     }
     return CDMPP_OK;
 }
 
 /* Programs of whole operators on the first device, by the plan's schedules. */
-static cdmpp_status lines(cd_partition *p, const cd_partition_staging *s, const char ***out, size_t *n, cdmpp_err *err) {
+static cdmpp_status lines(cd_partition *p, const cd_partition_staging *s, const char ***out,
+                          size_t *n, cdmpp_err *err) {
     const cd_shard_net *net = s->net;
     *out = CD_NEWN(&p->arena, const char *, (size_t)net->n_op + 1);
     *n = 0;
@@ -42,13 +47,20 @@ static cdmpp_status lines(cd_partition *p, const cd_partition_staging *s, const 
     return CDMPP_OK;
 }
 
-static cdmpp_status pick(runner *r, const cd_partition_staging *s, cd_program_select **out, cdmpp_err *err) {
+static cdmpp_status pick(runner *r, const cd_partition_staging *s, cd_program_select **out,
+                         cdmpp_err *err) {
     cd_partition *p = r->p;
     const char **line;
     size_t n_line;
     CD_TRY(lines(p, s, &line, &n_line, err));
-    const cd_program_select_options o = {.line = line, .n_line = n_line, .trials = 1, .target = p->machine.device[0].target, .hardware = cd_target_hardware(false, 1, VECTOR_BYTES), .threads = 1,
-                                         .measure = p->measure, .stop = p->o->stop};
+    const cd_program_select_options o = {.line = line,
+                                         .n_line = n_line,
+                                         .trials = 1,
+                                         .target = p->machine.device[0].target,
+                                         .hardware = cd_target_hardware(false, 1, VECTOR_BYTES),
+                                         .threads = 1,
+                                         .measure = p->measure,
+                                         .stop = p->o->stop};
     return cd_program_select_run(s->loaded->work, &o, out, err);
 }
 
@@ -61,11 +73,13 @@ static size_t bytes_of(const cd_partition *p, uint32_t op) {
 
 static uint32_t ops_of(const cd_partition_stage *b) {
     uint32_t n = 0;
-    for (uint32_t k = 0; k < b->plan.n_stage; k++) n += b->plan.stage[k].first[b->plan.stage[k].n_group];
+    for (uint32_t k = 0; k < b->plan.n_stage; k++)
+        n += b->plan.stage[k].first[b->plan.stage[k].n_group];
     return n;
 }
 
-static cdmpp_status compare_values(runner *r, const cd_partition_stage *b, uint32_t n, cd_stage_exec *const *s, cdmpp_err *err) {
+static cdmpp_status compare_values(runner *r, const cd_partition_stage *b, uint32_t n,
+                                   cd_stage_exec *const *s, cdmpp_err *err) {
     for (uint32_t i = 0; i < n; i++) {
         const size_t bytes = bytes_of(r->p, b->op[i]);
         for (int k = 0; k < 2; k++) CD_TRY(cd_stage_exec_result(s[k], i, r->value[k], err));
@@ -93,18 +107,28 @@ static cdmpp_status all_ways(runner *r, uint32_t k, cd_stage_run *const *of, cdm
 }
 
 /* The first operator that has no program of its own; NULL: the block can be run. */
-static const char *missing(const cd_partition_staging *s, const cd_program_select *p, const cd_partition_stage *b) {
+static const char *missing(const cd_partition_staging *s, const cd_program_select *p,
+                           const cd_partition_stage *b) {
     const cd_workload *w = s->loaded->work;
     for (uint32_t i = 0; i < ops_of(b); i++) {
         const cd_workload_group *g = &w->group[b->op[i]];
-        if (g->task == CD_GRAPH_NONE || g->weights || p->task[g->task].status) return s->net->op[b->op[i]].name;
+        if (g->task == CD_GRAPH_NONE || g->weights || p->task[g->task].status)
+            return s->net->op[b->op[i]].name;
     }
     return NULL;
 }
 
-static cdmpp_status open_block(const runner *r, const cd_partition_staging *s, const cd_program_select *pick, uint32_t k, cd_stage_run **out, cdmpp_err *err) {
+static cdmpp_status open_block(const runner *r, const cd_partition_staging *s,
+                               const cd_program_select *pick, uint32_t k, cd_stage_run **out,
+                               cdmpp_err *err) {
     const cd_partition_stage *b = &s->stage[k];
-    const cd_stage_run_options a = {.work = s->loaded->work, .pick = pick, .n_op = ops_of(b), .group = b->op, .solo_s = b->solo_s, .n_core = r->p->machine.n, .core = r->core};
+    const cd_stage_run_options a = {.work = s->loaded->work,
+                                    .pick = pick,
+                                    .n_op = ops_of(b),
+                                    .group = b->op,
+                                    .solo_s = b->solo_s,
+                                    .n_core = r->p->machine.n,
+                                    .core = r->core};
     return cd_stage_run_open(&a, out, err);
 }
 
@@ -123,11 +147,13 @@ static cdmpp_status block(runner *r, uint32_t k, cdmpp_err *err) {
     cd_stage_run *of[2] = {NULL, NULL};
     const char *who = missing(way[0], r->pick, &way[0]->stage[k]);
     if (!who && p->merged.has) who = missing(way[1], r->pick_merged, &way[1]->stage[k]);
-    for (int i = 0; i < (p->merged.has ? 2 : 1); i++) way[i]->stage[k].measured_s = way[i]->stage[k].alone_measured_s = (double)NAN;
+    for (int i = 0; i < (p->merged.has ? 2 : 1); i++)
+        way[i]->stage[k].measured_s = way[i]->stage[k].alone_measured_s = (double)NAN;
     if (cd_partition_stopped(p)) return CD_FAIL(err, EINTERRUPTED, "while stages were run");
     if (who) {
         p->n_not_run++;
-        cd_log_put(p->o->log, CD_LOG_WARNING, "block %u of the stages is not run: %.60s has no program", k, who);
+        cd_log_put(p->o->log, CD_LOG_WARNING,
+                   "block %u of the stages is not run: %.60s has no program", k, who);
         return CDMPP_OK;
     }
     cdmpp_status st = open_block(r, way[0], r->pick, k, &of[0], err);
@@ -141,12 +167,18 @@ static cdmpp_status block(runner *r, uint32_t k, cdmpp_err *err) {
 
 /* ---- values of the merged network ---- */
 
-static cdmpp_status values_of(cd_partition *p, const cd_partition_staging *s, float **out, size_t *n, cdmpp_err *err) {
+static cdmpp_status values_of(cd_partition *p, const cd_partition_staging *s, float **out,
+                              size_t *n, cdmpp_err *err) {
     const char **line;
     size_t n_line;
     CD_TRY(lines(p, s, &line, &n_line, err));
-    cd_network_values_options o = {.graph = s->loaded->source, .target = p->machine.device[0].target, .hardware = cd_target_hardware(false, 1, VECTOR_BYTES), .line = line, .n_line = n_line,
-                                   .measure = p->measure, .stop = p->o->stop};
+    cd_network_values_options o = {.graph = s->loaded->source,
+                                   .target = p->machine.device[0].target,
+                                   .hardware = cd_target_hardware(false, 1, VECTOR_BYTES),
+                                   .line = line,
+                                   .n_line = n_line,
+                                   .measure = p->measure,
+                                   .stop = p->o->stop};
     if (p->o->layout) (void)cd_workload_layout_parse(p->o->layout, &o.layout);
     return cd_network_values(&o, out, n, err);
 }
@@ -160,14 +192,17 @@ static cdmpp_status check_merged(cd_partition *p, cdmpp_err *err) {
     cdmpp_status st = values_of(p, &p->plain, &v[0], &n[0], err);
     if (!st) st = values_of(p, &m->in, &v[1], &n[1], err);
     for (size_t i = 0; !st && i < n[0]; i++) {
-        far = fmax(far, isfinite(v[0][i]) && isfinite(v[1][i]) ? fabs((double)v[0][i] - (double)v[1][i]) : (double)INFINITY);
+        far = fmax(far, isfinite(v[0][i]) && isfinite(v[1][i])
+                            ? fabs((double)v[0][i] - (double)v[1][i])
+                            : (double)INFINITY);
         large = fmax(large, fabs((double)v[0][i]));
     }
     if (!st && !(large > 0)) st = CD_FAIL(err, EUNSUPPORTED, "all results are zero");
     m->max_error = st ? (double)NAN : far / large;
     for (int k = 0; k < 2; k++) cd_mem_free(v[k]);
     if (!st || (st != CDMPP_EUNSUPPORTED && st != CDMPP_EBACKEND)) return st;
-    cd_log_put(p->o->log, CD_LOG_WARNING, "values of the merged network are not compared: %s", err->msg);
+    cd_log_put(p->o->log, CD_LOG_WARNING, "values of the merged network are not compared: %s",
+               err->msg);
     return CDMPP_OK;
 }
 
@@ -179,7 +214,8 @@ static cdmpp_status run_all(runner *r, cdmpp_err *err) {
     for (uint32_t k = 0; k < p->net.n_op; k++)
         if (bytes_of(p, k) > r->room) r->room = bytes_of(p, k);
     for (int k = 0; k < 2; k++)
-        if (!(r->value[k] = cd_mem_alloc(r->room + 1))) return CD_FAIL(err, ENOMEM, "results of %zu bytes", r->room);
+        if (!(r->value[k] = cd_mem_alloc(r->room + 1)))
+            return CD_FAIL(err, ENOMEM, "results of %zu bytes", r->room);
     for (uint32_t k = 0; k < p->plain.n_stage; k++) CD_TRY(block(r, k, err));
     p->plain.staged.done = true;
     p->merged.in.staged.done = p->merged.has;
@@ -188,7 +224,8 @@ static cdmpp_status run_all(runner *r, cdmpp_err *err) {
 
 cdmpp_status cd_partition_stage_run(cd_partition *p, cdmpp_err *err) {
     runner r = {.p = p};
-    r.budget_s = (p->o->budget_s > 0 ? p->o->budget_s / 2 : BUDGET_S) / (p->plain.n_stage ? p->plain.n_stage : 1);
+    r.budget_s = (p->o->budget_s > 0 ? p->o->budget_s / 2 : BUDGET_S) /
+                 (p->plain.n_stage ? p->plain.n_stage : 1);
     const cdmpp_status st = run_all(&r, err);
     for (int k = 0; k < 2; k++) cd_mem_free(r.value[k]);
     cd_program_select_free(r.pick);

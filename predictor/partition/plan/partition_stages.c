@@ -26,13 +26,16 @@ static cdmpp_status graph(const cd_shard_net *n, cd_arena *a, cd_stage_graph *g,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_staging_new(cd_partition_staging *s, const cd_network_loaded *l, const cd_shard_net *net, cd_arena *a, cdmpp_err *err) {
+cdmpp_status cd_partition_staging_new(cd_partition_staging *s, const cd_network_loaded *l,
+                                      const cd_shard_net *net, cd_arena *a, cdmpp_err *err) {
     *s = (cd_partition_staging){.loaded = l, .net = net};
     s->block = CD_NEWN(a, uint32_t, (size_t)net->n_op + 1);
     s->solo_s = CD_NEWN(a, double, (size_t)net->n_op + 1);
     s->bytes = CD_NEWN(a, double, (size_t)net->n_op + 1);
     s->is_merged = CD_NEWN(a, bool, (size_t)net->n_op + 1);
-    return s->block && s->solo_s && s->bytes && s->is_merged ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u operators", net->n_op);
+    return s->block && s->solo_s && s->bytes && s->is_merged
+               ? CDMPP_OK
+               : CD_FAIL(err, ENOMEM, "%u operators", net->n_op);
 }
 
 void cd_partition_staging_free(cd_partition_staging *s) {
@@ -41,13 +44,15 @@ void cd_partition_staging_free(cd_partition_staging *s) {
 }
 
 /* The units of a stage are alike: times are those of the first device. */
-cdmpp_status cd_partition_staging_time(const cd_partition *p, cd_partition_staging *s, uint32_t op, cdmpp_err *err) {
+cdmpp_status cd_partition_staging_time(const cd_partition *p, cd_partition_staging *s, uint32_t op,
+                                       cdmpp_err *err) {
     cd_shard_plan_estimate a = {0};
     CD_TRY(cd_shard_cost_time(s->cost, op, 0, NULL, &a, err));
     s->solo_s[op] = a.seconds + p->machine.device[0].launch_s;
     s->bytes[op] = a.memory_share * a.seconds * p->machine.contention.peak_bytes_per_s;
     if (isfinite(s->solo_s[op])) return CDMPP_OK;
-    return CD_FAIL(err, ESCHEMA, "nobody knows the time of %.60s on %s", s->net->op[op].name, p->machine.device[0].name);
+    return CD_FAIL(err, ESCHEMA, "nobody knows the time of %.60s on %s", s->net->op[op].name,
+                   p->machine.device[0].name);
 }
 
 /* ---- a block ---- */
@@ -60,7 +65,9 @@ static double one_behind_the_other(const double *solo, uint32_t n) {
 }
 
 /* The operators of block b with the edges inside it: edges from other blocks are met already when it starts. */
-static cdmpp_status one_block(const cd_partition *p, cd_partition_staging *s, const cd_stage_graph *all, uint32_t *local, uint32_t b, cd_arena *a, cdmpp_err *err) {
+static cdmpp_status one_block(const cd_partition *p, cd_partition_staging *s,
+                              const cd_stage_graph *all, uint32_t *local, uint32_t b, cd_arena *a,
+                              cdmpp_err *err) {
     cd_partition_stage *to = &s->stage[b];
     uint32_t n = 0, n_after = 0, own[CD_STAGE_OPS];
     double solo[CD_STAGE_OPS], bytes[CD_STAGE_OPS], sync = 0;
@@ -68,7 +75,8 @@ static cdmpp_status one_block(const cd_partition *p, cd_partition_staging *s, co
     cd_stage_op op[CD_STAGE_OPS];
     for (uint32_t k = 0; k < s->net->n_op; k++) {
         if (s->block[k] != b) continue;
-        if (n == CD_STAGE_OPS) return CD_FAIL(err, ERANGE, "block %u has more than %d operators", b, CD_STAGE_OPS);
+        if (n == CD_STAGE_OPS)
+            return CD_FAIL(err, ERANGE, "block %u has more than %d operators", b, CD_STAGE_OPS);
         local[k] = n, own[n++] = k;
     }
     size_t reads = 1;
@@ -80,7 +88,8 @@ static cdmpp_status one_block(const cd_partition *p, cd_partition_staging *s, co
         const cd_stage_op *o = &all->op[own[i]];
         op[i] = (cd_stage_op){.name = o->name, .first = n_after};
         for (uint32_t j = 0; j < o->n_after; j++)
-            if (s->block[all->after[o->first + j]] == b) after[n_after++] = local[all->after[o->first + j]];
+            if (s->block[all->after[o->first + j]] == b)
+                after[n_after++] = local[all->after[o->first + j]];
         op[i].n_after = n_after - op[i].first;
         solo[i] = alone[i] = s->solo_s[own[i]];
         bytes[i] = s->bytes[own[i]];
@@ -88,19 +97,31 @@ static cdmpp_status one_block(const cd_partition *p, cd_partition_staging *s, co
         kept[i] = own[i];
     }
     for (uint32_t d = 0; d < p->machine.n; d++) sync = fmax(sync, p->machine.device[d].sync_s);
-    const bool beside = p->o->stages != CD_PARTITION_STAGES_SEQUENTIAL && p->o->stages != CD_PARTITION_STAGES_MERGE;
-    cd_stage_solo with = {.solo_s = solo, .bytes = bytes, .iterations = s->iterations ? iterations : NULL, .split_s = p->machine.device[0].launch_s, .units = p->machine.n, .barrier_s = beside ? sync : 0, .contention = p->machine.contention};
+    const bool beside =
+        p->o->stages != CD_PARTITION_STAGES_SEQUENTIAL && p->o->stages != CD_PARTITION_STAGES_MERGE;
+    cd_stage_solo with = {.solo_s = solo,
+                          .bytes = bytes,
+                          .iterations = s->iterations ? iterations : NULL,
+                          .split_s = p->machine.device[0].launch_s,
+                          .units = p->machine.n,
+                          .barrier_s = beside ? sync : 0,
+                          .contention = p->machine.contention};
     const cd_stage_graph g = {.n_op = n, .n_after = n_after, .op = op, .after = after};
-    const cd_stage_options ask = {.r = beside ? (uint32_t)p->o->stage_length : 1, .s = beside ? (uint32_t)p->o->stage_groups : 1, .time = cd_stage_solo_time, .ctx = &with};
+    const cd_stage_options ask = {.r = beside ? (uint32_t)p->o->stage_length : 1,
+                                  .s = beside ? (uint32_t)p->o->stage_groups : 1,
+                                  .time = cd_stage_solo_time,
+                                  .ctx = &with};
     *to = (cd_partition_stage){.block = b, .op = kept, .solo_s = alone};
     s->n_stage = b + 1;
     CD_TRY(cd_stage_search(&g, &ask, &to->plan, err));
-    for (uint32_t k = 0; k < to->plan.n_stage; k++) to->plan.stage[k].split = cd_stage_solo_split(&to->plan.stage[k], &with);
+    for (uint32_t k = 0; k < to->plan.n_stage; k++)
+        to->plan.stage[k].split = cd_stage_solo_split(&to->plan.stage[k], &with);
     to->plan.alone_s = one_behind_the_other(solo, n);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partition_staging_search(const cd_partition *p, cd_partition_staging *s, uint32_t n_block, cd_arena *a, cdmpp_err *err) {
+cdmpp_status cd_partition_staging_search(const cd_partition *p, cd_partition_staging *s,
+                                         uint32_t n_block, cd_arena *a, cdmpp_err *err) {
     cd_stage_graph g;
     uint32_t *local = CD_NEWN(a, uint32_t, (size_t)s->net->n_op + 1);
     s->stage = CD_NEWN(a, cd_partition_stage, (size_t)n_block + 1);
@@ -117,7 +138,8 @@ cdmpp_status cd_partition_staging_search(const cd_partition *p, cd_partition_sta
 /* ---- operators that can be split ---- */
 
 /* The iterations of the program that the operator's schedule makes, 0 where it runs whole only. */
-static cdmpp_status iterations_of(const cd_partition_staging *s, cd_record_maker *m, uint32_t op, int64_t *out, cdmpp_err *err) {
+static cdmpp_status iterations_of(const cd_partition_staging *s, cd_record_maker *m, uint32_t op,
+                                  int64_t *out, cdmpp_err *err) {
     const char *line = NULL;
     cd_record_program job = {.path = NULL};
     CD_TRY(cd_shard_cost_schedule(s->cost, op, 0, NULL, &line, err));
@@ -133,13 +155,17 @@ static cdmpp_status iterations_of(const cd_partition_staging *s, cd_record_maker
 /* Equal tasks have equal programs: each is asked once. */
 static cdmpp_status find_iterations(cd_partition *p, cd_partition_staging *s, cdmpp_err *err) {
     const cd_workload *w = s->loaded->work;
-    cd_record_maker m = {.tasks = w->tasks, .target = p->machine.device[0].target, .dialect = CD_DIALECT_C};
-    if (!(s->iterations = CD_NEWN(&p->arena, int64_t, (size_t)s->net->n_op + 1))) return CD_FAIL(err, ENOMEM, "%u operators", s->net->n_op);
+    cd_record_maker m = {
+        .tasks = w->tasks, .target = p->machine.device[0].target, .dialect = CD_DIALECT_C};
+    if (!(s->iterations = CD_NEWN(&p->arena, int64_t, (size_t)s->net->n_op + 1)))
+        return CD_FAIL(err, ENOMEM, "%u operators", s->net->n_op);
     CD_TRY(cd_program_new(&m.program, err));
     cdmpp_status st = CDMPP_OK;
     for (uint32_t k = 0; k < s->net->n_op && !st; k++) {
         uint32_t same = 0;
-        while (same < k && (w->group[k].task == CD_GRAPH_NONE || w->group[same].task != w->group[k].task)) same++;
+        while (same < k &&
+               (w->group[k].task == CD_GRAPH_NONE || w->group[same].task != w->group[k].task))
+            same++;
         if (cd_partition_stopped(p)) st = CD_FAIL(err, EINTERRUPTED, "while programs were made");
         else if (same < k) s->iterations[k] = s->iterations[same];
         else if (s->net->op[k].dag) st = iterations_of(s, &m, k, &s->iterations[k], err);
@@ -161,7 +187,8 @@ cdmpp_status cd_partition_stages(cd_partition *p, cdmpp_err *err) {
     CD_TRY(cd_stage_blocks(&g, 24, s->block, &n_block, err));
     if (p->o->stages == CD_PARTITION_STAGES_SPLIT) CD_TRY(find_iterations(p, s, err));
     CD_TRY(cd_partition_staging_search(p, s, n_block, &p->arena, err));
-    if (p->o->stages == CD_PARTITION_STAGES_MERGE || p->o->stages == CD_PARTITION_STAGES_BOTH) CD_TRY(cd_partition_merges(p, err));
+    if (p->o->stages == CD_PARTITION_STAGES_MERGE || p->o->stages == CD_PARTITION_STAGES_BOTH)
+        CD_TRY(cd_partition_merges(p, err));
     p->stage_search_s = cd_clock_wall() - begun;
     return CDMPP_OK;
 }

@@ -71,7 +71,8 @@ static void put_ran(const cd_partition *p, cd_json_writer *w) {
     for (uint32_t k = 0; r->step && !cd_partition_ran_another(p) && k < p->plan->n_op; k++) {
         cd_json_write_open(w, '{');
         cd_json_write_member_str(w, "name", p->plan->op[k].name);
-        cd_json_write_member_real(w, "predicted_s", p->plan->op[k].seconds + p->plan->op[k].exchange_s);
+        cd_json_write_member_real(w, "predicted_s",
+                                  p->plan->op[k].seconds + p->plan->op[k].exchange_s);
         cd_json_write_member_real(w, "measured_s", r->step[k].seconds);
         cd_json_write_member_real(w, "start_s", r->step[k].start_s);
         cd_json_write_member_real(w, "end_s", r->step[k].end_s);

@@ -13,7 +13,8 @@ void cd_partition_report_shares(const cd_partition *p, const cd_shard_plan_op *o
         cd_buf_putf(b, "%s%s", k ? ", " : "", p->plan->device[r->device]);
         if (op->n_part > 1) cd_buf_putf(b, " %lld..%lld", (long long)r->lo, (long long)r->hi);
     }
-    if (op->join != UINT32_MAX && op->n_part > 1 && op->reduce) cd_buf_putf(b, ", join %s", p->plan->device[op->join]);
+    if (op->join != UINT32_MAX && op->n_part > 1 && op->reduce)
+        cd_buf_putf(b, ", join %s", p->plan->device[op->join]);
 }
 
 /* ---- which ---- */
@@ -37,7 +38,9 @@ static double attainable(const cd_shard_plan *plan, const cd_shard_plan_op *op) 
 }
 
 /* Beside the plan's operators stand no times of another plan. */
-static bool has_measured(const cd_partition *p) { return p->run.done && p->run.now.step && !cd_partition_ran_another(p); }
+static bool has_measured(const cd_partition *p) {
+    return p->run.done && p->run.now.step && !cd_partition_ran_another(p);
+}
 
 /* ---- one ---- */
 static void put_op(const cd_partition *p, uint32_t k, cd_buf *b) {
@@ -77,7 +80,8 @@ static void put_why(const cd_partition *p, uint32_t k, cd_buf *b) {
 
 static void put_list(const cd_partition *p, const ranked *r, uint32_t n, bool explain, cd_buf *b) {
     cd_buf_puts(b, "  op      alone    planned   exchange");
-    cd_buf_putf(b, "%s  %-20s %-28s  where\n", has_measured(p) ? "   measured" : "", "type", "operator");
+    cd_buf_putf(b, "%s  %-20s %-28s  where\n", has_measured(p) ? "   measured" : "", "type",
+                "operator");
     for (uint32_t k = 0; k < n; k++) {
         put_op(p, r[k].op, b);
         if (explain) put_why(p, r[k].op, b);
@@ -99,7 +103,8 @@ void cd_partition_report_ops(const cd_partition *p, bool explain, cd_buf *b) {
         qsort(r, n, sizeof *r, most);
         for (shown = 0; shown < n && shown < KEY && r[shown].saved > 0;) shown++;
     }
-    if (shown) cd_buf_puts(b, all ? "\noperators\n" : "\nkey operators, by what splitting could save\n");
+    if (shown)
+        cd_buf_puts(b, all ? "\noperators\n" : "\nkey operators, by what splitting could save\n");
     if (shown) put_list(p, r, shown, explain, b);
     cd_mem_free(r);
 }

@@ -9,7 +9,8 @@ typedef struct {
 } told;
 
 static told plan_of(const cd_partition_pack *p) {
-    const bool again = p->ran && p->way[CD_PACK_MEASURED_PLAN].ran.median_s < p->way[CD_PACK_PLAN].ran.median_s;
+    const bool again =
+        p->ran && p->way[CD_PACK_MEASURED_PLAN].ran.median_s < p->way[CD_PACK_PLAN].ran.median_s;
     return again ? (told){&p->measured, &p->measured_calls} : (told){&p->net, &p->calls};
 }
 
@@ -56,8 +57,10 @@ static counts counts_of(const cd_partition_pack *p, int k) {
     counts c = {p->net.n_work, 0};
     if (p->ran) return (counts){p->way[k].ran.calls, p->way[k].ran.waits};
     if (k == CD_PACK_PLAN) return (counts){p->calls.first[p->net.units], p->calls.n_wait};
-    for (uint32_t w = 0; k == CD_PACK_ONE_BEHIND_THE_OTHER && p->net.units > 1 && w < p->net.n_work; w++)
-        for (uint32_t i = 0; i < p->net.work[w].n_part; i++) c.waits += p->net.work[w].part[i].iterations > 1;
+    for (uint32_t w = 0; k == CD_PACK_ONE_BEHIND_THE_OTHER && p->net.units > 1 && w < p->net.n_work;
+         w++)
+        for (uint32_t i = 0; i < p->net.work[w].n_part; i++)
+            c.waits += p->net.work[w].part[i].iterations > 1;
     return c;
 }
 
@@ -84,18 +87,23 @@ static void put_way(const cd_partition_pack *p, int k, cd_buf *b) {
 
 static void put_verdict(const cd_partition_pack *p, cd_buf *b) {
     uint32_t differ = 0;
-    const cd_partition_pack_way *best = &p->way[p->kept], *other = &p->way[CD_PACK_ONE_BEHIND_THE_OTHER];
+    const cd_partition_pack_way *best = &p->way[p->kept],
+                                *other = &p->way[CD_PACK_ONE_BEHIND_THE_OTHER];
     if (!p->ran) {
-        cd_buf_putf(b, "predicted: packed %.3fx over one after the other; no plan is below ", other->predicted_s / p->calls.makespan_s);
+        cd_buf_putf(b, "predicted: packed %.3fx over one after the other; no plan is below ",
+                    other->predicted_s / p->calls.makespan_s);
         cd_units_put_seconds(b, p->calls.work_s / p->net.units);
         cd_buf_puts(b, "\n");
         return;
     }
     for (int k = 0; k < CD_PACK_WAYS; k++) differ += p->way[k].ran.differ;
-    cd_buf_putf(b, "kept: %s, %.3fx over one after the other in %u turns; values: ", best->name, other->ran.median_s / best->ran.median_s, best->ran.turns);
+    cd_buf_putf(b, "kept: %s, %.3fx over one after the other in %u turns; values: ", best->name,
+                other->ran.median_s / best->ran.median_s, best->ran.turns);
     if (differ) cd_buf_putf(b, "%u results differ", differ);
     else cd_buf_puts(b, "equal");
-    if (p->others >= 0) cd_buf_putf(b, "; others used %.0f %% of the processors%s", 100 * p->others, p->others > CD_HOST_LOAD_LIMIT ? ": measure again when they do not" : "");
+    if (p->others >= 0)
+        cd_buf_putf(b, "; others used %.0f %% of the processors%s", 100 * p->others,
+                    p->others > CD_HOST_LOAD_LIMIT ? ": measure again when they do not" : "");
     cd_buf_puts(b, "\n");
 }
 
@@ -116,9 +124,11 @@ static void put_ops(const told *t, cd_buf *b) {
 void cd_partition_report_pack(const cd_partition_pack *p, cd_buf *b) {
     const told t = plan_of(p);
     const cd_machine_device *d = &p->of.machine.device[0];
-    cd_buf_putf(b, "%s, batch %lld: %u operators on %u units like %s (%s), %u of them cut\n", p->of.net.name, (long long)p->of.net.batch, p->net.n_work, p->net.units, d->name,
+    cd_buf_putf(b, "%s, batch %lld: %u operators on %u units like %s (%s), %u of them cut\n",
+                p->of.net.name, (long long)p->of.net.batch, p->net.n_work, p->net.units, d->name,
                 d->as ? d->as : "unknown", cut_operators(&t));
-    cd_buf_putf(b, "%-26s  predicted%s   calls   waits\n", "way", p->ran ? "   measured           quartiles         best" : "");
+    cd_buf_putf(b, "%-26s  predicted%s   calls   waits\n", "way",
+                p->ran ? "   measured           quartiles         best" : "");
     for (int k = 0; k < CD_PACK_WAYS; k++) put_way(p, k, b);
     put_verdict(p, b);
     put_ops(&t, b);
@@ -199,7 +209,9 @@ void cd_partition_report_pack_json(const cd_partition_pack *p, cd_buf *out) {
     cd_json_write_close(&w, ']');
     if (p->ran) {
         cd_json_write_member_str(&w, "kept", p->way[p->kept].name);
-        cd_json_write_member_real(&w, "measured_gain", p->way[CD_PACK_ONE_BEHIND_THE_OTHER].ran.median_s / p->way[p->kept].ran.median_s);
+        cd_json_write_member_real(&w, "measured_gain",
+                                  p->way[CD_PACK_ONE_BEHIND_THE_OTHER].ran.median_s /
+                                      p->way[p->kept].ran.median_s);
         cd_json_write_member_real(&w, "others", p->others);
     }
     json_ops(&t, &w);

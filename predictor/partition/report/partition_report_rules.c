@@ -6,8 +6,10 @@
 static void put_match(const cd_partition_rules *o, const cd_offload_match *m, cd_buf *out) {
     const char *const *device;
     (void)cd_offload_devices(o->file, &device);
-    cd_buf_putf(out, "match  %-8s %-16s line %-4ld %s", device[m->device], m->pattern, m->line, m->taken ? "      " : "(over) ");
-    for (uint32_t i = 0; i < m->n_op; i++) cd_buf_putf(out, " %s", o->rules.ops.graph.op[o->rules.found.member[m->first + i]].name);
+    cd_buf_putf(out, "match  %-8s %-16s line %-4ld %s", device[m->device], m->pattern, m->line,
+                m->taken ? "      " : "(over) ");
+    for (uint32_t i = 0; i < m->n_op; i++)
+        cd_buf_putf(out, " %s", o->rules.ops.graph.op[o->rules.found.member[m->first + i]].name);
     cd_buf_puts(out, "\n");
 }
 
@@ -19,7 +21,8 @@ static void put_counts(const cd_partition_rules *o, cd_buf *out) {
             together += o->rules.group[g].together >> d & 1;
             pinned += o->rules.group[g].pin == d;
         }
-        cd_buf_putf(out, "%-8s %u of %u groups may run there", o->rules.device[d], may, o->rules.n_group);
+        cd_buf_putf(out, "%-8s %u of %u groups may run there", o->rules.device[d], may,
+                    o->rules.n_group);
         if (together) cd_buf_putf(out, ", %u more with a match of several groups", together);
         if (pinned) cd_buf_putf(out, ", %u are placed there", pinned);
         cd_buf_puts(out, "\n");
@@ -40,7 +43,9 @@ static void put_reasons(const cd_partition_rules *o, uint32_t d, cd_buf *out) {
             if (same && k < g) printed = true;
             n += same;
         }
-        if (!printed) cd_buf_putf(out, "not on %-8s %3u  %s: %s\n", r->device[d], n, r->loaded->graph->node[g].name, why);
+        if (!printed)
+            cd_buf_putf(out, "not on %-8s %3u  %s: %s\n", r->device[d], n,
+                        r->loaded->graph->node[g].name, why);
     }
 }
 
@@ -48,7 +53,8 @@ void cd_partition_report_rules(const cd_partition *p, cd_buf *out) {
     const cd_partition_rules *o = &p->rules;
     cd_buf_puts(out, " line  rule\n");
     cd_offload_print(o->file, UINT32_MAX, false, out);
-    for (uint32_t i = 0; i < o->rules.found.n_match; i++) put_match(o, &o->rules.found.match[i], out);
+    for (uint32_t i = 0; i < o->rules.found.n_match; i++)
+        put_match(o, &o->rules.found.match[i], out);
     for (uint32_t i = 0; i < o->rules.n_cut; i++) {
         if (!o->rules.cut[i].stops) continue;
         cd_offload_match_print_cut(&o->rules, i, out);

@@ -3,21 +3,28 @@
 
 #include "predictor/partition/report/report_internal.h"
 
-static const char *const HOW[] = {"parallel", "sequential", "merge", "both", "split"}; /* CD_PARTITION_STAGES */
+static const char *const HOW[] = {"parallel", "sequential", "merge", "both",
+                                  "split"}; /* CD_PARTITION_STAGES */
 
-static bool asked(const cd_partition *p) { return p->o->stages == CD_PARTITION_STAGES_MERGE || p->o->stages == CD_PARTITION_STAGES_BOTH; }
+static bool asked(const cd_partition *p) {
+    return p->o->stages == CD_PARTITION_STAGES_MERGE || p->o->stages == CD_PARTITION_STAGES_BOTH;
+}
 
-static bool has_merged(const cd_partition_staging *x, const cd_partition_stage *k, const cd_stage_step *s) {
+static bool has_merged(const cd_partition_staging *x, const cd_partition_stage *k,
+                       const cd_stage_step *s) {
     for (uint32_t j = 0; j < s->first[s->n_group]; j++)
         if (x->is_merged && x->is_merged[k->op[s->op[j]]]) return true;
     return false;
 }
 
 /* "conv1 > conv2 | conv3": groups, and operators in a group one behind the other; "conv1 / 2": one in two pieces. */
-static void put_stage(const cd_partition_staging *x, const cd_partition_stage *k, const cd_stage_step *s, cd_buf *b) {
+static void put_stage(const cd_partition_staging *x, const cd_partition_stage *k,
+                      const cd_stage_step *s, cd_buf *b) {
     for (uint32_t g = 0; g < s->n_group; g++) {
         cd_buf_puts(b, g ? " | " : "");
-        for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_buf_putf(b, "%s%.80s", j > s->first[g] ? " > " : "", x->net->op[k->op[s->op[j]]].name);
+        for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++)
+            cd_buf_putf(b, "%s%.80s", j > s->first[g] ? " > " : "",
+                        x->net->op[k->op[s->op[j]]].name);
     }
     if (s->split) cd_buf_putf(b, " / %u", s->split);
 }
@@ -28,7 +35,8 @@ static void put_run(const cd_partition *p, cd_buf *b) {
     cd_units_put_seconds_wide(b, r->seconds);
     cd_buf_puts(b, ", one operator after the other ");
     cd_units_put_seconds_wide(b, r->alone_s);
-    cd_buf_putf(b, " (%.3fx); %u of %u blocks, one by one; values: ", r->alone_s / r->seconds, r->n, p->plain.n_stage);
+    cd_buf_putf(b, " (%.3fx); %u of %u blocks, one by one; values: ", r->alone_s / r->seconds, r->n,
+                p->plain.n_stage);
     if (r->differ) cd_buf_putf(b, "%u operators differ\n", r->differ);
     else cd_buf_puts(b, "equal\n");
 }
@@ -38,7 +46,8 @@ static void put_stages(const cd_partition_staging *x, bool explain, cd_buf *b) {
     for (uint32_t k = 0; k < x->n_stage; k++)
         for (uint32_t i = 0; i < x->stage[k].plan.n_stage; i++) {
             const cd_stage_step *s = &x->stage[k].plan.stage[i];
-            if (s->n_group < 2 && !s->split && !has_merged(x, &x->stage[k], s) && !explain) continue;
+            if (s->n_group < 2 && !s->split && !has_merged(x, &x->stage[k], s) && !explain)
+                continue;
             cd_buf_putf(b, "  block %u stage %u  ", k, i);
             cd_units_put_seconds_wide(b, s->seconds);
             cd_buf_puts(b, "  ");
@@ -60,7 +69,8 @@ static void put_merge(const cd_partition_merge *m, cd_buf *b) {
 /* Blocks in which something is merged, once each. */
 static void put_blocks_run(const cd_partition *p, cd_buf *b) {
     for (uint32_t k = 0; k < p->merged.in.n_stage; k++) {
-        const double with = p->merged.in.stage[k].measured_s, without = p->plain.stage[k].measured_s;
+        const double with = p->merged.in.stage[k].measured_s,
+                     without = p->plain.stage[k].measured_s;
         uint32_t n = 0;
         for (uint32_t i = 0; i < p->merged.n_set; i++) n += p->merged.set[i].block == k;
         if (!n || !isfinite(with)) continue;
@@ -76,12 +86,16 @@ static void put_merged(const cd_partition *p, bool explain, cd_buf *b) {
     const cd_partition_merged *m = &p->merged;
     const cd_partition_stage_sum *r = &m->in.staged;
     if (!m->has) {
-        cd_buf_putf(b, "\nnothing is merged: %u sets of convolutions read one tensor, %u ways were planned, and none is predicted to be faster\n", m->n_found, m->n_tried);
+        cd_buf_putf(b,
+                    "\nnothing is merged: %u sets of convolutions read one tensor, %u ways were "
+                    "planned, and none is predicted to be faster\n",
+                    m->n_found, m->n_tried);
         return;
     }
     cd_buf_putf(b, "\nwith %u merged: ", m->n_set);
     cd_units_put_seconds_wide(b, m->in.stages_s);
-    cd_buf_putf(b, " (%.3fx of the stages without); of %u sets, %u ways were planned\n", p->plain.stages_s / m->in.stages_s, m->n_found, m->n_tried);
+    cd_buf_putf(b, " (%.3fx of the stages without); of %u sets, %u ways were planned\n",
+                p->plain.stages_s / m->in.stages_s, m->n_found, m->n_tried);
     if (r->done) {
         cd_buf_puts(b, "  run here: merged ");
         cd_units_put_seconds_wide(b, r->seconds);
@@ -102,8 +116,11 @@ void cd_partition_report_stages(const cd_partition *p, bool explain, cd_buf *b) 
     cd_units_put_seconds_wide(b, p->plain.stages_s);
     cd_buf_puts(b, ", one operator after the other ");
     cd_units_put_seconds_wide(b, p->plain.alone_s);
-    cd_buf_putf(b, " (%.3fx); searched in %.3f s%s\n", p->plain.alone_s / p->plain.stages_s, p->stage_search_s,
-                p->machine.contention.peak_bytes_per_s > 0 ? "" : "; nobody disturbs the other: no contention was measured");
+    cd_buf_putf(b, " (%.3fx); searched in %.3f s%s\n", p->plain.alone_s / p->plain.stages_s,
+                p->stage_search_s,
+                p->machine.contention.peak_bytes_per_s > 0
+                    ? ""
+                    : "; nobody disturbs the other: no contention was measured");
     if (p->plain.staged.done) put_run(p, b);
     put_stages(&p->plain, explain, b);
     if (asked(p)) put_merged(p, explain, b);
@@ -112,16 +129,21 @@ void cd_partition_report_stages(const cd_partition *p, bool explain, cd_buf *b) 
 /* ---- JSON ---- */
 
 /* Operators have their numbers in their network, not those in the block. */
-static void json_step(const cd_partition_staging *x, uint32_t block, const cd_stage_step *s, cd_json_writer *w) {
+static void json_step(const cd_partition_staging *x, uint32_t block, const cd_stage_step *s,
+                      cd_json_writer *w) {
     cd_json_write_open(w, '{');
     cd_json_write_member_int(w, "block", block);
-    cd_json_write_member_str(w, "kind", s->split ? "split" : has_merged(x, &x->stage[block], s) ? "merge" : "concurrent");
+    cd_json_write_member_str(w, "kind",
+                             s->split                             ? "split"
+                             : has_merged(x, &x->stage[block], s) ? "merge"
+                                                                  : "concurrent");
     if (s->split) cd_json_write_member_int(w, "pieces", s->split);
     cd_json_write_member_real(w, "seconds", s->seconds);
     cd_json_write_key(w, "groups"), cd_json_write_open(w, '[');
     for (uint32_t g = 0; g < s->n_group; g++) {
         cd_json_write_open(w, '[');
-        for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_json_write_int(w, x->stage[block].op[s->op[j]]);
+        for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++)
+            cd_json_write_int(w, x->stage[block].op[s->op[j]]);
         cd_json_write_close(w, ']');
     }
     cd_json_write_close(w, ']');
@@ -155,7 +177,8 @@ static void json_staging(const cd_partition_staging *x, cd_json_writer *w) {
     cd_json_write_member_real(w, "alone_s", x->alone_s);
     cd_json_write_key(w, "stage"), cd_json_write_open(w, '[');
     for (uint32_t k = 0; k < x->n_stage; k++)
-        for (uint32_t i = 0; i < x->stage[k].plan.n_stage; i++) json_step(x, k, &x->stage[k].plan.stage[i], w);
+        for (uint32_t i = 0; i < x->stage[k].plan.n_stage; i++)
+            json_step(x, k, &x->stage[k].plan.stage[i], w);
     cd_json_write_close(w, ']');
     if (x->staged.done) json_run(x, w);
 }

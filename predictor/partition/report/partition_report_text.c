@@ -17,7 +17,10 @@ static void put_seconds(cd_buf *b, double s) {
 }
 
 /* ---- plans ---- */
-static bool is_shown(const cd_partition *p, const cd_shard_plan_baseline *b) { return p->o->compare || p->o->plan || cd_partition_is_alone(p, b) || (p->run.kept && b == &p->plan->base[p->plan->n_base - 1]); }
+static bool is_shown(const cd_partition *p, const cd_shard_plan_baseline *b) {
+    return p->o->compare || p->o->plan || cd_partition_is_alone(p, b) ||
+           (p->run.kept && b == &p->plan->base[p->plan->n_base - 1]);
+}
 
 static bool any_measured(const cd_partition *p) {
     bool any = p->plan->measured_s > 0;
@@ -26,7 +29,8 @@ static bool any_measured(const cd_partition *p) {
 }
 
 /* Gains are over the best device alone, predicted over predicted and measured over measured. */
-static void put_row(const cd_partition *p, const char *name, double predicted, double measured, cd_buf *b) {
+static void put_row(const cd_partition *p, const char *name, double predicted, double measured,
+                    cd_buf *b) {
     const double best = cd_partition_alone_s(p, false), best_here = cd_partition_alone_s(p, true);
     cd_buf_putf(b, "%-14.14s", name);
     put_seconds(b, predicted);
@@ -36,7 +40,8 @@ static void put_row(const cd_partition *p, const char *name, double predicted, d
         put_seconds(b, measured);
         cd_buf_puts(b, "  ");
         put_gain(b, best_here / measured, (double)NAN);
-        if (isfinite(measured) && isfinite(predicted)) cd_buf_putf(b, "  %+6.1f %%", 100 * (predicted / measured - 1));
+        if (isfinite(measured) && isfinite(predicted))
+            cd_buf_putf(b, "  %+6.1f %%", 100 * (predicted / measured - 1));
     }
     cd_buf_puts(b, "\n");
 }
@@ -47,7 +52,8 @@ static void put_plans(const cd_partition *p, cd_buf *b) {
     if (any_measured(p)) cd_buf_puts(b, "   measured     gain     error");
     cd_buf_puts(b, "\n");
     for (uint32_t k = 0; k < n->n_base; k++)
-        if (is_shown(p, &n->base[k])) put_row(p, n->base[k].name, n->base[k].predicted_s, n->base[k].measured_s, b);
+        if (is_shown(p, &n->base[k]))
+            put_row(p, n->base[k].name, n->base[k].predicted_s, n->base[k].measured_s, b);
     put_row(p, "the plan", n->predicted_s, n->measured_s, b);
 }
 
@@ -106,7 +112,8 @@ static void put_placed(const cd_partition *p, cd_buf *b) {
     cd_units_put_seconds_wide(b, n->cost.sum_s);
     cd_buf_puts(b, ", makespan ");
     cd_units_put_seconds_wide(b, n->cost.makespan_s);
-    cd_buf_putf(b, ", %u copies; %s%s\n", n->cost.n_copy, n->method ? n->method : "", n->exact ? ", none is better" : "");
+    cd_buf_putf(b, ", %u copies; %s%s\n", n->cost.n_copy, n->method ? n->method : "",
+                n->exact ? ", none is better" : "");
     for (uint32_t d = 0; d < p->machine.n; d++) {
         uint32_t here = 0;
         for (uint32_t k = 0; k < p->net.n_op; k++) here += n->where[k] == d;
@@ -119,8 +126,10 @@ static void put_placed(const cd_partition *p, cd_buf *b) {
 static void put_run(const cd_partition *p, cd_buf *b) {
     const cd_plan_run_result *r = &p->run.now;
     cd_buf_puts(b, "run here");
-    for (size_t k = 0; k < p->o->inject.n; k++) cd_buf_putf(b, "%s%.40s", k ? ", " : " with --inject ", p->o->inject.v[k]);
-    cd_buf_putf(b, "%s: %u passes, ", cd_partition_ran_another(p) ? ", by another plan than this" : "", r->passes);
+    for (size_t k = 0; k < p->o->inject.n; k++)
+        cd_buf_putf(b, "%s%.40s", k ? ", " : " with --inject ", p->o->inject.v[k]);
+    cd_buf_putf(b, "%s: %u passes, ",
+                cd_partition_ran_another(p) ? ", by another plan than this" : "", r->passes);
     cd_units_put_seconds_wide(b, r->median_s);
     cd_buf_puts(b, " (");
     cd_units_put_seconds_wide(b, r->low_s);
@@ -130,8 +139,10 @@ static void put_run(const cd_partition *p, cd_buf *b) {
     if (isnan(p->run.max_error)) cd_buf_puts(b, "not compared");
     else if (p->run.max_error == 0) cd_buf_puts(b, "equal");
     else cd_buf_putf(b, "%.1e of the largest off", p->run.max_error);
-    if (r->failures || r->replans) cd_buf_putf(b, "; %u failures, planned again %u times", r->failures, r->replans);
-    if (p->run.others >= 0) cd_buf_putf(b, "; others used %.0f %% of the processors", 100 * p->run.others);
+    if (r->failures || r->replans)
+        cd_buf_putf(b, "; %u failures, planned again %u times", r->failures, r->replans);
+    if (p->run.others >= 0)
+        cd_buf_putf(b, "; others used %.0f %% of the processors", 100 * p->run.others);
     cd_buf_puts(b, "\n");
 }
 

@@ -10,23 +10,29 @@ static void put_seconds(cd_buf *b, double s) {
     cd_units_put_seconds_wide(b, s);
 }
 
-static const cd_together_way *best_other(const cd_together *t) { return &t->way[t->kept == CD_TOGETHER_ONE_BY_ONE ? CD_TOGETHER_TUNED : CD_TOGETHER_ONE_BY_ONE]; }
+static const cd_together_way *best_other(const cd_together *t) {
+    return &t->way[t->kept == CD_TOGETHER_ONE_BY_ONE ? CD_TOGETHER_TUNED : CD_TOGETHER_ONE_BY_ONE];
+}
 
 /* What is kept, and what it gains over its rival: over one after the other, or over what the search says. */
 static void put_kept(const cd_together *t, cd_buf *b) {
     const cd_together_way *kept = &t->way[t->kept], *other = best_other(t);
     cd_buf_putf(b, "kept: %s", cd_together_name(t->kept));
     if (other->there)
-        cd_buf_putf(b, ", %.3f times as fast as %s (predicted %.3f)", other->pass_s / kept->pass_s, t->kept == CD_TOGETHER_ONE_BY_ONE ? "together" : "one after the other",
+        cd_buf_putf(b, ", %.3f times as fast as %s (predicted %.3f)", other->pass_s / kept->pass_s,
+                    t->kept == CD_TOGETHER_ONE_BY_ONE ? "together" : "one after the other",
                     other->predicted_s / kept->predicted_s);
-    if (t->others >= 0) cd_buf_putf(b, "; others used %.0f %% of the processors%s", 100 * t->others, t->others > CD_HOST_LOAD_LIMIT ? ": measure again when they do not" : "");
+    if (t->others >= 0)
+        cd_buf_putf(b, "; others used %.0f %% of the processors%s", 100 * t->others,
+                    t->others > CD_HOST_LOAD_LIMIT ? ": measure again when they do not" : "");
     cd_buf_puts(b, "\n");
 }
 
 static void put_programs(const cd_together *t, cd_buf *b) {
     const cd_record_together *p = t->programs;
     for (size_t k = 0; k < p->n; k++) {
-        cd_buf_putf(b, "program %zu: %.*s\n", k, (int)(p->best[k].key.n < 110 ? p->best[k].key.n : 110), p->best[k].key.p);
+        cd_buf_putf(b, "program %zu: %.*s\n", k,
+                    (int)(p->best[k].key.n < 110 ? p->best[k].key.n : 110), p->best[k].key.p);
         for (int c = 0; c < p->n_count; c++) {
             const cd_measure_item *i = &p->item[k][c];
             cd_buf_putf(b, "  %3d threads", p->count[c]);
@@ -41,11 +47,13 @@ void cd_partition_report_together(const cd_together *t, cd_buf *b) {
     put_programs(t, b);
     cd_cotune_table named = t->table;
     char name[CD_CORUN_GROUP][20];
-    for (uint32_t k = 0; k < named.n_op; k++) (void)snprintf(name[k], sizeof name[k], "program %u", k), named.name[k] = name[k];
+    for (uint32_t k = 0; k < named.n_op; k++)
+        (void)snprintf(name[k], sizeof name[k], "program %u", k), named.name[k] = name[k];
     cd_buf_puts(b, "\n");
     cd_cotune_print(&named, &t->tuned, b);
     if (!t->ran) return;
-    cd_buf_puts(b, "\nrun here                predicted   measured           quartiles         best\n");
+    cd_buf_puts(
+        b, "\nrun here                predicted   measured           quartiles         best\n");
     for (int k = 0; k < CD_TOGETHER_WAYS; k++) {
         const cd_together_way *w = &t->way[k];
         if (!w->there) continue;

@@ -24,49 +24,56 @@
 
 typedef struct cd_network_run_options {
     CD_KEEP cd_measure *measure;
-    const cd_schedule_db *schedules;   /* the schedule database; NULL: every schedule is sampled */
-    cd_schedule_db *sampled;        /* sampled schedules are added here, without their times; may be `book` itself. NULL: they are not kept */
-    const char *target;         /* of the load */
-    const cd_hardware *hardware;/* NULL: default of the target */
-    uint32_t trials;            /* of a task without a schedule; 0: 4 */
+    const cd_schedule_db *schedules; /* the schedule database; NULL: every schedule is sampled */
+    cd_schedule_db *
+        sampled; /* sampled schedules are added here, without their times; may be `book` itself. NULL: they are not kept */
+    const char *target;          /* of the load */
+    const cd_hardware *hardware; /* NULL: default of the target */
+    uint32_t trials;             /* of a task without a schedule; 0: 4 */
     uint64_t seed;
-    uint32_t workers;           /* nodes at a time; 0: 1 */
-    const char *device;         /* of an OpenCL target; NULL: the first */
-    int threads;                /* of a program; 0: -num-cores of the target, else 1 */
-    double budget_s;            /* of passes; 0: 2 */
-    double limit_s;             /* of all passes; 0: 120 */
-    double until_s;             /* of cd_clock_wall: no program is built or run later, and passes end; 0: whenever */
-    bool pin;                   /* on the last processors */
-    bool cpu_time;              /* processor time in place of the clock's: for a machine that others use too */
+    uint32_t workers;   /* nodes at a time; 0: 1 */
+    const char *device; /* of an OpenCL target; NULL: the first */
+    int threads;        /* of a program; 0: -num-cores of the target, else 1 */
+    double budget_s;    /* of passes; 0: 2 */
+    double limit_s;     /* of all passes; 0: 120 */
+    double
+        until_s; /* of cd_clock_wall: no program is built or run later, and passes end; 0: whenever */
+    bool pin;    /* on the last processors */
+    bool cpu_time; /* processor time in place of the clock's: for a machine that others use too */
     bool alone, check;
     const volatile sig_atomic_t *stop;
 } cd_network_run_options;
 
-typedef enum cd_network_run_source { CD_NETWORK_RUN_NOTHING, CD_NETWORK_RUN_DB, CD_NETWORK_RUN_SAMPLED } cd_network_run_source;
+typedef enum cd_network_run_source {
+    CD_NETWORK_RUN_NOTHING,
+    CD_NETWORK_RUN_DB,
+    CD_NETWORK_RUN_SAMPLED
+} cd_network_run_source;
 
 typedef struct cd_network_run_node {
     cd_network_run_source from;
-    const char *schedule;       /* origin; NULL: none */
-    const char *why;            /* not run: the reason; else NULL */
+    const char *schedule;                    /* origin; NULL: none */
+    const char *why;                         /* not run: the reason; else NULL */
     double place_s, alone_s, warm_s, cool_s; /* NaN: not measured */
-    double start_s, end_s;      /* in the pass of the median time */
+    double start_s, end_s;                   /* in the pass of the median time */
     uint32_t worker;
 } cd_network_run_node;
 
 typedef struct cd_network_run {
     cd_arena arena;
-    uint32_t n;                 /* as the graph's nodes */
+    uint32_t n;                        /* as the graph's nodes */
     cd_network_run_node *node;         /* (n) */
     uint32_t n_ran, n_sampled, n_left; /* nodes: run; of them with a sampled schedule; left out */
     uint32_t workers;
-    cd_timing pass;             /* of a warm pass */
+    cd_timing pass; /* of a warm pass */
     double pass_s, cold_s;
-    double max_error;           /* NaN: not compared */
+    double max_error; /* NaN: not compared */
     cd_executor_bytes_used memory;
 } cd_network_run;
 
 /* Errors: EBACKEND (no node has a program; the child died; until_s), ENUMERIC, EINTERRUPTED, those of cd_program_select_run, ENOMEM. */
-cdmpp_status cd_network_run_measure(const cd_network_loaded *l, const cd_network_run_options *a, CD_GIVE cd_network_run **out, cdmpp_err *err);
+cdmpp_status cd_network_run_measure(const cd_network_loaded *l, const cd_network_run_options *a,
+                                    CD_GIVE cd_network_run **out, cdmpp_err *err);
 /* How many processors passes use. */
 int cd_network_run_processors(const cd_network_run_options *a);
 void cd_network_run_free(CD_TAKE cd_network_run *r); /* NULL is fine */

@@ -15,7 +15,7 @@ struct cd_network_live {
     cd_workload *w;
     cd_program_select *pick;
     cd_arena arena;
-    void **made;                /* (buffers) weights that operators computed; NULL: none */
+    void **made; /* (buffers) weights that operators computed; NULL: none */
     part main;
     cd_executor *run;
 };
@@ -23,7 +23,9 @@ typedef struct cd_network_live values;
 
 /* ---- contents ---- */
 
-static int64_t bytes_of(const cd_workload_buffer *b) { return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype); }
+static int64_t bytes_of(const cd_workload_buffer *b) {
+    return cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype);
+}
 
 static uint32_t number_of(const char *name) {
     cd_hash h = cd_hash_start();
@@ -37,8 +39,10 @@ static cdmpp_status fill(void *ctx, const cd_graph *g, uint32_t tensor, float *t
     const size_t n = (size_t)cd_graph_shape_elements(&t->shape);
     const uint32_t k = number_of(t->name);
     (void)ctx;
-    if (t->dtype != CD_F32) return CD_FAIL(err, EUNSUPPORTED, "%.80s is not float32: values are not compared", t->name);
-    for (size_t i = 0; i < n && (t->value || t->fvalue); i++) to[i] = t->fvalue ? (float)t->fvalue[i] : (float)t->value[i];
+    if (t->dtype != CD_F32)
+        return CD_FAIL(err, EUNSUPPORTED, "%.80s is not float32: values are not compared", t->name);
+    for (size_t i = 0; i < n && (t->value || t->fvalue); i++)
+        to[i] = t->fvalue ? (float)t->fvalue[i] : (float)t->value[i];
     if (t->value || t->fvalue) return CDMPP_OK;
     if (t->is_weight) (void)cd_tensor_fill_weight(CD_F32, k, t->shape.rank, t->shape.dim, to);
     else (void)cd_tensor_fill(CD_F32, k, 0, n, to);
@@ -46,15 +50,21 @@ static cdmpp_status fill(void *ctx, const cd_graph *g, uint32_t tensor, float *t
 }
 
 /* The same of integers: known ones; else of 8 bits any, of data 0 or 1. */
-static cdmpp_status fill_integers(const cd_graph *g, uint32_t tensor, uint32_t draw, void *to, cdmpp_err *err) {
+static cdmpp_status fill_integers(const cd_graph *g, uint32_t tensor, uint32_t draw, void *to,
+                                  cdmpp_err *err) {
     const cd_graph_tensor *t = &g->tensor[tensor];
-    const size_t n = (size_t)cd_graph_shape_elements(&t->shape), bytes = cd_expr_dtype_bytes(t->dtype);
+    const size_t n = (size_t)cd_graph_shape_elements(&t->shape),
+                 bytes = cd_expr_dtype_bytes(t->dtype);
     const uint32_t k = number_of(t->name) + draw;
     unsigned char *p = to;
-    for (size_t i = 0; t->value && i < n; i++) memcpy(p + i * bytes, &t->value[i], bytes); /* little endian */
-    for (size_t i = 0; !t->value && bytes == 1 && t->is_weight && i < n; i++) p[i] = (unsigned char)(cd_rng_at(k, i) >> 56);
+    for (size_t i = 0; t->value && i < n; i++)
+        memcpy(p + i * bytes, &t->value[i], bytes); /* little endian */
+    for (size_t i = 0; !t->value && bytes == 1 && t->is_weight && i < n; i++)
+        p[i] = (unsigned char)(cd_rng_at(k, i) >> 56);
     if (t->value || (bytes == 1 && t->is_weight)) return CDMPP_OK;
-    return cd_tensor_fill(t->dtype, k, 0, n, to) ? CDMPP_OK : CD_FAIL(err, EUNSUPPORTED, "%.80s: numbers of its type are not made", t->name);
+    return cd_tensor_fill(t->dtype, k, 0, n, to)
+               ? CDMPP_OK
+               : CD_FAIL(err, EUNSUPPORTED, "%.80s: numbers of its type are not made", t->name);
 }
 
 /* A known scalar, of the buffer's type. */
@@ -66,7 +76,8 @@ static cdmpp_status write_scalar(const values *v, cd_executor *r, uint32_t b, cd
     return cd_expr_dtype_is_float(x->dtype) ? CDMPP_OK : cd_executor_write(r, b, &whole, err);
 }
 
-static cdmpp_status write_one(const values *v, cd_executor *r, uint32_t b, uint32_t draw, cdmpp_err *err) {
+static cdmpp_status write_one(const values *v, cd_executor *r, uint32_t b, uint32_t draw,
+                              cdmpp_err *err) {
     const cd_workload_buffer *x = &v->w->buffer[b];
     if (v->made[b]) return cd_executor_write(r, b, v->made[b], err);
     if (!isnan(x->value)) return write_scalar(v, r, b, err);
@@ -76,7 +87,8 @@ static cdmpp_status write_one(const values *v, cd_executor *r, uint32_t b, uint3
     if (!to) return CD_FAIL(err, ENOMEM, "a tensor");
     cdmpp_status st = CDMPP_OK;
     if (draw && v->o->input && !x->is_const) st = v->o->input(v->o->ctx, t, draw, to, err);
-    else if (!cd_expr_dtype_is_float(t->dtype)) st = fill_integers(v->w->graph, x->tensor, draw, to, err);
+    else if (!cd_expr_dtype_is_float(t->dtype))
+        st = fill_integers(v->w->graph, x->tensor, draw, to, err);
     else st = cd_merge_weight(v->w->graph, x->tensor, fill, NULL, to, err);
     if (!st) st = cd_executor_write(r, b, to, err);
     cd_mem_free(to);
@@ -88,7 +100,9 @@ static cdmpp_status write_one(const values *v, cd_executor *r, uint32_t b, uint3
 static cdmpp_status add_step(values *v, part *p, uint32_t group, cdmpp_err *err) {
     const cd_workload_group *g = &v->w->group[group];
     const cd_program_select_task *t = g->task == CD_GRAPH_NONE ? NULL : &v->pick->task[g->task];
-    if (!t) return CD_FAIL(err, EUNSUPPORTED, "an operator without a definition: values are not compared");
+    if (!t)
+        return CD_FAIL(err, EUNSUPPORTED,
+                       "an operator without a definition: values are not compared");
     if (t->status) return CD_FAIL(err, EBACKEND, "an operator without a program: %s", t->err.msg);
     uint32_t *arg = CD_NEWN(&v->arena, uint32_t, g->n_read + 1);
     cd_executor_net_shape *shape = CD_NEWN(&v->arena, cd_executor_net_shape, g->n_read + 1);
@@ -99,16 +113,22 @@ static cdmpp_status add_step(values *v, part *p, uint32_t group, cdmpp_err *err)
         const cd_workload_buffer *b = &v->w->buffer[arg[k]];
         cd_executor_net_tensor *x = &p->tensor[arg[k]];
         if (x->bytes) continue; /* known already */
-        *x = (cd_executor_net_tensor){.bytes = bytes_of(b), .dtype = b->dtype, .rank = b->shape.rank, .shape = b->shape.dim};
-        x->role = k == g->n_read ? (g->weights ? CD_TENSOR_RESULT : CD_TENSOR_INNER) : b->is_const ? CD_TENSOR_WEIGHT : CD_TENSOR_INPUT;
+        *x = (cd_executor_net_tensor){
+            .bytes = bytes_of(b), .dtype = b->dtype, .rank = b->shape.rank, .shape = b->shape.dim};
+        x->role = k == g->n_read ? (g->weights ? CD_TENSOR_RESULT : CD_TENSOR_INNER)
+                  : b->is_const  ? CD_TENSOR_WEIGHT
+                                 : CD_TENSOR_INPUT;
     }
-    p->step[p->net.n_step++] = (cd_executor_net_step){cd_task_registry_at(v->w->tasks, v->w->task[g->task].task)->workload_key, &t->item.build, arg, shape};
+    p->step[p->net.n_step++] = (cd_executor_net_step){
+        cd_task_registry_at(v->w->tasks, v->w->task[g->task].task)->workload_key, &t->item.build,
+        arg, shape};
     return CDMPP_OK;
 }
 
 /* The groups that work on weights, or the others. */
 static cdmpp_status make(values *v, bool weights, part *p, cdmpp_err *err) {
-    *p = (part){.tensor = CD_NEWN(&v->arena, cd_executor_net_tensor, (size_t)v->w->n_buffer + 1), .step = CD_NEWN(&v->arena, cd_executor_net_step, (size_t)v->w->n_group + 1)};
+    *p = (part){.tensor = CD_NEWN(&v->arena, cd_executor_net_tensor, (size_t)v->w->n_buffer + 1),
+                .step = CD_NEWN(&v->arena, cd_executor_net_step, (size_t)v->w->n_group + 1)};
     if (!p->tensor || !p->step) return CD_FAIL(err, ENOMEM, "a network");
     for (uint32_t g = 0; g < v->w->n_group; g++)
         if (v->w->group[g].weights == weights) CD_TRY(add_step(v, p, g, err));
@@ -121,9 +141,12 @@ static cdmpp_status make(values *v, bool weights, part *p, cdmpp_err *err) {
 }
 
 static cdmpp_status open_part(values *v, const part *p, cd_executor **out, cdmpp_err *err) {
-    CD_TRY(cd_executor_open(&p->net, &(cd_executor_options){.threads = v->o->threads ? v->o->threads : 1}, out, err));
+    CD_TRY(cd_executor_open(
+        &p->net, &(cd_executor_options){.threads = v->o->threads ? v->o->threads : 1}, out, err));
     for (uint32_t b = 0; b < p->net.n_tensor; b++)
-        if (p->tensor[b].bytes && (p->tensor[b].role == CD_TENSOR_INPUT || p->tensor[b].role == CD_TENSOR_WEIGHT)) CD_TRY(write_one(v, *out, b, 0, err));
+        if (p->tensor[b].bytes &&
+            (p->tensor[b].role == CD_TENSOR_INPUT || p->tensor[b].role == CD_TENSOR_WEIGHT))
+            CD_TRY(write_one(v, *out, b, 0, err));
     return CDMPP_OK;
 }
 
@@ -138,7 +161,8 @@ static cdmpp_status weights(values *v, cdmpp_err *err) {
     if (!st) cd_executor_pass(r, NULL, &total);
     for (uint32_t b = 0; b < p.net.n_tensor && !st; b++) {
         if (!p.tensor[b].bytes || p.tensor[b].role != CD_TENSOR_RESULT) continue;
-        if (!(v->made[b] = cd_mem_alloc((size_t)p.tensor[b].bytes))) st = CD_FAIL(err, ENOMEM, "a weight");
+        if (!(v->made[b] = cd_mem_alloc((size_t)p.tensor[b].bytes)))
+            st = CD_FAIL(err, ENOMEM, "a weight");
         else st = cd_executor_read(r, b, v->made[b], err);
     }
     cd_executor_close(r);
@@ -148,23 +172,39 @@ static cdmpp_status weights(values *v, cdmpp_err *err) {
 /* The caller's records win; else the first program of templates, where they have one, or one sampled schedule. */
 static cdmpp_status choose(values *v, cdmpp_err *err) {
     const cd_network_values_options *o = v->o;
-    cd_program_select_options s = {.line = o->line, .n_line = o->n_line, .log = o->log, .n_log = o->n_log, .trials = o->trials ? o->trials : 1, .seed = o->seed, .target = o->target, .hardware = o->hardware, .threads = o->threads ? o->threads : 1, .measure = o->measure, .stop = o->stop};
+    cd_program_select_options s = {.line = o->line,
+                                   .n_line = o->n_line,
+                                   .log = o->log,
+                                   .n_log = o->n_log,
+                                   .trials = o->trials ? o->trials : 1,
+                                   .seed = o->seed,
+                                   .target = o->target,
+                                   .hardware = o->hardware,
+                                   .threads = o->threads ? o->threads : 1,
+                                   .measure = o->measure,
+                                   .stop = o->stop};
     if (o->schedule) CD_TRY(o->schedule(o->ctx, v->w, &v->arena, &s.line, &s.n_line, err));
     return cd_program_select_run(v->w, &s, &v->pick, err);
 }
 
 static cdmpp_status open_all(values *v, cdmpp_err *err) {
     const cd_network_values_options *o = v->o;
-    const cd_workload_options a = {.layout = o->layout, .target = o->target, .hardware = &o->hardware, .quantize = o->quantize, .weights = true};
+    const cd_workload_options a = {.layout = o->layout,
+                                   .target = o->target,
+                                   .hardware = &o->hardware,
+                                   .quantize = o->quantize,
+                                   .weights = true};
     CD_TRY(cd_workload_build(o->graph, &a, &v->w, err));
     CD_TRY(choose(v, err));
-    if (!(v->made = cd_mem_zalloc((size_t)v->w->n_buffer + 1, sizeof *v->made))) return CD_FAIL(err, ENOMEM, "weights");
+    if (!(v->made = cd_mem_zalloc((size_t)v->w->n_buffer + 1, sizeof *v->made)))
+        return CD_FAIL(err, ENOMEM, "weights");
     CD_TRY(weights(v, err));
     CD_TRY(make(v, false, &v->main, err));
     return open_part(v, &v->main, &v->run, err);
 }
 
-cdmpp_status cd_network_live_open(const cd_network_values_options *o, cd_network_live **out, cdmpp_err *err) {
+cdmpp_status cd_network_live_open(const cd_network_values_options *o, cd_network_live **out,
+                                  cdmpp_err *err) {
     values *v = cd_mem_zalloc(1, sizeof *v);
     *out = NULL;
     if (!v) return CD_FAIL(err, ENOMEM, "a network");
@@ -190,7 +230,8 @@ const cd_workload *cd_network_live_workload(const cd_network_live *v) { return v
 
 cdmpp_status cd_network_live_input(cd_network_live *v, uint32_t draw, cdmpp_err *err) {
     for (uint32_t b = 0; b < v->main.net.n_tensor; b++)
-        if (v->main.tensor[b].bytes && v->main.tensor[b].role == CD_TENSOR_INPUT) CD_TRY(write_one(v, v->run, b, draw, err));
+        if (v->main.tensor[b].bytes && v->main.tensor[b].role == CD_TENSOR_INPUT)
+            CD_TRY(write_one(v, v->run, b, draw, err));
     return CDMPP_OK;
 }
 
@@ -198,7 +239,9 @@ cdmpp_status cd_network_live_input(cd_network_live *v, uint32_t draw, cdmpp_err 
 static uint32_t input_buffer(const values *v, uint32_t k) {
     for (uint32_t b = 0; b < v->main.net.n_tensor; b++) {
         const cd_workload_buffer *x = &v->w->buffer[b];
-        if (!v->main.tensor[b].bytes || v->main.tensor[b].role != CD_TENSOR_INPUT || !isnan(x->value) || x->tensor == CD_GRAPH_NONE) continue;
+        if (!v->main.tensor[b].bytes || v->main.tensor[b].role != CD_TENSOR_INPUT ||
+            !isnan(x->value) || x->tensor == CD_GRAPH_NONE)
+            continue;
         if (v->w->graph->tensor[x->tensor].is_input && !k--) return b;
     }
     return CD_GRAPH_NONE;
@@ -215,27 +258,40 @@ const cd_graph_tensor *cd_network_live_input_tensor(const cd_network_live *v, ui
     return b == CD_GRAPH_NONE ? NULL : &v->w->graph->tensor[v->w->buffer[b].tensor];
 }
 
-cdmpp_status cd_network_live_write(cd_network_live *v, uint32_t k, const void *from, cdmpp_err *err) {
+cdmpp_status cd_network_live_write(cd_network_live *v, uint32_t k, const void *from,
+                                   cdmpp_err *err) {
     const uint32_t b = input_buffer(v, k);
     if (b == CD_GRAPH_NONE) return CD_FAIL(err, ERANGE, "input %u: the network has fewer", k);
     return cd_executor_write(v->run, b, from, err);
 }
 
-cd_executor_bytes_used cd_network_live_bytes(const cd_network_live *v) { return cd_executor_bytes(v->run); }
+cd_executor_bytes_used cd_network_live_bytes(const cd_network_live *v) {
+    return cd_executor_bytes(v->run);
+}
 
-void cd_network_live_pass(cd_network_live *v, double *seconds) { cd_executor_pass(v->run, NULL, seconds); }
+void cd_network_live_pass(cd_network_live *v, double *seconds) {
+    cd_executor_pass(v->run, NULL, seconds);
+}
 
-uint32_t cd_network_live_results(const cd_network_live *v) { return v->w->graph->n_output + v->w->n_observed; }
+uint32_t cd_network_live_results(const cd_network_live *v) {
+    return v->w->graph->n_output + v->w->n_observed;
+}
 
-const cd_workload_buffer *cd_network_live_result(const cd_network_live *v, uint32_t k) { return &v->w->buffer[v->w->output[k]]; }
+const cd_workload_buffer *cd_network_live_result(const cd_network_live *v, uint32_t k) {
+    return &v->w->buffer[v->w->output[k]];
+}
 
-cdmpp_status cd_network_live_read(const cd_network_live *v, uint32_t k, void *to, cdmpp_err *err) { return cd_executor_read(v->run, v->w->output[k], to, err); }
+cdmpp_status cd_network_live_read(const cd_network_live *v, uint32_t k, void *to, cdmpp_err *err) {
+    return cd_executor_read(v->run, v->w->output[k], to, err);
+}
 
 static cdmpp_status results(values *v, float **out, size_t *n, cdmpp_err *err) {
     double total;
     *n = 0;
     for (uint32_t k = 0; k < v->w->graph->n_output; k++) {
-        if (cd_network_live_result(v, k)->dtype != CD_F32) return CD_FAIL(err, EUNSUPPORTED, "result %u is not float32: values are not compared", k);
+        if (cd_network_live_result(v, k)->dtype != CD_F32)
+            return CD_FAIL(err, EUNSUPPORTED, "result %u is not float32: values are not compared",
+                           k);
         *n += (size_t)cd_graph_shape_elements(&cd_network_live_result(v, k)->shape);
     }
     if (!(*out = cd_mem_alloc(*n * sizeof **out + 1))) return CD_FAIL(err, ENOMEM, "results");
@@ -248,7 +304,8 @@ static cdmpp_status results(values *v, float **out, size_t *n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_network_values(const cd_network_values_options *o, float **out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_network_values(const cd_network_values_options *o, float **out, size_t *n,
+                               cdmpp_err *err) {
     cd_network_live *v = NULL;
     *out = NULL;
     cdmpp_status st = cd_network_live_open(o, &v, err);

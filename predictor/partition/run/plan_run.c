@@ -7,7 +7,8 @@
 
 /* Slowness is no part of the devices: 0 takes it away again, in a plan made again too. */
 static void slow_all(const cd_plan_run *r, cd_plan_exec *m) {
-    for (uint32_t d = 0; d < m->dn.n_device; d++) cd_multi_executor_slow(m->net, d, r->slow[m->is[d]]);
+    for (uint32_t d = 0; d < m->dn.n_device; d++)
+        cd_multi_executor_slow(m->net, d, r->slow[m->is[d]]);
 }
 
 void cd_plan_exec_free(cd_plan_exec *m) {
@@ -25,7 +26,8 @@ void cd_plan_exec_free(cd_plan_exec *m) {
 }
 
 /* Each step needs the one before: pieces give programs, programs give the actions, and buffers exist only after the executor is opened. */
-cdmpp_status cd_plan_exec_make(cd_plan_run *r, const cd_shard_plan *plan, cd_plan_exec **out, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_make(cd_plan_run *r, const cd_shard_plan *plan, cd_plan_exec **out,
+                               cdmpp_err *err) {
     const cd_plan_run_options *a = &r->ask;
     cd_plan_exec *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "plan");
@@ -82,18 +84,21 @@ const cd_shard_plan *cd_plan_run_now(const cd_plan_run *r) { return r->now->plan
 void cd_plan_run_slow(cd_plan_run *r, uint32_t device, unsigned times) {
     if (device >= r->ask.machine->n) return;
     r->slow[device] = times;
-    if (r->now->number[device] != CD_PLAN_EXEC_NONE) cd_multi_executor_slow(r->now->net, r->now->number[device], times);
+    if (r->now->number[device] != CD_PLAN_EXEC_NONE)
+        cd_multi_executor_slow(r->now->net, r->now->number[device], times);
 }
 
 void cd_plan_run_break(cd_plan_run *r, uint32_t device, uint32_t after) {
-    if (device < r->ask.machine->n && r->now->number[device] != CD_PLAN_EXEC_NONE) cd_multi_executor_break(r->now->net, r->now->number[device], after);
+    if (device < r->ask.machine->n && r->now->number[device] != CD_PLAN_EXEC_NONE)
+        cd_multi_executor_break(r->now->net, r->now->number[device], after);
 }
 
 /* ---- a pass ---- */
 
 /* The loop ends: each repetition has one device fewer, and cd_plan_exec_replan fails when none is left. *ran is allocated for each try,
  * because a new plan has another number of actions. */
-cdmpp_status cd_plan_exec_pass(cd_plan_run *r, cd_multi_action_time **ran, double *total_s, bool *anew, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_pass(cd_plan_run *r, cd_multi_action_time **ran, double *total_s,
+                               bool *anew, cdmpp_err *err) {
     bool again = false;
     for (;;) {
         uint32_t failed = UINT32_MAX;
@@ -104,7 +109,8 @@ cdmpp_status cd_plan_exec_pass(cd_plan_run *r, cd_multi_action_time **ran, doubl
             *ran = cd_mem_zalloc(r->now->dn.n_action + 1, sizeof **ran);
             if (!*ran) return CD_FAIL(err, ENOMEM, "%u actions", r->now->dn.n_action);
         }
-        const cdmpp_status st = cd_multi_executor_pass(r->now->net, ran ? *ran : NULL, total_s, &failed, &why);
+        const cdmpp_status st =
+            cd_multi_executor_pass(r->now->net, ran ? *ran : NULL, total_s, &failed, &why);
         if (anew) *anew = again;
         if (!st) return CDMPP_OK;
         if (err) *err = why;

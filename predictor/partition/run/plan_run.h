@@ -24,37 +24,42 @@
 
 /* The network of a load as a plan's: operator k is group k. Lives in `a`; the load must outlive it. What has no definition has dag NULL.
  * Errors: ENOMEM. */
-cdmpp_status cd_plan_run_shard_net(const cd_network_loaded *l, cd_arena *a, cd_shard_net *out, cdmpp_err *err);
+cdmpp_status cd_plan_run_shard_net(const cd_network_loaded *l, cd_arena *a, cd_shard_net *out,
+                                   cdmpp_err *err);
 
 typedef struct cd_plan_run cd_plan_run;
 typedef struct cd_plan_run_options {
     const cd_network_loaded *loaded; /* the loaded network, borrowed */
     const cd_shard_net *net;         /* of cd_plan_run_shard_net */
     const cd_machine *machine;
-    const cd_shard_plan *plan;        /* copied as far as needed */
-    cd_shard_cost *cost;          /* schedules of parts; NULL: programs without schedules (a GPU's: the first that the rules give) */
-    CD_KEEP cd_measure *measure;/* compiles; opened before threads */
-    bool check;                 /* programs of the unsplit network without schedules too */
-    const cd_plan_run *expect;  /* without check: this run's expected results are expected here too, copied; NULL: none are */
+    const cd_shard_plan *plan; /* copied as far as needed */
+    cd_shard_cost *
+        cost; /* schedules of parts; NULL: programs without schedules (a GPU's: the first that the rules give) */
+    CD_KEEP cd_measure *measure; /* compiles; opened before threads */
+    bool check;                  /* programs of the unsplit network without schedules too */
+    const cd_plan_run *
+        expect; /* without check: this run's expected results are expected here too, copied; NULL: none are */
     const volatile sig_atomic_t *stop;
 } cd_plan_run_options;
 
 /* Errors: EBACKEND (a device; a program that does not compile, with operator and part), EUNSUPPORTED (an operator without a
  * definition: named), EINTERRUPTED, those of the multi-device executor, ENOMEM. */
-cdmpp_status cd_plan_run_open(const cd_plan_run_options *a, CD_GIVE cd_plan_run **out, cdmpp_err *err);
+cdmpp_status cd_plan_run_open(const cd_plan_run_options *a, CD_GIVE cd_plan_run **out,
+                              cdmpp_err *err);
 void cd_plan_run_close(CD_TAKE cd_plan_run *r); /* NULL is fine */
 
-typedef struct cd_plan_run_step {  /* of an operator, median over passes */
-    double seconds;             /* from its first part's start to its last one's end, joins and copies before it included */
-    double start_s, end_s;      /* in the pass of the median time */
-    const double *part_s;       /* (n_part) */
+typedef struct cd_plan_run_step { /* of an operator, median over passes */
+    double
+        seconds; /* from its first part's start to its last one's end, joins and copies before it included */
+    double start_s, end_s; /* in the pass of the median time */
+    const double *part_s;  /* (n_part) */
 } cd_plan_run_step;
 
 typedef struct cd_plan_run_result {
     cd_arena arena;
     double median_s, low_s, high_s; /* of passes; 90 % interval of the median */
     unsigned passes;
-    cd_plan_run_step *step;    /* (n_op) */
+    cd_plan_run_step *step;     /* (n_op) */
     int64_t between, within;    /* bytes copied in a pass */
     double max_error;           /* NaN: not compared */
     unsigned replans, failures; /* what happened meanwhile */
@@ -62,11 +67,13 @@ typedef struct cd_plan_run_result {
 
 #define CD_PLAN_RUN_KNOWN 0.02 /* half the 90 % interval of a median, of it */
 /* Passes until the median is known to this, or budget_s (0: 2). */
-cdmpp_status cd_plan_run_passes(cd_plan_run *r, double budget_s, cd_plan_run_result *out, cdmpp_err *err);
+cdmpp_status cd_plan_run_passes(cd_plan_run *r, double budget_s, cd_plan_run_result *out,
+                                cdmpp_err *err);
 void cd_plan_run_result_free(cd_plan_run_result *o);
 /* Several plans of one network measured in turns, a pass of each, so that a disturbance hits all alike. seconds (n) medians; NaN
  * of one that lost a device meanwhile and is another plan since. */
-cdmpp_status cd_plan_run_compare(cd_plan_run *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
+cdmpp_status cd_plan_run_compare(cd_plan_run *const *r, uint32_t n, double budget_s,
+                                 double *seconds, cdmpp_err *err);
 /* Largest difference of the results from those of the unsplit programs, by each result's largest value. Errors: EUSAGE (opened without check). */
 cdmpp_status cd_plan_run_check(cd_plan_run *r, double *max_error, cdmpp_err *err);
 /* As cd_multi_executor_slow and cd_multi_executor_break, devices as the machine numbers them. Slowness stays in plans made again; a device without work
@@ -76,10 +83,12 @@ void cd_plan_run_break(cd_plan_run *r, uint32_t device, uint32_t after);
 CD_KEEP const cd_shard_plan *cd_plan_run_now(const cd_plan_run *r); /* after re-planning */
 
 typedef struct cd_plan_run_watch_options {
-    double drift;               /* 0: 1.3 */
-    unsigned patience;          /* 0: 8 passes */
+    double drift;      /* 0: 1.3 */
+    unsigned patience; /* 0: 8 passes */
 } cd_plan_run_watch_options;
 /* As run, watching (5); again: what to plan again with (its net, machine, time are used). When budget_s is over it is planned once at
  * most, and only if it was not before. */
-cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_shard_plan_options *again, const cd_plan_run_watch_options *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err);
+cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_shard_plan_options *again,
+                               const cd_plan_run_watch_options *w, double budget_s,
+                               cd_plan_run_result *out, cdmpp_err *err);
 #endif

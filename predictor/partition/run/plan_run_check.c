@@ -8,20 +8,28 @@
 
 /* ---- content ---- */
 
-cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net, uint32_t tensor, void *to, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net,
+                                  uint32_t tensor, void *to, cdmpp_err *err) {
     const cd_workload_buffer *b = cd_plan_exec_buffer(l, tensor);
     const int64_t n = cd_graph_shape_elements(&b->shape);
-    const bool ok = net->tensor[tensor].constant ? cd_tensor_fill_weight(b->dtype, tensor, b->shape.rank, b->shape.dim, to) : cd_tensor_fill(b->dtype, tensor, 0, (size_t)n, to);
-    if (!ok) return CD_FAIL(err, EUNSUPPORTED, "tensor %.80s has a type that cannot be filled", net->tensor[tensor].name);
+    const bool ok = net->tensor[tensor].constant
+                        ? cd_tensor_fill_weight(b->dtype, tensor, b->shape.rank, b->shape.dim, to)
+                        : cd_tensor_fill(b->dtype, tensor, 0, (size_t)n, to);
+    if (!ok)
+        return CD_FAIL(err, EUNSUPPORTED, "tensor %.80s has a type that cannot be filled",
+                       net->tensor[tensor].name);
     if (!isnan(b->value) && b->dtype == CD_F32 && n == 1) *(float *)to = (float)b->value;
     return CDMPP_OK;
 }
 
 static size_t bytes_of(const cd_network_loaded *l, uint32_t tensor) {
-    return (size_t)cd_graph_shape_elements(&cd_plan_exec_buffer(l, tensor)->shape) * cd_plan_exec_element_size(l, tensor);
+    return (size_t)cd_graph_shape_elements(&cd_plan_exec_buffer(l, tensor)->shape) *
+           cd_plan_exec_element_size(l, tensor);
 }
 
-static cdmpp_status write_piece(cd_plan_exec *m, const cd_network_loaded *l, const cd_plan_exec_constant *c, const unsigned char *all, cdmpp_err *err) {
+static cdmpp_status write_piece(cd_plan_exec *m, const cd_network_loaded *l,
+                                const cd_plan_exec_constant *c, const unsigned char *all,
+                                cdmpp_err *err) {
     const size_t size = cd_plan_exec_element_size(l, c->tensor);
     int64_t from[CD_BOX_RANK], to[CD_BOX_RANK], first = 0;
     unsigned char *piece = cd_mem_alloc((size_t)cd_box_elements(&c->box) * size + 1);
@@ -35,7 +43,8 @@ static cdmpp_status write_piece(cd_plan_exec *m, const cd_network_loaded *l, con
     return st;
 }
 
-static cdmpp_status fill_tensor(cd_plan_exec *m, const cd_plan_run_options *a, uint32_t t, cdmpp_err *err) {
+static cdmpp_status fill_tensor(cd_plan_exec *m, const cd_plan_run_options *a, uint32_t t,
+                                cdmpp_err *err) {
     bool wanted = m->home[t] != CD_PLAN_EXEC_NONE;
     const bool is_input = wanted;
     for (uint32_t k = 0; k < m->n_constant && !wanted; k++) wanted = m->constant[k].tensor == t;
@@ -61,12 +70,14 @@ cdmpp_status cd_plan_exec_fill(cd_plan_exec *m, const cd_plan_run_options *a, cd
 typedef struct {
     const cd_plan_run_options *a;
     cd_arena arena;
-    cd_record_program *job;             /* (n_task) */
-    cd_measure_item *item;      /* (n_task) */
+    cd_record_program *job; /* (n_task) */
+    cd_measure_item *item;  /* (n_task) */
     cd_executor_net net;
 } plain;
 
-static bool is_wanted(const cd_plan_run_options *a, uint32_t t) { return a->net->tensor[t].result && cd_plan_exec_buffer(a->loaded, t)->dtype == CD_F32; }
+static bool is_wanted(const cd_plan_run_options *a, uint32_t t) {
+    return a->net->tensor[t].result && cd_plan_exec_buffer(a->loaded, t)->dtype == CD_F32;
+}
 
 /* Programs without schedules on one thread: as few transformations as possible between the definition and the expected values. */
 static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
@@ -76,18 +87,22 @@ static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
     for (uint32_t k = 0; k < w->n_task && !st; k++) {
         const cd_task *t = cd_task_registry_at(w->tasks, w->task[k].task);
-        st = cd_plan_exec_plain_program(t->dag, t->workload_key, "llvm -num-cores=1", false, scratch, &p->job[k], err);
+        st = cd_plan_exec_plain_program(t->dag, t->workload_key, "llvm -num-cores=1", false,
+                                        scratch, &p->job[k], err);
         if (!st && p->job[k].why.code) {
             if (err) *err = p->job[k].why;
             st = p->job[k].why.code;
         }
-        p->item[k] = (cd_measure_item){.code = &p->job[k].code, .target = p->job[k].target, .threads = 1};
+        p->item[k] =
+            (cd_measure_item){.code = &p->job[k].code, .target = p->job[k].target, .threads = 1};
     }
     cd_program_free(scratch);
     if (!st) st = cd_measure_build(p->a->measure, p->item, w->n_task, err);
     for (uint32_t k = 0; k < w->n_task && !st; k++) {
         p->item[k].build.code = p->item[k].code;
-        if (p->item[k].out.error_no) st = CD_FAIL(err, EBACKEND, "%.100s, unsplit: %s", w->task[k].op[0], p->item[k].out.err.msg);
+        if (p->item[k].out.error_no)
+            st = CD_FAIL(err, EBACKEND, "%.100s, unsplit: %s", w->task[k].op[0],
+                         p->item[k].out.err.msg);
     }
     return st;
 }
@@ -102,10 +117,19 @@ static cdmpp_status make_net(plain *p, cdmpp_err *err) {
     for (uint32_t t = 0; t < net->n_tensor; t++) {
         const cd_workload_buffer *b = cd_plan_exec_buffer(p->a->loaded, t);
         const bool made = net->tensor[t].from != CD_SHARD_NET_OUTSIDE;
-        tensor[t] = (cd_executor_net_tensor){.bytes = (int64_t)bytes_of(p->a->loaded, t), .dtype = b->dtype, .rank = b->shape.rank, .shape = b->shape.dim,
-                                    .role = net->tensor[t].constant ? CD_TENSOR_WEIGHT : !made ? CD_TENSOR_INPUT : net->tensor[t].result ? CD_TENSOR_RESULT : CD_TENSOR_INNER};
+        tensor[t] = (cd_executor_net_tensor){.bytes = (int64_t)bytes_of(p->a->loaded, t),
+                                             .dtype = b->dtype,
+                                             .rank = b->shape.rank,
+                                             .shape = b->shape.dim,
+                                             .role = net->tensor[t].constant ? CD_TENSOR_WEIGHT
+                                                     : !made                 ? CD_TENSOR_INPUT
+                                                     : net->tensor[t].result ? CD_TENSOR_RESULT
+                                                                             : CD_TENSOR_INNER};
     }
-    for (uint32_t k = 0; k < net->n_op; k++) step[k] = (cd_executor_net_step){.name = net->op[k].name, .build = &p->item[w->group[k].task].build, .tensor = net->op[k].arg};
+    for (uint32_t k = 0; k < net->n_op; k++)
+        step[k] = (cd_executor_net_step){.name = net->op[k].name,
+                                         .build = &p->item[w->group[k].task].build,
+                                         .tensor = net->op[k].arg};
     p->net = (cd_executor_net){net->n_tensor, net->n_op, tensor, step};
     return CDMPP_OK;
 }
@@ -152,7 +176,8 @@ cdmpp_status cd_plan_exec_reference(cd_plan_run *r, cdmpp_err *err) {
     p.item = CD_NEWN(&p.arena, cd_measure_item, n + 1);
     r->want.value = cd_mem_zalloc(elements + 1, sizeof(float));
     r->want.n = elements;
-    cdmpp_status st = p.job && p.item && r->want.value ? CDMPP_OK : CD_FAIL(err, ENOMEM, "the unsplit network");
+    cdmpp_status st =
+        p.job && p.item && r->want.value ? CDMPP_OK : CD_FAIL(err, ENOMEM, "the unsplit network");
     if (!st) st = compile_plain(&p, err);
     if (!st) st = make_net(&p, err);
     if (!st) st = run_plain(&p, &r->want, err);
@@ -163,11 +188,13 @@ cdmpp_status cd_plan_exec_reference(cd_plan_run *r, cdmpp_err *err) {
 
 /* ---- comparison ---- */
 
-static cdmpp_status compare_one(const char *name, const float *want, const float *got, size_t n, double *max_error, cdmpp_err *err) {
+static cdmpp_status compare_one(const char *name, const float *want, const float *got, size_t n,
+                                double *max_error, cdmpp_err *err) {
     double far = 0, large = 0;
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(want[i]) || !isfinite(got[i]))
-            return CD_FAIL(err, ENUMERIC, "%.80s: element %zu is %g, of the unsplit network %g", name, i, (double)got[i], (double)want[i]);
+            return CD_FAIL(err, ENUMERIC, "%.80s: element %zu is %g, of the unsplit network %g",
+                           name, i, (double)got[i], (double)want[i]);
         far = fmax(far, fabs((double)want[i] - (double)got[i]));
         large = fmax(large, fabs((double)want[i]));
     }

@@ -28,7 +28,8 @@ static void copy_op(cd_arena *a, cd_shard_plan_op *o, uint32_t n_device, bool *b
 }
 
 /* `bad` collects failed allocations, so that one test at the end serves all copies. */
-cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, cd_shard_plan **out, cdmpp_err *err) {
+cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, cd_shard_plan **out,
+                                    cdmpp_err *err) {
     bool bad = false;
     cd_shard_plan *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "plan");
@@ -41,9 +42,11 @@ cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, cd_shard_plan **o
     p->op = bytes(a, from->op, from->n_op, sizeof *p->op, &bad);
     p->copy = bytes(a, from->copy, from->copy ? from->n_copy : 0, sizeof *p->copy, &bad);
     p->base = bytes(a, from->base, from->base ? from->n_base : 0, sizeof *p->base, &bad);
-    for (uint32_t k = 0; k < p->n_device && !bad; k++) p->device[k] = text(a, from->device[k], &bad);
+    for (uint32_t k = 0; k < p->n_device && !bad; k++)
+        p->device[k] = text(a, from->device[k], &bad);
     for (uint32_t k = 0; k < p->n_op && !bad; k++) copy_op(a, &p->op[k], p->n_device, &bad);
-    for (uint32_t k = 0; p->base && k < p->n_base && !bad; k++) p->base[k].name = text(a, p->base[k].name, &bad);
+    for (uint32_t k = 0; p->base && k < p->n_base && !bad; k++)
+        p->base[k].name = text(a, p->base[k].name, &bad);
     if (bad) {
         cd_shard_plan_free(p);
         return CD_FAIL(err, ENOMEM, "plan");
@@ -52,29 +55,47 @@ cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, cd_shard_plan **o
     return CDMPP_OK;
 }
 
-static cdmpp_status device_fits(const cd_machine *m, const cd_shard_net_op *o, uint32_t device, cdmpp_err *err) {
-    if (device >= m->n) return CD_FAIL(err, EINVALID, "operator %.80s: device %u of %u", o->name, device, m->n);
+static cdmpp_status device_fits(const cd_machine *m, const cd_shard_net_op *o, uint32_t device,
+                                cdmpp_err *err) {
+    if (device >= m->n)
+        return CD_FAIL(err, EINVALID, "operator %.80s: device %u of %u", o->name, device, m->n);
     if (!strcmp(m->device[device].kind, "model"))
-        return CD_FAIL(err, EBACKEND, "operator %.80s is planned for %.40s, which is a description alone and not here", o->name, m->device[device].name);
+        return CD_FAIL(
+            err, EBACKEND,
+            "operator %.80s is planned for %.40s, which is a description alone and not here",
+            o->name, m->device[device].name);
     return CDMPP_OK;
 }
 
-static cdmpp_status op_fits(const cd_shard_plan_op *p, const cd_shard_net_op *o, const cd_machine *m, cdmpp_err *err) {
-    if (!o->dag) return CD_FAIL(err, EUNSUPPORTED, "operator %.80s (%.40s) has no definition: it cannot be run", o->name, o->type);
-    if (p->key && o->key && strcmp(p->key, o->key)) return CD_FAIL(err, EINVALID, "operator %.80s is another one in the plan, %.80s", o->name, p->name ? p->name : "");
+static cdmpp_status op_fits(const cd_shard_plan_op *p, const cd_shard_net_op *o,
+                            const cd_machine *m, cdmpp_err *err) {
+    if (!o->dag)
+        return CD_FAIL(err, EUNSUPPORTED,
+                       "operator %.80s (%.40s) has no definition: it cannot be run", o->name,
+                       o->type);
+    if (p->key && o->key && strcmp(p->key, o->key))
+        return CD_FAIL(err, EINVALID, "operator %.80s is another one in the plan, %.80s", o->name,
+                       p->name ? p->name : "");
     if (!p->n_part) return CD_FAIL(err, EINVALID, "operator %.80s has no parts", o->name);
     for (uint32_t k = 0; k < p->n_part; k++) CD_TRY(device_fits(m, o, p->part[k].device, err));
     if (p->join != UINT32_MAX) CD_TRY(device_fits(m, o, p->join, err));
-    if ((p->join != UINT32_MAX) != (p->reduce && p->n_part > 1)) return CD_FAIL(err, EINVALID, "operator %.80s: sums, and only they, are joined", o->name);
+    if ((p->join != UINT32_MAX) != (p->reduce && p->n_part > 1))
+        return CD_FAIL(err, EINVALID, "operator %.80s: sums, and only they, are joined", o->name);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, const cd_machine *m, cdmpp_err *err) {
-    if (p->n_op != net->n_op) return CD_FAIL(err, EINVALID, "the plan is of %u operators, the network has %u", p->n_op, net->n_op);
-    if (p->n_device != m->n) return CD_FAIL(err, EINVALID, "the plan is for %u devices, the machine has %u", p->n_device, m->n);
+cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net,
+                                    const cd_machine *m, cdmpp_err *err) {
+    if (p->n_op != net->n_op)
+        return CD_FAIL(err, EINVALID, "the plan is of %u operators, the network has %u", p->n_op,
+                       net->n_op);
+    if (p->n_device != m->n)
+        return CD_FAIL(err, EINVALID, "the plan is for %u devices, the machine has %u", p->n_device,
+                       m->n);
     for (uint32_t k = 0; k < m->n; k++)
         if (strcmp(p->device[k], m->device[k].name))
-            return CD_FAIL(err, EINVALID, "device %u of the plan is %.40s, of the machine %.40s", k, p->device[k], m->device[k].name);
+            return CD_FAIL(err, EINVALID, "device %u of the plan is %.40s, of the machine %.40s", k,
+                           p->device[k], m->device[k].name);
     for (uint32_t k = 0; k < net->n_op; k++) CD_TRY(op_fits(&p->op[k], &net->op[k], m, err));
     return CDMPP_OK;
 }

@@ -19,24 +19,25 @@
 #define CD_PLAN_EXEC_COPY (UINT32_MAX - 1) /* in place of a part */
 
 typedef struct cd_plan_exec_piece {
-    uint32_t op, part;          /* part: n_part: the join */
+    uint32_t op, part; /* part: n_part: the join */
     uint32_t device, program;
-    cd_te_shard *own;            /* NULL: all of the operator */
+    cd_te_shard *own; /* NULL: all of the operator */
     const cd_te_dag *dag;
     const char *key;
     uint32_t n_arg;
-    const uint32_t *of;         /* (n_arg) as in te_shard.h */
-    const cd_box *box;          /* (n_arg) */
+    const uint32_t *of; /* (n_arg) as in te_shard.h */
+    const cd_box *box;  /* (n_arg) */
 } cd_plan_exec_piece;
 
 typedef struct cd_plan_exec_program {
     cd_record_program job;
-    uint32_t piece;             /* the first one that runs it */
+    uint32_t piece; /* the first one that runs it */
     bool scheduled;
 } cd_plan_exec_program;
 
 typedef struct cd_plan_exec_origin {
-    uint32_t op, part;          /* part: CD_PLAN_EXEC_COPY: a copy before the operator; op n_op: before the end */
+    uint32_t op,
+        part; /* part: CD_PLAN_EXEC_COPY: a copy before the operator; op n_op: before the end */
 } cd_plan_exec_origin;
 
 typedef struct cd_plan_exec_constant { /* a buffer with a piece of a weight */
@@ -46,27 +47,29 @@ typedef struct cd_plan_exec_constant { /* a buffer with a piece of a weight */
     cd_box box;
 } cd_plan_exec_constant;
 
-typedef struct cd_plan_exec {          /* a plan made ready */
+typedef struct cd_plan_exec { /* a plan made ready */
     cd_arena arena;
     cd_shard_plan *plan;
     uint32_t n_piece, n_program, n_constant, cap_constant, cap_buffer, cap_action;
-    uint32_t *first;            /* (n_op + 1) pieces of operator o: first[o] .. first[o + 1] */
+    uint32_t *first; /* (n_op + 1) pieces of operator o: first[o] .. first[o + 1] */
     cd_plan_exec_piece *piece;
-    cd_plan_exec_program *program;     /* (n_program) */
-    cd_measure_item *item;      /* (n_program) */
+    cd_plan_exec_program *program; /* (n_program) */
+    cd_measure_item *item;         /* (n_program) */
     cd_multi_net dn;
     cd_multi_device device[CD_MACHINE_DEVICES];
-    uint32_t number[CD_MACHINE_DEVICES], is[CD_MACHINE_DEVICES]; /* CD_PLAN_EXEC_NONE: not in the net */
+    uint32_t number[CD_MACHINE_DEVICES],
+        is[CD_MACHINE_DEVICES]; /* CD_PLAN_EXEC_NONE: not in the net */
     cd_multi_buffer *buffer;
     cd_multi_action *action;
-    cd_plan_exec_origin *of;               /* (dn.n_action) */
+    cd_plan_exec_origin *of; /* (dn.n_action) */
     cd_plan_exec_constant *constant;
-    uint32_t *home;             /* (n_tensor) of inputs and results: the buffer of memory 0; else CD_PLAN_EXEC_NONE */
+    uint32_t *
+        home; /* (n_tensor) of inputs and results: the buffer of memory 0; else CD_PLAN_EXEC_NONE */
     cd_multi_executor *net;
 } cd_plan_exec;
 
-typedef struct cd_plan_exec_expected {     /* the unsplit network's results, one behind the other */
-    float *value;               /* NULL: not asked for */
+typedef struct cd_plan_exec_expected { /* the unsplit network's results, one behind the other */
+    float *value;                      /* NULL: not asked for */
     size_t n;
 } cd_plan_exec_expected;
 
@@ -74,32 +77,43 @@ struct cd_plan_run {
     cd_plan_run_options ask;
     cd_plan_exec *now;
     cd_plan_exec_expected want;
-    uint32_t dead;              /* bit d: device d has failed */
+    uint32_t dead;                     /* bit d: device d has failed */
     unsigned slow[CD_MACHINE_DEVICES]; /* 0: as the machine says */
-    double factor[CD_MACHINE_DEVICES]; /* times longer than predicted, of the watch; 1: as predicted */
-    const cd_shard_plan_options *again;  /* of the watch; NULL: none */
+    double
+        factor[CD_MACHINE_DEVICES]; /* times longer than predicted, of the watch; 1: as predicted */
+    const cd_shard_plan_options *again; /* of the watch; NULL: none */
     unsigned replans, failures;
 };
 
-static inline uint32_t cd_plan_exec_n_piece(const cd_shard_plan_op *o) { return o->n_part + (o->join != UINT32_MAX); }
-const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor); /* the workload's buffer of a tensor, borrowed */
-size_t cd_plan_exec_element_size(const cd_network_loaded *l, uint32_t tensor); /* bytes of an element */
+static inline uint32_t cd_plan_exec_n_piece(const cd_shard_plan_op *o) {
+    return o->n_part + (o->join != UINT32_MAX);
+}
+const struct cd_workload_buffer *
+cd_plan_exec_buffer(const cd_network_loaded *l,
+                    uint32_t tensor); /* the workload's buffer of a tensor, borrowed */
+size_t cd_plan_exec_element_size(const cd_network_loaded *l,
+                                 uint32_t tensor); /* bytes of an element */
 
 /* plan_run_copy.c: a plan of one's own. */
-cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
+cdmpp_status cd_plan_exec_plan_copy(const cd_shard_plan *from, CD_GIVE cd_shard_plan **out,
+                                    cdmpp_err *err);
 /* Does the plan fit network and machine? Errors: EINVALID, EUNSUPPORTED, EBACKEND. */
-cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net, const cd_machine *m, cdmpp_err *err);
+cdmpp_status cd_plan_exec_plan_fits(const cd_shard_plan *p, const cd_shard_net *net,
+                                    const cd_machine *m, cdmpp_err *err);
 /* plan_run_piece.c: pieces of all operators. Errors: EINVALID (a split axis or shares that the operator does not have). */
 cdmpp_status cd_plan_exec_pieces(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 /* plan_run_code.c: programs of all pieces, compiled and tried. */
 cdmpp_status cd_plan_exec_programs(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 /* A program without a schedule: C, or of a GPU's dialect the first that its rules give. Free the job after an error too. */
-cdmpp_status cd_plan_exec_plain_program(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_record_program *out, cdmpp_err *err);
+cdmpp_status cd_plan_exec_plain_program(const cd_te_dag *dag, const char *key, const char *target,
+                                        bool gpu, cd_program *scratch, cd_record_program *out,
+                                        cdmpp_err *err);
 /* plan_run_net.c: buffers, actions. */
 cdmpp_status cd_plan_exec_actions(cd_plan_exec *m, const struct cd_plan_run *r, cdmpp_err *err);
 /* plan_run_check.c. The content of an input or weight as a whole tensor, row-major, into `to`: it depends on the tensor's number,
  * type, shape and fixed value only. Errors: EUNSUPPORTED (a type that cannot be filled). */
-cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net, uint32_t tensor, void *to, cdmpp_err *err);
+cdmpp_status cd_plan_exec_content(const cd_network_loaded *l, const cd_shard_net *net,
+                                  uint32_t tensor, void *to, cdmpp_err *err);
 /* Writes this content to all inputs and weights of the opened executor. Errors: also those of cd_multi_executor_write, ENOMEM. */
 cdmpp_status cd_plan_exec_fill(cd_plan_exec *m, const cd_plan_run_options *a, cdmpp_err *err);
 /* Runs the unsplit network once on this content; its float32 results go to r->want. Errors: EBACKEND, ENOMEM, those of
@@ -113,7 +127,9 @@ cdmpp_status cd_plan_exec_compare(struct cd_plan_run *r, double *max_error, cdmp
  * cd_plan_exec_make. */
 cdmpp_status cd_plan_exec_replan(struct cd_plan_run *r, cdmpp_err *err);
 /* plan_run.c: what runs a plan, ready; and one pass, repeated by other devices where one fails. *anew (NULL: not wanted): by another plan. */
-cdmpp_status cd_plan_exec_make(struct cd_plan_run *r, const cd_shard_plan *plan, CD_GIVE cd_plan_exec **out, cdmpp_err *err);
+cdmpp_status cd_plan_exec_make(struct cd_plan_run *r, const cd_shard_plan *plan,
+                               CD_GIVE cd_plan_exec **out, cdmpp_err *err);
 void cd_plan_exec_free(CD_TAKE cd_plan_exec *m);
-cdmpp_status cd_plan_exec_pass(struct cd_plan_run *r, cd_multi_action_time **ran, double *total_s, bool *anew, cdmpp_err *err);
+cdmpp_status cd_plan_exec_pass(struct cd_plan_run *r, cd_multi_action_time **ran, double *total_s,
+                               bool *anew, cdmpp_err *err);
 #endif

@@ -13,9 +13,10 @@
 #include "predictor/partition/run/plan_run_internal.h"
 
 typedef struct cd_plan_exec_place {
-    struct cd_plan_exec_place *next;   /* in the order of the actions */
-    uint32_t buffer, action;    /* action: that puts it there; CD_PLAN_EXEC_NONE: it is there before a pass */
-    cd_box store, box;          /* what the buffer holds of the tensor, row-major; what of it this is */
+    struct cd_plan_exec_place *next; /* in the order of the actions */
+    uint32_t buffer,
+        action; /* action: that puts it there; CD_PLAN_EXEC_NONE: it is there before a pass */
+    cd_box store, box; /* what the buffer holds of the tensor, row-major; what of it this is */
 } cd_plan_exec_place;
 
 typedef struct cd_plan_exec_tensor {
@@ -23,38 +24,45 @@ typedef struct cd_plan_exec_tensor {
     uint32_t rank;
     int64_t shape[CD_BOX_RANK];
     cd_dtype dtype;
-    size_t size;                /* of an element */
+    size_t size; /* of an element */
     cd_plan_exec_place *place, **last;
-    uint32_t whole[CD_MACHINE_DEVICES + 1]; /* its buffers, by memory (slot); CD_PLAN_EXEC_NONE: none yet */
+    uint32_t whole[CD_MACHINE_DEVICES +
+                   1]; /* its buffers, by memory (slot); CD_PLAN_EXEC_NONE: none yet */
 } cd_plan_exec_tensor;
 
 typedef struct cd_plan_exec_maker {
     cd_plan_exec *m;
     const struct cd_plan_run *r;
     const cd_plan_run_options *a;
-    uint32_t n_tensor, op;      /* op: the one that is being made ready */
-    cd_plan_exec_tensor *tensor;       /* (n_tensor) the network's, then partial sums */
-    uint32_t *after;            /* (n_after, cap_after) what the next action comes after */
+    uint32_t n_tensor, op;       /* op: the one that is being made ready */
+    cd_plan_exec_tensor *tensor; /* (n_tensor) the network's, then partial sums */
+    uint32_t *after;             /* (n_after, cap_after) what the next action comes after */
     uint32_t n_after, cap_after;
 } cd_plan_exec_maker;
 
 /* A box of a tensor as a definition sees it: `shape` may be another one than the tensor's. */
 typedef struct cd_plan_exec_view {
     uint32_t tensor, rank;
-    const int64_t *shape;       /* (rank) */
+    const int64_t *shape; /* (rank) */
     const cd_box *box;
 } cd_plan_exec_view;
 
 /* The buffer in which `device` reads the view; copies are added where needed. k->after gets the actions to wait for. */
-cdmpp_status cd_plan_exec_read(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err);
+cdmpp_status cd_plan_exec_read(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
+                               uint32_t *buffer, cdmpp_err *err);
 /* The buffer into which `device` writes the view. The writer is the action that is added next. */
-cdmpp_status cd_plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err);
+cdmpp_status cd_plan_exec_write(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
+                                uint32_t *buffer, cdmpp_err *err);
 /* All of a tensor in memory 0, in a row; copied for `device`. k->after gets the actions that put it there. */
-cdmpp_status cd_plan_exec_home(cd_plan_exec_maker *k, uint32_t tensor, uint32_t device, uint32_t *buffer, cdmpp_err *err);
+cdmpp_status cd_plan_exec_home(cd_plan_exec_maker *k, uint32_t tensor, uint32_t device,
+                               uint32_t *buffer, cdmpp_err *err);
 /* The same, there before a pass. */
-cdmpp_status cd_plan_exec_input(cd_plan_exec_maker *k, uint32_t tensor, uint32_t *buffer, cdmpp_err *err);
+cdmpp_status cd_plan_exec_input(cd_plan_exec_maker *k, uint32_t tensor, uint32_t *buffer,
+                                cdmpp_err *err);
 /* The buffer of a piece of a weight, cut before passes. */
-cdmpp_status cd_plan_exec_weight(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device, uint32_t *buffer, cdmpp_err *err);
+cdmpp_status cd_plan_exec_weight(cd_plan_exec_maker *k, const cd_plan_exec_view *v, uint32_t device,
+                                 uint32_t *buffer, cdmpp_err *err);
 /* An action after all that is on k->after, which is emptied. */
-cdmpp_status cd_plan_exec_add_action(cd_plan_exec_maker *k, cd_multi_action x, uint32_t part, cdmpp_err *err);
+cdmpp_status cd_plan_exec_add_action(cd_plan_exec_maker *k, cd_multi_action x, uint32_t part,
+                                     cdmpp_err *err);
 #endif

@@ -23,16 +23,25 @@ static void make_devices(cd_plan_exec *m, const struct cd_plan_run *r) {
         if (!has_work(m, k)) continue;
         m->number[k] = m->dn.n_device;
         m->is[m->dn.n_device] = k;
-        m->device[m->dn.n_device++] = (cd_multi_device){.name = d->name, .kind = cpu ? CD_MULTI_CPU : !strcmp(d->kind, "native") ? CD_MULTI_NATIVE : CD_MULTI_OPENCL,
-                                                     .opencl = cpu ? NULL : d->opencl, .core = d->core, .memory = d->memory, .times = d->times};
+        m->device[m->dn.n_device++] =
+            (cd_multi_device){.name = d->name,
+                              .kind = cpu                          ? CD_MULTI_CPU
+                                      : !strcmp(d->kind, "native") ? CD_MULTI_NATIVE
+                                                                   : CD_MULTI_OPENCL,
+                              .opencl = cpu ? NULL : d->opencl,
+                              .core = d->core,
+                              .memory = d->memory,
+                              .times = d->times};
     }
-    for (uint32_t k = 0; k < m->dn.n_action; k++) m->action[k].device = m->number[m->action[k].device];
+    for (uint32_t k = 0; k < m->dn.n_action; k++)
+        m->action[k].device = m->number[m->action[k].device];
     m->dn.device = m->device;
 }
 
 /* ---- tensors ---- */
 
-static void set_shape(cd_plan_exec_tensor *t, uint32_t rank, const int64_t *shape, cd_dtype dtype, size_t size) {
+static void set_shape(cd_plan_exec_tensor *t, uint32_t rank, const int64_t *shape, cd_dtype dtype,
+                      size_t size) {
     t->rank = rank;
     memcpy(t->shape, shape, rank * sizeof *shape);
     t->dtype = dtype;
@@ -41,7 +50,9 @@ static void set_shape(cd_plan_exec_tensor *t, uint32_t rank, const int64_t *shap
     for (uint32_t k = 0; k <= CD_MACHINE_DEVICES; k++) t->whole[k] = CD_PLAN_EXEC_NONE;
 }
 
-static const cd_te_op *last_of(const cd_te_dag *d) { return &d->op[d->tensor_op[d->arg[d->n_arg - 1]]]; }
+static const cd_te_op *last_of(const cd_te_dag *d) {
+    return &d->op[d->tensor_op[d->arg[d->n_arg - 1]]];
+}
 
 static cdmpp_status make_tensors(cd_plan_exec_maker *k, cdmpp_err *err) {
     const cd_shard_net *net = k->a->net;
@@ -62,9 +73,12 @@ static cdmpp_status make_tensors(cd_plan_exec_maker *k, cdmpp_err *err) {
     for (uint32_t i = 0; i < k->m->n_piece; i++) { /* each piece may make a partial sum */
         const cd_plan_exec_piece *p = &k->m->piece[i];
         const cd_te_op *o = last_of(p->dag);
-        if (o->rank > CD_BOX_RANK) return CD_FAIL(err, EUNSUPPORTED, "operator %.80s makes %u dimensions", net->op[p->op].name, o->rank);
+        if (o->rank > CD_BOX_RANK)
+            return CD_FAIL(err, EUNSUPPORTED, "operator %.80s makes %u dimensions",
+                           net->op[p->op].name, o->rank);
         k->tensor[net->n_tensor + i].name = "partial sum";
-        set_shape(&k->tensor[net->n_tensor + i], o->rank, p->box[p->n_arg - 1].n, o->dtype[0], cd_expr_dtype_bytes(o->dtype[0]));
+        set_shape(&k->tensor[net->n_tensor + i], o->rank, p->box[p->n_arg - 1].n, o->dtype[0],
+                  cd_expr_dtype_bytes(o->dtype[0]));
     }
     return CDMPP_OK;
 }
@@ -72,30 +86,38 @@ static cdmpp_status make_tensors(cd_plan_exec_maker *k, cdmpp_err *err) {
 static cdmpp_status give_inputs(cd_plan_exec_maker *k, cdmpp_err *err) {
     const cd_shard_net *net = k->a->net;
     for (uint32_t t = 0; t < net->n_tensor; t++)
-        if (net->tensor[t].from == CD_SHARD_NET_OUTSIDE && !net->tensor[t].constant) CD_TRY(cd_plan_exec_input(k, t, &k->m->home[t], err));
+        if (net->tensor[t].from == CD_SHARD_NET_OUTSIDE && !net->tensor[t].constant)
+            CD_TRY(cd_plan_exec_input(k, t, &k->m->home[t], err));
     return CDMPP_OK;
 }
 
 /* ---- pieces ---- */
 
 /* Argument i of a piece: which tensor, which box of it, seen how. */
-static cdmpp_status view_of(const cd_plan_exec_maker *k, const cd_plan_exec_piece *p, uint32_t i, cd_plan_exec_view *v, cdmpp_err *err) {
+static cdmpp_status view_of(const cd_plan_exec_maker *k, const cd_plan_exec_piece *p, uint32_t i,
+                            cd_plan_exec_view *v, cdmpp_err *err) {
     const cd_shard_net_op *o = &k->a->net->op[p->op];
     const uint32_t of = p->of[i], n_part = k->m->plan->op[p->op].n_part;
     v->box = &p->box[i];
-    if (of & CD_TE_SHARD_PARTIAL) { /* of a join, which follows its parts: theirs; of a part: its own */
+    if (of &
+        CD_TE_SHARD_PARTIAL) { /* of a join, which follows its parts: theirs; of a part: its own */
         const uint32_t part = p->part < n_part ? p->part : of & ~CD_TE_SHARD_PARTIAL;
         v->tensor = k->a->net->n_tensor + k->m->first[p->op] + part;
         v->rank = k->tensor[v->tensor].rank;
         v->shape = k->tensor[v->tensor].shape;
     } else {
-        if (of >= o->n_arg) return CD_FAIL(err, EINVALID, "operator %.80s: a part asks for argument %u of %u", o->name, of, o->n_arg);
+        if (of >= o->n_arg)
+            return CD_FAIL(err, EINVALID, "operator %.80s: a part asks for argument %u of %u",
+                           o->name, of, o->n_arg);
         const cd_te_op *x = &o->dag->op[o->dag->tensor_op[o->dag->arg[of]]];
         v->tensor = o->arg[of];
         v->rank = x->rank;
         v->shape = x->shape;
     }
-    if (v->rank != v->box->rank) return CD_FAIL(err, EINVALID, "operator %.80s: argument %u of a part has another rank than its tensor", o->name, i);
+    if (v->rank != v->box->rank)
+        return CD_FAIL(err, EINVALID,
+                       "operator %.80s: argument %u of a part has another rank than its tensor",
+                       o->name, i);
     return CDMPP_OK;
 }
 
@@ -110,7 +132,8 @@ static cdmpp_status add_piece(cd_plan_exec_maker *k, const cd_plan_exec_piece *p
     for (uint32_t i = 0; i < p->n_arg; i++) {
         CD_TRY(view_of(k, p, i, &v, err));
         if (i + 1 == p->n_arg) CD_TRY(cd_plan_exec_write(k, &v, p->device, &buffer[i], err));
-        else if (v.tensor < net->n_tensor && net->tensor[v.tensor].constant) CD_TRY(cd_plan_exec_weight(k, &v, p->device, &buffer[i], err));
+        else if (v.tensor < net->n_tensor && net->tensor[v.tensor].constant)
+            CD_TRY(cd_plan_exec_weight(k, &v, p->device, &buffer[i], err));
         else CD_TRY(cd_plan_exec_read(k, &v, p->device, &buffer[i], err));
     }
     const cd_shard_plan_op *o = &k->m->plan->op[p->op];
@@ -119,7 +142,12 @@ static cdmpp_status add_piece(cd_plan_exec_maker *k, const cd_plan_exec_piece *p
     else snprintf(name, sizeof name, "%.80s.%.8s%u", net->op[p->op].name, o->dim, p->part);
     const char *kept = cd_str_dup(&k->m->arena, (cd_str){name, strlen(name)});
     if (!kept) return CD_FAIL(err, ENOMEM, "action");
-    return cd_plan_exec_add_action(k, (cd_multi_action){.name = kept, .device = p->device, .build = &k->m->item[p->program].build, .buffer = buffer}, p->part, err);
+    return cd_plan_exec_add_action(k,
+                                   (cd_multi_action){.name = kept,
+                                                     .device = p->device,
+                                                     .build = &k->m->item[p->program].build,
+                                                     .buffer = buffer},
+                                   p->part, err);
 }
 
 static uint32_t first_alive(const struct cd_plan_run *r) {
@@ -135,7 +163,8 @@ static cdmpp_status bring_home(cd_plan_exec_maker *k, cdmpp_err *err) {
     k->op = net->n_op;
     for (uint32_t t = 0; t < net->n_tensor; t++) {
         k->n_after = 0;
-        if (net->tensor[t].result) CD_TRY(cd_plan_exec_home(k, t, first_alive(k->r), &k->m->home[t], err));
+        if (net->tensor[t].result)
+            CD_TRY(cd_plan_exec_home(k, t, first_alive(k->r), &k->m->home[t], err));
     }
     return CDMPP_OK;
 }

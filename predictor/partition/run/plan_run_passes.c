@@ -9,16 +9,16 @@
 
 enum { FEW = 5, MANY = 2000, PATIENCE = 8, MOST_PATIENCE = 64 };
 #define BUDGET_S 2
-#define DRIFT 1.3
+#define DRIFT    1.3
 
 /* ---- what passes took ---- */
 
 typedef struct {
     unsigned n, cap;
     uint32_t n_op, n_piece;
-    double *total;              /* (cap) */
-    double *op;                 /* (cap, n_op, 2) start, end */
-    double *piece;              /* (cap, n_piece) */
+    double *total; /* (cap) */
+    double *op;    /* (cap, n_op, 2) start, end */
+    double *piece; /* (cap, n_piece) */
 } samples;
 
 static void forget(samples *s) {
@@ -29,7 +29,8 @@ static void forget(samples *s) {
 }
 
 static cdmpp_status more(double **p, unsigned n, unsigned cap, uint32_t each, cdmpp_err *err) {
-    double *q = cd_mem_realloc(*p, (size_t)n * each * sizeof *q, (size_t)cap * each * sizeof *q + 1);
+    double *q =
+        cd_mem_realloc(*p, (size_t)n * each * sizeof *q, (size_t)cap * each * sizeof *q + 1);
     if (!q) return CD_FAIL(err, ENOMEM, "times of %u passes", cap);
     *p = q;
     return CDMPP_OK;
@@ -45,12 +46,14 @@ static void take_actions(samples *s, const cd_plan_exec *m, const cd_multi_actio
         if (of->op >= s->n_op) continue;
         op[2 * of->op] = fmin(op[2 * of->op], ran[i].start_s);
         op[2 * of->op + 1] = fmax(op[2 * of->op + 1], ran[i].end_s);
-        if (of->part != CD_PLAN_EXEC_COPY) piece[m->first[of->op] + of->part] = ran[i].end_s - ran[i].start_s;
+        if (of->part != CD_PLAN_EXEC_COPY)
+            piece[m->first[of->op] + of->part] = ran[i].end_s - ran[i].start_s;
     }
 }
 
 /* All samples are of one plan: forget() empties them when the plan changes, so n_op and n_piece are constant between. */
-static cdmpp_status take(samples *s, const cd_plan_exec *m, const cd_multi_action_time *ran, double total_s, cdmpp_err *err) {
+static cdmpp_status take(samples *s, const cd_plan_exec *m, const cd_multi_action_time *ran,
+                         double total_s, cdmpp_err *err) {
     s->n_op = m->plan->n_op;
     s->n_piece = m->n_piece;
     if (s->n == s->cap) {
@@ -108,20 +111,27 @@ static double median_of(const double *v, unsigned n, size_t step, double *scratc
     return median(scratch, n, NULL, NULL);
 }
 
-static cdmpp_status fill_steps(const samples *s, const cd_plan_exec *m, unsigned middle, double *scratch, cd_plan_run_result *o, cdmpp_err *err) {
+static cdmpp_status fill_steps(const samples *s, const cd_plan_exec *m, unsigned middle,
+                               double *scratch, cd_plan_run_result *o, cdmpp_err *err) {
     o->step = CD_NEWN(&o->arena, cd_plan_run_step, s->n_op + 1);
     double *part = CD_NEWN(&o->arena, double, s->n_piece + 1);
     if (!o->step || !part) return CD_FAIL(err, ENOMEM, "%u operators", s->n_op);
-    for (uint32_t k = 0; k < s->n_piece; k++) part[k] = median_of(s->piece + k, s->n, s->n_piece, scratch);
+    for (uint32_t k = 0; k < s->n_piece; k++)
+        part[k] = median_of(s->piece + k, s->n, s->n_piece, scratch);
     for (uint32_t k = 0; k < s->n_op; k++) {
         const double *at = s->op + 2 * k, *mid = at + (size_t)middle * 2 * s->n_op;
-        for (unsigned i = 0; i < s->n; i++) scratch[i] = at[(size_t)i * 2 * s->n_op + 1] - at[(size_t)i * 2 * s->n_op];
-        o->step[k] = (cd_plan_run_step){.seconds = median(scratch, s->n, NULL, NULL), .start_s = mid[0], .end_s = mid[1], .part_s = part + m->first[k]};
+        for (unsigned i = 0; i < s->n; i++)
+            scratch[i] = at[(size_t)i * 2 * s->n_op + 1] - at[(size_t)i * 2 * s->n_op];
+        o->step[k] = (cd_plan_run_step){.seconds = median(scratch, s->n, NULL, NULL),
+                                        .start_s = mid[0],
+                                        .end_s = mid[1],
+                                        .part_s = part + m->first[k]};
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status fill_result(const samples *s, cd_plan_run *r, cd_plan_run_result *o, cdmpp_err *err) {
+static cdmpp_status fill_result(const samples *s, cd_plan_run *r, cd_plan_run_result *o,
+                                cdmpp_err *err) {
     double *scratch = cd_mem_alloc(s->n * sizeof *scratch + 1);
     unsigned middle = 0;
     if (!scratch) return CD_FAIL(err, ENOMEM, "times of %u passes", s->n);
@@ -140,8 +150,8 @@ static cdmpp_status fill_result(const samples *s, cd_plan_run *r, cd_plan_run_re
 
 typedef struct {
     double drift;
-    unsigned patience, n;       /* n: passes in a row in which a device was too slow */
-    uint32_t device;            /* which */
+    unsigned patience, n; /* n: passes in a row in which a device was too slow */
+    uint32_t device;      /* which */
     double ratio[CD_MACHINE_DEVICES][MOST_PATIENCE];
 } watch;
 
@@ -193,7 +203,8 @@ static cdmpp_status plan_anew(watch *w, cd_plan_run *r, cdmpp_err *err) {
 /* ---- running ---- */
 
 /* One pass and its times. When another plan took over, the samples and the counts of the watch begin again. */
-static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_multi_action_time **ran, cdmpp_err *err) {
+static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_multi_action_time **ran,
+                         cdmpp_err *err) {
     double total;
     bool anew;
     CD_TRY(cd_plan_exec_pass(r, ran, &total, &anew, err));
@@ -208,13 +219,18 @@ static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_multi_action_t
     return cd_plan_exec_pass(r, NULL, &total, NULL, err); /* its data come into the caches */
 }
 
-static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, samples *s, cd_multi_action_time **ran, cdmpp_err *err) {
+static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, samples *s,
+                               cd_multi_action_time **ran, cdmpp_err *err) {
     double total;
     const double end_s = cd_clock_wall() + (budget_s > 0 ? budget_s : BUDGET_S);
-    const unsigned least = w ? w->patience + 3 : 3, before = r->replans; /* a watch sees enough to judge */
+    const unsigned least = w ? w->patience + 3 : 3,
+                   before = r->replans; /* a watch sees enough to judge */
     CD_TRY(cd_plan_exec_pass(r, NULL, &total, NULL, err));
     for (bool done = false; !done;) {
-        const bool late = r->replans > before && cd_clock_wall() >= end_s; /* over the budget and planned again: the watch ends, else it could plan for ever */
+        const bool late =
+            r->replans > before &&
+            cd_clock_wall() >=
+                end_s; /* over the budget and planned again: the watch ends, else it could plan for ever */
         CD_TRY(pass(r, late ? NULL : w, s, ran, err));
         if (!w) CD_TRY(enough(s, &done, err));
         if (s->n >= least && cd_clock_wall() >= end_s) done = true;
@@ -225,7 +241,8 @@ static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, sample
 
 /* Failures and new plans are reported for this call, not since the opening. Values are compared after the last pass, whose results are
  * still in memory 0. */
-static cdmpp_status run(cd_plan_run *r, watch *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err) {
+static cdmpp_status run(cd_plan_run *r, watch *w, double budget_s, cd_plan_run_result *out,
+                        cdmpp_err *err) {
     samples s = {0};
     cd_multi_action_time *ran = NULL;
     const unsigned replans = r->replans, failures = r->failures;
@@ -241,10 +258,16 @@ static cdmpp_status run(cd_plan_run *r, watch *w, double budget_s, cd_plan_run_r
     return st;
 }
 
-cdmpp_status cd_plan_run_passes(cd_plan_run *r, double budget_s, cd_plan_run_result *out, cdmpp_err *err) { return run(r, NULL, budget_s, out, err); }
+cdmpp_status cd_plan_run_passes(cd_plan_run *r, double budget_s, cd_plan_run_result *out,
+                                cdmpp_err *err) {
+    return run(r, NULL, budget_s, out, err);
+}
 
-cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_shard_plan_options *again, const cd_plan_run_watch_options *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err) {
-    watch mine = {.drift = w && w->drift > 0 ? w->drift : DRIFT, .patience = w && w->patience ? w->patience : PATIENCE};
+cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_shard_plan_options *again,
+                               const cd_plan_run_watch_options *w, double budget_s,
+                               cd_plan_run_result *out, cdmpp_err *err) {
+    watch mine = {.drift = w && w->drift > 0 ? w->drift : DRIFT,
+                  .patience = w && w->patience ? w->patience : PATIENCE};
     if (mine.patience > MOST_PATIENCE) mine.patience = MOST_PATIENCE;
     r->again = again;
     const cdmpp_status st = run(r, &mine, budget_s, out, err);
@@ -255,8 +278,8 @@ cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_shard_plan_options *agai
 /* ---- several ---- */
 
 typedef struct {
-    double *total;              /* (n_plan, cap) */
-    bool *out;                  /* (n_plan) made again meanwhile: no longer the plan that was asked about */
+    double *total; /* (n_plan, cap) */
+    bool *out;     /* (n_plan) made again meanwhile: no longer the plan that was asked about */
     unsigned n, cap;
 } turns;
 
@@ -268,27 +291,38 @@ static cdmpp_status turn(cd_plan_run *r, double *total_s, bool *out, cdmpp_err *
     return CDMPP_OK;
 }
 
-static cdmpp_status take_turns(cd_plan_run *const *r, uint32_t n, double end_s, turns *t, double *scratch, cdmpp_err *err) {
+static cdmpp_status take_turns(cd_plan_run *const *r, uint32_t n, double end_s, turns *t,
+                               double *scratch, cdmpp_err *err) {
     for (bool done = false; !done && t->n < t->cap; t->n++) {
         uint32_t left = 0;
         for (uint32_t k = 0; k < n; k++) {
-            if (!t->out[k]) CD_TRY(turn(r[k], &t->total[(size_t)k * t->cap + t->n], &t->out[k], err));
+            if (!t->out[k])
+                CD_TRY(turn(r[k], &t->total[(size_t)k * t->cap + t->n], &t->out[k], err));
             left += !t->out[k];
         }
         done = t->n % 8 == 7 || !left;
-        for (uint32_t k = 0; k < n && done; k++) done = t->out[k] || is_known(t->total + (size_t)k * t->cap, t->n + 1, scratch);
+        for (uint32_t k = 0; k < n && done; k++)
+            done = t->out[k] || is_known(t->total + (size_t)k * t->cap, t->n + 1, scratch);
         if (t->n >= 2 && cd_clock_wall() >= end_s) done = true;
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_plan_run_compare(cd_plan_run *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err) {
-    turns t = {.total = cd_mem_zalloc((size_t)n * MANY + 1, sizeof(double)), .out = cd_mem_zalloc((size_t)n + 1, sizeof(bool)), .cap = MANY};
+cdmpp_status cd_plan_run_compare(cd_plan_run *const *r, uint32_t n, double budget_s,
+                                 double *seconds, cdmpp_err *err) {
+    turns t = {.total = cd_mem_zalloc((size_t)n * MANY + 1, sizeof(double)),
+               .out = cd_mem_zalloc((size_t)n + 1, sizeof(bool)),
+               .cap = MANY};
     double *scratch = cd_mem_zalloc(MANY, sizeof *scratch), total;
-    cdmpp_status st = t.total && t.out && scratch ? CDMPP_OK : CD_FAIL(err, ENOMEM, "times of %u plans", n);
-    for (uint32_t k = 0; k < n && !st; k++) st = cd_plan_exec_pass(r[k], NULL, &total, &t.out[k], err);
-    if (!st) st = take_turns(r, n, cd_clock_wall() + (budget_s > 0 ? budget_s : BUDGET_S), &t, scratch, err);
-    for (uint32_t k = 0; k < n && !st; k++) seconds[k] = t.out[k] ? (double)NAN : median(t.total + (size_t)k * t.cap, t.n, NULL, NULL);
+    cdmpp_status st =
+        t.total && t.out && scratch ? CDMPP_OK : CD_FAIL(err, ENOMEM, "times of %u plans", n);
+    for (uint32_t k = 0; k < n && !st; k++)
+        st = cd_plan_exec_pass(r[k], NULL, &total, &t.out[k], err);
+    if (!st)
+        st = take_turns(r, n, cd_clock_wall() + (budget_s > 0 ? budget_s : BUDGET_S), &t, scratch,
+                        err);
+    for (uint32_t k = 0; k < n && !st; k++)
+        seconds[k] = t.out[k] ? (double)NAN : median(t.total + (size_t)k * t.cap, t.n, NULL, NULL);
     cd_mem_free(t.total);
     cd_mem_free(t.out);
     cd_mem_free(scratch);

@@ -9,12 +9,13 @@ static uint32_t alive(const cd_plan_run *r) { return ~r->dead & ((1u << r->ask.m
 
 typedef struct {
     cd_shard_plan_time *time;
-    cd_shard_plan_prepare *prepare;  /* NULL: none */
+    cd_shard_plan_prepare *prepare; /* NULL: none */
     void *ctx;
     const double *factor;
 } slowed;
 
-static cdmpp_status time_of(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {
+static cdmpp_status time_of(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part,
+                            cd_shard_plan_estimate *out, cdmpp_err *err) {
     const slowed *s = ctx;
     CD_TRY(s->time(s->ctx, op, device, part, out, err));
     out->seconds *= s->factor[device];
@@ -27,7 +28,8 @@ static cdmpp_status prepare(void *ctx, const cd_shard_plan_query *w, size_t n, c
 }
 
 /* Who was to run on a device that has failed may run on any. */
-static cdmpp_status without_dead(const cd_plan_run *r, const cd_shard_net *from, cd_arena *a, cd_shard_net *out, cdmpp_err *err) {
+static cdmpp_status without_dead(const cd_plan_run *r, const cd_shard_net *from, cd_arena *a,
+                                 cd_shard_net *out, cdmpp_err *err) {
     cd_shard_net_op *op = CD_NEWN(a, cd_shard_net_op, from->n_op + 1);
     if (!op) return CD_FAIL(err, ENOMEM, "%u operators", from->n_op);
     for (uint32_t k = 0; k < from->n_op; k++) {
@@ -45,8 +47,17 @@ static cdmpp_status without_dead(const cd_plan_run *r, const cd_shard_net *from,
  * options are those of the watch where there is one. */
 static cdmpp_status plan_again(const cd_plan_run *r, cd_shard_plan **out, cdmpp_err *err) {
     const double none = (double)NAN;
-    cd_shard_plan_options a = {.net = r->ask.net, .machine = r->ask.machine, .time = cd_shard_cost_time, .steady = CD_SHARD_COST_STEADY, .prepare = cd_shard_cost_prepare, .ctx = r->ask.cost, .margin = none, .least_s = none, .cover = none,
-                      .fixed_share = none, .split = true};
+    cd_shard_plan_options a = {.net = r->ask.net,
+                               .machine = r->ask.machine,
+                               .time = cd_shard_cost_time,
+                               .steady = CD_SHARD_COST_STEADY,
+                               .prepare = cd_shard_cost_prepare,
+                               .ctx = r->ask.cost,
+                               .margin = none,
+                               .least_s = none,
+                               .cover = none,
+                               .fixed_share = none,
+                               .split = true};
     if (r->again) a = *r->again;
     slowed s = {a.time, a.prepare, a.ctx, r->factor};
     cd_arena arena = {0};

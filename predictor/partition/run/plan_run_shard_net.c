@@ -14,11 +14,14 @@ static cdmpp_status find_makers(const cd_workload *w, cd_arena *a, uint32_t **ou
     return CDMPP_OK;
 }
 
-static cdmpp_status name_of(const cd_network_loaded *l, uint32_t k, uint32_t from, cd_arena *a, const char **out, cdmpp_err *err) {
+static cdmpp_status name_of(const cd_network_loaded *l, uint32_t k, uint32_t from, cd_arena *a,
+                            const char **out, cdmpp_err *err) {
     const cd_workload *w = l->work;
     const uint32_t t = w->buffer[k].tensor;
     char s[32];
-    const char *name = from != CD_SHARD_NET_OUTSIDE ? l->graph->node[from].name : t != CD_GRAPH_NONE ? w->graph->tensor[t].name : NULL;
+    const char *name = from != CD_SHARD_NET_OUTSIDE ? l->graph->node[from].name
+                       : t != CD_GRAPH_NONE         ? w->graph->tensor[t].name
+                                                    : NULL;
     if (!name || !name[0]) {
         snprintf(s, sizeof s, "tensor%u", k);
         name = s;
@@ -28,7 +31,8 @@ static cdmpp_status name_of(const cd_network_loaded *l, uint32_t k, uint32_t fro
 }
 
 /* A constant is a tensor that no group makes and whose value the graph fixes; a constant output of the network is not compared. */
-static cdmpp_status make_tensors(const cd_network_loaded *l, cd_arena *a, cd_shard_net *out, cdmpp_err *err) {
+static cdmpp_status make_tensors(const cd_network_loaded *l, cd_arena *a, cd_shard_net *out,
+                                 cdmpp_err *err) {
     const cd_workload *w = l->work;
     cd_shard_net_tensor *v = CD_NEWN(a, cd_shard_net_tensor, w->n_buffer + 1);
     uint32_t *from;
@@ -36,8 +40,12 @@ static cdmpp_status make_tensors(const cd_network_loaded *l, cd_arena *a, cd_sha
     CD_TRY(find_makers(w, a, &from, err));
     for (uint32_t k = 0; k < w->n_buffer; k++) {
         const cd_workload_buffer *b = &w->buffer[k];
-        v[k] = (cd_shard_net_tensor){.rank = b->shape.rank, .shape = b->shape.dim, .element_bytes = (uint32_t)cd_expr_dtype_bytes(b->dtype), .from = from[k],
-                                .constant = from[k] == CD_SHARD_NET_OUTSIDE && (b->is_const || !isnan(b->value))};
+        v[k] = (cd_shard_net_tensor){.rank = b->shape.rank,
+                                     .shape = b->shape.dim,
+                                     .element_bytes = (uint32_t)cd_expr_dtype_bytes(b->dtype),
+                                     .from = from[k],
+                                     .constant = from[k] == CD_SHARD_NET_OUTSIDE &&
+                                                 (b->is_const || !isnan(b->value))};
         CD_TRY(name_of(l, k, from[k], a, &v[k].name, err));
     }
     for (uint32_t k = 0; k < w->graph->n_output; k++)
@@ -47,21 +55,31 @@ static cdmpp_status make_tensors(const cd_network_loaded *l, cd_arena *a, cd_sha
     return CDMPP_OK;
 }
 
-static cdmpp_status make_op(const cd_network_loaded *l, uint32_t k, cd_arena *a, cd_shard_net_op *o, cdmpp_err *err) {
+static cdmpp_status make_op(const cd_network_loaded *l, uint32_t k, cd_arena *a, cd_shard_net_op *o,
+                            cdmpp_err *err) {
     const cd_workload *w = l->work;
     const cd_workload_group *g = &w->group[k];
-    const cd_task *t = g->task == CD_GRAPH_NONE ? NULL : cd_task_registry_at(w->tasks, w->task[g->task].task);
+    const cd_task *t =
+        g->task == CD_GRAPH_NONE ? NULL : cd_task_registry_at(w->tasks, w->task[g->task].task);
     uint32_t *arg = CD_NEWN(a, uint32_t, g->n_read + 1);
     if (!arg) return CD_FAIL(err, ENOMEM, "operators");
     for (uint32_t i = 0; i < g->n_read; i++) arg[i] = g->read[i];
     arg[g->n_read] = g->write;
-    *o = (cd_shard_net_op){.name = l->graph->node[k].name, .type = l->graph->node[k].op, .key = t ? t->workload_key : NULL, .dag = t ? t->dag : NULL,
-                      .why = l->graph->node[k].why, .n_arg = g->n_read + 1, .arg = arg, .pin = UINT32_MAX};
-    if (o->dag && o->dag->n_arg != o->n_arg) o->dag = NULL; /* several results: the others come with it */
+    *o = (cd_shard_net_op){.name = l->graph->node[k].name,
+                           .type = l->graph->node[k].op,
+                           .key = t ? t->workload_key : NULL,
+                           .dag = t ? t->dag : NULL,
+                           .why = l->graph->node[k].why,
+                           .n_arg = g->n_read + 1,
+                           .arg = arg,
+                           .pin = UINT32_MAX};
+    if (o->dag && o->dag->n_arg != o->n_arg)
+        o->dag = NULL; /* several results: the others come with it */
     return CDMPP_OK;
 }
 
-cdmpp_status cd_plan_run_shard_net(const cd_network_loaded *l, cd_arena *a, cd_shard_net *out, cdmpp_err *err) {
+cdmpp_status cd_plan_run_shard_net(const cd_network_loaded *l, cd_arena *a, cd_shard_net *out,
+                                   cdmpp_err *err) {
     const uint32_t n = l->work->n_group;
     cd_shard_net_op *op = CD_NEWN(a, cd_shard_net_op, n + 1);
     *out = (cd_shard_net){.name = l->graph->name, .batch = l->graph->batch, .n_op = n, .op = op};
@@ -71,5 +89,9 @@ cdmpp_status cd_plan_run_shard_net(const cd_network_loaded *l, cd_arena *a, cd_s
     return CDMPP_OK;
 }
 
-const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor) { return &l->work->buffer[tensor]; }
-size_t cd_plan_exec_element_size(const cd_network_loaded *l, uint32_t tensor) { return cd_expr_dtype_bytes(l->work->buffer[tensor].dtype); }
+const struct cd_workload_buffer *cd_plan_exec_buffer(const cd_network_loaded *l, uint32_t tensor) {
+    return &l->work->buffer[tensor];
+}
+size_t cd_plan_exec_element_size(const cd_network_loaded *l, uint32_t tensor) {
+    return cd_expr_dtype_bytes(l->work->buffer[tensor].dtype);
+}

@@ -17,27 +17,32 @@
 typedef struct cd_stage_run cd_stage_run;
 typedef struct cd_stage_run_options {
     const cd_workload *work;
-    const cd_program_select *pick;     /* programs of its tasks */
-    uint32_t n_op;              /* at most CD_STAGE_OPS */
-    const uint32_t *group;      /* (n_op) of the workload, ascending; all have programs */
-    const double *solo_s;       /* (n_op) orders the groups of a stage; NULL: as measured alone when the programs were picked */
+    const cd_program_select *pick; /* programs of its tasks */
+    uint32_t n_op;                 /* at most CD_STAGE_OPS */
+    const uint32_t *group;         /* (n_op) of the workload, ascending; all have programs */
+    const double *
+        solo_s; /* (n_op) orders the groups of a stage; NULL: as measured alone when the programs were picked */
     uint32_t n_core;
-    const int *core;            /* (n_core); -1: anywhere */
+    const int *core; /* (n_core); -1: anywhere */
 } cd_stage_run_options;
 
 /* The options are copied, what they point to is borrowed. Errors: ERANGE (operators, processors), EBACKEND (a group without a program),
  * ENOMEM. */
-cdmpp_status cd_stage_run_open(const cd_stage_run_options *a, CD_GIVE cd_stage_run **out, cdmpp_err *err);
-void cd_stage_run_close(CD_TAKE cd_stage_run *r); 
+cdmpp_status cd_stage_run_open(const cd_stage_run_options *a, CD_GIVE cd_stage_run **out,
+                               cdmpp_err *err);
+void cd_stage_run_close(CD_TAKE cd_stage_run *r);
 /* Stages as one run. n_stage 0: all operators one after the other on the first processor. */
 typedef struct cd_stage_exec cd_stage_exec;
 /* Errors: those of cd_multi_executor_open. */
-cdmpp_status cd_stage_exec_open(cd_stage_run *r, const cd_stage_step *stage, uint32_t n_stage, CD_GIVE cd_stage_exec **out, cdmpp_err *err);
+cdmpp_status cd_stage_exec_open(cd_stage_run *r, const cd_stage_step *stage, uint32_t n_stage,
+                                CD_GIVE cd_stage_exec **out, cdmpp_err *err);
 void cd_stage_exec_close(CD_TAKE cd_stage_exec *s); /* NULL is fine */
 /* ran (n_op) or NULL. Errors: those of cd_multi_executor_pass. */
-cdmpp_status cd_stage_exec_pass(cd_stage_exec *s, cd_multi_action_time *ran, double *total_s, cdmpp_err *err);
+cdmpp_status cd_stage_exec_pass(cd_stage_exec *s, cd_multi_action_time *ran, double *total_s,
+                                cdmpp_err *err);
 /* An operator's result. Errors: ERANGE. */
 cdmpp_status cd_stage_exec_result(cd_stage_exec *s, uint32_t op, void *to, cdmpp_err *err);
 /* Several measured in turns, a pass of each, so that a disturbance hits all alike: medians. At least 9 passes of each, then until budget_s. */
-cdmpp_status cd_stage_exec_compare(cd_stage_exec *const *s, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
+cdmpp_status cd_stage_exec_compare(cd_stage_exec *const *s, uint32_t n, double budget_s,
+                                   double *seconds, cdmpp_err *err);
 #endif

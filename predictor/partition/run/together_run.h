@@ -11,29 +11,37 @@
 #include "predictor/partition/games/games.h"
 #include "profiler/records/records.h"
 
-typedef enum cd_together_how { CD_TOGETHER_ONE_BY_ONE, CD_TOGETHER_TUNED, CD_TOGETHER_EQUAL, CD_TOGETHER_WAYS } cd_together_how;
+typedef enum cd_together_how {
+    CD_TOGETHER_ONE_BY_ONE,
+    CD_TOGETHER_TUNED,
+    CD_TOGETHER_EQUAL,
+    CD_TOGETHER_WAYS
+} cd_together_how;
 
 typedef struct cd_together_options {
     cd_record_together_options measure;
-    const char *machine;        /* file that says what running at the same time costs; NULL: nobody slows the others */
-    bool run;                   /* run the answer, too */
-    cd_corun_policy policy;     /* of the run; its sharing and threads are not looked at */
+    const char *
+        machine; /* file that says what running at the same time costs; NULL: nobody slows the others */
+    bool run;               /* run the answer, too */
+    cd_corun_policy policy; /* of the run; its sharing and threads are not looked at */
 } cd_together_options;
 
 typedef struct cd_together_way {
-    bool there;                 /* fewer threads than programs: only one by one; equal shares only where they are others than the tuned ones */
+    bool
+        there; /* fewer threads than programs: only one by one; equal shares only where they are others than the tuned ones */
     double predicted_s;
     double pass_s, low_s, high_s, best_s; /* ran: as of cd_corun_ways */
 } cd_together_way;
 
 typedef struct cd_together {
     cd_record_together *programs;
-    cd_cotune_table table;      /* operators in the order of programs; their names are workload keys */
+    cd_cotune_table table; /* operators in the order of programs; their names are workload keys */
     cd_cotune tuned;
     cd_together_way way[CD_TOGETHER_WAYS];
     bool ran;
-    cd_together_how kept;       /* ran: the fastest */
-    double others;              /* ran: 0..1, what others used of the processors meanwhile; NaN: the system does not say */
+    cd_together_how kept; /* ran: the fastest */
+    double
+        others; /* ran: 0..1, what others used of the processors meanwhile; NaN: the system does not say */
 } cd_together;
 
 /* Free *out after an error too. Errors: those of cd_record_together_measure, cd_machine_contention and cd_corun_ways_run; ENODATA (a program that does not run with

@@ -12,10 +12,12 @@ static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 
 
 /* ---- the object ---- */
 static cdmpp_status check(const cd_shard_cost_options *a, cdmpp_err *err) {
-    if (!a->machine || !a->net || !a->machine->n || a->machine->n > CD_MACHINE_DEVICES) return CD_FAIL(err, EINVALID, "no machine, or no network");
+    if (!a->machine || !a->net || !a->machine->n || a->machine->n > CD_MACHINE_DEVICES)
+        return CD_FAIL(err, EINVALID, "no machine, or no network");
     for (uint32_t i = 0; i < a->machine->n; i++)
         if (!(a->machine->device[i].scale > 0) || !isfinite(a->machine->device[i].scale))
-            return CD_FAIL(err, EINVALID, "scale of device %s is %g", a->machine->device[i].name, a->machine->device[i].scale);
+            return CD_FAIL(err, EINVALID, "scale of device %s is %g", a->machine->device[i].name,
+                           a->machine->device[i].scale);
     return CDMPP_OK;
 }
 
@@ -25,11 +27,13 @@ static cdmpp_status fill(cd_shard_cost *p, cdmpp_err *err) {
     p->n_worker = cd_threads_count(p->a.pool);
     p->worker = CD_NEWN(&p->arena, cd_shard_cost_worker, (size_t)p->n_worker);
     for (int k = 0; p->worker && k < p->n_worker; k++)
-        if (!(p->worker[k].scorer = CD_NEWN(&p->arena, cd_scorer *, p->n_kind + 1))) return CD_FAIL(err, ENOMEM, "workers");
+        if (!(p->worker[k].scorer = CD_NEWN(&p->arena, cd_scorer *, p->n_kind + 1)))
+            return CD_FAIL(err, ENOMEM, "workers");
     return p->worker ? CDMPP_OK : CD_FAIL(err, ENOMEM, "workers");
 }
 
-cdmpp_status cd_shard_cost_new(const cd_shard_cost_options *a, cd_shard_cost **out, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_new(const cd_shard_cost_options *a, cd_shard_cost **out,
+                               cdmpp_err *err) {
     CD_TRY(check(a, err));
     cd_shard_cost *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "costs of parts");
@@ -48,7 +52,8 @@ void cd_shard_cost_free(cd_shard_cost *p) {
         cd_buf_free(&p->entry[i]->why);
     }
     for (int k = 0; p->worker && k < p->n_worker; k++) {
-        for (uint32_t i = 0; p->worker[k].scorer && i < p->n_kind; i++) cd_scorer_free(p->worker[k].scorer[i]);
+        for (uint32_t i = 0; p->worker[k].scorer && i < p->n_kind; i++)
+            cd_scorer_free(p->worker[k].scorer[i]);
         cd_arena_free(&p->worker[k].mem);
     }
     for (uint32_t i = 0; i < p->n_kind; i++) cd_node_cost_bias_free(&p->kind[i].best);
@@ -69,17 +74,19 @@ size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed) {
 /* ---- questions ---- */
 typedef struct {
     uint32_t op, device;
-    const cd_te_shard *part;     /* NULL: the whole */
-    const char *key;            /* workload key; "": none */
-    char name[33];              /* of its entry: a hash of key, whole operator and kind of device */
+    const cd_te_shard *part; /* NULL: the whole */
+    const char *key;         /* workload key; "": none */
+    char name[33];           /* of its entry: a hash of key, whole operator and kind of device */
 } question;
 
 /* A part that covers all of its axis is the whole operator. */
 static bool is_whole(const cd_shard_net_op *o, const cd_te_shard *part) {
-    return !part || (o->key && !strcmp(part->workload_key, o->key)) || (o->dag && cd_te_dag_equal(part->dag, o->dag));
+    return !part || (o->key && !strcmp(part->workload_key, o->key)) ||
+           (o->dag && cd_te_dag_equal(part->dag, o->dag));
 }
 
-static question understood(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part) {
+static question understood(const cd_shard_cost *p, uint32_t op, uint32_t device,
+                           const cd_te_shard *part) {
     const cd_shard_net_op *o = &p->a.net->op[op];
     question q = {.op = op, .device = device, .part = is_whole(o, part) ? NULL : part};
     cd_hash h = cd_hash_start();
@@ -88,24 +95,31 @@ static question understood(const cd_shard_cost *p, uint32_t op, uint32_t device,
     cd_hash_add(&h, q.key, strlen(q.key));
     cd_hash_add(&h, whole.p, whole.n);
     cd_hash_add(&h, &p->device[device].kind, sizeof p->device[device].kind);
-    snprintf(q.name, sizeof q.name, "%016llx%016llx", (unsigned long long)h.a, (unsigned long long)h.b);
+    snprintf(q.name, sizeof q.name, "%016llx%016llx", (unsigned long long)h.a,
+             (unsigned long long)h.b);
     return q;
 }
 
-static cdmpp_status bad_place(const cd_shard_cost *p, uint32_t op, uint32_t device, cdmpp_err *err) {
-    if (op >= p->a.net->n_op) return CD_FAIL(err, EINVALID, "operator %u of %u", op, p->a.net->n_op);
-    return device < p->a.machine->n ? CDMPP_OK : CD_FAIL(err, EINVALID, "device %u of %u", device, p->a.machine->n);
+static cdmpp_status bad_place(const cd_shard_cost *p, uint32_t op, uint32_t device,
+                              cdmpp_err *err) {
+    if (op >= p->a.net->n_op)
+        return CD_FAIL(err, EINVALID, "operator %u of %u", op, p->a.net->n_op);
+    return device < p->a.machine->n
+               ? CDMPP_OK
+               : CD_FAIL(err, EINVALID, "device %u of %u", device, p->a.machine->n);
 }
 
 /* The task of a question, or why there is none. */
-static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_shard_cost_entry *e, cdmpp_err *err) {
+static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_shard_cost_entry *e,
+                              cdmpp_err *err) {
     const cd_shard_cost_rule *r = &p->rule[q->op];
     cdmpp_err why = {0};
     char buf[512];
     e->task = q->part ? NULL : r->task;
     if (!q->part && !e->task) cd_buf_puts(&e->why, r->why);
     if (!q->part) return e->why.oom ? CD_FAIL(err, ENOMEM, "reason") : CDMPP_OK;
-    const cdmpp_status st = cd_task_registry_add(p->tasks, text(q->key), q->part->dag, &e->task, &why);
+    const cdmpp_status st =
+        cd_task_registry_add(p->tasks, text(q->key), q->part->dag, &e->task, &why);
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "task");
     if (!st) return CDMPP_OK;
     e->task = NULL;
@@ -115,11 +129,18 @@ static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_shard_cost
 
 /* of: the entry of the whole operator, NULL if q asks for the whole. A shard without a task gets an entry too: its reason is kept,
  * and the question is not examined again. */
-static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cost_entry *of, cd_shard_cost_entry **out, cdmpp_err *err) {
+static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cost_entry *of,
+                               cd_shard_cost_entry **out, cdmpp_err *err) {
     if (CD_GROW(p->entry, p->n_entry, p->cap_entry)) return CD_FAIL(err, ENOMEM, "parts");
     cd_shard_cost_entry *e = CD_NEW(&p->arena, cd_shard_cost_entry);
     if (!e) return CD_FAIL(err, ENOMEM, "part");
-    *e = (cd_shard_cost_entry){.op = q->op, .kind = p->device[q->device].kind, .of = of, .moved = -1, .seconds = HUGE_VAL, .low = 1, .high = 1};
+    *e = (cd_shard_cost_entry){.op = q->op,
+                               .kind = p->device[q->device].kind,
+                               .of = of,
+                               .moved = -1,
+                               .seconds = HUGE_VAL,
+                               .low = 1,
+                               .high = 1};
     cdmpp_status st = give_task(p, q, e, err);
     uint32_t number; /* every name has an entry, so it is n_entry */
     if (!st) st = cd_dict_add(&p->index, text(q->name), &number, err);
@@ -134,7 +155,8 @@ static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_shard_cos
 }
 
 /* The entry of a question. The entry of the whole is made first, because parts are compared with it. */
-static cdmpp_status entry_of(cd_shard_cost *p, const question *q, cd_shard_cost_entry **out, cdmpp_err *err) {
+static cdmpp_status entry_of(cd_shard_cost *p, const question *q, cd_shard_cost_entry **out,
+                             cdmpp_err *err) {
     cd_shard_cost_entry *of = NULL;
     uint32_t at;
     if (cd_dict_find(&p->index, text(q->name), &at)) {
@@ -151,12 +173,13 @@ static cdmpp_status entry_of(cd_shard_cost *p, const question *q, cd_shard_cost_
 /* ---- scores ---- */
 typedef struct {
     cd_shard_cost *p;
-    cd_shard_cost_entry **entry;        /* (n) */
+    cd_shard_cost_entry **entry; /* (n) */
 } scoring;
 
 static cdmpp_status score_some(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const scoring *s = ctx;
-    for (size_t i = beg; i < end; i++) CD_TRY(cd_shard_cost_score(s->p, &s->p->worker[w], s->entry[i], err));
+    for (size_t i = beg; i < end; i++)
+        CD_TRY(cd_shard_cost_score(s->p, &s->p->worker[w], s->entry[i], err));
     return CDMPP_OK;
 }
 
@@ -174,7 +197,8 @@ static bool is_due(cd_shard_cost_entry *e) {
 }
 
 /* entry (n): first the wholes of those that are due, then the parts. list (n) is scratch. */
-static cdmpp_status score_all(cd_shard_cost *p, cd_shard_cost_entry **entry, size_t n, cd_shard_cost_entry **list, cdmpp_err *err) {
+static cdmpp_status score_all(cd_shard_cost *p, cd_shard_cost_entry **entry, size_t n,
+                              cd_shard_cost_entry **list, cdmpp_err *err) {
     for (int parts = 0; parts < 2; parts++) {
         size_t m = 0;
         for (size_t i = 0; i < n; i++) {
@@ -190,7 +214,8 @@ static cdmpp_status score_all(cd_shard_cost *p, cd_shard_cost_entry **entry, siz
     return CDMPP_OK;
 }
 
-static cdmpp_status find_entries(cd_shard_cost *p, const cd_shard_cost_want *w, size_t n, cd_shard_cost_entry **entry, cdmpp_err *err) {
+static cdmpp_status find_entries(cd_shard_cost *p, const cd_shard_cost_want *w, size_t n,
+                                 cd_shard_cost_entry **entry, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         CD_TRY(bad_place(p, w[i].op, w[i].device, err));
         const question q = understood(p, w[i].op, w[i].device, w[i].part);
@@ -199,7 +224,8 @@ static cdmpp_status find_entries(cd_shard_cost *p, const cd_shard_cost_want *w, 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_shard_cost_prepare(void *ctx, const cd_shard_cost_want *w, size_t n, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_prepare(void *ctx, const cd_shard_cost_want *w, size_t n,
+                                   cdmpp_err *err) {
     cd_shard_cost *p = ctx;
     cd_shard_cost_entry **list = cd_mem_alloc((2 * n + 1) * sizeof(cd_shard_cost_entry *));
     if (!list) return CD_FAIL(err, ENOMEM, "%zu parts", n);
@@ -209,7 +235,8 @@ cdmpp_status cd_shard_cost_prepare(void *ctx, const cd_shard_cost_want *w, size_
     return st;
 }
 
-static cdmpp_status answered(cd_shard_cost *p, const question *q, cd_shard_cost_entry **e, cdmpp_err *err) {
+static cdmpp_status answered(cd_shard_cost *p, const question *q, cd_shard_cost_entry **e,
+                             cdmpp_err *err) {
     cd_shard_cost_entry *list;
     CD_TRY(entry_of(p, q, e, err));
     if (!(*e)->asked) return score_all(p, e, 1, &list, err);
@@ -226,7 +253,8 @@ static double of_kind(const cd_shard_cost_device *d, const cd_shard_cost_entry *
     return ratio > 0 ? ratio : 1;
 }
 
-cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part,
+                                cd_shard_plan_estimate *out, cdmpp_err *err) {
     cd_shard_cost *p = ctx;
     CD_TRY(bad_place(p, op, device, err));
     if (p->a.allow_missing && !p->a.net->op[op].dag && !device) {
@@ -237,7 +265,10 @@ cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const c
     const cd_shard_cost_device *d = &p->device[device];
     cd_shard_cost_entry *e = NULL;
     CD_TRY(answered(p, &q, &e, err));
-    out->seconds = e->seconds < HUGE_VAL ? d->factor * cd_node_cost_law_s(&d->law, e->seconds * of_kind(d, e), cd_shard_cost_weights(p, op, q.part)) : HUGE_VAL;
+    out->seconds = e->seconds < HUGE_VAL
+                       ? d->factor * cd_node_cost_law_s(&d->law, e->seconds * of_kind(d, e),
+                                                        cd_shard_cost_weights(p, op, q.part))
+                       : HUGE_VAL;
     out->memory_share = 0;
     if (e->moved > 0 && d->peak_bytes_per_s > 0 && out->seconds < HUGE_VAL)
         out->memory_share = fmin(1, (double)e->moved / (d->peak_bytes_per_s * out->seconds));
@@ -245,18 +276,22 @@ cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const c
 }
 
 /* A device of another kind needs something else at best than the one that was asked about. */
-cdmpp_status cd_shard_cost_doubt(cd_shard_cost *p, uint32_t op, uint32_t device, cd_shard_cost_doubts *out, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_doubt(cd_shard_cost *p, uint32_t op, uint32_t device,
+                                 cd_shard_cost_doubts *out, cdmpp_err *err) {
     *out = (cd_shard_cost_doubts){.low = 1, .high = 1};
     CD_TRY(bad_place(p, op, device, err));
     const question q = understood(p, op, device, NULL);
     const cd_shard_cost_device *d = &p->device[device];
     cd_shard_cost_entry *e = NULL;
     CD_TRY(answered(p, &q, &e, err));
-    if (e->seconds < HUGE_VAL) *out = (cd_shard_cost_doubts){e->spread, e->low, e->high, d->here ? 0 : e->least_s * d->factor};
+    if (e->seconds < HUGE_VAL)
+        *out = (cd_shard_cost_doubts){e->spread, e->low, e->high,
+                                      d->here ? 0 : e->least_s * d->factor};
     return CDMPP_OK;
 }
 
-cdmpp_status cd_shard_cost_unlike(cd_shard_cost *p, uint32_t device, double of_s[CD_N_UNLIKE], double *share, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_unlike(cd_shard_cost *p, uint32_t device, double of_s[CD_N_UNLIKE],
+                                  double *share, cdmpp_err *err) {
     double all = 0, unlike = 0;
     memset(of_s, 0, CD_N_UNLIKE * sizeof *of_s);
     for (uint32_t op = 0; op < p->a.net->n_op; op++) {
@@ -273,7 +308,8 @@ cdmpp_status cd_shard_cost_unlike(cd_shard_cost *p, uint32_t device, double of_s
     return CDMPP_OK;
 }
 
-cdmpp_status cd_shard_cost_types(cd_shard_cost *p, uint32_t device, double share[CD_TE_N_LEAST], cdmpp_err *err) {
+cdmpp_status cd_shard_cost_types(cd_shard_cost *p, uint32_t device, double share[CD_TE_N_LEAST],
+                                 cdmpp_err *err) {
     double all = 0;
     memset(share, 0, CD_TE_N_LEAST * sizeof *share);
     for (uint32_t op = 0; op < p->a.net->n_op; op++) {
@@ -282,13 +318,16 @@ cdmpp_status cd_shard_cost_types(cd_shard_cost *p, uint32_t device, double share
         CD_TRY(answered(p, &q, &e, err));
         if (!(e->seconds < HUGE_VAL)) continue;
         all += e->seconds;
-        for (int t = 0; t < CD_TE_N_LEAST; t++) share[t] += e->reason & CD_UNLIKE_DTYPE && e->task->dag->least.flop[t] > 0 ? e->seconds : 0;
+        for (int t = 0; t < CD_TE_N_LEAST; t++)
+            share[t] +=
+                e->reason & CD_UNLIKE_DTYPE && e->task->dag->least.flop[t] > 0 ? e->seconds : 0;
     }
     for (int t = 0; t < CD_TE_N_LEAST; t++) share[t] /= all > 0 ? all : 1;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part, const char **line, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t device,
+                                    const cd_te_shard *part, const char **line, cdmpp_err *err) {
     cd_shard_cost_entry *e = NULL;
     CD_TRY(bad_place(p, op, device, err));
     const question q = understood(p, op, device, part);
@@ -302,5 +341,6 @@ const char *cd_shard_cost_why(void *ctx, uint32_t op, uint32_t device, const cd_
     if (bad_place(p, op, device, NULL)) return NULL;
     const question q = understood(p, op, device, part);
     uint32_t at;
-    return cd_dict_find(&p->index, text(q.name), &at) && p->entry[at]->why.n ? p->entry[at]->why.p : NULL;
+    return cd_dict_find(&p->index, text(q.name), &at) && p->entry[at]->why.n ? p->entry[at]->why.p
+                                                                             : NULL;
 }

@@ -57,9 +57,11 @@ static bool is_table(const cd_shard_net *net, uint32_t tensor) {
 static cd_node_cost_bytes bytes_of_net(const cd_shard_net *net) {
     cd_node_cost_bytes sum = {0};
     for (uint32_t i = 0; i < net->n_op; i++)
-        for (uint32_t k = 0; k < net->op[i].n_arg; k++) sum.traffic += bytes_of_tensor(&net->tensor[net->op[i].arg[k]]);
+        for (uint32_t k = 0; k < net->op[i].n_arg; k++)
+            sum.traffic += bytes_of_tensor(&net->tensor[net->op[i].arg[k]]);
     for (uint32_t i = 0; i < net->n_tensor; i++)
-        if (net->tensor[i].constant && !is_table(net, i)) sum.weights += bytes_of_tensor(&net->tensor[i]);
+        if (net->tensor[i].constant && !is_table(net, i))
+            sum.weights += bytes_of_tensor(&net->tensor[i]);
     return sum;
 }
 
@@ -67,34 +69,54 @@ static cd_node_cost_bytes bytes_of_net(const cd_shard_net *net) {
 /* Sketches need hardware limits: those that a record of such a device names, else the target's defaults. */
 static cd_hardware hardware_of(const cd_shard_cost *p, bool gpu) {
     for (uint32_t i = 0; i < p->a.net->n_op; i++)
-        if (p->rule[i].record && p->rule[i].gpu == gpu && p->rule[i].record->has_hardware) return p->rule[i].record->hardware;
+        if (p->rule[i].record && p->rule[i].gpu == gpu && p->rule[i].record->has_hardware)
+            return p->rule[i].record->hardware;
     return cd_target_hardware(gpu, 1, 32);
 }
 
 /* The device's own target; if it has none, the target of the schedules that such a device can run, so that all devices without a target run the same programs.
  * NULL: no memory. */
-static const char *target_of(cd_shard_cost *p, const cd_machine_device *d, const cd_shard_cost_model *by) {
+static const char *target_of(cd_shard_cost *p, const cd_machine_device *d,
+                             const cd_shard_cost_model *by) {
     if (d->target) return d->target;
-    const int k = by->model && by->device ? cd_model_find_device(by->model, by->device, strlen(by->device)) : -1;
+    const int k = by->model && by->device
+                      ? cd_model_find_device(by->model, by->device, strlen(by->device))
+                      : -1;
     const bool gpu = k >= 0 && cd_model_device_is_gpu(by->model, (size_t)k);
     if (d->kind && !strcmp(d->kind, "opencl")) return "opencl";
     for (uint32_t i = 0; i < p->a.net->n_op; i++)
-        if (p->rule[i].record && p->rule[i].gpu == gpu) return cd_str_dup(&p->arena, p->rule[i].record->target);
+        if (p->rule[i].record && p->rule[i].gpu == gpu)
+            return cd_str_dup(&p->arena, p->rule[i].record->target);
     return gpu ? "cuda" : "llvm";
 }
 
-static cdmpp_status kind_of(cd_shard_cost *p, const cd_shard_cost_model *by, const char *target, uint32_t *k, cdmpp_err *err) {
+static cdmpp_status kind_of(cd_shard_cost *p, const cd_shard_cost_model *by, const char *target,
+                            uint32_t *k, cdmpp_err *err) {
     *k = 0;
-    while (*k < p->n_kind && !(p->kind[*k].model == by->model && p->kind[*k].stands == by->stands && p->kind[*k].numbers == by->numbers && same(p->kind[*k].as, by->device) && same(p->kind[*k].target, target))) ++*k;
+    while (*k < p->n_kind &&
+           !(p->kind[*k].model == by->model && p->kind[*k].stands == by->stands &&
+             p->kind[*k].numbers == by->numbers && same(p->kind[*k].as, by->device) &&
+             same(p->kind[*k].target, target)))
+        ++*k;
     if (*k < p->n_kind) return CDMPP_OK;
     const bool gpu = cd_target_is_gpu(text(target));
-    p->kind[p->n_kind++] = (cd_shard_cost_kind){.model = by->model, .target = target, .as = by->device, .gpu = gpu, .stands = by->stands, .numbers = by->numbers, .hardware = hardware_of(p, gpu)};
-    return by->model ? cd_node_cost_bias_read(by->model, by->stands ? NULL : by->device, &p->kind[*k].best, err) : CDMPP_OK;
+    p->kind[p->n_kind++] = (cd_shard_cost_kind){.model = by->model,
+                                                .target = target,
+                                                .as = by->device,
+                                                .gpu = gpu,
+                                                .stands = by->stands,
+                                                .numbers = by->numbers,
+                                                .hardware = hardware_of(p, gpu)};
+    return by->model ? cd_node_cost_bias_read(by->model, by->stands ? NULL : by->device,
+                                              &p->kind[*k].best, err)
+                     : CDMPP_OK;
 }
 
-static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, cd_node_cost_bytes bytes, cdmpp_err *err) {
+static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, cd_node_cost_bytes bytes,
+                               cdmpp_err *err) {
     const cd_machine_device *m = &p->a.machine->device[i];
-    const cd_shard_cost_model by = p->a.model ? p->a.model[i] : (cd_shard_cost_model){.device = m->as};
+    const cd_shard_cost_model by =
+        p->a.model ? p->a.model[i] : (cd_shard_cost_model){.device = m->as};
     const cd_device *d = NULL;
     if (p->a.devices && m->as && cd_device_table_find(p->a.devices, m->as, &d, NULL)) d = NULL;
     cd_shard_cost_device *o = &p->device[i];
@@ -106,12 +128,15 @@ static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, cd_node_cost_bytes 
     o->factor = m->scale * (m->times ? m->times : 1);
     o->law = cd_node_cost_law(p->a.costs, m->as, d, bytes);
     o->peak_bytes_per_s = p->a.machine->contention.peak_bytes_per_s;
-    if (!(o->peak_bytes_per_s > 0)) o->peak_bytes_per_s = d && d->bandwidth_gb_s > 0 ? d->bandwidth_gb_s * 1e9 : 0;
+    if (!(o->peak_bytes_per_s > 0))
+        o->peak_bytes_per_s = d && d->bandwidth_gb_s > 0 ? d->bandwidth_gb_s * 1e9 : 0;
     return CDMPP_OK;
 }
 
 /* ---- operators ---- */
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static const char *reason(cd_shard_cost *p, const cdmpp_err *why) {
     char buf[512];
@@ -146,7 +171,8 @@ static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "task");
     if (st && !(r->why = reason(p, &why))) return CD_FAIL(err, ENOMEM, "reason");
     if (st) r->task = NULL;
-    r->plain = p->a.n_plain && bsearch(&o->key, p->a.plain, p->a.n_plain, sizeof *p->a.plain, by_text);
+    r->plain =
+        p->a.n_plain && bsearch(&o->key, p->a.plain, p->a.n_plain, sizeof *p->a.plain, by_text);
     r->sched = p->a.schedules ? cd_schedule_db_find(p->a.schedules, o->key) : NULL;
     if (r->sched) CD_TRY(read_record(p, r, err));
     r->gpu = r->record && cd_target_is_gpu(r->record->target);

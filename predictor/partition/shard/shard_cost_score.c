@@ -16,7 +16,7 @@
 #include "predictor/partition/shard/shard_cost_internal.h"
 
 enum { MUTATED = 64, MOST_DRAWN = 4096, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
-static const double caution = 0.5; /* the same as in schedule_db_pick.c */
+static const double caution = 0.5;    /* the same as in schedule_db_pick.c */
 static const double poor_from = 1.15; /* times its proportion of the whole's time */
 
 typedef struct {
@@ -27,7 +27,7 @@ typedef struct {
     const cd_shard_cost_kind *kind;
     cd_buf line[LINES];
     uint32_t n;
-    cdmpp_err why;              /* of the last that came to nothing */
+    cdmpp_err why; /* of the last that came to nothing */
 } asking;
 
 static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 0}; }
@@ -44,11 +44,25 @@ static cdmpp_status keep_why(asking *k, cdmpp_status st, const cdmpp_err *why, c
 }
 
 /* ---- candidates ---- */
-static cdmpp_status put_line(asking *k, const cd_sketch_sample *d, const cd_hardware *hw, int64_t layout, const char *origin, cdmpp_err *err) {
+static cdmpp_status put_line(asking *k, const cd_sketch_sample *d, const cd_hardware *hw,
+                             int64_t layout, const char *origin, cdmpp_err *err) {
     static const double never = 1e10;
-    const cd_record r = {.workload_key = text(k->e->task->workload_key), .target = text(k->kind->target), .target_host = text(""), .has_hardware = true,
-                         .has_host = true, .has_layout = true, .has_inputs = true, .hardware = *hw, .layout_rewrite = layout, .n_step = d->n_step,
-                         .step = d->step, .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6"), .origin = text(origin)};
+    const cd_record r = {.workload_key = text(k->e->task->workload_key),
+                         .target = text(k->kind->target),
+                         .target_host = text(""),
+                         .has_hardware = true,
+                         .has_host = true,
+                         .has_layout = true,
+                         .has_inputs = true,
+                         .hardware = *hw,
+                         .layout_rewrite = layout,
+                         .n_step = d->n_step,
+                         .step = d->step,
+                         .n_cost = 1,
+                         .cost_s = &never,
+                         .error_no = CD_ERROR_NO_MAX,
+                         .version = text("v0.6"),
+                         .origin = text(origin)};
     CD_TRY(cd_record_write(&k->line[k->n], &r, err));
     k->line[k->n].p[--k->line[k->n].n] = 0; /* no newline */
     k->n++;
@@ -82,17 +96,25 @@ static cdmpp_status any_of(asking *k, cd_sketch_sampler *s, cdmpp_err *err) {
         cd_sketch_sample d;
         st = cd_sketch_sampler_draw(s, i, &d, err);
         if (st) continue;
-        const cd_record r = {.workload_key = text(k->e->task->workload_key), .target = text(k->kind->target), .hardware = k->kind->hardware, .has_hardware = true,
-                             .n_step = d.n_step, .step = d.step};
+        const cd_record r = {.workload_key = text(k->e->task->workload_key),
+                             .target = text(k->kind->target),
+                             .hardware = k->kind->hardware,
+                             .has_hardware = true,
+                             .n_step = d.n_step,
+                             .step = d.step};
         st = cd_program_lower(prog, k->e->task, &r, err);
-        if (!st) st = put_line(k, &d, &k->kind->hardware, k->rule->plain ? 0 : cd_target_layout(k->kind->gpu), "drawn", err);
+        if (!st)
+            st = put_line(k, &d, &k->kind->hardware,
+                          k->rule->plain ? 0 : cd_target_layout(k->kind->gpu), "drawn", err);
     }
     cd_program_free(prog);
     return st;
 }
 
 /* A schedule by fn, of a space for this hardware. */
-static cdmpp_status in_space(asking *k, const cd_hardware *hw, cdmpp_status (*fn)(asking *, cd_sketch_sampler *, cdmpp_err *), cdmpp_err *err) {
+static cdmpp_status in_space(asking *k, const cd_hardware *hw,
+                             cdmpp_status (*fn)(asking *, cd_sketch_sampler *, cdmpp_err *),
+                             cdmpp_err *err) {
     cd_sketch_space *sk = NULL;
     cd_sketch_sampler *s = NULL;
     cdmpp_err why = {0};
@@ -104,7 +126,9 @@ static cdmpp_status in_space(asking *k, const cd_hardware *hw, cdmpp_status (*fn
     return keep_why(k, st, &why, err);
 }
 
-static bool follows(const asking *k) { return k->rule->record && k->rule->task && k->rule->gpu == k->kind->gpu; }
+static bool follows(const asking *k) {
+    return k->rule->record && k->rule->task && k->rule->gpu == k->kind->gpu;
+}
 
 /* Uses the program selection of the schedule database: a temporary database of this one task is filled by prediction, and its line becomes
  * a candidate. Where the whole has a schedule for such a device, candidates are mutations of it; else they are drawn from the sketch space. */
@@ -112,13 +136,22 @@ static cdmpp_status drawn_best_of(asking *k, uint32_t trials, cdmpp_err *err) {
     const char *key = k->e->task->workload_key;
     cd_record start;
     if (follows(k)) start = *k->rule->record;
-    if (follows(k)) CD_TRY(cd_shard_cost_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &start, err));
-    const cd_schedule_db_pick o = {.trials = trials, .seed = k->p->a.seed, .target = k->kind->target, .device = k->kind->as, .numbers = k->kind->numbers,
-                                 .start = follows(k) ? &start : NULL, .hardware = follows(k) ? &start.hardware : &k->kind->hardware, .plain = &key, .n_plain = k->rule->plain};
+    if (follows(k))
+        CD_TRY(cd_shard_cost_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &start, err));
+    const cd_schedule_db_pick o = {.trials = trials,
+                                   .seed = k->p->a.seed,
+                                   .target = k->kind->target,
+                                   .device = k->kind->as,
+                                   .numbers = k->kind->numbers,
+                                   .start = follows(k) ? &start : NULL,
+                                   .hardware = follows(k) ? &start.hardware : &k->kind->hardware,
+                                   .plain = &key,
+                                   .n_plain = k->rule->plain};
     cd_schedule_db *b = NULL;
     cdmpp_err why = {0};
     CD_TRY(cd_schedule_db_new(&b, err));
-    const cdmpp_status st = cd_schedule_db_predict(b, k->kind->model, k->p->tasks, &key, 1, &o, NULL, &why);
+    const cdmpp_status st =
+        cd_schedule_db_predict(b, k->kind->model, k->p->tasks, &key, 1, &o, NULL, &why);
     cdmpp_status put = keep_why(k, st, &why, err);
     const cd_schedule_db_entry *s = st ? NULL : cd_schedule_db_find(b, key);
     if (s) put = as_in_book(k, s, err);
@@ -137,17 +170,28 @@ static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
 }
 
 static const cd_schedule_db_entry *own_schedule(const asking *k) {
-    const cd_schedule_db_entry *s = !k->e->of ? k->rule->sched : k->p->a.schedules ? cd_schedule_db_find(k->p->a.schedules, k->e->task->workload_key) : NULL;
+    const cd_schedule_db_entry *s =
+        !k->e->of           ? k->rule->sched
+        : k->p->a.schedules ? cd_schedule_db_find(k->p->a.schedules, k->e->task->workload_key)
+                            : NULL;
     if (!s || !k->e->of) return s && k->rule->record && k->rule->gpu == k->kind->gpu ? s : NULL;
     cd_record r;
-    return !cd_record_read(&k->w->mem, s->line, s->len, &r, NULL) && cd_target_is_gpu(r.target) == k->kind->gpu ? s : NULL;
+    return !cd_record_read(&k->w->mem, s->line, s->len, &r, NULL) &&
+                   cd_target_is_gpu(r.target) == k->kind->gpu
+               ? s
+               : NULL;
 }
 
 static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
     const cd_schedule_db_entry *own = own_schedule(k);
     if (own) CD_TRY(as_in_book(k, own, err));
     else if (follows(k)) CD_TRY(in_space(k, &k->rule->record->hardware, follow_with, err));
-    const uint32_t trials = own ? 0 : k->p->a.trials ? k->p->a.trials : k->n ? 0 : CD_SCHEDULE_DB_TRIALS; /* as many as cdmpp-replay draws, so that both answer alike */
+    const uint32_t trials =
+        own              ? 0
+        : k->p->a.trials ? k->p->a.trials
+        : k->n
+            ? 0
+            : CD_SCHEDULE_DB_TRIALS; /* as many as cdmpp-replay draws, so that both answer alike */
     if (trials && k->kind->model) CD_TRY(drawn_best(k, trials, err));
     if (!k->n) CD_TRY(in_space(k, &k->kind->hardware, any_of, err));
     return CDMPP_OK;
@@ -156,8 +200,13 @@ static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
 /* ---- scores ---- */
 static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
     const uint32_t i = (uint32_t)(k->kind - k->p->kind);
-    const cd_scorer_options o = {.which = {.device = k->kind->as}, .uncorrected = k->kind->stands, .numbers = k->kind->numbers, .max_rows = MAX_ROWS, .peaks = k->p->a.devices};
-    if (!k->w->scorer[i]) CD_TRY(cd_scorer_new(k->kind->model, k->p->tasks, &o, &k->w->scorer[i], err));
+    const cd_scorer_options o = {.which = {.device = k->kind->as},
+                                 .uncorrected = k->kind->stands,
+                                 .numbers = k->kind->numbers,
+                                 .max_rows = MAX_ROWS,
+                                 .peaks = k->p->a.devices};
+    if (!k->w->scorer[i])
+        CD_TRY(cd_scorer_new(k->kind->model, k->p->tasks, &o, &k->w->scorer[i], err));
     *out = k->w->scorer[i];
     return CDMPP_OK;
 }
@@ -167,8 +216,10 @@ static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
  * multiplied by the selection bias that training found for fastest schedules (cd_node_cost_bias) instead. */
 static void expect(const asking *k, const cd_scored *o) {
     const cd_node_cost_bias *b = &k->kind->best;
-    const bool known = k->rule->sched && k->kind->as && cd_node_cost_bias_knows(b, k->rule->sched->key, k->kind->as);
-    const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[known] >= 0 && k->rule->gpu == k->kind->gpu;
+    const bool known = k->rule->sched && k->kind->as &&
+                       cd_node_cost_bias_knows(b, k->rule->sched->key, k->kind->as);
+    const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) &&
+                        b->spread[known] >= 0 && k->rule->gpu == k->kind->gpu;
     const cd_node_cost_fastest f = {chosen, chosen, b->ratio[known], b->spread[known], b->picks};
     cd_node_cost_entry n = {0};
     cd_node_cost_predicted(&n, &f, &o->pred, o->least_s);
@@ -186,14 +237,17 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
     cd_scored o[LINES];
     double best = -HUGE_VAL;
     cd_scorer_start(s);
-    for (uint32_t i = 0; i < k->n; i++) CD_TRY(cd_scorer_line(s, &(cd_predict_line){k->line[i].p, k->line[i].n, "", 1}, &o[i], err));
+    for (uint32_t i = 0; i < k->n; i++)
+        CD_TRY(
+            cd_scorer_line(s, &(cd_predict_line){k->line[i].p, k->line[i].n, "", 1}, &o[i], err));
     CD_TRY(cd_scorer_finish(s, err));
     uint32_t at = 0;
     for (uint32_t i = 0; i < k->n; i++) {
         if (o[i].st) CD_TRY(keep_why(k, o[i].st, &o[i].err, err));
         if (o[i].st) continue;
         const cd_model_prediction *p = &o[i].pred;
-        const double score = -log(p->order_s > 0 ? p->order_s : p->latency_s) - caution * cd_model_expected_error(p);
+        const double score =
+            -log(p->order_s > 0 ? p->order_s : p->latency_s) - caution * cd_model_expected_error(p);
         if (!(score > best)) continue;
         best = score;
         at = i;
@@ -208,9 +262,13 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
 /* The proportion of the whole is measured in operations; where there are none, in bytes moved. */
 static bool is_poor(const asking *k) {
     const cd_shard_cost_entry *e = k->e, *of = e->of;
-    if (!of || !(e->seconds < HUGE_VAL) || !(of->seconds < HUGE_VAL) || k->p->a.trials || !follows(k) || k->n != 1) return false;
+    if (!of || !(e->seconds < HUGE_VAL) || !(of->seconds < HUGE_VAL) || k->p->a.trials ||
+        !follows(k) || k->n != 1)
+        return false;
     const double flop = cd_task_flop(e->task), all = cd_task_flop(of->task);
-    const double share = flop > 0 && all > 0 ? flop / all : of->moved > 0 ? (double)e->moved / (double)of->moved : 1;
+    const double share = flop > 0 && all > 0 ? flop / all
+                         : of->moved > 0     ? (double)e->moved / (double)of->moved
+                                             : 1;
     return e->seconds > poor_from * share * of->seconds;
 }
 
@@ -234,7 +292,8 @@ static cdmpp_status score(asking *k, cdmpp_err *err) {
 }
 
 /* asked is set where there is no answer too: a shard that cannot be scored is not tried again. An error leaves it unasked. */
-cdmpp_status cd_shard_cost_score(const cd_shard_cost *p, cd_shard_cost_worker *w, cd_shard_cost_entry *e, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_score(const cd_shard_cost *p, cd_shard_cost_worker *w,
+                                 cd_shard_cost_entry *e, cdmpp_err *err) {
     asking k = {.p = p, .w = w, .e = e, .rule = &p->rule[e->op], .kind = &p->kind[e->kind]};
     char buf[512];
     cd_arena_reset(&w->mem);

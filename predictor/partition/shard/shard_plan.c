@@ -19,9 +19,11 @@ void cd_shard_plan_free_all(cd_shard_plan **p, size_t n) {
 }
 
 static bool same_op(const cd_shard_plan_op *a, const cd_shard_plan_op *b) {
-    bool same = a->n_part == b->n_part && a->join == b->join && !strcmp(a->dim, b->dim) && a->way_op == b->way_op && a->axis == b->axis;
+    bool same = a->n_part == b->n_part && a->join == b->join && !strcmp(a->dim, b->dim) &&
+                a->way_op == b->way_op && a->axis == b->axis;
     for (uint32_t i = 0; same && i < a->n_part; i++)
-        same = a->part[i].device == b->part[i].device && a->part[i].lo == b->part[i].lo && a->part[i].hi == b->part[i].hi;
+        same = a->part[i].device == b->part[i].device && a->part[i].lo == b->part[i].lo &&
+               a->part[i].hi == b->part[i].hi;
     return same;
 }
 
@@ -31,7 +33,8 @@ bool cd_shard_plan_same(const cd_shard_plan *a, const cd_shard_plan *b) {
     return same;
 }
 
-static cdmpp_status base_plans(const cd_shard_planner *s, const cd_shard_planner_solution *f, cd_shard_plan ***out, cdmpp_err *err) {
+static cdmpp_status base_plans(const cd_shard_planner *s, const cd_shard_planner_solution *f,
+                               cd_shard_plan ***out, cdmpp_err *err) {
     cd_shard_plan **p = cd_mem_zalloc(f->n_base, sizeof *p);
     cdmpp_status st = p ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u baselines", f->n_base);
     for (uint32_t i = 0; i < f->n_base && !st; i++)
@@ -41,7 +44,8 @@ static cdmpp_status base_plans(const cd_shard_planner *s, const cd_shard_planner
     return st;
 }
 
-static cdmpp_status make(cd_shard_planner *s, const cd_shard_plan_options *a, cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err) {
+static cdmpp_status make(cd_shard_planner *s, const cd_shard_plan_options *a, cd_shard_plan **out,
+                         cd_shard_plan ***base, cdmpp_err *err) {
     cd_shard_planner_solution f;
     CD_TRY(cd_shard_planner_begin(s, a, err));
     CD_TRY(cd_shard_planner_kinds(s, err));
@@ -54,7 +58,8 @@ static cdmpp_status make(cd_shard_planner *s, const cd_shard_plan_options *a, cd
     return st;
 }
 
-cdmpp_status cd_shard_plan_make(const cd_shard_plan_options *a, cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err) {
+cdmpp_status cd_shard_plan_make(const cd_shard_plan_options *a, cd_shard_plan **out,
+                                cd_shard_plan ***base, cdmpp_err *err) {
     cd_shard_planner s;
     *out = NULL;
     if (base) *base = NULL;

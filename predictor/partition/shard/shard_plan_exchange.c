@@ -5,7 +5,8 @@
 
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-#define COPY_BYTES_PER_S 5e9    /* a copy within a memory, if the machine has no measured link for it */
+#define COPY_BYTES_PER_S                                                                           \
+    5e9 /* a copy within a memory, if the machine has no measured link for it */
 
 enum { SIDES = 4 * CD_MACHINE_DEVICES, N = CD_MACHINE_DEVICES };
 enum { PACK, LINK, WORK };
@@ -16,12 +17,14 @@ typedef struct tally {
     bool wait[N];
     uint32_t wait_tensor[N], wait_from[N];
     bool impossible;
-    uint32_t begin;             /* of this exchange in `out` */
+    uint32_t begin; /* of this exchange in `out` */
     const cd_shard_planner *s;
     cd_shard_planner_moves *out;
 } tally;
 
-static tally start(const cd_shard_planner *s, cd_shard_planner_moves *out) { return (tally){.s = s, .out = out, .begin = out ? out->n : 0}; }
+static tally start(const cd_shard_planner *s, cd_shard_planner_moves *out) {
+    return (tally){.s = s, .out = out, .begin = out ? out->n : 0};
+}
 
 /* Copies of one exchange are kept in the order of phases. */
 static void emit(tally *t, uint32_t phase, cd_shard_plan_copy c) {
@@ -32,7 +35,8 @@ static void emit(tally *t, uint32_t phase, cd_shard_plan_copy c) {
         o->oom = true;
         return;
     }
-    for (at = o->n++; at > t->begin && o->move[at - 1].phase > phase; at--) o->move[at] = o->move[at - 1];
+    for (at = o->n++; at > t->begin && o->move[at - 1].phase > phase; at--)
+        o->move[at] = o->move[at - 1];
     c.before = o->before;
     o->move[at] = (cd_shard_planner_move){c, phase};
 }
@@ -57,8 +61,10 @@ static double finish(tally *t) {
     double pack = 0, in = 0, work = 0;
     for (uint32_t d = 0; d < t->s->n_device; d++) {
         const double sync = t->wait[d] ? t->s->m->device[d].sync_s : 0;
-        if (t->wait[d]) emit(t, WORK, (cd_shard_plan_copy){t->wait_tensor[d], t->wait_from[d], d, 0, sync, 0});
-        pack = fmax(pack, t->pack[d]), in = fmax(in, t->in[d]), work = fmax(work, t->work[d] + sync);
+        if (t->wait[d])
+            emit(t, WORK, (cd_shard_plan_copy){t->wait_tensor[d], t->wait_from[d], d, 0, sync, 0});
+        pack = fmax(pack, t->pack[d]), in = fmax(in, t->in[d]),
+        work = fmax(work, t->work[d] + sync);
     }
     return t->impossible ? (double)INFINITY : pack + in + work;
 }
@@ -71,12 +77,16 @@ static bool row_of(const cd_box *x, const cd_box *in) {
     return cd_box_run(&r, in->n, &first);
 }
 
-static uint32_t memory(const cd_shard_planner *s, uint32_t device) { return s->m->device[device].memory; }
+static uint32_t memory(const cd_shard_planner *s, uint32_t device) {
+    return s->m->device[device].memory;
+}
 
 /* Box x, which p made, is copied for q: into the tensor's buffer if q's box is contiguous there (run), else into a buffer of q's own. still: a value
  * that exists before the network runs, so nobody waits for it. */
-static void piece(tally *t, uint32_t tensor, const cd_shard_planner_side *p, const cd_shard_planner_side *q, const cd_box *x, bool still) {
-    const int64_t bytes = cd_box_elements(x) * t->s->net->tensor[tensor].element_bytes, *shape = t->s->shape[tensor].n;
+static void piece(tally *t, uint32_t tensor, const cd_shard_planner_side *p,
+                  const cd_shard_planner_side *q, const cd_box *x, bool still) {
+    const int64_t bytes = cd_box_elements(x) * t->s->net->tensor[tensor].element_bytes,
+                  *shape = t->s->shape[tensor].n;
     int64_t first;
     if (memory(t->s, p->device) == memory(t->s, q->device)) {
         if (!still) waits(t, tensor, p->device, q->device);
@@ -86,16 +96,21 @@ static void piece(tally *t, uint32_t tensor, const cd_shard_planner_side *p, con
     const cd_link *l = t->s->link[p->device][q->device];
     const double seconds = l ? cd_link_cost(l, bytes) : (double)INFINITY;
     t->impossible = t->impossible || !l;
-    if (!(p->run ? cd_box_run(x, shape, &first) : row_of(x, &p->box))) within(t, PACK, tensor, p->device, bytes);
+    if (!(p->run ? cd_box_run(x, shape, &first) : row_of(x, &p->box)))
+        within(t, PACK, tensor, p->device, bytes);
     t->in[q->device] += seconds;
     emit(t, LINK, (cd_shard_plan_copy){tensor, p->device, q->device, bytes, seconds, 0});
-    if (!(q->run ? cd_box_run(x, shape, &first) : row_of(x, &q->box))) within(t, WORK, tensor, q->device, bytes);
+    if (!(q->run ? cd_box_run(x, shape, &first) : row_of(x, &q->box)))
+        within(t, WORK, tensor, q->device, bytes);
 }
 
 /* Does one buffer in q's memory contain all of its box, contiguously? Then it is read in place and nothing is copied. */
-static bool there(tally *t, uint32_t tensor, const cd_shard_planner_side *has, uint32_t n, const cd_shard_planner_side *q, bool still) {
+static bool there(tally *t, uint32_t tensor, const cd_shard_planner_side *has, uint32_t n,
+                  const cd_shard_planner_side *q, bool still) {
     for (uint32_t i = 0; i < n; i++) {
-        if (memory(t->s, has[i].device) != memory(t->s, q->device) || !cd_box_inside(&q->box, &has[i].box)) continue;
+        if (memory(t->s, has[i].device) != memory(t->s, q->device) ||
+            !cd_box_inside(&q->box, &has[i].box))
+            continue;
         if (!(has[i].run && q->run) && !row_of(&q->box, &has[i].box)) continue;
         if (!still) waits(t, tensor, has[i].device, q->device);
         return true;
@@ -103,34 +118,44 @@ static bool there(tally *t, uint32_t tensor, const cd_shard_planner_side *has, u
     return false;
 }
 
-static void exchange(tally *t, uint32_t tensor, const cd_shard_planner_side *made, uint32_t n_made, const cd_shard_planner_side *read, uint32_t n_read, bool still) {
+static void exchange(tally *t, uint32_t tensor, const cd_shard_planner_side *made, uint32_t n_made,
+                     const cd_shard_planner_side *read, uint32_t n_read, bool still) {
     for (uint32_t j = 0; j < n_read; j++) {
         const cd_shard_planner_side *q = &read[j];
         cd_box x;
         if (!cd_box_elements(&q->box)) continue;
-        if (!there(t, tensor, made, n_made, q, still) && !there(t, tensor, read, j, q, still && q->run && memory(t->s, q->device) == memory(t->s, 0)))
+        if (!there(t, tensor, made, n_made, q, still) &&
+            !there(t, tensor, read, j, q,
+                   still && q->run && memory(t->s, q->device) == memory(t->s, 0)))
             for (uint32_t i = 0; i < n_made; i++)
-                if (cd_box_meet(&q->box, &made[i].box, &x)) piece(t, tensor, &made[i], q, &x, still);
-        if (q->pack) within(t, WORK, tensor, q->device, q->pack * t->s->net->tensor[tensor].element_bytes);
+                if (cd_box_meet(&q->box, &made[i].box, &x))
+                    piece(t, tensor, &made[i], q, &x, still);
+        if (q->pack)
+            within(t, WORK, tensor, q->device, q->pack * t->s->net->tensor[tensor].element_bytes);
     }
 }
 
 /* ---- boxes of an operator's option in a tensor's coordinates ---- */
 static cd_shard_planner_side whole(const cd_shard_planner *s, uint32_t tensor, uint32_t device) {
-    return (cd_shard_planner_side){device, true, cd_box_whole(s->shape[tensor].rank, s->shape[tensor].n), 0};
+    return (cd_shard_planner_side){device, true,
+                                   cd_box_whole(s->shape[tensor].rank, s->shape[tensor].n), 0};
 }
 
-static const cd_te_op *argument(const cd_te_dag *dag, uint32_t arg) { return &dag->op[dag->tensor_op[dag->arg[arg]]]; }
+static const cd_te_op *argument(const cd_te_dag *dag, uint32_t arg) {
+    return &dag->op[dag->tensor_op[dag->arg[arg]]];
+}
 
 /* A box of an argument as a box of the tensor; they differ where the argument is a view. False: it is not a box of the tensor; *out is then the whole
  * tensor. */
-static bool mapped(const cd_shard_planner *s, uint32_t op, uint32_t arg, const cd_box *b, uint32_t device, cd_shard_planner_side *out) {
+static bool mapped(const cd_shard_planner *s, uint32_t op, uint32_t arg, const cd_box *b,
+                   uint32_t device, cd_shard_planner_side *out) {
     const uint32_t tensor = s->net->op[op].arg[arg];
     const cd_shard_planner_shape *h = &s->shape[tensor];
     const cd_te_op *o = argument(s->net->op[op].dag, arg);
     int64_t first;
     *out = whole(s, tensor, device);
-    if (o->rank == h->rank && (!h->rank || !memcmp(o->shape, h->n, h->rank * sizeof *h->n))) out->box = *b;
+    if (o->rank == h->rank && (!h->rank || !memcmp(o->shape, h->n, h->rank * sizeof *h->n)))
+        out->box = *b;
     else if (!cd_box_reshape(b, o->shape, h->rank, h->n, &out->box)) {
         out->box = cd_box_whole(h->rank, h->n);
         out->pack = cd_box_run(b, o->shape, &first) ? 0 : cd_box_elements(b);
@@ -140,24 +165,29 @@ static bool mapped(const cd_shard_planner *s, uint32_t op, uint32_t arg, const c
     return true;
 }
 
-static uint32_t sides_made(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o, uint32_t tensor, cd_shard_planner_side *out) {
+static uint32_t sides_made(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o,
+                           uint32_t tensor, cd_shard_planner_side *out) {
     const uint32_t last = s->net->op[op].n_arg - 1;
     if (o->way == CD_SHARD_PLANNER_NONE || o->join != CD_SHARD_PLANNER_NONE) {
         out[0] = whole(s, tensor, o->join == CD_SHARD_PLANNER_NONE ? o->part[0].device : o->join);
         return 1;
     }
-    for (uint32_t i = 0; i < o->n_part; i++) mapped(s, op, last, &o->use[i].box[o->use[i].n_arg - 1], o->use[i].device, &out[i]);
+    for (uint32_t i = 0; i < o->n_part; i++)
+        mapped(s, op, last, &o->use[i].box[o->use[i].n_arg - 1], o->use[i].device, &out[i]);
     return o->n_part;
 }
 
 static bool known(const cd_shard_planner_side *out, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
-        if (out[i].device == out[n].device && out[i].pack == out[n].pack && cd_box_equal(&out[i].box, &out[n].box)) return true;
+        if (out[i].device == out[n].device && out[i].pack == out[n].pack &&
+            cd_box_equal(&out[i].box, &out[n].box))
+            return true;
     return false;
 }
 
 /* For more boxes of one tensor than there is room for: each device reads the whole tensor. */
-static uint32_t everything(const cd_shard_planner *s, const cd_shard_planner_option *o, uint32_t tensor, cd_shard_planner_side *out) {
+static uint32_t everything(const cd_shard_planner *s, const cd_shard_planner_option *o,
+                           uint32_t tensor, cd_shard_planner_side *out) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < o->n_use; i++) {
         out[n] = whole(s, tensor, o->use[i].device);
@@ -168,7 +198,8 @@ static uint32_t everything(const cd_shard_planner *s, const cd_shard_planner_opt
 
 /* The boxes of one tensor that the shards and the join of an option read, equal ones once. Partial sums are not tensors of the network: the
  * join's own time contains them. */
-static uint32_t sides_read(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o, uint32_t tensor, cd_shard_planner_side *out) {
+static uint32_t sides_read(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o,
+                           uint32_t tensor, cd_shard_planner_side *out) {
     const cd_shard_net_op *v = &s->net->op[op];
     uint32_t n = 0;
     for (uint32_t i = 0; i < o->n_use; i++) {
@@ -178,7 +209,9 @@ static uint32_t sides_read(const cd_shard_planner *s, uint32_t op, const cd_shar
             return 1;
         }
         for (uint32_t k = 0; k + 1 < u->n_arg; k++) {
-            if (u->of[k] & CD_TE_SHARD_PARTIAL || u->of[k] >= v->n_arg || v->arg[u->of[k]] != tensor) continue;
+            if (u->of[k] & CD_TE_SHARD_PARTIAL || u->of[k] >= v->n_arg ||
+                v->arg[u->of[k]] != tensor)
+                continue;
             if (n == SIDES) return everything(s, o, tensor, out);
             mapped(s, op, u->of[k], &u->box[k], u->device, &out[n]);
             n += !known(out, n);
@@ -187,11 +220,14 @@ static uint32_t sides_read(const cd_shard_planner *s, uint32_t op, const cd_shar
     return n;
 }
 
-bool cd_shard_planner_fits(const cd_shard_planner *s, uint32_t op, const cd_shard_planner_option *o) {
+bool cd_shard_planner_fits(const cd_shard_planner *s, uint32_t op,
+                           const cd_shard_planner_option *o) {
     cd_shard_planner_side side;
     if (o->way == CD_SHARD_PLANNER_NONE || o->join != CD_SHARD_PLANNER_NONE) return true;
     for (uint32_t i = 0; i < o->n_part; i++)
-        if (!mapped(s, op, s->net->op[op].n_arg - 1, &o->use[i].box[o->use[i].n_arg - 1], o->use[i].device, &side)) return false;
+        if (!mapped(s, op, s->net->op[op].n_arg - 1, &o->use[i].box[o->use[i].n_arg - 1],
+                    o->use[i].device, &side))
+            return false;
     return true;
 }
 
@@ -202,7 +238,9 @@ static bool first_time(const cd_shard_net_op *o, uint32_t at) {
     return true;
 }
 
-double cd_shard_planner_exchange(const cd_shard_planner *s, uint32_t from, const cd_shard_planner_option *i, uint32_t to, const cd_shard_planner_option *j, cd_shard_planner_moves *out) {
+double cd_shard_planner_exchange(const cd_shard_planner *s, uint32_t from,
+                                 const cd_shard_planner_option *i, uint32_t to,
+                                 const cd_shard_planner_option *j, cd_shard_planner_moves *out) {
     const cd_shard_net_op *o = &s->net->op[to];
     cd_shard_planner_side made[SIDES], read[SIDES];
     tally t = start(s, out);
@@ -214,7 +252,8 @@ double cd_shard_planner_exchange(const cd_shard_planner *s, uint32_t from, const
     return finish(&t);
 }
 
-double cd_shard_planner_inputs(const cd_shard_planner *s, uint32_t to, const cd_shard_planner_option *j, cd_shard_planner_moves *out) {
+double cd_shard_planner_inputs(const cd_shard_planner *s, uint32_t to,
+                               const cd_shard_planner_option *j, cd_shard_planner_moves *out) {
     const cd_shard_net_op *o = &s->net->op[to];
     cd_shard_planner_side read[SIDES];
     tally t = start(s, out);
@@ -227,7 +266,8 @@ double cd_shard_planner_inputs(const cd_shard_planner *s, uint32_t to, const cd_
     return finish(&t);
 }
 
-double cd_shard_planner_results(const cd_shard_planner *s, uint32_t from, const cd_shard_planner_option *i, cd_shard_planner_moves *out) {
+double cd_shard_planner_results(const cd_shard_planner *s, uint32_t from,
+                                const cd_shard_planner_option *i, cd_shard_planner_moves *out) {
     const cd_shard_net_op *o = &s->net->op[from];
     cd_shard_planner_side made[SIDES];
     tally t = start(s, out);

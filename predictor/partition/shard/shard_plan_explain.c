@@ -30,7 +30,8 @@ static const char *shares(const cd_shard_plan_op *o, char *text, size_t room) {
     size_t at = 0;
     text[0] = 0;
     for (uint32_t i = 0; i < o->n_part && at + 24 < room; i++)
-        at += (size_t)snprintf(text + at, room - at, "%s%lld", i ? "|" : "", (long long)(o->part[i].hi - o->part[i].lo));
+        at += (size_t)snprintf(text + at, room - at, "%s%lld", i ? "|" : "",
+                               (long long)(o->part[i].hi - o->part[i].lo));
     return text;
 }
 
@@ -45,21 +46,32 @@ static const cd_shard_planner_option *fastest_split(const cd_shard_planner *s, u
     return best;
 }
 
-static const char *why_split(const cd_shard_planner *s, const cd_shard_planner_kind *k, const cd_shard_plan_op *o, int64_t bytes, cd_arena *a) {
+static const char *why_split(const cd_shard_planner *s, const cd_shard_planner_kind *k,
+                             const cd_shard_plan_op *o, int64_t bytes, cd_arena *a) {
     char part[128], against[96] = ", which no device can do alone";
     shares(o, part, sizeof part);
-    if (k->fastest != CD_SHARD_PLANNER_NONE) snprintf(against, sizeof against, " against %s on %.48s", T(k->best), s->m->device[k->fastest].name);
+    if (k->fastest != CD_SHARD_PLANNER_NONE)
+        snprintf(against, sizeof against, " against %s on %.48s", T(k->best),
+                 s->m->device[k->fastest].name);
     if (o->exchange_s > 0 && bytes)
-        return cd_shard_planner_format(a, "split %s %s: %s%s; exchanging %s before it costs %s", o->dim, part, T(o->seconds), against, bytes_text(bytes).text, T(o->exchange_s));
-    if (o->exchange_s > 0) return cd_shard_planner_format(a, "split %s %s: %s%s; waiting for another device before it costs %s", o->dim, part, T(o->seconds), against, T(o->exchange_s));
-    return cd_shard_planner_format(a, "split %s %s: %s%s; nothing to exchange before it", o->dim, part, T(o->seconds), against);
+        return cd_shard_planner_format(a, "split %s %s: %s%s; exchanging %s before it costs %s",
+                                       o->dim, part, T(o->seconds), against, bytes_text(bytes).text,
+                                       T(o->exchange_s));
+    if (o->exchange_s > 0)
+        return cd_shard_planner_format(
+            a, "split %s %s: %s%s; waiting for another device before it costs %s", o->dim, part,
+            T(o->seconds), against, T(o->exchange_s));
+    return cd_shard_planner_format(a, "split %s %s: %s%s; nothing to exchange before it", o->dim,
+                                   part, T(o->seconds), against);
 }
 
 /* The fastest device other than `but`; CD_SHARD_PLANNER_NONE: no other can run it. */
 static uint32_t second(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t but) {
     uint32_t d2 = CD_SHARD_PLANNER_NONE;
     for (uint32_t d = 0; d < s->n_device; d++)
-        if (d != but && isfinite(k->alone[d]) && (d2 == CD_SHARD_PLANNER_NONE || k->alone[d] < k->alone[d2])) d2 = d;
+        if (d != but && isfinite(k->alone[d]) &&
+            (d2 == CD_SHARD_PLANNER_NONE || k->alone[d] < k->alone[d2]))
+            d2 = d;
     return d2;
 }
 
@@ -71,39 +83,56 @@ static double most_launch(const cd_shard_planner *s, const cd_shard_planner_kind
 }
 
 /* For an operator that could not save enough with any shares. */
-static const char *why_not_worth(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *here, uint32_t other, cd_arena *a) {
+static const char *why_not_worth(const cd_shard_planner *s, const cd_shard_planner_kind *k,
+                                 const char *here, uint32_t other, cd_arena *a) {
     const double rho = k->alone[other] / k->best, launch = most_launch(s, k);
     if (rho >= 2 && k->least > 0 && s->n_device == 2)
-        return cd_shard_planner_format(a, "all on %s: %s is %.3g times slower, at most %.2fx", here, s->m->device[other].name, rho, k->best / k->least);
-    if (launch > 0.25 * k->best) return cd_shard_planner_format(a, "not split: %s is too short for a launch of %s; on %s", T(k->best), T(launch), here);
-    return cd_shard_planner_format(a, "not split: of %s at most %s could be saved; on %s", T(k->best), T(k->best - k->least), here);
+        return cd_shard_planner_format(a, "all on %s: %s is %.3g times slower, at most %.2fx", here,
+                                       s->m->device[other].name, rho, k->best / k->least);
+    if (launch > 0.25 * k->best)
+        return cd_shard_planner_format(a, "not split: %s is too short for a launch of %s; on %s",
+                                       T(k->best), T(launch), here);
+    return cd_shard_planner_format(a, "not split: of %s at most %s could be saved; on %s",
+                                   T(k->best), T(k->best - k->least), here);
 }
 
-const char *cd_shard_planner_without_time(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t but, cd_arena *a) {
+const char *cd_shard_planner_without_time(const cd_shard_planner *s, const cd_shard_planner_kind *k,
+                                          uint32_t but, cd_arena *a) {
     uint32_t d = 0;
-    while (d < s->n_device && (d == but || !cd_shard_planner_allows(k, d) || isfinite(k->alone[d]))) d++;
+    while (d < s->n_device && (d == but || !cd_shard_planner_allows(k, d) || isfinite(k->alone[d])))
+        d++;
     if (d == s->n_device) return NULL;
     const char *why = s->ask->why ? s->ask->why(s->ask->ctx, k->op, d, NULL) : NULL;
-    return cd_shard_planner_format(a, "%s%s%.200s%s", s->m->device[d].name, why ? " (" : "", why ? why : "", why ? ")" : "");
+    return cd_shard_planner_format(a, "%s%s%.200s%s", s->m->device[d].name, why ? " (" : "",
+                                   why ? why : "", why ? ")" : "");
 }
 
 /* Without a time nobody knows whether another device could: only rules say that it may not. */
-static const char *why_only(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *first, uint32_t on, cd_arena *a) {
+static const char *why_only(const cd_shard_planner *s, const cd_shard_planner_kind *k,
+                            const char *first, uint32_t on, cd_arena *a) {
     const char *here = s->m->device[on].name, *who = cd_shard_planner_without_time(s, k, on, a);
-    if (!who) return cd_shard_planner_format(a, "%sall on %s: no other device may run it", first, here);
+    if (!who)
+        return cd_shard_planner_format(a, "%sall on %s: no other device may run it", first, here);
     return cd_shard_planner_format(a, "%sall on %s: no time is known on %s", first, here, who);
 }
 
-static const char *why_place(const cd_shard_planner *s, const cd_shard_planner_kind *k, const char *first, uint32_t on, cd_arena *a) {
+static const char *why_place(const cd_shard_planner *s, const cd_shard_planner_kind *k,
+                             const char *first, uint32_t on, cd_arena *a) {
     const uint32_t other = second(s, k, on);
     const char *here = s->m->device[on].name;
     if (other == CD_SHARD_PLANNER_NONE) return why_only(s, k, first, on, a);
-    if (k->alone[other] >= k->alone[on]) return cd_shard_planner_format(a, "%son %s: %s against %s on %s", first, here, T(k->alone[on]), T(k->alone[other]), s->m->device[other].name);
-    return cd_shard_planner_format(a, "%son %s: %s, with what must be copied better than %s on %s", first, here, T(k->alone[on]), T(k->alone[other]), s->m->device[other].name);
+    if (k->alone[other] >= k->alone[on])
+        return cd_shard_planner_format(a, "%son %s: %s against %s on %s", first, here,
+                                       T(k->alone[on]), T(k->alone[other]),
+                                       s->m->device[other].name);
+    return cd_shard_planner_format(a, "%son %s: %s, with what must be copied better than %s on %s",
+                                   first, here, T(k->alone[on]), T(k->alone[other]),
+                                   s->m->device[other].name);
 }
 
 /* Reasons from the hard ones (impossible) to the soft ones (too small a gain); the first that holds is reported. */
-static const char *why_whole(const cd_shard_planner *s, const cd_shard_planner_solution *f, uint32_t op, uint32_t on, cd_arena *a) {
+static const char *why_whole(const cd_shard_planner *s, const cd_shard_planner_solution *f,
+                             uint32_t op, uint32_t on, cd_arena *a) {
     const cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];
     const char *here = s->m->device[on].name;
@@ -113,28 +142,43 @@ static const char *why_whole(const cd_shard_planner *s, const cd_shard_planner_s
     if (!s->net->op[op].dag) return why_place(s, k, "not split, nobody defines it: ", on, a);
     if (!k->n_way) return why_place(s, k, "not split, no dimension can be: ", on, a);
     if (f->refused && k->option[f->wanted[op]].way != CD_SHARD_PLANNER_NONE)
-        return cd_shard_planner_format(a, "on %s: split %s it would take %s against %s, but the network as a whole gains too little", here, k->option[f->wanted[op]].name,
-                             T(k->option[f->wanted[op]].seconds), T(k->alone[on]));
+        return cd_shard_planner_format(a,
+                                       "on %s: split %s it would take %s against %s, but the "
+                                       "network as a whole gains too little",
+                                       here, k->option[f->wanted[op]].name,
+                                       T(k->option[f->wanted[op]].seconds), T(k->alone[on]));
     if (!x->worth) return why_not_worth(s, k, here, other, a);
-    if (!x->key) return cd_shard_planner_format(a, "not split: not among the operators that make up %.3g %% of what can be saved; on %s", 100 * s->cover, here);
+    if (!x->key)
+        return cd_shard_planner_format(
+            a,
+            "not split: not among the operators that make up %.3g %% of what can be saved; on %s",
+            100 * s->cover, here);
     if (!best) return why_place(s, k, "not split, no part of it can run: ", on, a);
     if (best->seconds + fmax(s->margin * k->best, s->least_s) > k->best)
-        return cd_shard_planner_format(a, "not split: %s would take %s against %s on %s", best->name, T(best->seconds), T(k->best), here);
-    return cd_shard_planner_format(a, "not split: %s would save %s, exchanging with its neighbours costs more; on %s", best->name, T(k->best - best->seconds), here);
+        return cd_shard_planner_format(a, "not split: %s would take %s against %s on %s",
+                                       best->name, T(best->seconds), T(k->best), here);
+    return cd_shard_planner_format(
+        a, "not split: %s would save %s, exchanging with its neighbours costs more; on %s",
+        best->name, T(k->best - best->seconds), here);
 }
 
-const char *cd_shard_planner_explain(const cd_shard_planner *s, const cd_shard_planner_solution *f, uint32_t op, const cd_shard_plan_op *o, int64_t bytes, cd_arena *a) {
+const char *cd_shard_planner_explain(const cd_shard_planner *s, const cd_shard_planner_solution *f,
+                                     uint32_t op, const cd_shard_plan_op *o, int64_t bytes,
+                                     cd_arena *a) {
     const cd_shard_planner_kind *k = &s->kind[s->node[op].kind];
     const cd_shard_net_op *v = &s->net->op[op];
     if (o->dim[0]) return why_split(s, k, o, bytes, a);
     if (v->pin != UINT32_MAX)
-        return cd_shard_planner_format(a, "on %s: pinned%s%s%s", s->m->device[v->pin].name, v->pin_why ? " (" : "", v->pin_why ? v->pin_why : "", v->pin_why ? ")" : "");
+        return cd_shard_planner_format(a, "on %s: pinned%s%s%s", s->m->device[v->pin].name,
+                                       v->pin_why ? " (" : "", v->pin_why ? v->pin_why : "",
+                                       v->pin_why ? ")" : "");
     return why_whole(s, f, op, o->part[0].device, a);
 }
 
 /* ---- the plan ---- */
 /* Why a device has no time for the whole network: operators without a time, those that it may not run, or its memory. */
-static const char *why_not_all(const cd_shard_planner *s, const char *here, uint32_t d, cd_arena *a) {
+static const char *why_not_all(const cd_shard_planner *s, const char *here, uint32_t d,
+                               cd_arena *a) {
     uint32_t unknown = 0, forbidden = 0, first = 0;
     for (uint32_t op = s->net->n_op; op-- > 0;) {
         const cd_shard_planner_kind *k = &s->kind[s->node[op].kind];
@@ -142,42 +186,72 @@ static const char *why_not_all(const cd_shard_planner *s, const char *here, uint
         if (!cd_shard_planner_allows(k, d) || isfinite(k->alone[d])) continue;
         unknown++, first = op;
     }
-    const char *name = s->m->device[d].name, *why = unknown && s->ask->why ? s->ask->why(s->ask->ctx, s->kind[s->node[first].kind].op, d, NULL) : NULL;
+    const char *name = s->m->device[d].name,
+               *why = unknown && s->ask->why
+                          ? s->ask->why(s->ask->ctx, s->kind[s->node[first].kind].op, d, NULL)
+                          : NULL;
     if (unknown)
-        return cd_shard_planner_format(a, "do not split, all on %s: %u of %u operators have no time on %s, the first is %.60s%s%.160s", here, unknown, s->net->n_op, name,
-                             s->net->op[first].name, why ? ": " : "", why ? why : "");
-    if (forbidden) return cd_shard_planner_format(a, "do not split, all on %s: %s may not run %u of %u operators", here, name, forbidden, s->net->n_op);
-    return cd_shard_planner_format(a, "do not split, all on %s: all of it does not fit into %s, or cannot be brought there", here, name);
+        return cd_shard_planner_format(a,
+                                       "do not split, all on %s: %u of %u operators have no time "
+                                       "on %s, the first is %.60s%s%.160s",
+                                       here, unknown, s->net->n_op, name, s->net->op[first].name,
+                                       why ? ": " : "", why ? why : "");
+    if (forbidden)
+        return cd_shard_planner_format(a,
+                                       "do not split, all on %s: %s may not run %u of %u operators",
+                                       here, name, forbidden, s->net->n_op);
+    return cd_shard_planner_format(
+        a, "do not split, all on %s: all of it does not fit into %s, or cannot be brought there",
+        here, name);
 }
 
-static const char *why_refused(const cd_shard_planner *s, const cd_shard_planner_solution *f, const cd_shard_plan *p, cd_arena *a) {
-    const double most = s->margin > 0 ? (1 - s->margin) / s->margin : (double)INFINITY; /* rho where the ceiling is the margin */
+static const char *why_refused(const cd_shard_planner *s, const cd_shard_planner_solution *f,
+                               const cd_shard_plan *p, cd_arena *a) {
+    const double most = s->margin > 0 ? (1 - s->margin) / s->margin
+                                      : (double)INFINITY; /* rho where the ceiling is the margin */
     uint32_t slow = 0;
     for (uint32_t d = 0; d < s->n_device; d++)
         if (f->base_s[d] > f->base_s[slow] || slow == f->alone) slow = d;
     const char *here = s->m->device[f->alone].name;
     if (s->n_device == 2 && isinf(f->rho)) return why_not_all(s, here, slow, a);
     if (s->n_device == 2 && f->rho > most)
-        return cd_shard_planner_format(a, "do not split, all on %s: %s is %.3g times slower and would have to be %.3g times faster to be worth it; at most %.2fx", here,
-                             s->m->device[slow].name, f->rho, f->rho / most, p->ceiling);
-    return cd_shard_planner_format(a, "do not split, all on %s: no split saves %.3g %% of %s; at most %.2fx", here, 100 * s->margin, T(f->alone_s), p->ceiling);
+        return cd_shard_planner_format(a,
+                                       "do not split, all on %s: %s is %.3g times slower and would "
+                                       "have to be %.3g times faster to be worth it; at most %.2fx",
+                                       here, s->m->device[slow].name, f->rho, f->rho / most,
+                                       p->ceiling);
+    return cd_shard_planner_format(
+        a, "do not split, all on %s: no split saves %.3g %% of %s; at most %.2fx", here,
+        100 * s->margin, T(f->alone_s), p->ceiling);
 }
 
-static const char *verdict(const cd_shard_planner *s, const cd_shard_planner_solution *f, const cd_shard_plan *p, cd_arena *a) {
+static const char *verdict(const cd_shard_planner *s, const cd_shard_planner_solution *f,
+                           const cd_shard_plan *p, cd_arena *a) {
     uint32_t split = 0, used = 0, bit = 0;
     for (uint32_t k = 0; k < p->n_op; k++) {
         split += p->op[k].dim[0] != 0;
         for (uint32_t i = 0; i < p->op[k].n_part; i++) bit |= 1U << p->op[k].part[i].device;
     }
     for (uint32_t d = 0; d < p->n_device; d++) used += bit >> d & 1;
-    if (split) return cd_shard_planner_format(a, "split %u of %u operators: %s against %s, %.2fx of at most %.2fx", split, p->n_op, T(p->predicted_s), T(p->predicted_s * p->predicted_gain), p->predicted_gain, p->ceiling);
-    if (used > 1) return cd_shard_planner_format(a, "split none, placed on %u devices: %s, %.2fx of at most %.2fx", used, T(p->predicted_s), p->predicted_gain, p->ceiling);
-    if (s->ask->split && s->n_device > 1 && f->alone != CD_SHARD_PLANNER_NONE) return why_refused(s, f, p, a);
-    return cd_shard_planner_format(a, "all on %s", p->n_op ? p->device[p->op[0].part[0].device] : p->device[0]);
+    if (split)
+        return cd_shard_planner_format(
+            a, "split %u of %u operators: %s against %s, %.2fx of at most %.2fx", split, p->n_op,
+            T(p->predicted_s), T(p->predicted_s * p->predicted_gain), p->predicted_gain,
+            p->ceiling);
+    if (used > 1)
+        return cd_shard_planner_format(
+            a, "split none, placed on %u devices: %s, %.2fx of at most %.2fx", used,
+            T(p->predicted_s), p->predicted_gain, p->ceiling);
+    if (s->ask->split && s->n_device > 1 && f->alone != CD_SHARD_PLANNER_NONE)
+        return why_refused(s, f, p, a);
+    return cd_shard_planner_format(a, "all on %s",
+                                   p->n_op ? p->device[p->op[0].part[0].device] : p->device[0]);
 }
 
-const char *cd_shard_planner_verdict(const cd_shard_planner *s, const cd_shard_planner_solution *f, const cd_shard_plan *p, cd_arena *a) {
+const char *cd_shard_planner_verdict(const cd_shard_planner *s, const cd_shard_planner_solution *f,
+                                     const cd_shard_plan *p, cd_arena *a) {
     const char *says = verdict(s, f, p, a);
     if (!says || f->tight == CD_SHARD_PLANNER_NONE) return says;
-    return cd_shard_planner_format(a, "%s; a better plan does not fit into %.6g GB of %s", says, s->limit[f->tight] * 1e-9, s->m->device[f->tight].name);
+    return cd_shard_planner_format(a, "%s; a better plan does not fit into %.6g GB of %s", says,
+                                   s->limit[f->tight] * 1e-9, s->m->device[f->tight].name);
 }

@@ -25,7 +25,9 @@ void cd_shard_planner_memory_limits(cd_shard_planner *s) {
         s->store[d] = first;
         const double bytes = v->mem_gb * 1e9;
         if (!(bytes > 0)) continue;
-        if (!(bytes >= s->limit[first] && s->limit[first] > 0)) s->limit[first] = bytes; /* devices that share a memory: the least size that one of them gives */
+        if (!(bytes >= s->limit[first] && s->limit[first] > 0))
+            s->limit[first] =
+                bytes; /* devices that share a memory: the least size that one of them gives */
         s->limited = true;
     }
 }
@@ -39,16 +41,18 @@ typedef struct {
 typedef struct {
     const cd_shard_planner *s;
     double held[CD_MACHINE_DEVICES]; /* by cd_shard_planner.store */
-    uint32_t *users;            /* (n_tensor, n_device) how many have any of a tensor in a memory */
-    uint32_t *readers;          /* (n_tensor) operators that read it: weights of more than one have pieces */
-    uint32_t *first;            /* (n_tensor) 1 + piece */
+    uint32_t *users;   /* (n_tensor, n_device) how many have any of a tensor in a memory */
+    uint32_t *readers; /* (n_tensor) operators that read it: weights of more than one have pieces */
+    uint32_t *first;   /* (n_tensor) 1 + piece */
     cd_arena *a;
-    piece *piece;               /* (n_piece of cap_piece) */
+    piece *piece; /* (n_piece of cap_piece) */
     uint32_t n_piece, cap_piece;
     bool oom;
 } holds;
 
-static double bytes_of(const cd_shard_planner *s, uint32_t tensor) { return (double)s->shape[tensor].elements * s->net->tensor[tensor].element_bytes; }
+static double bytes_of(const cd_shard_planner *s, uint32_t tensor) {
+    return (double)s->shape[tensor].elements * s->net->tensor[tensor].element_bytes;
+}
 
 static double box_bytes(const cd_box *b, uint32_t element_bytes) {
     double n = element_bytes;
@@ -66,18 +70,23 @@ static void touch(holds *h, uint32_t tensor, uint32_t m, bool comes) {
 /* The piece, new with no users where it is not there; NULL: out of memory. */
 static piece *piece_of(holds *h, uint32_t tensor, uint32_t m, const cd_box *box) {
     for (uint32_t k = h->first[tensor]; k; k = h->piece[k - 1].next)
-        if (h->piece[k - 1].memory == m && cd_box_equal(&h->piece[k - 1].box, box)) return &h->piece[k - 1];
+        if (h->piece[k - 1].memory == m && cd_box_equal(&h->piece[k - 1].box, box))
+            return &h->piece[k - 1];
     if (CD_GROW_IN(h->a, h->piece, h->n_piece, h->cap_piece)) return h->oom = true, NULL;
-    h->piece[h->n_piece] = (piece){.tensor = tensor, .memory = m, .next = h->first[tensor], .box = *box};
+    h->piece[h->n_piece] =
+        (piece){.tensor = tensor, .memory = m, .next = h->first[tensor], .box = *box};
     h->first[tensor] = ++h->n_piece;
     return &h->piece[h->n_piece - 1];
 }
 
 /* All of a tensor, or a box of it. */
 static void hold_piece(holds *h, uint32_t tensor, uint32_t m, const cd_box *box, bool comes) {
-    const double bytes = box ? box_bytes(box, h->s->net->tensor[tensor].element_bytes) : bytes_of(h->s, tensor);
+    const double bytes =
+        box ? box_bytes(box, h->s->net->tensor[tensor].element_bytes) : bytes_of(h->s, tensor);
     const cd_box whole = {0};
-    piece *p = h->readers[tensor] > 1 ? piece_of(h, tensor, m, box && bytes < bytes_of(h->s, tensor) ? box : &whole) : NULL;
+    piece *p = h->readers[tensor] > 1
+                   ? piece_of(h, tensor, m, box && bytes < bytes_of(h->s, tensor) ? box : &whole)
+                   : NULL;
     if (p && !comes) p->users--;
     if (!p || !p->users) h->held[m] += comes ? bytes : -bytes;
     if (p && comes) p->users++;
@@ -91,12 +100,14 @@ static bool is_there(const holds *h, const cd_shard_planner_option *o, uint32_t 
     for (uint32_t e = 0; e < use; e++) {
         const cd_shard_planner_use *x = &o->use[e];
         for (uint32_t j = 0; j < x->n_arg && h->s->store[x->device] == h->s->store[u->device]; j++)
-            if (arg_of(x, j) == arg_of(u, i) && (!x->of || cd_box_equal(&x->box[j], &u->box[i]))) return true;
+            if (arg_of(x, j) == arg_of(u, i) && (!x->of || cd_box_equal(&x->box[j], &u->box[i])))
+                return true;
     }
     return false;
 }
 
-static void hold_use(holds *h, uint32_t op, const cd_shard_planner_option *o, uint32_t use, bool comes) {
+static void hold_use(holds *h, uint32_t op, const cd_shard_planner_option *o, uint32_t use,
+                     bool comes) {
     const cd_shard_planner_use *u = &o->use[use];
     const cd_shard_net_op *x = &h->s->net->op[op];
     const uint32_t m = h->s->store[u->device];
@@ -107,12 +118,16 @@ static void hold_use(holds *h, uint32_t op, const cd_shard_planner_option *o, ui
         if (a & CD_TE_SHARD_PARTIAL) { /* made here, or brought here from another memory */
             const uint32_t from = a - CD_TE_SHARD_PARTIAL;
             const bool made = i + 1 == u->n_arg && use < o->n_part;
-            if (made || (from < o->n_part && h->s->store[o->part[from].device] != m)) h->held[m] += sign * box_bytes(&u->box[i], h->s->net->tensor[x->arg[x->n_arg - 1]].element_bytes);
+            if (made || (from < o->n_part && h->s->store[o->part[from].device] != m))
+                h->held[m] +=
+                    sign *
+                    box_bytes(&u->box[i], h->s->net->tensor[x->arg[x->n_arg - 1]].element_bytes);
             continue;
         }
         const cd_shard_net_tensor *t = &h->s->net->tensor[x->arg[a]];
         if (!t->constant) touch(h, x->arg[a], m, comes);
-        else if (!is_there(h, o, use, i)) hold_piece(h, x->arg[a], m, u->of ? &u->box[i] : NULL, comes);
+        else if (!is_there(h, o, use, i))
+            hold_piece(h, x->arg[a], m, u->of ? &u->box[i] : NULL, comes);
     }
 }
 
@@ -123,14 +138,20 @@ static void hold(holds *h, uint32_t op, uint32_t option, bool comes) {
 
 /* The state before any operator is placed: only inputs and results of the network are held. */
 static cdmpp_status empty(const cd_shard_planner *s, cd_arena *a, holds *out, cdmpp_err *err) {
-    *out = (holds){.s = s, .a = a, .users = cd_arena_zalloc(a, (size_t)s->net->n_tensor + 1, s->n_device * sizeof *out->users),
-                   .readers = CD_NEWN(a, uint32_t, (size_t)s->net->n_tensor + 1), .first = CD_NEWN(a, uint32_t, (size_t)s->net->n_tensor + 1)};
-    if (!out->users || !out->readers || !out->first) return CD_FAIL(err, ENOMEM, "%u tensors", s->net->n_tensor);
+    *out = (holds){
+        .s = s,
+        .a = a,
+        .users = cd_arena_zalloc(a, (size_t)s->net->n_tensor + 1, s->n_device * sizeof *out->users),
+        .readers = CD_NEWN(a, uint32_t, (size_t)s->net->n_tensor + 1),
+        .first = CD_NEWN(a, uint32_t, (size_t)s->net->n_tensor + 1)};
+    if (!out->users || !out->readers || !out->first)
+        return CD_FAIL(err, ENOMEM, "%u tensors", s->net->n_tensor);
     for (uint32_t k = 0; k < s->net->n_op; k++)
         for (uint32_t i = 0; i + 1 < s->net->op[k].n_arg; i++) out->readers[s->net->op[k].arg[i]]++;
     for (uint32_t t = 0; t < s->net->n_tensor; t++) {
         const cd_shard_net_tensor *v = &s->net->tensor[t];
-        if ((v->from == CD_SHARD_NET_OUTSIDE && !v->constant) || v->result) touch(out, t, s->store[0], true);
+        if ((v->from == CD_SHARD_NET_OUTSIDE && !v->constant) || v->result)
+            touch(out, t, s->store[0], true);
     }
     return CDMPP_OK;
 }
@@ -140,13 +161,17 @@ static uint32_t over(const holds *h) {
     uint32_t worst = CD_SHARD_PLANNER_NONE;
     double most = 1;
     for (uint32_t m = 0; m < h->s->n_device; m++)
-        if (h->s->limit[m] > 0 && h->held[m] > most * h->s->limit[m]) most = h->held[m] / h->s->limit[m], worst = m;
+        if (h->s->limit[m] > 0 && h->held[m] > most * h->s->limit[m])
+            most = h->held[m] / h->s->limit[m], worst = m;
     return worst;
 }
 
-static cdmpp_status check_memory(const holds *h, cdmpp_err *err) { return h->oom ? CD_FAIL(err, ENOMEM, "%u pieces of weights", h->n_piece) : CDMPP_OK; }
+static cdmpp_status check_memory(const holds *h, cdmpp_err *err) {
+    return h->oom ? CD_FAIL(err, ENOMEM, "%u pieces of weights", h->n_piece) : CDMPP_OK;
+}
 
-cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint32_t *choice, double *held, uint32_t *full, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint32_t *choice,
+                                          double *held, uint32_t *full, cdmpp_err *err) {
     cd_arena a = {0};
     holds h;
     cdmpp_status st = empty(s, &a, &h, err);
@@ -161,7 +186,8 @@ cdmpp_status cd_shard_planner_memory_used(const cd_shard_planner *s, const uint3
 /* ---- prices ---- */
 
 /* The bytes of each option by itself, without sharing tensors with other operators: only a guide for prices. */
-static cdmpp_status option_bytes(const cd_shard_planner *s, cd_arena *a, double **out, cdmpp_err *err) {
+static cdmpp_status option_bytes(const cd_shard_planner *s, cd_arena *a, double **out,
+                                 cdmpp_err *err) {
     size_t n = 0;
     for (uint32_t k = 0; k < s->net->n_op; k++) n += s->node[k].n_some;
     double *v = *out = CD_NEWN(a, double, n * s->n_device + 1);
@@ -184,10 +210,10 @@ typedef struct {
     void *ctx;
     const double *bytes;
     double price[CD_MACHINE_DEVICES];
-    uint32_t *choice, *best;    /* (n_op) */
+    uint32_t *choice, *best; /* (n_op) */
     double best_s;
-    uint32_t full;              /* of the last one */
-    double wants;               /* bytes there */
+    uint32_t full; /* of the last one */
+    double wants;  /* bytes there */
 } pricing;
 
 /* One plan with the prices scaled; a plan that fits and is the cheapest so far (by its true time, without prices) is kept. */
@@ -230,8 +256,8 @@ static cdmpp_status raise_prices(pricing *p, double total_s, cdmpp_err *err) {
 typedef struct {
     const cd_shard_planner *s;
     holds h;
-    uint32_t *first, *edge;     /* (n_op + 1) edges of which an operator is the later end */
-    double *rest;               /* (n_op + 1) least of all behind */
+    uint32_t *first, *edge;       /* (n_op + 1) edges of which an operator is the later end */
+    double *rest;                 /* (n_op + 1) least of all behind */
     uint32_t *at, *choice, *best; /* at: in `some` */
     double best_s;
     uint32_t looks;
@@ -271,11 +297,19 @@ static void step(walk *w, uint32_t op, double cost) {
 
 /* rest[k]: the least time of operators k and later without exchanges, the lower bound of the search. The plan that prices found is the first
  * upper bound. all: the search ended before its limit, so the result is exact. */
-static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t *best, double *best_s, bool *all, cdmpp_err *err) {
+static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t *best,
+                               double *best_s, bool *all, cdmpp_err *err) {
     const uint32_t n = s->net->n_op;
-    walk w = {.s = s, .first = CD_NEWN(a, uint32_t, n + 2), .edge = CD_NEWN(a, uint32_t, s->n_edge + 1), .rest = CD_NEWN(a, double, n + 1), .at = CD_NEWN(a, uint32_t, n + 1),
-              .choice = CD_NEWN(a, uint32_t, n + 1), .best = best, .best_s = *best_s};
-    if (!w.first || !w.edge || !w.rest || !w.at || !w.choice) return CD_FAIL(err, ENOMEM, "%u operators", n);
+    walk w = {.s = s,
+              .first = CD_NEWN(a, uint32_t, n + 2),
+              .edge = CD_NEWN(a, uint32_t, s->n_edge + 1),
+              .rest = CD_NEWN(a, double, n + 1),
+              .at = CD_NEWN(a, uint32_t, n + 1),
+              .choice = CD_NEWN(a, uint32_t, n + 1),
+              .best = best,
+              .best_s = *best_s};
+    if (!w.first || !w.edge || !w.rest || !w.at || !w.choice)
+        return CD_FAIL(err, ENOMEM, "%u operators", n);
     CD_TRY(empty(s, a, &w.h, err));
     uint32_t at = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -287,7 +321,9 @@ static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t 
     w.rest[n] = 0;
     for (uint32_t k = n; k-- > 0;) {
         double least = (double)INFINITY;
-        for (uint32_t i = 0; i < s->node[k].n_some; i++) least = fmin(least, s->kind[s->node[k].kind].option[s->node[k].some[i]].seconds + s->node[k].io[s->node[k].some[i]]);
+        for (uint32_t i = 0; i < s->node[k].n_some; i++)
+            least = fmin(least, s->kind[s->node[k].kind].option[s->node[k].some[i]].seconds +
+                                    s->node[k].io[s->node[k].some[i]]);
         w.rest[k] = w.rest[k + 1] + least * (1 - 1e-12);
     }
     step(&w, 0, 0);
@@ -301,20 +337,32 @@ static cdmpp_status every_plan(const cd_shard_planner *s, cd_arena *a, uint32_t 
 
 /* Prices first: they find a good plan quickly for any size, and that plan cuts the search off early. Only the full search, for few operators,
  * proves that a plan is the best or that none fits. */
-cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_planner_solve *solve, void *ctx, double total_s, uint32_t *choice, bool *exact, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_solve_within(const cd_shard_planner *s, cd_shard_planner_solve *solve,
+                                           void *ctx, double total_s, uint32_t *choice, bool *exact,
+                                           cdmpp_err *err) {
     cd_arena a = {0};
     bool all = false;
     double *bytes = NULL;
-    pricing p = {.s = s, .solve = solve, .ctx = ctx, .best_s = (double)INFINITY, .choice = CD_NEWN(&a, uint32_t, (size_t)s->net->n_op + 1), .best = CD_NEWN(&a, uint32_t, (size_t)s->net->n_op + 1)};
-    cdmpp_status st = p.choice && p.best ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u operators", s->net->n_op);
+    pricing p = {.s = s,
+                 .solve = solve,
+                 .ctx = ctx,
+                 .best_s = (double)INFINITY,
+                 .choice = CD_NEWN(&a, uint32_t, (size_t)s->net->n_op + 1),
+                 .best = CD_NEWN(&a, uint32_t, (size_t)s->net->n_op + 1)};
+    cdmpp_status st =
+        p.choice && p.best ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u operators", s->net->n_op);
     if (!st) st = option_bytes(s, &a, &bytes, err);
     p.bytes = bytes;
     if (!st) st = priced(&p, 0, err);
     if (!st) st = raise_prices(&p, total_s, err);
     if (!st && s->net->n_op <= MOST_OPS) st = every_plan(s, &a, p.best, &p.best_s, &all, err);
     if (!st && !isfinite(p.best_s))
-        st = CD_FAIL(err, EINVALID, "no plan fits%s: with bytes as dear as can be, %.6g GB would be in the memory of %s, which has %.6g", all ? "" : " that was found", p.wants * 1e-9,
-                     p.full == CD_SHARD_PLANNER_NONE ? "?" : s->m->device[p.full].name, p.full == CD_SHARD_PLANNER_NONE ? 0 : s->limit[p.full] * 1e-9);
+        st = CD_FAIL(err, EINVALID,
+                     "no plan fits%s: with bytes as dear as can be, %.6g GB would be in the memory "
+                     "of %s, which has %.6g",
+                     all ? "" : " that was found", p.wants * 1e-9,
+                     p.full == CD_SHARD_PLANNER_NONE ? "?" : s->m->device[p.full].name,
+                     p.full == CD_SHARD_PLANNER_NONE ? 0 : s->limit[p.full] * 1e-9);
     if (!st) memcpy(choice, p.best, s->net->n_op * sizeof *choice);
     *exact = all;
     cd_arena_free(&a);

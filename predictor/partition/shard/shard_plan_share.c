@@ -6,7 +6,7 @@
 #include "predictor/partition/shard/shard_ratio.h"
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-typedef struct table {          /* seconds at some granules, between them by straight lines */
+typedef struct table { /* seconds at some granules, between them by straight lines */
     uint32_t n, at[6];
     double seconds[6];
 } table;
@@ -21,7 +21,8 @@ static double between(const void *ctx, double units) {
     return fmax(1e-12, t->seconds[i - 1] + f * (t->seconds[i] - t->seconds[i - 1]));
 }
 
-static void fill(table *t, uint32_t granules, uint32_t device, cd_shard_planner_curve *curve, void *ctx) {
+static void fill(table *t, uint32_t granules, uint32_t device, cd_shard_planner_curve *curve,
+                 void *ctx) {
     const uint32_t want[] = {1, granules / 4, granules / 2, 3 * granules / 4, granules};
     t->n = 0;
     for (int i = 0; i < 5; i++) {
@@ -65,7 +66,9 @@ static void put(uint32_t (*units)[CD_MACHINE_DEVICES], uint32_t *n, const uint32
 
 /* The search over whole granules needs a time for each share; it takes them from a table of a few shares, because each question to the cost
  * model is expensive. The margin is 0 here: the planner applies its own later. */
-static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t *units, cdmpp_err *err) {
+static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind *k,
+                         uint32_t granules, cd_shard_planner_curve *curve, void *ctx,
+                         uint32_t *units, cdmpp_err *err) {
     table t[CD_MACHINE_DEVICES];
     cd_shard_ratio_device device[CD_MACHINE_DEVICES];
     uint32_t who[CD_MACHINE_DEVICES], share[CD_MACHINE_DEVICES], n = 0;
@@ -81,20 +84,26 @@ static cdmpp_status best(const cd_shard_planner *s, const cd_shard_planner_kind 
 }
 
 /* Shares of the baselines (equal, fixed) are always among them; the network's ratio and the best ones only for kinds that are optimized (look). */
-cdmpp_status cd_shard_planner_shares(const cd_shard_planner *s, const cd_shard_planner_kind *k, uint32_t granules, cd_shard_planner_curve *curve, void *ctx, uint32_t (*units)[CD_MACHINE_DEVICES],
-                             uint32_t *n, cdmpp_err *err) {
+cdmpp_status cd_shard_planner_shares(const cd_shard_planner *s, const cd_shard_planner_kind *k,
+                                     uint32_t granules, cd_shard_planner_curve *curve, void *ctx,
+                                     uint32_t (*units)[CD_MACHINE_DEVICES], uint32_t *n,
+                                     cdmpp_err *err) {
     uint32_t one[CD_MACHINE_DEVICES] = {0};
     double share[CD_MACHINE_DEVICES];
     *n = 0;
     for (uint32_t d = 0; d < s->n_device; d++) share[d] = 1;
-    if (among(k, s->n_device, share)) rounded(share, s->n_device, granules, one), put(units, n, one);
-    for (uint32_t d = 0; d < s->n_device; d++) share[d] = d ? (1 - s->fixed) / (s->n_device - 1) : s->fixed;
+    if (among(k, s->n_device, share))
+        rounded(share, s->n_device, granules, one), put(units, n, one);
+    for (uint32_t d = 0; d < s->n_device; d++)
+        share[d] = d ? (1 - s->fixed) / (s->n_device - 1) : s->fixed;
     memset(one, 0, sizeof one);
-    if (among(k, s->n_device, share)) rounded(share, s->n_device, granules, one), put(units, n, one);
+    if (among(k, s->n_device, share))
+        rounded(share, s->n_device, granules, one), put(units, n, one);
     if (!k->look) return CDMPP_OK;
     memcpy(share, s->ratio, sizeof share);
     memset(one, 0, sizeof one);
-    if (among(k, s->n_device, share)) rounded(share, s->n_device, granules, one), put(units, n, one);
+    if (among(k, s->n_device, share))
+        rounded(share, s->n_device, granules, one), put(units, n, one);
     memset(one, 0, sizeof one);
     CD_TRY(best(s, k, granules, curve, ctx, one, err));
     put(units, n, one);

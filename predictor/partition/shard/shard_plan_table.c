@@ -17,7 +17,9 @@ static int larger(const void *a, const void *b) {
     return (x->op > y->op) - (x->op < y->op);
 }
 
-static double need(const cd_shard_planner *s, const cd_shard_planner_kind *k) { return fmax(s->margin * k->best, s->least_s); }
+static double need(const cd_shard_planner *s, const cd_shard_planner_kind *k) {
+    return fmax(s->margin * k->best, s->least_s);
+}
 
 /* The attainable saving of an operator is its best time alone less the time if all devices worked together. Key operators are those with the
  * largest savings until `cover` of the sum is reached; an operator that no device can run alone is always one. */
@@ -33,7 +35,8 @@ static cdmpp_status find_keys(cd_shard_planner *s, cdmpp_err *err) {
         all += v[op].seconds;
     }
     qsort(v, s->net->n_op, sizeof *v, larger);
-    for (uint32_t i = 0; i < s->net->n_op && v[i].seconds > 0 && (sum < s->cover * all || s->cover >= 1); i++) {
+    for (uint32_t i = 0;
+         i < s->net->n_op && v[i].seconds > 0 && (sum < s->cover * all || s->cover >= 1); i++) {
         s->node[v[i].op].key = true;
         sum += v[i].seconds;
     }
@@ -49,7 +52,7 @@ static cdmpp_status find_keys(cd_shard_planner *s, cdmpp_err *err) {
 typedef struct ranked {
     double seconds;
     uint32_t option;
-    bool aligned;               /* of all options on its axis the nearest to the network's ratio */
+    bool aligned; /* of all options on its axis the nearest to the network's ratio */
 } ranked;
 
 static int faster(const void *a, const void *b) {
@@ -86,14 +89,17 @@ static uint32_t choose_some(const cd_shard_planner *s, uint32_t op, uint32_t *so
     for (uint32_t i = 0; i < x->n_all; i++) {
         const cd_shard_planner_option *o = &k->option[x->all[i]];
         if (o->way == CD_SHARD_PLANNER_NONE) some[n++] = x->all[i];
-        else if (x->worth && (isinf(k->best) || o->seconds + need(s, k) <= k->best)) v[splits++] = (ranked){o->seconds, x->all[i], false}, least = fmin(least, o->seconds);
+        else if (x->worth && (isinf(k->best) || o->seconds + need(s, k) <= k->best))
+            v[splits++] = (ranked){o->seconds, x->all[i], false}, least = fmin(least, o->seconds);
     }
     if (n + splits > CD_SHARD_PLANNER_OPTIONS) {
         mark(s, k, v, splits);
         qsort(v, splits, sizeof *v, faster);
         uint32_t keep = 0;
         for (uint32_t i = 0; i < splits; i++)
-            if (n + keep < CD_SHARD_PLANNER_OPTIONS && (v[i].aligned || v[i].seconds <= 1.5 * least)) v[keep++] = v[i];
+            if (n + keep < CD_SHARD_PLANNER_OPTIONS &&
+                (v[i].aligned || v[i].seconds <= 1.5 * least))
+                v[keep++] = v[i];
         splits = keep;
     }
     for (uint32_t i = 0; i < splits; i++) some[n++] = v[i].option;
@@ -104,12 +110,20 @@ static uint32_t choose_some(const cd_shard_planner *s, uint32_t op, uint32_t *so
 static cdmpp_status nobody(cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
     const cd_shard_net_op *o = &s->net->op[op];
     const cd_shard_planner_kind *k = &s->kind[s->node[op].kind];
-    if (!k->allowed) return CD_FAIL(err, EINVALID, "operator %s (%s): no device may run it", o->name, o->type);
-    const char *who = k->n_option ? NULL : cd_shard_planner_without_time(s, k, CD_SHARD_PLANNER_NONE, &s->arena);
+    if (!k->allowed)
+        return CD_FAIL(err, EINVALID, "operator %s (%s): no device may run it", o->name, o->type);
+    const char *who =
+        k->n_option ? NULL : cd_shard_planner_without_time(s, k, CD_SHARD_PLANNER_NONE, &s->arena);
     if (!k->n_option)
-        return CD_FAIL(err, EINVALID, "node %s (%s) has no time on %s%s%s", o->name, o->type, who ? who : "any device", o->pin == UINT32_MAX ? "" : ", where it is pinned: ",
-                       o->pin == UINT32_MAX ? "" : o->pin_why ? o->pin_why : s->m->device[o->pin].name);
-    return CD_FAIL(err, EINVALID, "operator %s (%s): no device that can run it has links from and to %s", o->name, o->type, s->m->device[0].name);
+        return CD_FAIL(err, EINVALID, "node %s (%s) has no time on %s%s%s", o->name, o->type,
+                       who ? who : "any device",
+                       o->pin == UINT32_MAX ? "" : ", where it is pinned: ",
+                       o->pin == UINT32_MAX ? ""
+                       : o->pin_why         ? o->pin_why
+                                            : s->m->device[o->pin].name);
+    return CD_FAIL(err, EINVALID,
+                   "operator %s (%s): no device that can run it has links from and to %s", o->name,
+                   o->type, s->m->device[0].name);
 }
 
 /* all: options that are possible for this operator, used by the baselines; some: those of them that the solver chooses from. Options that have
@@ -117,7 +131,8 @@ static cdmpp_status nobody(cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
 static cdmpp_status fill_node(cd_shard_planner *s, uint32_t op, cdmpp_err *err) {
     cd_shard_planner_node *x = &s->node[op];
     const cd_shard_planner_kind *k = &s->kind[x->kind];
-    uint32_t *all = CD_NEWN(&s->arena, uint32_t, (size_t)k->n_option + 1), *some = CD_NEWN(&s->arena, uint32_t, (size_t)k->n_option + 1);
+    uint32_t *all = CD_NEWN(&s->arena, uint32_t, (size_t)k->n_option + 1),
+             *some = CD_NEWN(&s->arena, uint32_t, (size_t)k->n_option + 1);
     double *io = CD_NEWN(&s->arena, double, (size_t)k->n_option + 1);
     ranked *v = cd_mem_zalloc((size_t)k->n_option + 1, sizeof *v);
     if (!all || !some || !io || !v) {
@@ -128,7 +143,9 @@ static cdmpp_status fill_node(cd_shard_planner *s, uint32_t op, cdmpp_err *err) 
     for (uint32_t i = 0; i < k->n_option; i++) {
         const cd_shard_planner_option *o = &k->option[i];
         io[i] = (double)INFINITY;
-        if (!isfinite(o->seconds) || (o->way != CD_SHARD_PLANNER_NONE && !x->key) || !cd_shard_planner_fits(s, op, o)) continue;
+        if (!isfinite(o->seconds) || (o->way != CD_SHARD_PLANNER_NONE && !x->key) ||
+            !cd_shard_planner_fits(s, op, o))
+            continue;
         io[i] = cd_shard_planner_inputs(s, op, o, NULL) + cd_shard_planner_results(s, op, o, NULL);
         if (isfinite(io[i])) all[x->n_all++] = i;
     }
@@ -139,7 +156,8 @@ static cdmpp_status fill_node(cd_shard_planner *s, uint32_t op, cdmpp_err *err) 
 
 cdmpp_status cd_shard_planner_nodes(cd_shard_planner *s, cdmpp_err *err) {
     CD_TRY(find_keys(s, err));
-    for (uint32_t i = 0; i < s->n_kind; i++) CD_TRY(cd_shard_planner_make_options(s, &s->kind[i], err));
+    for (uint32_t i = 0; i < s->n_kind; i++)
+        CD_TRY(cd_shard_planner_make_options(s, &s->kind[i], err));
     for (uint32_t op = 0; op < s->net->n_op; op++) CD_TRY(fill_node(s, op, err));
     return CDMPP_OK;
 }
@@ -161,7 +179,8 @@ static cdmpp_status fill_edge(cd_shard_planner *s, cd_shard_select_edge *e, cdmp
     if (!t) return CD_FAIL(err, ENOMEM, "exchanges of %s", s->net->op[e->to].name);
     for (uint32_t i = 0; i < a->n_some; i++)
         for (uint32_t j = 0; j < b->n_some; j++)
-            t[(size_t)i * b->n_some + j] = cd_shard_planner_exchange(s, e->from, &ka->option[a->some[i]], e->to, &kb->option[b->some[j]], NULL);
+            t[(size_t)i * b->n_some + j] = cd_shard_planner_exchange(
+                s, e->from, &ka->option[a->some[i]], e->to, &kb->option[b->some[j]], NULL);
     e->seconds = t;
     return CDMPP_OK;
 }
@@ -169,10 +188,13 @@ static cdmpp_status fill_edge(cd_shard_planner *s, cd_shard_select_edge *e, cdmp
 static cdmpp_status find_edges(cd_shard_planner *s, cdmpp_err *err) {
     size_t n = 0;
     for (uint32_t op = 0; op < s->net->n_op; op++) n += s->net->op[op].n_arg;
-    if (n > UINT32_MAX / 2 || !(s->edge = CD_NEWN(&s->arena, cd_shard_select_edge, n + 1))) return CD_FAIL(err, ENOMEM, "edges");
+    if (n > UINT32_MAX / 2 || !(s->edge = CD_NEWN(&s->arena, cd_shard_select_edge, n + 1)))
+        return CD_FAIL(err, ENOMEM, "edges");
     for (uint32_t op = 0; op < s->net->n_op; op++)
         for (uint32_t a = 0; a < s->net->op[op].n_arg; a++)
-            if (new_edge(s, op, a)) s->edge[s->n_edge++] = (cd_shard_select_edge){s->net->tensor[s->net->op[op].arg[a]].from, op, NULL};
+            if (new_edge(s, op, a))
+                s->edge[s->n_edge++] =
+                    (cd_shard_select_edge){s->net->tensor[s->net->op[op].arg[a]].from, op, NULL};
     return CDMPP_OK;
 }
 

@@ -25,7 +25,8 @@ static void put_parts(cd_buf *b, const cd_shard_plan *p, const cd_shard_plan_op 
     for (uint32_t i = 0; i < o->n_part; i++) {
         cd_buf_puts(b, i ? ", {" : "{");
         text(b, "device", p->device[o->part[i].device]);
-        cd_buf_putf(b, ", \"lo\": %lld, \"hi\": %lld", (long long)o->part[i].lo, (long long)o->part[i].hi);
+        cd_buf_putf(b, ", \"lo\": %lld, \"hi\": %lld", (long long)o->part[i].lo,
+                    (long long)o->part[i].hi);
         real(b, "seconds", o->part[i].seconds);
         cd_buf_puts(b, "}");
     }
@@ -40,7 +41,8 @@ static void put_op(cd_buf *b, const cd_shard_plan *p, const cd_shard_plan_op *o)
     text(b, "key", o->key), cd_buf_puts(b, ", ");
     text(b, "dim", o->dim);
     if (o->dim[0])
-        cd_buf_putf(b, ", \"reduce\": %s, \"way_op\": %u, \"axis\": %u, \"extent\": %lld", o->reduce ? "true" : "false", o->way_op, o->axis,
+        cd_buf_putf(b, ", \"reduce\": %s, \"way_op\": %u, \"axis\": %u, \"extent\": %lld",
+                    o->reduce ? "true" : "false", o->way_op, o->axis,
                     (long long)o->part[o->n_part - 1].hi);
     put_parts(b, p, o);
     device(b, "join", p, o->join);
@@ -110,7 +112,8 @@ static void put_head(cd_buf *b, const cd_shard_plan *p) {
     }
     cd_buf_puts(b, "],\n ");
     text(b, "verdict", p->verdict);
-    cd_buf_putf(b, ", \"split\": %s, \"exact\": %s,\n \"rho\": ", p->split ? "true" : "false", p->exact ? "true" : "false");
+    cd_buf_putf(b, ", \"split\": %s, \"exact\": %s,\n \"rho\": ", p->split ? "true" : "false",
+                p->exact ? "true" : "false");
     cd_buf_put_json_real(b, p->rho);
     real(b, "ceiling", p->ceiling);
     real(b, "predicted_s", p->predicted_s);
@@ -128,12 +131,15 @@ static void put_head(cd_buf *b, const cd_shard_plan *p) {
 void cd_shard_plan_write(const cd_shard_plan *p, cd_buf *b) {
     put_head(b, p);
     if (p->source) cd_buf_puts(b, ",\n \"sources\": [");
-    for (uint32_t d = 0; p->source && d < p->n_device; d++) cd_buf_puts(b, d ? ",\n  " : "\n  "), put_source(b, p->device[d], &p->source[d]);
+    for (uint32_t d = 0; p->source && d < p->n_device; d++)
+        cd_buf_puts(b, d ? ",\n  " : "\n  "), put_source(b, p->device[d], &p->source[d]);
     if (p->source) cd_buf_puts(b, "]");
     cd_buf_puts(b, ",\n \"operators\": [");
-    for (uint32_t k = 0; k < p->n_op; k++) cd_buf_puts(b, k ? ",\n  " : "\n  "), put_op(b, p, &p->op[k]);
+    for (uint32_t k = 0; k < p->n_op; k++)
+        cd_buf_puts(b, k ? ",\n  " : "\n  "), put_op(b, p, &p->op[k]);
     cd_buf_puts(b, "],\n \"copies\": [");
-    for (uint32_t i = 0; i < p->n_copy; i++) cd_buf_puts(b, i ? ",\n  " : "\n  "), put_copy(b, p, &p->copy[i]);
+    for (uint32_t i = 0; i < p->n_copy; i++)
+        cd_buf_puts(b, i ? ",\n  " : "\n  "), put_copy(b, p, &p->copy[i]);
     cd_buf_puts(b, "],\n \"baselines\": [");
     for (uint32_t i = 0; i < p->n_base; i++) {
         cd_buf_puts(b, i ? ",\n  {" : "\n  {");

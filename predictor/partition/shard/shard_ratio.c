@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-static double time_of(const cd_shard_ratio_device *d, uint32_t granules) { return granules ? d->time(d->ctx, granules) : 0; }
+static double time_of(const cd_shard_ratio_device *d, uint32_t granules) {
+    return granules ? d->time(d->ctx, granules) : 0;
+}
 
 /* ---- dynamic programming ---- */
 
@@ -13,10 +15,10 @@ static double time_of(const cd_shard_ratio_device *d, uint32_t granules) { retur
 typedef struct {
     const cd_shard_ratio_device *device;
     uint32_t n;
-    size_t wide;                /* granules + 1 */
-    double *least;              /* (n + 1, wide) */
-    double *next;               /* the same */
-    int32_t *took;              /* (n, n + 1, wide) */
+    size_t wide;   /* granules + 1 */
+    double *least; /* (n + 1, wide) */
+    double *next;  /* the same */
+    int32_t *took; /* (n, n + 1, wide) */
 } table;
 
 static size_t cells(const table *t) { return (size_t)(t->n + 1) * t->wide; }
@@ -48,7 +50,8 @@ static void fill(table *t) {
 }
 
 /* Of plans that are equally fast the one with the fewest parts. fill swaps least and next, so `block` keeps the address to free. */
-static cdmpp_status search(const cd_shard_ratio_device *device, uint32_t n, uint32_t granules, uint32_t *share, cdmpp_err *err) {
+static cdmpp_status search(const cd_shard_ratio_device *device, uint32_t n, uint32_t granules,
+                           uint32_t *share, cdmpp_err *err) {
     table t = {.device = device, .n = n, .wide = (size_t)granules + 1};
     double *const block = t.least = cd_mem_zalloc(2 * cells(&t), sizeof *t.least);
     uint32_t parts = 1;
@@ -64,7 +67,8 @@ static cdmpp_status search(const cd_shard_ratio_device *device, uint32_t n, uint
             parts -= share[i] > 0;
         }
     }
-    const cdmpp_status st = block && t.took ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu shares", cells(&t));
+    const cdmpp_status st =
+        block && t.took ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu shares", cells(&t));
     cd_mem_free(block);
     cd_mem_free(t.took);
     return st;
@@ -83,10 +87,13 @@ static void search_two(const cd_shard_ratio_device *device, uint32_t granules, u
     }
 }
 
-cdmpp_status cd_shard_ratio_best(const cd_shard_ratio_device *device, uint32_t n, uint32_t granules, uint32_t *share, cdmpp_err *err) {
+cdmpp_status cd_shard_ratio_best(const cd_shard_ratio_device *device, uint32_t n, uint32_t granules,
+                                 uint32_t *share, cdmpp_err *err) {
     double together = 0, alone = HUGE_VAL;
     uint32_t best = 0;
-    if (n < 1 || n > CD_SHARD_RATIO_DEVICES) return CD_FAIL(err, EINVALID, "expected 1 .. %d devices, found %u", CD_SHARD_RATIO_DEVICES, n);
+    if (n < 1 || n > CD_SHARD_RATIO_DEVICES)
+        return CD_FAIL(err, EINVALID, "expected 1 .. %d devices, found %u", CD_SHARD_RATIO_DEVICES,
+                       n);
     if (n == 2) search_two(device, granules, share);
     else CD_TRY(search(device, n, granules, share, err));
     for (uint32_t i = 0; i < n; i++) {

@@ -23,5 +23,6 @@ typedef struct cd_shard_ratio_device {
 } cd_shard_ratio_device;
 
 /* share (n): the granules of each device. Errors: EINVALID (n is not 1 .. CD_SHARD_RATIO_DEVICES), ENOMEM. */
-cdmpp_status cd_shard_ratio_best(const cd_shard_ratio_device *device, uint32_t n, uint32_t granules, uint32_t *share, cdmpp_err *err);
+cdmpp_status cd_shard_ratio_best(const cd_shard_ratio_device *device, uint32_t n, uint32_t granules,
+                                 uint32_t *share, cdmpp_err *err);
 #endif

@@ -20,28 +20,28 @@
 #include "base/core/core.h"
 
 typedef struct cd_shard_select_option {
-    const char *name;           /* "H 0.40" */
-    int dim;                    /* the caller's number of the dimension; -1: not split */
+    const char *name; /* "H 0.40" */
+    int dim;          /* the caller's number of the dimension; -1: not split */
     double seconds;
-    const double *share;        /* (n_device) 0..1, together 1 */
+    const double *share; /* (n_device) 0..1, together 1 */
 } cd_shard_select_option;
 
 typedef struct cd_shard_select_op {
     const char *name;
-    uint32_t n_option;          /* >= 1 */
+    uint32_t n_option;                    /* >= 1 */
     const cd_shard_select_option *option; /* (n_option) */
 } cd_shard_select_op;
 
 typedef struct cd_shard_select_edge {
-    uint32_t from, to;          /* operators */
-    const double *seconds;      /* (from's n_option, to's n_option) >= 0, infinity: cannot be */
+    uint32_t from, to;     /* operators */
+    const double *seconds; /* (from's n_option, to's n_option) >= 0, infinity: cannot be */
 } cd_shard_select_edge;
 
 typedef struct cd_shard_select_problem {
     uint32_t n_op, n_edge, n_device;
-    const cd_shard_select_op *op;      /* (n_op) */
-    const cd_shard_select_edge *edge;  /* (n_edge) two edges of one pair are added */
-    const char *const *device;  /* (n_device) names */
+    const cd_shard_select_op *op;     /* (n_op) */
+    const cd_shard_select_edge *edge; /* (n_edge) two edges of one pair are added */
+    const char *const *device;        /* (n_device) names */
 } cd_shard_select_problem;
 
 typedef struct cd_shard_select_plan {
@@ -55,19 +55,22 @@ typedef struct cd_shard_select_plan {
 /* The plan of the least total time. Errors: EINVALID (a cycle, an edge to nowhere, no plan possible: an
  * operator's name), ERANGE (NaN, negative, a ratio outside [0,1] or shares that are not 1 together: operator, option, device), ENOMEM. most: the largest
  * number of states in a table of the elimination; 0: 1 << 20. Free `out` after an error too. */
-cdmpp_status cd_shard_select_solve(const cd_shard_select_problem *p, size_t most, cd_shard_select_plan *out, cdmpp_err *err);
+cdmpp_status cd_shard_select_solve(const cd_shard_select_problem *p, size_t most,
+                                   cd_shard_select_plan *out, cdmpp_err *err);
 void cd_shard_select_plan_free(cd_shard_select_plan *r);
 /* The total time of a choice; *exchange_s (may be NULL): the part of it that exchanges take. */
-double cd_shard_select_cost(const cd_shard_select_problem *p, const uint32_t *choice, double *exchange_s);
+double cd_shard_select_cost(const cd_shard_select_problem *p, const uint32_t *choice,
+                            double *exchange_s);
 
 typedef enum cd_shard_select_base {
-    CD_SHARD_SELECT_ALONE,     /* the options that are all of device `d` */
-    CD_SHARD_SELECT_PLACE,     /* of each operator the fastest option that is not split, whatever an exchange costs */
-    CD_SHARD_SELECT_EQUAL,     /* split options whose shares are nearest to equal ones, of those the fastest; not split where there are none */
-    CD_SHARD_SELECT_FIXED,     /* the same with device 0's share nearest to `ratio` */
-    CD_SHARD_SELECT_GREEDY     /* the fastest option of each, whatever an exchange costs */
+    CD_SHARD_SELECT_ALONE, /* the options that are all of device `d` */
+    CD_SHARD_SELECT_PLACE, /* of each operator the fastest option that is not split, whatever an exchange costs */
+    CD_SHARD_SELECT_EQUAL, /* split options whose shares are nearest to equal ones, of those the fastest; not split where there are none */
+    CD_SHARD_SELECT_FIXED, /* the same with device 0's share nearest to `ratio` */
+    CD_SHARD_SELECT_GREEDY /* the fastest option of each, whatever an exchange costs */
 } cd_shard_select_base;
 /* The choice (n_op) of a baseline. d: for ALONE; ratio: for FIXED. Errors: ERANGE (ratio), EINVALID (d; an operator that has no option of that kind: its
  * name). */
-cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard_select_base kind, uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err);
+cdmpp_status cd_shard_select_baseline(const cd_shard_select_problem *p, cd_shard_select_base kind,
+                                      uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err);
 #endif

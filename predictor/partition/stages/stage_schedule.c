@@ -7,9 +7,9 @@
 static const uint64_t USUAL = (uint64_t)1 << 26;
 
 typedef struct {
-    uint64_t set;               /* 0: free place */
+    uint64_t set; /* 0: free place */
     double cost;
-    uint64_t ending;            /* of a set; unused for stages */
+    uint64_t ending; /* of a set; unused for stages */
 } entry;
 
 typedef struct {
@@ -67,10 +67,12 @@ static cdmpp_status check_edges(const cd_stage_graph *g, cdmpp_err *err) {
     for (uint32_t k = 0; k < g->n_op; k++) {
         const cd_stage_op *o = &g->op[k];
         if (o->first > g->n_after || o->n_after > g->n_after - o->first)
-            return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", k, o->name, o->first, o->first + o->n_after, g->n_after);
+            return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", k, o->name,
+                           o->first, o->first + o->n_after, g->n_after);
         for (uint32_t j = 0; j < o->n_after; j++)
             if (g->after[o->first + j] >= g->n_op)
-                return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", k, o->name, g->after[o->first + j], g->n_op);
+                return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", k, o->name,
+                               g->after[o->first + j], g->n_op);
     }
     return CDMPP_OK;
 }
@@ -80,7 +82,9 @@ static cdmpp_status check_edges(const cd_stage_graph *g, cdmpp_err *err) {
 static cdmpp_status prepare(search *s, cdmpp_err *err) {
     const cd_stage_graph *g = s->g;
     if (g->n_op > CD_STAGE_OPS)
-        return CD_FAIL(err, ERANGE, "%u operators in one block, at most %d: cut it (cd_stage_blocks)", g->n_op, CD_STAGE_OPS);
+        return CD_FAIL(err, ERANGE,
+                       "%u operators in one block, at most %d: cut it (cd_stage_blocks)", g->n_op,
+                       CD_STAGE_OPS);
     CD_TRY(check_edges(g, err));
     for (uint32_t k = 0; k < g->n_op; k++)
         for (uint32_t j = 0; j < g->op[k].n_after; j++) {
@@ -90,9 +94,13 @@ static cdmpp_status prepare(search *s, cdmpp_err *err) {
     uint64_t done = 0;
     for (uint32_t round = 0; round < g->n_op && s->n < g->n_op; round++)
         for (uint32_t k = 0; k < g->n_op; k++)
-            if (!(done >> k & 1) && !(s->before[k] & ~done)) done |= (uint64_t)1 << k, s->order[s->n++] = k;
+            if (!(done >> k & 1) && !(s->before[k] & ~done))
+                done |= (uint64_t)1 << k, s->order[s->n++] = k;
     for (uint32_t k = 0; k < g->n_op && s->n < g->n_op; k++)
-        if (!(done >> k & 1)) return CD_FAIL(err, EINVALID, "operator %u (%s) comes after itself: a cycle, or behind one", k, g->op[k].name);
+        if (!(done >> k & 1))
+            return CD_FAIL(err, EINVALID,
+                           "operator %u (%s) comes after itself: a cycle, or behind one", k,
+                           g->op[k].name);
     return CDMPP_OK;
 }
 
@@ -101,7 +109,8 @@ static cdmpp_status prepare(search *s, cdmpp_err *err) {
 static uint64_t part_of(const search *s, uint64_t set, uint64_t seed) {
     for (uint64_t part = seed;;) {
         uint64_t next = part;
-        for (uint64_t m = part; m; m &= m - 1) next |= (s->before[__builtin_ctzll(m)] | s->behind[__builtin_ctzll(m)]) & set;
+        for (uint64_t m = part; m; m &= m - 1)
+            next |= (s->before[__builtin_ctzll(m)] | s->behind[__builtin_ctzll(m)]) & set;
         if (next == part) return part;
         part = next;
     }
@@ -131,7 +140,8 @@ static cdmpp_status cost_of(search *s, uint64_t set, double *cost) {
     *cost = s->ask->time(&stage, s->ask->ctx);
     s->n_asked++;
     if (*cost >= 0) return CDMPP_OK;
-    return CD_FAIL(s->err, ERANGE, "stage of %u operators with %s: %g seconds", first[stage.n_group], s->g->op[op[0]].name, *cost);
+    return CD_FAIL(s->err, ERANGE, "stage of %u operators with %s: %g seconds",
+                   first[stage.n_group], s->g->op[op[0]].name, *cost);
 }
 
 static cdmpp_status stage_of(search *s, uint64_t set, entry *out) {
@@ -153,7 +163,8 @@ static cdmpp_status endings(search *s, uint64_t set, uint32_t at, uint64_t end, 
         entry stage;
         if (!end) return CDMPP_OK;
         if (++s->n_ending > s->most)
-            return CD_FAIL(s->err, ERANGE, "more than %llu endings: prune (r, s), or cut the block", (unsigned long long)s->most);
+            return CD_FAIL(s->err, ERANGE, "more than %llu endings: prune (r, s), or cut the block",
+                           (unsigned long long)s->most);
         CD_TRY(stage_of(s, end, &stage));
         if (isinf(stage.cost)) return CDMPP_OK;
         CD_TRY(least(s, set & ~end, &rest));
@@ -163,7 +174,9 @@ static cdmpp_status endings(search *s, uint64_t set, uint32_t at, uint64_t end, 
     const uint32_t k = s->order[--at], r = s->ask->r, groups = s->ask->s;
     const uint64_t with = end | (uint64_t)1 << k;
     bool can = !(s->behind[k] & set & ~end);
-    if (can && r) can = __builtin_popcountll(part_of(s, with, (uint64_t)1 << k)) <= (int)r; /* groups only grow */
+    if (can && r)
+        can = __builtin_popcountll(part_of(s, with, (uint64_t)1 << k)) <=
+              (int)r; /* groups only grow */
     if (can && r && groups) can = (uint64_t)__builtin_popcountll(with) <= (uint64_t)r * groups;
     if (can) CD_TRY(endings(s, set, at, with, best));
     return endings(s, set, at, end, best);
@@ -191,7 +204,8 @@ static cdmpp_status write_plan(search *s, uint64_t all, cd_stage_plan *out) {
     for (uint64_t set = all; set; set &= ~find(&s->sets, set)->ending) {
         const uint64_t end = find(&s->sets, set)->ending;
         const size_t n = (size_t)__builtin_popcountll(end);
-        uint32_t *op = CD_NEWN(&out->arena, uint32_t, n), *first = CD_NEWN(&out->arena, uint32_t, n + 1);
+        uint32_t *op = CD_NEWN(&out->arena, uint32_t, n),
+                 *first = CD_NEWN(&out->arena, uint32_t, n + 1);
         if (!op || !first) return CD_FAIL(s->err, ENOMEM, "stage of %zu operators", n);
         out->stage[--i] = lay_out(s, end, op, first);
         out->stage[i].seconds = find(&s->stages, end)->cost;
@@ -216,11 +230,14 @@ static cdmpp_status run(search *s, cd_stage_plan *out) {
     out->n_ending = s->n_ending;
     out->n_asked = s->n_asked;
     if (isinf(out->total_s))
-        return CD_FAIL(err, EINVALID, "no stages can run all: operator %s cannot be a stage of its own", s->g->op[cannot == UINT32_MAX ? 0 : cannot].name);
+        return CD_FAIL(err, EINVALID,
+                       "no stages can run all: operator %s cannot be a stage of its own",
+                       s->g->op[cannot == UINT32_MAX ? 0 : cannot].name);
     return write_plan(s, all, out);
 }
 
-cdmpp_status cd_stage_search(const cd_stage_graph *g, const cd_stage_options *a, cd_stage_plan *out, cdmpp_err *err) {
+cdmpp_status cd_stage_search(const cd_stage_graph *g, const cd_stage_options *a, cd_stage_plan *out,
+                             cdmpp_err *err) {
     search s = {.g = g, .ask = a, .most = a->most ? a->most : USUAL, .err = err};
     s.sets.a = s.stages.a = &s.own;
     *out = (cd_stage_plan){0};
@@ -232,15 +249,18 @@ cdmpp_status cd_stage_search(const cd_stage_graph *g, const cd_stage_options *a,
 /* ---- blocks ---- */
 
 /* Ends (n): of operators placed in an order, those after which all paths have met. */
-static cdmpp_status meet(const cd_stage_graph *g, cd_arena *a, uint32_t *order, bool *ends, cdmpp_err *err) {
+static cdmpp_status meet(const cd_stage_graph *g, cd_arena *a, uint32_t *order, bool *ends,
+                         cdmpp_err *err) {
     const size_t n = (size_t)g->n_op + 2;
-    uint32_t *first = CD_NEWN(a, uint32_t, n), *to = CD_NEWN(a, uint32_t, (size_t)g->n_after + 1), *left = CD_NEWN(a, uint32_t, n), *open = CD_NEWN(a, uint32_t, n);
+    uint32_t *first = CD_NEWN(a, uint32_t, n), *to = CD_NEWN(a, uint32_t, (size_t)g->n_after + 1),
+             *left = CD_NEWN(a, uint32_t, n), *open = CD_NEWN(a, uint32_t, n);
     if (!first || !to || !left || !open) return CD_FAIL(err, ENOMEM, "%u operators", g->n_op);
     for (uint32_t k = 0; k < g->n_op; k++)
         for (uint32_t j = 0; j < g->op[k].n_after; j++) first[g->after[g->op[k].first + j] + 2]++;
     for (uint32_t k = 0; k < g->n_op; k++) first[k + 2] += first[k + 1];
     for (uint32_t k = 0; k < g->n_op; k++)
-        for (uint32_t j = 0; j < g->op[k].n_after; j++) to[first[g->after[g->op[k].first + j] + 1]++] = k;
+        for (uint32_t j = 0; j < g->op[k].n_after; j++)
+            to[first[g->after[g->op[k].first + j] + 1]++] = k;
     uint32_t end = 0, n_open = 0, roots = 0;
     for (uint32_t k = 0; k < g->n_op; k++) {
         open[k] = first[k + 1] - first[k];
@@ -248,24 +268,30 @@ static cdmpp_status meet(const cd_stage_graph *g, cd_arena *a, uint32_t *order, 
     }
     for (uint32_t at = 0; at < end; at++) {
         const uint32_t k = order[at];
-        for (uint32_t j = 0; j < g->op[k].n_after; j++) n_open -= !--open[g->after[g->op[k].first + j]];
+        for (uint32_t j = 0; j < g->op[k].n_after; j++)
+            n_open -= !--open[g->after[g->op[k].first + j]];
         for (uint32_t j = first[k]; j < first[k + 1]; j++)
             if (!--left[to[j]]) order[end++] = to[j];
         n_open++; /* an operator without readers stays open: it could run beside all that follows */
         ends[at] = n_open == 1 && open[k] > 0 && at + 1 >= roots;
     }
     for (uint32_t k = 0; k < g->n_op && end < g->n_op; k++)
-        if (left[k]) return CD_FAIL(err, EINVALID, "operator %u (%s) comes after itself: a cycle, or behind one", k, g->op[k].name);
+        if (left[k])
+            return CD_FAIL(err, EINVALID,
+                           "operator %u (%s) comes after itself: a cycle, or behind one", k,
+                           g->op[k].name);
     return CDMPP_OK;
 }
 
 /* Each block is as long as possible: it ends at the last place within `most` operators where all paths have met, or at `most` if there is
  * none. */
-cdmpp_status cd_stage_blocks(const cd_stage_graph *g, uint32_t most, uint32_t *block, uint32_t *n_block, cdmpp_err *err) {
+cdmpp_status cd_stage_blocks(const cd_stage_graph *g, uint32_t most, uint32_t *block,
+                             uint32_t *n_block, cdmpp_err *err) {
     cd_arena own = {0};
     uint32_t *order = CD_NEWN(&own, uint32_t, (size_t)g->n_op + 1);
     bool *ends = CD_NEWN(&own, bool, (size_t)g->n_op + 1);
-    cdmpp_status st = order && ends ? check_edges(g, err) : (cdmpp_status)CD_FAIL(err, ENOMEM, "%u operators", g->n_op);
+    cdmpp_status st = order && ends ? check_edges(g, err)
+                                    : (cdmpp_status)CD_FAIL(err, ENOMEM, "%u operators", g->n_op);
     if (!st && !most) st = CD_FAIL(err, ERANGE, "blocks of 0 operators");
     if (!st) st = meet(g, &own, order, ends, err);
     *n_block = 0;

@@ -27,12 +27,14 @@ typedef struct cd_tune_compare_plan {
 } cd_tune_compare_plan;
 
 /* tuners: names with commas, as of --compare; NULL: none. at: as of --at; NULL: 10,50,100,300. Errors: EUSAGE. */
-cdmpp_status cd_tune_compare_read(const char *tuners, const char *at, bool have_model, cd_tune_compare_plan *p, cdmpp_err *err);
+cdmpp_status cd_tune_compare_read(const char *tuners, const char *at, bool have_model,
+                                  cd_tune_compare_plan *p, cdmpp_err *err);
 
 typedef struct cd_tune_compare {
     const cd_tune_compare_plan *plan;
     uint32_t n_task;
-    double *seconds;            /* (n_task + 1, n_tuner, n_at + 1); the last task is the weighted sum, the first point 0 trials */
+    double *
+        seconds; /* (n_task + 1, n_tuner, n_at + 1); the last task is the weighted sum, the first point 0 trials */
 } cd_tune_compare;
 
 /* Seconds of a task and tuner, (n_at + 1). CD_TUNE_FAILED_S or more: nothing ran yet. */
@@ -41,7 +43,9 @@ static inline double *cd_tune_compare_at(const cd_tune_compare *c, uint32_t task
 }
 /* Runs `base` (o, what, measure, model, out) with each tuner. curves: cd_tune_session_write_curves of each; NULL: none. *failed adds up
  * what sessions have. Free *out after an error too. Errors: those of cd_tune_session_run. */
-cdmpp_status cd_tune_compare_run(const cd_tune_session *base, const cd_tune_compare_plan *plan, const char *curves, cd_tune_compare *out, size_t *failed, cdmpp_err *err);
+cdmpp_status cd_tune_compare_run(const cd_tune_session *base, const cd_tune_compare_plan *plan,
+                                 const char *curves, cd_tune_compare *out, size_t *failed,
+                                 cdmpp_err *err);
 void cd_tune_compare_free(cd_tune_compare *c); /* zeroed is fine */
 
 /* tune_replay_log -- measure logs as a replay takes them: one set of candidates for each task and device.
@@ -55,29 +59,33 @@ void cd_tune_compare_free(cd_tune_compare *c); /* zeroed is fine */
  * Read-only once read: share it. */
 
 typedef struct cd_tune_replay_log {
-    cd_tune_task of;            /* of.task NULL: nobody defines it */
-    const char *key, *device;   /* workload key; -model= of the target, else the folder of the file */
+    cd_tune_task of;          /* of.task NULL: nobody defines it */
+    const char *key, *device; /* workload key; -model= of the target, else the folder of the file */
     size_t n, n_failed, n_record;
-    const cd_tune_cand *cand;   /* (n) */
-    const double *seconds;      /* (n) */
-    const double *cost_s;       /* (n) of building and measuring it: median over its records; 0 where they do not say */
-    double best_s;              /* CD_TUNE_FAILED_S: all failed */
+    const cd_tune_cand *cand; /* (n) */
+    const double *seconds;    /* (n) */
+    const double *
+        cost_s; /* (n) of building and measuring it: median over its records; 0 where they do not say */
+    double best_s; /* CD_TUNE_FAILED_S: all failed */
 } cd_tune_replay_log;
 
 typedef struct cd_tune_replay_logs {
     cd_arena arena;
-    cd_tune_replay_log *log;         /* (n) */
+    cd_tune_replay_log *log; /* (n) */
     size_t n, lines, unmeasured, bad, reason[CDMPP_STATUS_COUNT];
-    cdmpp_err first;            /* of the bad lines */
+    cdmpp_err first; /* of the bad lines */
 } cd_tune_replay_logs;
 
 /* tasks NULL: none is defined. Files and folders as of dataset/extract/extract.h. Free *out also after an error.
  * Errors: EIO, EUSAGE (nothing to read), ENOMEM. */
-cdmpp_status cd_tune_replay_logs_read(CD_KEEP const cd_task_registry *tasks, const char *const *input, size_t n_input, cd_tune_replay_logs *out,
-                                 cdmpp_err *err);
+cdmpp_status cd_tune_replay_logs_read(CD_KEEP const cd_task_registry *tasks,
+                                      const char *const *input, size_t n_input,
+                                      cd_tune_replay_logs *out, cdmpp_err *err);
 void cd_tune_replay_logs_free(cd_tune_replay_logs *l);
 /* Leave out the logs that keep() refuses; the number that stayed. */
-size_t cd_tune_replay_logs_keep(cd_tune_replay_logs *l, bool (*keep)(const cd_tune_replay_log *, const void *), const void *arg);
+size_t cd_tune_replay_logs_keep(cd_tune_replay_logs *l,
+                                bool (*keep)(const cd_tune_replay_log *, const void *),
+                                const void *arg);
 
 /* tune_replay -- tuners against logs: what each would have found, without a device.
  *
@@ -95,31 +103,33 @@ size_t cd_tune_replay_logs_keep(cd_tune_replay_logs *l, bool (*keep)(const cd_tu
 typedef struct cd_tune_replay_spec {
     const cd_tune_tuner *const *tuner; /* (n_tuner) */
     size_t n_tuner, n_seed;
-    uint64_t seed;              /* the first; the others follow */
-    size_t batch, trials;       /* both > 0 */
-    cd_tune_ranker_setup ranker; /* of each; its seed and device are set here */
+    uint64_t seed;                    /* the first; the others follow */
+    size_t batch, trials;             /* both > 0 */
+    cd_tune_ranker_setup ranker;      /* of each; its seed and device are set here */
     uint32_t population, generations; /* 0: the search's own */
-    double epsilon;             /* negative: the search's own */
-    cd_threads *pool;           /* NULL: none */
+    double epsilon;                   /* negative: the search's own */
+    cd_threads *pool;                 /* NULL: none */
 } cd_tune_replay_spec;
 
 typedef struct cd_tune_replay_run {
-    size_t n;                   /* trials made */
-    const uint32_t *row;        /* (n) candidates of the log */
-    const double *search_s;     /* (n) */
+    size_t n;               /* trials made */
+    const uint32_t *row;    /* (n) candidates of the log */
+    const double *search_s; /* (n) */
 } cd_tune_replay_run;
 
 typedef struct cd_tune_replay {
     size_t n_log, n_tuner, n_seed;
-    cd_tune_replay_run *run;         /* (n_log, n_tuner, n_seed) */
+    cd_tune_replay_run *run; /* (n_log, n_tuner, n_seed) */
 } cd_tune_replay;
 
-static inline const cd_tune_replay_run *cd_tune_replay_at(const cd_tune_replay *r, size_t log, size_t tuner, size_t seed) {
+static inline const cd_tune_replay_run *cd_tune_replay_at(const cd_tune_replay *r, size_t log,
+                                                          size_t tuner, size_t seed) {
     return &r->run[(log * r->n_tuner + tuner) * r->n_seed + seed];
 }
 
 /* Errors: EINVALID (see (3)), those of the tuners, with key and tuner; ENOMEM. */
-cdmpp_status cd_tune_replay_play(const cd_tune_replay_logs *l, const cd_tune_replay_spec *s, CD_GIVE cd_tune_replay **out, cdmpp_err *err);
+cdmpp_status cd_tune_replay_play(const cd_tune_replay_logs *l, const cd_tune_replay_spec *s,
+                                 CD_GIVE cd_tune_replay **out, cdmpp_err *err);
 void cd_tune_replay_free(CD_TAKE cd_tune_replay *r); /* NULL is fine */
 /* Seed number `seed` of the task. */
 uint64_t cd_tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed);
@@ -136,10 +146,10 @@ typedef struct cd_tune_replay_options {
     cd_texts input, tasks;      /* logs and folders of logs; task definitions */
     const char *model, *device; /* cost model file */
     bool nearest, frozen, held_out;
-    cd_texts data;              /* data set of the model, where it has moved */
-    int min;                    /* leave out tasks with fewer different programs (default: 32) */
+    cd_texts data; /* data set of the model, where it has moved */
+    int min;       /* leave out tasks with fewer different programs (default: 32) */
     int seeds, seed, trials, per_round, population, generations, jobs;
-    double epsilon;             /* negative: the search's own */
+    double epsilon; /* negative: the search's own */
     cd_log *log;
 } cd_tune_replay_options;
 
@@ -147,7 +157,7 @@ typedef struct cd_tune_replay_set {
     const cd_tune_replay_options *o;
     cd_task_registry *tasks;
     struct cd_model *model;
-    cd_heldout *held;           /* NULL: nothing is left out for the model's sake */
+    cd_heldout *held; /* NULL: nothing is left out for the model's sake */
     cd_threads *pool;
     cd_tune_replay_logs logs;
     cd_tune_replay_spec spec;
@@ -159,7 +169,8 @@ typedef struct cd_tune_replay_set {
 /* Whether a tuner of the plan ranks, which needs task definitions. */
 bool cd_tune_replay_ranks(const cd_tune_compare_plan *p);
 /* Free *out after an error too. Errors: ENODATA (no task is left), EMODEL, EIO, ENOMEM ... */
-cdmpp_status cd_tune_replay_set_run(const cd_tune_replay_options *o, cd_tune_replay_set *out, cdmpp_err *err);
+cdmpp_status cd_tune_replay_set_run(const cd_tune_replay_options *o, cd_tune_replay_set *out,
+                                    cdmpp_err *err);
 void cd_tune_replay_set_free(cd_tune_replay_set *s); /* zeroed is fine */
 
 /* tune_replay_stat -- what replays say: how near to the best known program a tuner came, and when.
@@ -174,9 +185,11 @@ void cd_tune_replay_set_free(cd_tune_replay_set *s); /* zeroed is fine */
 
 /* After so many trials; CD_TUNE_FAILED_S: nothing ran. */
 double cd_tune_replay_best(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials);
-double cd_tune_replay_ratio(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials);
+double cd_tune_replay_ratio(const cd_tune_replay_log *l, const cd_tune_replay_run *r,
+                            size_t trials);
 /* Seconds of measuring, of searching, until so many trials were made. */
-double cd_tune_replay_measure_s(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials);
+double cd_tune_replay_measure_s(const cd_tune_replay_log *l, const cd_tune_replay_run *r,
+                                size_t trials);
 double cd_tune_replay_search_s(const cd_tune_replay_run *r, size_t trials);
 
 typedef struct cd_tune_replay_row {
@@ -187,8 +200,9 @@ typedef struct cd_tune_replay_row {
 } cd_tune_replay_row;
 
 /* Of each tuner and, within it, each of at (n_at): n_tuner * n_at rows. Errors: ENODATA (see (3)), ENOMEM. */
-cdmpp_status cd_tune_replay_table(const cd_tune_replay_logs *l, const cd_tune_replay *r, const size_t *at, size_t n_at,
-                             CD_GIVE cd_tune_replay_row **out, cdmpp_err *err);
+cdmpp_status cd_tune_replay_table(const cd_tune_replay_logs *l, const cd_tune_replay *r,
+                                  const size_t *at, size_t n_at, CD_GIVE cd_tune_replay_row **out,
+                                  cdmpp_err *err);
 
 /* Quartiles over all tasks and seeds of a tuner. */
 typedef struct cd_tune_replay_curve {
@@ -196,11 +210,13 @@ typedef struct cd_tune_replay_curve {
     double *x, *low, *median, *high; /* (n) x: trials, or simulated seconds; one block from x on */
 } cd_tune_replay_curve;
 /* Errors: ENODATA, ENOMEM. */
-cdmpp_status cd_tune_replay_by_trials(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, size_t trials, cd_tune_replay_curve *out,
-                                 cdmpp_err *err);
+cdmpp_status cd_tune_replay_by_trials(const cd_tune_replay_logs *l, const cd_tune_replay *r,
+                                      size_t tuner, size_t trials, cd_tune_replay_curve *out,
+                                      cdmpp_err *err);
 /* n points from the shortest first trial to the end of the longest run, evenly on a logarithmic scale. */
-cdmpp_status cd_tune_replay_by_seconds(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, size_t n, cd_tune_replay_curve *out,
-                                  cdmpp_err *err);
+cdmpp_status cd_tune_replay_by_seconds(const cd_tune_replay_logs *l, const cd_tune_replay *r,
+                                       size_t tuner, size_t n, cd_tune_replay_curve *out,
+                                       cdmpp_err *err);
 void cd_tune_replay_curve_free(cd_tune_replay_curve *c);
 /* p of 0..1; v (n), n > 0, is sorted. */
 double cd_tune_replay_quantile(double *v, size_t n, double p);

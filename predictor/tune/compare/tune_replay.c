@@ -19,8 +19,8 @@ typedef struct {
     cd_tune_space *space;
     cd_tune_ranker *ranker;
     cd_tune_search *search;
-    uint8_t *seen;        /* (log->n) */
-    double *told;         /* (batch) */
+    uint8_t *seen; /* (log->n) */
+    double *told;  /* (batch) */
     uint32_t *row;
     double *search_s, used_s;
     size_t n, end;
@@ -47,8 +47,12 @@ static cdmpp_status start(player *p, const cd_tune_tuner *t, uint64_t seed, cdmp
     r.threads = 1;
     if (!r.device) r.device = l->device;
     if (t->ranker) CD_TRY(t->ranker->open(&r, &p->ranker, err));
-    const cd_tune_search_setup s = {.space = p->space, .ranker = p->ranker, .seed = seed, .population = p->spec->population,
-                                    .generations = p->spec->generations, .epsilon = p->spec->epsilon};
+    const cd_tune_search_setup s = {.space = p->space,
+                                    .ranker = p->ranker,
+                                    .seed = seed,
+                                    .population = p->spec->population,
+                                    .generations = p->spec->generations,
+                                    .epsilon = p->spec->epsilon};
     CD_TRY(t->search->open(&s, &p->search, err));
     p->used_s = cd_clock_thread() - begin;
     return CDMPP_OK;
@@ -57,7 +61,8 @@ static cdmpp_status start(player *p, const cd_tune_tuner *t, uint64_t seed, cdmp
 static cdmpp_status measure(player *p, const cd_tune_cand *c, size_t n, cdmpp_err *err) {
     for (size_t k = 0; k < n; k++) {
         const uint32_t row = c[k].row;
-        if (row >= p->log->n || p->log->cand[row].key != c[k].key) return CD_FAIL(err, EINVALID, "trial %zu is not of the log", p->n);
+        if (row >= p->log->n || p->log->cand[row].key != c[k].key)
+            return CD_FAIL(err, EINVALID, "trial %zu is not of the log", p->n);
         if (p->seen[row]++) return CD_FAIL(err, EINVALID, "trial %zu was measured before", p->n);
         p->told[k] = p->log->seconds[row];
         p->search_s[p->n] = p->used_s;
@@ -106,8 +111,11 @@ static cdmpp_status one(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err
         p.search_s = cd_mem_zalloc(p.end + 1, sizeof *p.search_s);
         run->row = p.row;
         run->search_s = p.search_s;
-        cdmpp_status st = p.row && p.search_s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu trials", p.end);
-        if (!st) st = start(&p, g->s->tuner[tuner], cd_tune_replay_seed(l, g->s->seed + i % g->s->n_seed), err);
+        cdmpp_status st =
+            p.row && p.search_s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu trials", p.end);
+        if (!st)
+            st = start(&p, g->s->tuner[tuner],
+                       cd_tune_replay_seed(l, g->s->seed + i % g->s->n_seed), err);
         if (!st) st = play(&p, err);
         stop(&p);
         run->n = p.n;
@@ -116,7 +124,8 @@ static cdmpp_status one(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_replay_play(const cd_tune_replay_logs *l, const cd_tune_replay_spec *s, cd_tune_replay **out, cdmpp_err *err) {
+cdmpp_status cd_tune_replay_play(const cd_tune_replay_logs *l, const cd_tune_replay_spec *s,
+                                 cd_tune_replay **out, cdmpp_err *err) {
     cd_tune_replay *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "replay");
     const size_t n = l->n * s->n_tuner * s->n_seed;

@@ -21,9 +21,9 @@ typedef struct {
 typedef struct {
     row *v;
     size_t n, cap;
-    cd_arena text;   /* keys, targets */
+    cd_arena text; /* keys, targets */
     cd_arena scratch;
-    cd_arena *keep;  /* of the steps */
+    cd_arena *keep; /* of the steps */
 } rows;
 
 /* The text that the last record had too, else a copy. */
@@ -32,10 +32,13 @@ static const char *kept(rows *r, const char *last, cd_str s) {
 }
 
 /* One that was not measured yet says nothing. */
-static cdmpp_status add(rows *r, const cd_record *from, const char *path, bool *measured, cdmpp_err *err) {
+static cdmpp_status add(rows *r, const cd_record *from, const char *path, bool *measured,
+                        cdmpp_err *err) {
     if (CD_GROW(r->v, r->n, r->cap)) return CD_FAIL(err, ENOMEM, "records");
     const row *last = r->n ? &r->v[r->n - 1] : NULL;
-    row x = {.has_hardware = from->has_hardware, .hardware = from->hardware, .cost_s = fmax(from->total_s, 0)};
+    row x = {.has_hardware = from->has_hardware,
+             .hardware = from->hardware,
+             .cost_s = fmax(from->total_s, 0)};
     x.key = kept(r, last ? last->key : NULL, from->workload_key);
     x.target = kept(r, last ? last->target : NULL, from->target);
     x.device = kept(r, last ? last->device : NULL, cd_device_name_of(from->target, path));
@@ -45,8 +48,11 @@ static cdmpp_status add(rows *r, const cd_record *from, const char *path, bool *
     const cd_label label = cd_label_of(cost, from->n_cost, from->error_no);
     *measured = label.error != CD_LABEL_NOT_MEASURED;
     if (!*measured) return CDMPP_OK;
-    x.seconds = label.error || !(label.latency_s > 0 && label.latency_s < 1e9) ? CD_TUNE_FAILED_S : label.latency_s;
-    const cd_tune_cand c = {.key = cd_record_steps_key(from->step, from->n_step), .n_step = from->n_step, .step = from->step};
+    x.seconds = label.error || !(label.latency_s > 0 && label.latency_s < 1e9) ? CD_TUNE_FAILED_S
+                                                                               : label.latency_s;
+    const cd_tune_cand c = {.key = cd_record_steps_key(from->step, from->n_step),
+                            .n_step = from->n_step,
+                            .step = from->step};
     CD_TRY(cd_tune_cand_copy(r->keep, &c, &x.cand, err));
     r->v[r->n++] = x;
     return CDMPP_OK;
@@ -104,7 +110,9 @@ static int by_task(const void *a, const void *b) {
 static void merge(const row *v, size_t n, double *seconds, double *cost_s, double *work) {
     size_t good = 0;
     while (good < n && v[good].seconds < CD_TUNE_FAILED_S) good++;
-    *seconds = !good ? CD_TUNE_FAILED_S : good % 2 ? v[good / 2].seconds : (v[good / 2 - 1].seconds + v[good / 2].seconds) / 2;
+    *seconds = !good      ? CD_TUNE_FAILED_S
+               : good % 2 ? v[good / 2].seconds
+                          : (v[good / 2 - 1].seconds + v[good / 2].seconds) / 2;
     for (size_t i = 0; i < n; i++) work[i] = v[i].cost_s;
     cd_sort_doubles(work, n);
     *cost_s = work[n / 2];
@@ -123,9 +131,11 @@ static int by_key(const void *a, const void *b) {
 
 /* v is sorted by candidate: equal steps stand together and are merged. cd_tune_log_number changes the order of candidates, so their
  * seconds are found again by key. */
-static cdmpp_status fill_log(cd_arena *a, const row *v, size_t n, cd_tune_replay_log *l, known *k, double *work, cdmpp_err *err) {
+static cdmpp_status fill_log(cd_arena *a, const row *v, size_t n, cd_tune_replay_log *l, known *k,
+                             double *work, cdmpp_err *err) {
     cd_tune_cand *cand = cd_arena_alloc(a, n, sizeof *cand);
-    double *seconds = cd_arena_alloc(a, n, sizeof *seconds), *cost = cd_arena_alloc(a, n, sizeof *cost);
+    double *seconds = cd_arena_alloc(a, n, sizeof *seconds),
+           *cost = cd_arena_alloc(a, n, sizeof *cost);
     if (!cand || !seconds || !cost) return CD_FAIL(err, ENOMEM, "%zu candidates", n);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && v[end].cand.key == v[i].cand.key;) end++;
@@ -150,20 +160,29 @@ static cdmpp_status fill_log(cd_arena *a, const row *v, size_t n, cd_tune_replay
     return CDMPP_OK;
 }
 
-static cdmpp_status name_log(cd_arena *a, const cd_task_registry *tasks, const row *v, cd_tune_replay_log *l, cdmpp_err *err) {
-    const cd_str key = {v->key, strlen(v->key)}, device = {v->device, strlen(v->device)}, target = {v->target, strlen(v->target)};
+static cdmpp_status name_log(cd_arena *a, const cd_task_registry *tasks, const row *v,
+                             cd_tune_replay_log *l, cdmpp_err *err) {
+    const cd_str key = {v->key, strlen(v->key)}, device = {v->device, strlen(v->device)},
+                 target = {v->target, strlen(v->target)};
     *l = (cd_tune_replay_log){.key = cd_str_dup(a, key), .device = cd_str_dup(a, device)};
     const cd_task *t = tasks ? cd_task_registry_find(tasks, key) : NULL;
-    l->of = (cd_tune_task){.task = t && t->dag ? t : NULL, .target = cd_str_dup(a, target), .hardware = v->hardware,
-                           .gpu = cd_target_is_gpu(target), .flop = -1};
+    l->of = (cd_tune_task){.task = t && t->dag ? t : NULL,
+                           .target = cd_str_dup(a, target),
+                           .hardware = v->hardware,
+                           .gpu = cd_target_is_gpu(target),
+                           .flop = -1};
     if (l->of.task) l->of.flop = cd_task_flop(t);
-    if (!v->has_hardware) l->of.hardware = t && t->has_hardware ? t->hardware : cd_target_hardware(l->of.gpu, 1, 32);
+    if (!v->has_hardware)
+        l->of.hardware = t && t->has_hardware ? t->hardware : cd_target_hardware(l->of.gpu, 1, 32);
     return l->key && l->device && l->of.target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task");
 }
 
-static bool same_task(const row *x, const row *y) { return !strcmp(x->key, y->key) && !strcmp(x->device, y->device); }
+static bool same_task(const row *x, const row *y) {
+    return !strcmp(x->key, y->key) && !strcmp(x->device, y->device);
+}
 
-static cdmpp_status make_logs(const cd_task_registry *tasks, const rows *r, cd_tune_replay_logs *out, known *k, double *work, cdmpp_err *err) {
+static cdmpp_status make_logs(const cd_task_registry *tasks, const rows *r,
+                              cd_tune_replay_logs *out, known *k, double *work, cdmpp_err *err) {
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++) n += !i || !same_task(&r->v[i], &r->v[i - 1]);
     out->log = cd_arena_zalloc(&out->arena, n + 1, sizeof *out->log);
@@ -178,7 +197,8 @@ static cdmpp_status make_logs(const cd_task_registry *tasks, const rows *r, cd_t
 }
 
 /* Records are sorted by task and device before they become logs, so the order of files and lines does not matter. */
-cdmpp_status cd_tune_replay_logs_read(const cd_task_registry *tasks, const char *const *input, size_t n_input, cd_tune_replay_logs *out, cdmpp_err *err) {
+cdmpp_status cd_tune_replay_logs_read(const cd_task_registry *tasks, const char *const *input,
+                                      size_t n_input, cd_tune_replay_logs *out, cdmpp_err *err) {
     *out = (cd_tune_replay_logs){0};
     rows r = {.keep = &out->arena};
     cd_inputs in = {0};
@@ -203,7 +223,9 @@ void cd_tune_replay_logs_free(cd_tune_replay_logs *l) {
     *l = (cd_tune_replay_logs){0};
 }
 
-size_t cd_tune_replay_logs_keep(cd_tune_replay_logs *l, bool (*keep)(const cd_tune_replay_log *, const void *), const void *arg) {
+size_t cd_tune_replay_logs_keep(cd_tune_replay_logs *l,
+                                bool (*keep)(const cd_tune_replay_log *, const void *),
+                                const void *arg) {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
         if (keep(&l->log[i], arg)) l->log[n++] = l->log[i];

@@ -32,31 +32,36 @@
 
 /* ---- candidates: one program each; equal programs have equal keys ---- */
 typedef struct cd_tune_cand {
-    uint64_t key;               /* digest of the steps */
+    uint64_t key;                   /* digest of the steps */
     uint32_t n_choice, n_step, row; /* row: of a listed space, its place in the list */
-    const cd_sketch_choice *choice;    /* (n_choice) sketch.h; of logs, the numbers in the steps that a tuner may change */
-    const cd_record_step *step;        /* (n_step) */
+    const cd_sketch_choice *
+        choice; /* (n_choice) sketch.h; of logs, the numbers in the steps that a tuner may change */
+    const cd_record_step *step; /* (n_step) */
 } cd_tune_cand;
 
 /* Into an arena, with all that it points at. Errors: ENOMEM. */
-cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_cand *out, cdmpp_err *err);
+cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_cand *out,
+                               cdmpp_err *err);
 
 /* ---- space: begins with this struct, the rest is its kind's own ---- */
 typedef struct cd_tune_space cd_tune_space;
 typedef struct cd_tune_space_kind {
-    const char *name;           /* "sketch", "log" */
+    const char *name; /* "sketch", "log" */
     /* Random candidate number i. What `out` points at lives until the next call of any of these. Errors: EREJECTED (take the
      * next i), ENODATA (nothing there), ENOMEM. */
     cdmpp_status (*draw)(cd_tune_space *s, uint64_t i, cd_tune_cand *out, cdmpp_err *err);
     /* One like `from`; i: which. Errors: as above. */
-    cdmpp_status (*change)(cd_tune_space *s, const cd_tune_cand *from, uint64_t i, cd_tune_cand *out, cdmpp_err *err);
+    cdmpp_status (*change)(cd_tune_space *s, const cd_tune_cand *from, uint64_t i,
+                           cd_tune_cand *out, cdmpp_err *err);
     /* One that takes after both. Errors: as above. */
-    cdmpp_status (*cross)(cd_tune_space *s, const cd_tune_cand *a, const cd_tune_cand *b, uint64_t i, cd_tune_cand *out,
-                          cdmpp_err *err);
+    cdmpp_status (*cross)(cd_tune_space *s, const cd_tune_cand *a, const cd_tune_cand *b,
+                          uint64_t i, cd_tune_cand *out, cdmpp_err *err);
     /* All of it, in a fixed order, until free; n == 0: more than CD_TUNE_LIST_MAX. Errors: ENOMEM. */
-    cdmpp_status (*list)(cd_tune_space *s, CD_KEEP const cd_tune_cand **all, size_t *n, cdmpp_err *err);
+    cdmpp_status (*list)(cd_tune_space *s, CD_KEEP const cd_tune_cand **all, size_t *n,
+                         cdmpp_err *err);
     /* The one nearest to a record of this or a like task; exact: its steps are the record's. Errors: as of draw. */
-    cdmpp_status (*follow)(cd_tune_space *s, const cd_record *r, cd_tune_cand *out, bool *exact, cdmpp_err *err);
+    cdmpp_status (*follow)(cd_tune_space *s, const cd_record *r, cd_tune_cand *out, bool *exact,
+                           cdmpp_err *err);
     void (*free)(CD_TAKE cd_tune_space *s);
     /* For spaces too large to list, else NULL: one after another in a fixed order. first: begin again. Errors: EREJECTED
      * (this one breaks a rule: call again), ENODATA (that was the last), ENOMEM. */
@@ -71,7 +76,7 @@ typedef struct cd_tune_task {
     const char *target;
     cd_hardware hardware;
     bool gpu;
-    double flop;                /* -1: unknown */
+    double flop; /* -1: unknown */
 } cd_tune_task;
 
 struct cd_tune_space {
@@ -86,10 +91,10 @@ typedef struct cd_tune_ranker cd_tune_ranker;
 struct cd_model;
 typedef struct cd_tune_ranker_setup {
     CD_KEEP const struct cd_model *model; /* NULL: none; rankers that need one refuse */
-    const char *device;         /* of the model; NULL: by the target */
-    bool nearest;               /* a device that the model does not know is taken for its nearest */
-    bool frozen;                /* learn nothing from what is measured */
-    int threads;                /* 0: 1 */
+    const char *device;                   /* of the model; NULL: by the target */
+    bool nearest; /* a device that the model does not know is taken for its nearest */
+    bool frozen;  /* learn nothing from what is measured */
+    int threads;  /* 0: 1 */
     uint64_t seed;
 } cd_tune_ranker_setup;
 
@@ -97,13 +102,15 @@ typedef struct cd_tune_ranker_kind {
     const char *name, *brief;
     bool needs_model;
     /* Errors: EUSAGE (no model), EMODEL, EBACKEND, ENOMEM. */
-    cdmpp_status (*open)(const cd_tune_ranker_setup *s, CD_GIVE cd_tune_ranker **out, cdmpp_err *err);
+    cdmpp_status (*open)(const cd_tune_ranker_setup *s, CD_GIVE cd_tune_ranker **out,
+                         cdmpp_err *err);
     /* score (n): higher is better, -infinity: no program. Comparable between candidates of one task and the same state of
      * the ranker; of rankers with `seconds` it is -ln of seconds that it hardly exceeds. Errors: EBACKEND, ENUMERIC, ENOMEM. */
-    cdmpp_status (*rank)(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, size_t n, double *score, cdmpp_err *err);
+    cdmpp_status (*rank)(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, size_t n,
+                         double *score, cdmpp_err *err);
     /* seconds (n), CD_TUNE_FAILED_S where it failed. Copies what it keeps. Errors: as above. */
-    cdmpp_status (*learn)(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, const double *seconds, size_t n,
-                          cdmpp_err *err);
+    cdmpp_status (*learn)(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c,
+                          const double *seconds, size_t n, cdmpp_err *err);
     /* Has it anything to rank by, for this task? */
     bool (*ready)(const cd_tune_ranker *r, const cd_tune_task *t);
     void (*free)(CD_TAKE cd_tune_ranker *r);
@@ -121,16 +128,19 @@ typedef struct cd_tune_search_setup {
     CD_KEEP cd_tune_ranker *ranker; /* NULL: searches without one */
     uint64_t seed;
     uint32_t population, generations; /* 0: the search's own */
-    double epsilon;             /* share of random candidates; negative: the search's own */
+    double epsilon;                   /* share of random candidates; negative: the search's own */
 } cd_tune_search_setup;
 
 typedef struct cd_tune_search_kind {
     const char *name;
-    cdmpp_status (*open)(const cd_tune_search_setup *s, CD_GIVE cd_tune_search **out, cdmpp_err *err);
+    cdmpp_status (*open)(const cd_tune_search_setup *s, CD_GIVE cd_tune_search **out,
+                         cdmpp_err *err);
     /* The next candidates, at most n; they live until the next ask. Errors: ENOMEM, those of ranker and space but EREJECTED. */
-    cdmpp_status (*ask)(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err);
+    cdmpp_status (*ask)(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got,
+                        cdmpp_err *err);
     /* What candidates took, also ones that were not asked for (a log of before). The ranker learns too. Errors: ENOMEM, the ranker's. */
-    cdmpp_status (*tell)(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err);
+    cdmpp_status (*tell)(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n,
+                         cdmpp_err *err);
     void (*free)(CD_TAKE cd_tune_search *s);
 } cd_tune_search_kind;
 
@@ -145,11 +155,11 @@ struct cd_tune_search {
  * Keys are digests already, so their low bits say where to look. One thread. */
 
 typedef struct cd_tune_key_set {
-    struct cd_tune_slot *slot;  /* (cap) */
-    size_t n, cap;              /* cap: 0 or a power of two */
-} cd_tune_key_set;                 /* zero: empty */
+    struct cd_tune_slot *slot; /* (cap) */
+    size_t n, cap;             /* cap: 0 or a power of two */
+} cd_tune_key_set;             /* zero: empty */
 
-void cd_tune_key_set_free(cd_tune_key_set *k); /* zeroed is fine; it is empty then */
+void cd_tune_key_set_free(cd_tune_key_set *k);  /* zeroed is fine; it is empty then */
 void cd_tune_key_set_clear(cd_tune_key_set *k); /* keeps the room */
 /* *value of a key; false: it is not there. value may be NULL. */
 bool cd_tune_key_set_find(const cd_tune_key_set *k, uint64_t key, double *value);

@@ -11,7 +11,8 @@ static void *copied(cd_arena *a, const void *from, size_t n, size_t size, bool *
     return to;
 }
 
-cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_cand *out, cdmpp_err *err) {
+cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_cand *out,
+                               cdmpp_err *err) {
     bool ok = true;
     cd_record_step *step = copied(a, from->step, from->n_step, sizeof *step, &ok);
     for (uint32_t k = 0; ok && k < from->n_step; k++) {

@@ -17,7 +17,8 @@ static int32_t tail(cd_str s) {
 uint64_t cd_tune_class(const cd_record_step *step, uint32_t n_step) {
     cd_hash h = cd_hash_start();
     for (uint32_t k = 0; k < n_step; k++) {
-        const uint64_t head[2] = {(uint64_t)step[k].kind << 32 | (uint32_t)step[k].stage, step[k].n_list};
+        const uint64_t head[2] = {(uint64_t)step[k].kind << 32 | (uint32_t)step[k].stage,
+                                  step[k].n_list};
         cd_hash_add(&h, head, sizeof head);
         cd_hash_add(&h, step[k].s.p, stem(step[k].s));
     }

@@ -7,11 +7,17 @@
 #include "predictor/tune/core/core.h"
 
 /* ---- tune_rank_model.c ---- */
-extern const cd_tune_ranker_kind cd_tune_rank_model;    /* profile tuner, else full; corrected by the measurements (learner/model/model.h) */
-extern const cd_tune_ranker_kind cd_tune_rank_twostage; /* its best candidates are ranked again by profile full */
+extern const cd_tune_ranker_kind
+    cd_tune_rank_model; /* profile tuner, else full; corrected by the measurements (learner/model/model.h) */
+extern const cd_tune_ranker_kind
+    cd_tune_rank_twostage; /* its best candidates are ranked again by profile full */
 /* ---- tune_rank_boost.c: XGBoost, trained on the measurements ---- */
-extern const cd_tune_ranker_kind cd_tune_rank_ansor;    /* Ansor's own: 164 columns a store; a program's score is the sum over its stores */
-extern const cd_tune_ranker_kind cd_tune_rank_knob;     /* AutoTVM's features of the numbers in the steps, pairwise rank */
-extern const cd_tune_ranker_kind cd_tune_rank_itervar;  /* AutoTVM's features of loops, pairwise rank */
-extern const cd_tune_ranker_kind cd_tune_rank_curve;    /* AutoTVM's curves of touch and reuse, pairwise rank */
+extern const cd_tune_ranker_kind
+    cd_tune_rank_ansor; /* Ansor's own: 164 columns a store; a program's score is the sum over its stores */
+extern const cd_tune_ranker_kind
+    cd_tune_rank_knob; /* AutoTVM's features of the numbers in the steps, pairwise rank */
+extern const cd_tune_ranker_kind
+    cd_tune_rank_itervar; /* AutoTVM's features of loops, pairwise rank */
+extern const cd_tune_ranker_kind
+    cd_tune_rank_curve; /* AutoTVM's curves of touch and reuse, pairwise rank */
 #endif

@@ -26,40 +26,51 @@
 
 /* autotvm's kinds of loops, in its order. */
 typedef enum cd_tune_loop_kind {
-    CD_TUNE_BLOCK_X, CD_TUNE_BLOCK_Y, CD_TUNE_BLOCK_Z, CD_TUNE_THREAD_X, CD_TUNE_THREAD_Y, CD_TUNE_THREAD_Z,
-    CD_TUNE_UNROLLED, CD_TUNE_VECTORIZED, CD_TUNE_PARALLEL, CD_TUNE_SERIAL, CD_TUNE_VTHREAD, CD_TUNE_LOOP_KINDS
+    CD_TUNE_BLOCK_X,
+    CD_TUNE_BLOCK_Y,
+    CD_TUNE_BLOCK_Z,
+    CD_TUNE_THREAD_X,
+    CD_TUNE_THREAD_Y,
+    CD_TUNE_THREAD_Z,
+    CD_TUNE_UNROLLED,
+    CD_TUNE_VECTORIZED,
+    CD_TUNE_PARALLEL,
+    CD_TUNE_SERIAL,
+    CD_TUNE_VTHREAD,
+    CD_TUNE_LOOP_KINDS
 } cd_tune_loop_kind;
 
 typedef struct cd_tune_feat_access {
     uint32_t access;
     double stride;
-    double count, reuse;        /* of this loop and those in it: steps that move the access, that do not */
-    double thread_count, thread_reuse; /* by how much more than without the threads right below; 0: not above such */
+    double count, reuse; /* of this loop and those in it: steps that move the access, that do not */
+    double thread_count,
+        thread_reuse; /* by how much more than without the threads right below; 0: not above such */
     struct cd_tune_feat_access *next; /* of the loop */
 } cd_tune_feat_access;
 
 typedef struct cd_tune_loop {
     cd_tune_loop_kind kind;
-    int32_t level;              /* 1: outermost */
+    int32_t level; /* 1: outermost */
     uint32_t var;
     double length, topdown, bottomup; /* -1: touches nothing */
-    double n_add, n_mul, n_div; /* float operations right inside */
+    double n_add, n_mul, n_div;       /* float operations right inside */
     cd_tune_feat_access *touch, **last;
 } cd_tune_loop;
 
 typedef struct cd_tune_access {
-    const char *name;           /* "A.shared_2" */
-    size_t n_raw;               /* of these letters "A" */
+    const char *name; /* "A.shared_2" */
+    size_t n_raw;     /* of these letters "A" */
     uint32_t depth;
-    cd_tune_feat_access *touch;       /* (depth) outermost loop first */
+    cd_tune_feat_access *touch; /* (depth) outermost loop first */
     const uint32_t *loop;       /* (depth) */
 } cd_tune_access;
 
 typedef struct cd_tune_touches {
     cd_arena a;
-    cd_tune_loop *loop;         /* (n_loop) */
-    cd_tune_access *access;     /* (n_access) in the order of the nest */
-    uint32_t *by_name;          /* (n_access) which, in the order of names */
+    cd_tune_loop *loop;     /* (n_loop) */
+    cd_tune_access *access; /* (n_access) in the order of the nest */
+    uint32_t *by_name;      /* (n_access) which, in the order of names */
     uint32_t n_loop, n_access, cap_loop, cap_access;
 } cd_tune_touches;
 
@@ -98,9 +109,9 @@ typedef struct cd_tune_knob { /* a number in the steps */
 } cd_tune_knob;
 
 typedef struct cd_tune_feat { /* zero: nothing yet */
-    cd_program *program;        /* made when needed */
+    cd_program *program;      /* made when needed */
     cd_tune_touches touches;
-    cd_tune_knob *knob;         /* (n_knob) column by column */
+    cd_tune_knob *knob; /* (n_knob) column by column */
     size_t n_knob, cap_knob;
 } cd_tune_feat;
 void cd_tune_feat_free(cd_tune_feat *f); /* zeroed is fine */
@@ -109,11 +120,12 @@ typedef enum { CD_TUNE_STORE, CD_TUNE_KNOB, CD_TUNE_ITERVAR, CD_TUNE_CURVE } cd_
 
 /* The rows of a candidate, appended to *out; of `store` in whole rows of CD_N_COL. Errors: EREJECTED (it is no
  * program: what its steps, the target or float refuse), ENOTASK, ENOMEM. */
-cdmpp_status cd_tune_feat_read(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tune_task *t, const cd_tune_cand *c,
-                               cd_tune_row *out, cdmpp_err *err);
+cdmpp_status cd_tune_feat_read(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tune_task *t,
+                               const cd_tune_cand *c, cd_tune_row *out, cdmpp_err *err);
 
 /* ---- of the kinds ---- */
-cdmpp_status cd_tune_feat_knob(cd_tune_feat *f, const cd_tune_cand *c, cd_tune_row *out, cdmpp_err *err);
+cdmpp_status cd_tune_feat_knob(cd_tune_feat *f, const cd_tune_cand *c, cd_tune_row *out,
+                               cdmpp_err *err);
 void cd_tune_feat_itervar(const cd_tune_touches *t, cd_tune_row *out);
 cdmpp_status cd_tune_feat_curve(cd_tune_touches *t, cd_tune_row *out, cdmpp_err *err);
 /* CD_TUNE_FEAT_UNROLLS numbers. */
@@ -133,10 +145,10 @@ void cd_tune_feat_unrolls(const cd_tune_cand *c, cd_tune_row *out);
 enum { CD_TUNE_FIT_RECALL = 64 }; /* the plan of autotvm's tuner */
 
 typedef struct cd_tune_fit {
-    const float *x;             /* (start[n], width) */
+    const float *x; /* (start[n], width) */
     size_t width, n;
-    const size_t *start;        /* (n + 1) */
-    const double *y;            /* (n) */
+    const size_t *start; /* (n + 1) */
+    const double *y;     /* (n) */
     uint64_t seed;
 } cd_tune_fit;
 
@@ -151,7 +163,8 @@ typedef struct cd_tune_place {
 
 /* autotvm's a-recall@top: the mean over m = 1 .. top of how many of the first m - 1 by score are among the m fastest,
  * over m. rank (n): 0 the fastest. place (n): scratch. Equal scores: the later one first. */
-double cd_tune_fit_recall(const float *score, const size_t *rank, size_t n, size_t top, cd_tune_place *place);
+double cd_tune_fit_recall(const float *score, const size_t *rank, size_t n, size_t top,
+                          cd_tune_place *place);
 
 /* The insides of the rankers by XGBoost.
  *
@@ -165,50 +178,54 @@ double cd_tune_fit_recall(const float *score, const size_t *rank, size_t n, size
  * Private to tune_rank_boost.c and tune_boost_trees.c. */
 
 enum {
-    CD_TUNE_BOOST_WARM_UP = 100,        /* of Ansor's model; its task scheduler takes a round of every task instead */
-    CD_TUNE_BOOST_LEAST = 8,            /* autotvm's waits for a plan; no search here plans for fewer */
-    CD_TUNE_BOOST_CACHE = 32 << 20      /* floats */
+    CD_TUNE_BOOST_WARM_UP =
+        100, /* of Ansor's model; its task scheduler takes a round of every task instead */
+    CD_TUNE_BOOST_LEAST = 8,       /* autotvm's waits for a plan; no search here plans for fewer */
+    CD_TUNE_BOOST_CACHE = 32 << 20 /* floats */
 };
 
 typedef struct cd_tune_seen {
-    size_t at, n;               /* floats of row; n == 0: no program */
+    size_t at, n; /* floats of row; n == 0: no program */
 } cd_tune_seen;
 
 typedef struct cd_tune_boost_sample {
-    size_t task, at, n;         /* floats of x */
+    size_t task, at, n; /* floats of x */
     double seconds;
 } cd_tune_boost_sample;
 
 typedef struct cd_tune_boost_task {
     const cd_task *task;
     char *target;
-    size_t n, n_good;           /* samples; those that did not fail */
+    size_t n, n_good; /* samples; those that did not fail */
     double best_s;
-    cd_xgb *trees;              /* NULL: none yet, or shared */
+    cd_xgb *trees; /* NULL: none yet, or shared */
     size_t width, n_fitted;
 } cd_tune_boost_task;
 
 typedef struct cd_tune_boost {
     cd_tune_ranker base;
     cd_tune_feat_kind features;
-    bool shared, frozen;        /* shared: one set of trees for all tasks */
+    bool shared, frozen; /* shared: one set of trees for all tasks */
     uint64_t seed;
     cd_tune_feat feat;
     cd_tune_row row;
-    cd_tune_key_set known;         /* key -> number of seen */
+    cd_tune_key_set known; /* key -> number of seen */
     cd_tune_seen *seen;
     cd_tune_boost_task *task;
     cd_tune_boost_sample *sample;
     float *x, *input, *output;
-    size_t n_seen, cap_seen, n_task, cap_task, n_sample, cap_sample, n_x, cap_x, cap_input, cap_output;
-    cd_xgb *trees;              /* shared */
-    size_t n_fitted, n_round;   /* n_round: samples of the first learn */
+    size_t n_seen, cap_seen, n_task, cap_task, n_sample, cap_sample, n_x, cap_x, cap_input,
+        cap_output;
+    cd_xgb *trees;            /* shared */
+    size_t n_fitted, n_round; /* n_round: samples of the first learn */
 } cd_tune_boost;
 
 /* list: where the pointer to n items of `size` bytes is; room for `add` more. Errors: ENOMEM. */
-cdmpp_status cd_tune_boost_room(void *list, size_t n, size_t add, size_t *cap, size_t size, cdmpp_err *err);
+cdmpp_status cd_tune_boost_room(void *list, size_t n, size_t add, size_t *cap, size_t size,
+                                cdmpp_err *err);
 /* The trees for a task that is ready. Errors: EBACKEND, EMODEL, ENOMEM. */
-cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, CD_KEEP const cd_xgb **trees, size_t *width, cdmpp_err *err);
+cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, CD_KEEP const cd_xgb **trees,
+                                 size_t *width, cdmpp_err *err);
 
 /* tune_feat_index -- the stride of every variable in the flat index of an access.
  *
@@ -232,6 +249,7 @@ typedef struct cd_tune_feat_index {
 } cd_tune_feat_index;
 
 /* x (n): where; region: (min, extent) of each dimension, or NULL: all of shape (n). */
-void cd_tune_feat_index_read(cd_tune_feat_index *w, const cd_expr *const *x, uint32_t n, const cd_expr *const *region, const int64_t *shape);
+void cd_tune_feat_index_read(cd_tune_feat_index *w, const cd_expr *const *x, uint32_t n,
+                             const cd_expr *const *region, const int64_t *shape);
 double cd_tune_feat_index_stride(const cd_tune_feat_index *w, uint32_t var); /* 0: not there */
 #endif

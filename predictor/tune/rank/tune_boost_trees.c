@@ -3,7 +3,8 @@
 
 #include "predictor/tune/rank/rank_internal.h"
 
-cdmpp_status cd_tune_boost_room(void *list, size_t n, size_t add, size_t *cap, size_t size, cdmpp_err *err) {
+cdmpp_status cd_tune_boost_room(void *list, size_t n, size_t add, size_t *cap, size_t size,
+                                cdmpp_err *err) {
     if (n + add <= *cap) return CDMPP_OK;
     const size_t more = n + add < 32 ? 64 : 2 * (n + add);
     void *p;
@@ -31,12 +32,14 @@ static cdmpp_status room(matrix *m, size_t n, size_t n_value, cdmpp_err *err) {
     m->x = cd_mem_zalloc(n_value + 1, sizeof *m->x);
     m->y = cd_mem_zalloc(n + 1, sizeof *m->y);
     m->start = cd_mem_zalloc(n + 1, sizeof *m->start);
-    return m->x && m->y && m->start ? CDMPP_OK : CD_FAIL(err, ENOMEM, "training set of %zu programs", n);
+    return m->x && m->y && m->start ? CDMPP_OK
+                                    : CD_FAIL(err, ENOMEM, "training set of %zu programs", n);
 }
 
 /* Throughput over that of the fastest of the task; 0: failed. */
 static double label(const cd_tune_boost *r, const cd_tune_boost_sample *s) {
-    return s->seconds > 0 && s->seconds < CD_TUNE_FAILED_S ? r->task[s->task].best_s / s->seconds : 0;
+    return s->seconds > 0 && s->seconds < CD_TUNE_FAILED_S ? r->task[s->task].best_s / s->seconds
+                                                           : 0;
 }
 
 /* All samples of all tasks, whole rows. */
@@ -69,7 +72,8 @@ static cdmpp_status lines(const cd_tune_boost *r, size_t task, matrix *m, cdmpp_
 }
 
 static cdmpp_status train(const cd_tune_boost *r, const matrix *m, cd_xgb **trees, cdmpp_err *err) {
-    const cd_tune_fit f = {.x = m->x, .width = m->width, .n = m->n, .start = m->start, .y = m->y, .seed = r->seed};
+    const cd_tune_fit f = {
+        .x = m->x, .width = m->width, .n = m->n, .start = m->start, .y = m->y, .seed = r->seed};
     cd_xgb *made = NULL;
     CD_TRY(r->shared ? cd_tune_fit_pack_sum(&f, &made, err) : cd_tune_fit_pairs(&f, &made, err));
     cd_xgb_free(*trees);
@@ -78,7 +82,8 @@ static cdmpp_status train(const cd_tune_boost *r, const matrix *m, cd_xgb **tree
 }
 
 /* Trains only when samples came since the last time. Ansor has one model for all tasks (shared), AutoTVM one for each. */
-cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, const cd_xgb **out, size_t *width, cdmpp_err *err) {
+cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, const cd_xgb **out, size_t *width,
+                                 cdmpp_err *err) {
     cd_tune_boost_task *k = &r->task[task];
     cd_xgb **trees = r->shared ? &r->trees : &k->trees;
     size_t *fitted = r->shared ? &r->n_fitted : &k->n_fitted;

@@ -29,19 +29,26 @@ void cd_tune_feat_free(cd_tune_feat *f) {
 
 static cd_record record_of(const cd_tune_task *t, const cd_tune_cand *c) {
     const char *const key = t->task->workload_key;
-    return (cd_record){.workload_key = {key, strlen(key)}, .target = {t->target, strlen(t->target)}, .has_hardware = true,
-                       .hardware = t->hardware, .n_step = c->n_step, .step = c->step, .version = {"v0.6", 4}};
+    return (cd_record){.workload_key = {key, strlen(key)},
+                       .target = {t->target, strlen(t->target)},
+                       .has_hardware = true,
+                       .hardware = t->hardware,
+                       .n_step = c->n_step,
+                       .step = c->step,
+                       .version = {"v0.6", 4}};
 }
 
-static cdmpp_status store_rows(cd_tune_feat *f, const cd_tune_task *t, const cd_record *r, cd_tune_row *out, cdmpp_err *err) {
+static cdmpp_status store_rows(cd_tune_feat *f, const cd_tune_task *t, const cd_record *r,
+                               cd_tune_row *out, cdmpp_err *err) {
     cd_rows rows;
     CD_TRY(cd_program_build(f->program, t->task, r, &rows, err));
-    for (size_t k = 0; k < (size_t)rows.n_row * CD_N_COL; k++) cd_tune_row_put(out, (double)rows.row[k]);
+    for (size_t k = 0; k < (size_t)rows.n_row * CD_N_COL; k++)
+        cd_tune_row_put(out, (double)rows.row[k]);
     return CDMPP_OK;
 }
 
-static cdmpp_status loop_row(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tune_task *t, const cd_tune_cand *c,
-                             cd_tune_row *out, cdmpp_err *err) {
+static cdmpp_status loop_row(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tune_task *t,
+                             const cd_tune_cand *c, cd_tune_row *out, cdmpp_err *err) {
     const cd_record r = record_of(t, c);
     cd_nest nest;
     if (k == CD_TUNE_STORE) return store_rows(f, t, &r, out, err);
@@ -54,11 +61,12 @@ static cdmpp_status loop_row(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tune
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_feat_read(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tune_task *t, const cd_tune_cand *c,
-                               cd_tune_row *out, cdmpp_err *err) {
+cdmpp_status cd_tune_feat_read(cd_tune_feat *f, cd_tune_feat_kind k, const cd_tune_task *t,
+                               const cd_tune_cand *c, cd_tune_row *out, cdmpp_err *err) {
     const size_t before = out->n;
     if (!f->program && k != CD_TUNE_KNOB) CD_TRY(cd_program_new(&f->program, err));
-    cdmpp_status st = k == CD_TUNE_KNOB ? cd_tune_feat_knob(f, c, out, err) : loop_row(f, k, t, c, out, err);
+    cdmpp_status st =
+        k == CD_TUNE_KNOB ? cd_tune_feat_knob(f, c, out, err) : loop_row(f, k, t, c, out, err);
     if (out->oom) st = CD_FAIL(err, ENOMEM, "features");
     if (!st) return st;
     out->n = before;

@@ -8,10 +8,10 @@
 typedef struct {
     cd_tune_touches *t;
     const cd_nest *nest;
-    const cd_ast_node **region;     /* (n_tensor) the realize node seen last */
-    uint32_t *name, *count;     /* (n_tensor) first tensor of the same name; accesses of that name */
-    uint32_t *stack;            /* loops that are open */
-    int32_t *end;               /* node after each of them */
+    const cd_ast_node **region; /* (n_tensor) the realize node seen last */
+    uint32_t *name, *count; /* (n_tensor) first tensor of the same name; accesses of that name */
+    uint32_t *stack;        /* loops that are open */
+    int32_t *end;           /* node after each of them */
     uint32_t depth;
     double topdown;
     cd_tune_feat_index index;
@@ -28,9 +28,11 @@ void cd_tune_touches_free(cd_tune_touches *t) {
 /* ---- loops ---- */
 
 static cd_tune_loop_kind kind_of(const cd_ast_node *n) {
-    static const uint8_t thread[CD_AST_TAG_COUNT] = {[CD_AST_TAG_VTHREAD] = CD_TUNE_VTHREAD,
-        [CD_AST_TAG_BX] = CD_TUNE_BLOCK_X, [CD_AST_TAG_BY] = CD_TUNE_BLOCK_Y, [CD_AST_TAG_BZ] = CD_TUNE_BLOCK_Z,
-        [CD_AST_TAG_TX] = CD_TUNE_THREAD_X, [CD_AST_TAG_TY] = CD_TUNE_THREAD_Y, [CD_AST_TAG_TZ] = CD_TUNE_THREAD_Z};
+    static const uint8_t thread[CD_AST_TAG_COUNT] = {
+        [CD_AST_TAG_VTHREAD] = CD_TUNE_VTHREAD, [CD_AST_TAG_BX] = CD_TUNE_BLOCK_X,
+        [CD_AST_TAG_BY] = CD_TUNE_BLOCK_Y,      [CD_AST_TAG_BZ] = CD_TUNE_BLOCK_Z,
+        [CD_AST_TAG_TX] = CD_TUNE_THREAD_X,     [CD_AST_TAG_TY] = CD_TUNE_THREAD_Y,
+        [CD_AST_TAG_TZ] = CD_TUNE_THREAD_Z};
     if (n->kind == CD_AST_THREAD) return (cd_tune_loop_kind)thread[n->tag];
     switch ((cd_loop_kind)n->loop) {
     case CD_LOOP_PARALLEL: return CD_TUNE_PARALLEL;
@@ -59,8 +61,12 @@ static void enter(walker *w, const cd_ast_node *n) {
     w->topdown *= (double)n->extent;
     w->stack[w->depth] = t->n_loop;
     w->end[w->depth++] = n->end;
-    t->loop[t->n_loop++] = (cd_tune_loop){.kind = kind, .level = (int32_t)w->depth, .var = var, .length = (double)n->extent,
-                                          .topdown = w->topdown, .bottomup = -1};
+    t->loop[t->n_loop++] = (cd_tune_loop){.kind = kind,
+                                          .level = (int32_t)w->depth,
+                                          .var = var,
+                                          .length = (double)n->extent,
+                                          .topdown = w->topdown,
+                                          .bottomup = -1};
 }
 
 static void leave(walker *w, int32_t node) {
@@ -79,7 +85,8 @@ static int side_by_side(cd_tune_loop_kind k) {
 
 /* Leaving the loops from the innermost: products of lengths, and at each border between what runs side by side and
  * what is in it, the product in it for the loops of the kind above. */
-static void multiply(cd_tune_loop *all, const uint32_t *loop, cd_tune_feat_access *touch, uint32_t depth) {
+static void multiply(cd_tune_loop *all, const uint32_t *loop, cd_tune_feat_access *touch,
+                     uint32_t depth) {
     double count = 1, reuse = 1;
     for (uint32_t k = depth; k-- > 0;) {
         cd_tune_loop *l = &all[loop[k]];
@@ -128,9 +135,12 @@ static void touch(walker *w, uint32_t tensor, const cd_expr *const *x, uint32_t 
         return;
     }
     if (w->depth) memcpy(loop, w->stack, w->depth * sizeof *loop);
-    cd_tune_feat_index_read(&w->index, x, n, region && region->n == 2 * n ? region->x : NULL, to->shape);
+    cd_tune_feat_index_read(&w->index, x, n, region && region->n == 2 * n ? region->x : NULL,
+                            to->shape);
     for (uint32_t k = 0; k < w->depth; k++)
-        in[k] = (cd_tune_feat_access){.access = t->n_access, .stride = cd_tune_feat_index_stride(&w->index, t->loop[loop[k]].var)};
+        in[k] = (cd_tune_feat_access){
+            .access = t->n_access,
+            .stride = cd_tune_feat_index_stride(&w->index, t->loop[loop[k]].var)};
     multiply(t->loop, loop, in, w->depth);
     cd_tune_access *c = &t->access[t->n_access++];
     *c = (cd_tune_access){.depth = w->depth, .touch = in, .loop = loop};
@@ -172,7 +182,8 @@ static void node(walker *w, const cd_ast_node *n) {
 /* ---- the whole ---- */
 
 static int by_name(const void *a, const void *b) {
-    return strcmp((*(const cd_tune_access *const *)a)->name, (*(const cd_tune_access *const *)b)->name);
+    return strcmp((*(const cd_tune_access *const *)a)->name,
+                  (*(const cd_tune_access *const *)b)->name);
 }
 
 /* Hand out the touches to their loops in the order of names. */
@@ -219,5 +230,6 @@ cdmpp_status cd_tune_touches_walk(cd_tune_touches *t, const cd_nest *nest, cdmpp
         leave(&w, k);
         if (!ast->node[k].dead) node(&w, &ast->node[k]);
     }
-    return w.oom || !link_touches(t) ? CD_FAIL(err, ENOMEM, "touches of %d nodes", ast->n) : CDMPP_OK;
+    return w.oom || !link_touches(t) ? CD_FAIL(err, ENOMEM, "touches of %d nodes", ast->n)
+                                     : CDMPP_OK;
 }

@@ -67,9 +67,11 @@ static void buffer(const cd_tune_touches *t, const cd_tune_access *c, curves *w,
 cdmpp_status cd_tune_feat_curve(cd_tune_touches *t, cd_tune_row *out, cdmpp_err *err) {
     bool *chosen = cd_arena_zalloc(&t->a, t->n_access + 1, sizeof *chosen);
     const size_t n = (size_t)deepest(t) + 1;
-    curves w = {cd_arena_zalloc(&t->a, n, sizeof(double)), cd_arena_zalloc(&t->a, n, sizeof(double)),
+    curves w = {cd_arena_zalloc(&t->a, n, sizeof(double)),
+                cd_arena_zalloc(&t->a, n, sizeof(double)),
                 cd_arena_zalloc(&t->a, n, sizeof(double)), 0};
-    if (!chosen || !w.count || !w.reuse || !w.topdown) return CD_FAIL(err, ENOMEM, "curves of %u accesses", t->n_access);
+    if (!chosen || !w.count || !w.reuse || !w.topdown)
+        return CD_FAIL(err, ENOMEM, "curves of %u accesses", t->n_access);
     mark_innermost(t, chosen);
     for (uint32_t k = 0; k < t->n_access; k++)
         if (chosen[t->by_name[k]]) buffer(t, &t->access[t->by_name[k]], &w, out);

@@ -43,16 +43,19 @@ static void add_inner(cd_tune_feat_index *w, const cd_expr *e) {
         for (uint32_t k = 0; k < e->n; k++) add_inner(w, e->a[k]);
 }
 
-void cd_tune_feat_index_read(cd_tune_feat_index *w, const cd_expr *const *x, uint32_t n, const cd_expr *const *region, const int64_t *shape) {
+void cd_tune_feat_index_read(cd_tune_feat_index *w, const cd_expr *const *x, uint32_t n,
+                             const cd_expr *const *region, const int64_t *shape) {
     double times = 1;
     w->n_term = w->n_var = 0;
     for (uint32_t d = n; d-- > 0;) {
         add_sum(w, x[d], times);
         if (region) add_sum(w, region[2 * d], -times);
-        times *= (double)(region && cd_expr_is_int(region[2 * d + 1]) ? region[2 * d + 1]->u.i : shape[d]);
+        times *= (double)(region && cd_expr_is_int(region[2 * d + 1]) ? region[2 * d + 1]->u.i
+                                                                      : shape[d]);
     }
     for (uint32_t k = 0; k < w->n_term; k++)
-        if (w->term[k].e->op == CD_VAR && w->term[k].times != 0) add_var(w, (uint32_t)w->term[k].e->u.i, w->term[k].times);
+        if (w->term[k].e->op == CD_VAR && w->term[k].times != 0)
+            add_var(w, (uint32_t)w->term[k].e->u.i, w->term[k].times);
     for (uint32_t k = 0; k < w->n_term; k++)
         if (w->term[k].e->op != CD_VAR && w->term[k].times != 0) add_inner(w, w->term[k].e);
 }

@@ -4,7 +4,8 @@
 #include "predictor/tune/rank/rank_internal.h"
 
 static bool same(const cd_tune_knob *a, const cd_tune_knob *b) {
-    return a->kind == b->kind && a->stage == b->stage && a->times == b->times && a->place == b->place;
+    return a->kind == b->kind && a->stage == b->stage && a->times == b->times &&
+           a->place == b->place;
 }
 
 /* Candidates come with the same knobs in the same order: the next one is tried first. */
@@ -24,7 +25,8 @@ static cdmpp_status column_of(cd_tune_feat *f, const cd_tune_knob *k, size_t *at
 static double unroll_of(cd_str s) {
     size_t k = s.n;
     double v = 0, times = 1;
-    for (; k && s.p[k - 1] >= '0' && s.p[k - 1] <= '9'; k--, times *= 10) v += times * (s.p[k - 1] - '0');
+    for (; k && s.p[k - 1] >= '0' && s.p[k - 1] <= '9'; k--, times *= 10)
+        v += times * (s.p[k - 1] - '0');
     return v;
 }
 
@@ -70,18 +72,21 @@ static uint32_t numbers_of(const cd_record_step *s, double *v) {
 /* How many steps of this kind the stage had before. */
 static int32_t times_before(const cd_tune_cand *c, uint32_t k) {
     int32_t n = 0;
-    for (uint32_t j = 0; j < k; j++) n += c->step[j].kind == c->step[k].kind && c->step[j].stage == c->step[k].stage;
+    for (uint32_t j = 0; j < k; j++)
+        n += c->step[j].kind == c->step[k].kind && c->step[j].stage == c->step[k].stage;
     return n;
 }
 
-static cdmpp_status put_at(cd_tune_row *out, size_t begin, size_t column, double v, cdmpp_err *err) {
+static cdmpp_status put_at(cd_tune_row *out, size_t begin, size_t column, double v,
+                           cdmpp_err *err) {
     while (out->n <= begin + column && !out->oom) cd_tune_row_put(out, 0);
     if (out->oom) return CD_FAIL(err, ENOMEM, "knobs");
     out->v[begin + column] = (float)v;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_feat_knob(cd_tune_feat *f, const cd_tune_cand *c, cd_tune_row *out, cdmpp_err *err) {
+cdmpp_status cd_tune_feat_knob(cd_tune_feat *f, const cd_tune_cand *c, cd_tune_row *out,
+                               cdmpp_err *err) {
     const size_t begin = out->n;
     size_t column = 0;
     for (uint32_t k = 0; k < c->n_step; k++) {
@@ -96,5 +101,6 @@ cdmpp_status cd_tune_feat_knob(cd_tune_feat *f, const cd_tune_cand *c, cd_tune_r
             column = column + 1 < f->n_knob ? column + 1 : 0;
         }
     }
-    return begin < out->n ? CDMPP_OK : put_at(out, begin, 0, 0, err); /* the naive program has no knobs */
+    return begin < out->n ? CDMPP_OK
+                          : put_at(out, begin, 0, 0, err); /* the naive program has no knobs */
 }

@@ -135,9 +135,11 @@ static double pack_figure(fitting *w) {
 }
 
 cdmpp_status cd_tune_fit_pack_sum(const cd_tune_fit *f, cd_xgb **out, cdmpp_err *err) {
-    static const cd_xgb_param param[] = {{"nthread", "1"}, {"max_depth", "10"}, {"gamma", "0.001"}, {"min_child_weight", "0"},
-                                         {"eta", "0.2"}, {"base_score", "0.5"}, {"seed", "43"}};
-    static const fit_kind kind = {param, sizeof param / sizeof *param, 10000, 50, 2, pack_gradient, pack_figure};
+    static const cd_xgb_param param[] = {
+        {"nthread", "1"}, {"max_depth", "10"},   {"gamma", "0.001"}, {"min_child_weight", "0"},
+        {"eta", "0.2"},   {"base_score", "0.5"}, {"seed", "43"}};
+    static const fit_kind kind = {
+        param, sizeof param / sizeof *param, 10000, 50, 2, pack_gradient, pack_figure};
     return run(f, &kind, out, err);
 }
 
@@ -145,11 +147,13 @@ cdmpp_status cd_tune_fit_pack_sum(const cd_tune_fit *f, cd_xgb **out, cdmpp_err 
 
 /* As XGBoost 1.7 does with num_pairsample 1: every program against a random one of another label. The programs in
  * the order of their labels; from `a` on those of one label, up to b. */
-static void one_pair(const fitting *w, const size_t *order, size_t a, size_t b, size_t i, uint64_t number) {
+static void one_pair(const fitting *w, const size_t *order, size_t a, size_t b, size_t i,
+                     uint64_t number) {
     const size_t others = w->f->n - (b - a), pick = (size_t)(number % others);
     const size_t other = order[pick < a ? pick : pick + (b - a)];
     const size_t up = pick < a ? other : i, low = pick < a ? i : other;
-    const float p = 1.0F / (1.0F + expf(w->score[low] - w->score[up])), h = fmaxf(p * (1.0F - p), 1e-16F);
+    const float p = 1.0F / (1.0F + expf(w->score[low] - w->score[up])),
+                h = fmaxf(p * (1.0F - p), 1e-16F);
     w->grad[up] += p - 1.0F;
     w->grad[low] -= p - 1.0F;
     w->hess[up] += 2.0F * h;
@@ -161,13 +165,15 @@ static void pair_gradient(fitting *w, int round) {
     memset(w->grad, 0, n * sizeof *w->grad);
     memset(w->hess, 0, n * sizeof *w->hess);
     for (size_t a = 0, b; a < n; a = b) {
-        for (b = a + 1; b < n && w->f->y[order[b]] == w->f->y[order[a]]; b++) {}
+        for (b = a + 1; b < n && w->f->y[order[b]] == w->f->y[order[a]]; b++) {
+        }
         for (size_t k = a; k < b && b - a < n; k++)
             one_pair(w, order, a, b, order[k], cd_rng_at(w->f->seed + (uint64_t)round, order[k]));
     }
 }
 
-double cd_tune_fit_recall(const float *score, const size_t *rank, size_t n, size_t top, cd_tune_place *place) {
+double cd_tune_fit_recall(const float *score, const size_t *rank, size_t n, size_t top,
+                          cd_tune_place *place) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) place[i] = (cd_tune_place){(double)score[i], i};
     qsort(place, n, sizeof *place, descending);
@@ -179,11 +185,15 @@ double cd_tune_fit_recall(const float *score, const size_t *rank, size_t n, size
     return sum / (double)top;
 }
 
-static double pair_figure(fitting *w) { return cd_tune_fit_recall(w->score, w->rank, w->f->n, CD_TUNE_FIT_RECALL, w->place); }
+static double pair_figure(fitting *w) {
+    return cd_tune_fit_recall(w->score, w->rank, w->f->n, CD_TUNE_FIT_RECALL, w->place);
+}
 
 cdmpp_status cd_tune_fit_pairs(const cd_tune_fit *f, cd_xgb **out, cdmpp_err *err) {
-    static const cd_xgb_param param[] = {{"nthread", "1"}, {"max_depth", "3"}, {"gamma", "0.0001"}, {"min_child_weight", "1"},
-                                         {"subsample", "1"}, {"eta", "0.3"}, {"lambda", "1"}, {"alpha", "0"}};
-    static const fit_kind kind = {param, sizeof param / sizeof *param, 8000, 20, 1, pair_gradient, pair_figure};
+    static const cd_xgb_param param[] = {
+        {"nthread", "1"},   {"max_depth", "3"}, {"gamma", "0.0001"}, {"min_child_weight", "1"},
+        {"subsample", "1"}, {"eta", "0.3"},     {"lambda", "1"},     {"alpha", "0"}};
+    static const fit_kind kind = {
+        param, sizeof param / sizeof *param, 8000, 20, 1, pair_gradient, pair_figure};
     return run(f, &kind, out, err);
 }

@@ -9,7 +9,8 @@
 
 /* ---- what candidates are ---- */
 
-static cdmpp_status read_rows(cd_tune_boost *r, const cd_tune_task *t, const cd_tune_cand *c, cd_tune_seen *out, cdmpp_err *err) {
+static cdmpp_status read_rows(cd_tune_boost *r, const cd_tune_task *t, const cd_tune_cand *c,
+                              cd_tune_seen *out, cdmpp_err *err) {
     *out = (cd_tune_seen){.at = r->row.n};
     const cdmpp_status st = cd_tune_feat_read(&r->feat, r->features, t, c, &r->row, err);
     out->n = r->row.n - out->at;
@@ -17,8 +18,8 @@ static cdmpp_status read_rows(cd_tune_boost *r, const cd_tune_task *t, const cd_
 }
 
 /* n == 0: no program. What it points at in r->row stays until the next call. */
-static cdmpp_status features_of(cd_tune_boost *r, const cd_tune_task *t, size_t task, const cd_tune_cand *c, cd_tune_seen *out,
-                                cdmpp_err *err) {
+static cdmpp_status features_of(cd_tune_boost *r, const cd_tune_task *t, size_t task,
+                                const cd_tune_cand *c, cd_tune_seen *out, cdmpp_err *err) {
     const uint64_t key = c->key ^ cd_rng_mix(task);
     double at;
     if (cd_tune_key_set_find(&r->known, key, &at)) {
@@ -49,7 +50,8 @@ static size_t task_number(const cd_tune_boost *r, const cd_tune_task *t) {
     return k;
 }
 
-static cdmpp_status enter_task(cd_tune_boost *r, const cd_tune_task *t, size_t *out, cdmpp_err *err) {
+static cdmpp_status enter_task(cd_tune_boost *r, const cd_tune_task *t, size_t *out,
+                               cdmpp_err *err) {
     *out = task_number(r, t);
     if (*out < r->n_task) return CDMPP_OK;
     const size_t n = strlen(t->target) + 1;
@@ -57,7 +59,8 @@ static cdmpp_status enter_task(cd_tune_boost *r, const cd_tune_task *t, size_t *
     char *target = cd_mem_alloc(n);
     if (!target) return CD_FAIL(err, ENOMEM, "task");
     memcpy(target, t->target, n);
-    r->task[r->n_task++] = (cd_tune_boost_task){.task = t->task, .target = target, .best_s = CD_TUNE_FAILED_S};
+    r->task[r->n_task++] =
+        (cd_tune_boost_task){.task = t->task, .target = target, .best_s = CD_TUNE_FAILED_S};
     return CDMPP_OK;
 }
 
@@ -65,13 +68,15 @@ static cdmpp_status enter_task(cd_tune_boost *r, const cd_tune_task *t, size_t *
 
 static bool measured(double seconds) { return seconds > 0 && seconds < CD_TUNE_FAILED_S; }
 
-static cdmpp_status keep(cd_tune_boost *r, size_t task, const cd_tune_seen *f, double seconds, cdmpp_err *err) {
+static cdmpp_status keep(cd_tune_boost *r, size_t task, const cd_tune_seen *f, double seconds,
+                         cdmpp_err *err) {
     cd_tune_boost_task *k = &r->task[task];
     if (!f->n && r->shared) return CDMPP_OK; /* no rows: nothing to be trained on */
     CD_TRY(cd_tune_boost_room(&r->sample, r->n_sample, 1, &r->cap_sample, sizeof *r->sample, err));
     CD_TRY(cd_tune_boost_room(&r->x, r->n_x, f->n, &r->cap_x, sizeof *r->x, err));
     if (f->n) memcpy(r->x + r->n_x, r->row.v + f->at, f->n * sizeof *r->x);
-    r->sample[r->n_sample++] = (cd_tune_boost_sample){.task = task, .at = r->n_x, .n = f->n, .seconds = seconds};
+    r->sample[r->n_sample++] =
+        (cd_tune_boost_sample){.task = task, .at = r->n_x, .n = f->n, .seconds = seconds};
     r->n_x += f->n;
     k->n++;
     k->n_good += measured(seconds);
@@ -79,8 +84,8 @@ static cdmpp_status keep(cd_tune_boost *r, size_t task, const cd_tune_seen *f, d
     return CDMPP_OK;
 }
 
-static cdmpp_status learn(cd_tune_ranker *base, const cd_tune_task *t, const cd_tune_cand *c, const double *seconds, size_t n,
-                          cdmpp_err *err) {
+static cdmpp_status learn(cd_tune_ranker *base, const cd_tune_task *t, const cd_tune_cand *c,
+                          const double *seconds, size_t n, cdmpp_err *err) {
     cd_tune_boost *r = (cd_tune_boost *)base;
     size_t task;
     if (r->frozen || !n) return CDMPP_OK;
@@ -109,9 +114,11 @@ static bool ready(const cd_tune_ranker *base, const cd_tune_task *t) {
 }
 
 /* The score of rows of a candidate: their sum. */
-static cdmpp_status score_rows(cd_tune_boost *r, const cd_xgb *trees, size_t width, const cd_tune_seen *f, double *score,
-                               cdmpp_err *err) {
-    const size_t n = r->shared ? f->n / width : 1, have = r->shared ? width : f->n < width ? f->n : width;
+static cdmpp_status score_rows(cd_tune_boost *r, const cd_xgb *trees, size_t width,
+                               const cd_tune_seen *f, double *score, cdmpp_err *err) {
+    const size_t n = r->shared ? f->n / width : 1, have = r->shared      ? width
+                                                          : f->n < width ? f->n
+                                                                         : width;
     CD_TRY(cd_tune_boost_room(&r->input, 0, n * width, &r->cap_input, sizeof *r->input, err));
     CD_TRY(cd_tune_boost_room(&r->output, 0, n, &r->cap_output, sizeof *r->output, err));
     memset(r->input, 0, n * width * sizeof *r->input);
@@ -123,8 +130,8 @@ static cdmpp_status score_rows(cd_tune_boost *r, const cd_xgb *trees, size_t wid
 }
 
 /* Before the first training scores are random by key: any order is as good, and the same candidate gets the same score. */
-static cdmpp_status rank(cd_tune_ranker *base, const cd_tune_task *t, const cd_tune_cand *c, size_t n, double *score,
-                         cdmpp_err *err) {
+static cdmpp_status rank(cd_tune_ranker *base, const cd_tune_task *t, const cd_tune_cand *c,
+                         size_t n, double *score, cdmpp_err *err) {
     cd_tune_boost *r = (cd_tune_boost *)base;
     const bool trained = ready(base, t);
     const cd_xgb *trees = NULL;
@@ -164,8 +171,9 @@ static void free_ranker(cd_tune_ranker *base) {
     cd_mem_free(r);
 }
 
-static cdmpp_status open_ranker(const cd_tune_ranker_kind *kind, cd_tune_feat_kind f, const cd_tune_ranker_setup *s,
-                                cd_tune_ranker **out, cdmpp_err *err) {
+static cdmpp_status open_ranker(const cd_tune_ranker_kind *kind, cd_tune_feat_kind f,
+                                const cd_tune_ranker_setup *s, cd_tune_ranker **out,
+                                cdmpp_err *err) {
     cd_tune_boost *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "ranker");
     r->base.kind = kind;
@@ -177,14 +185,21 @@ static cdmpp_status open_ranker(const cd_tune_ranker_kind *kind, cd_tune_feat_ki
     return CDMPP_OK;
 }
 
-#define KIND(id, text, say, features)                                                                                   \
-    static cdmpp_status open_##id(const cd_tune_ranker_setup *s, cd_tune_ranker **out, cdmpp_err *err) {                \
-        return open_ranker(&cd_tune_rank_##id, features, s, out, err);                                                  \
-    }                                                                                                                   \
-    const cd_tune_ranker_kind cd_tune_rank_##id = {                                                                     \
-        .name = text, .brief = say, .open = open_##id, .rank = rank, .learn = learn, .ready = ready, .free = free_ranker};
+#define KIND(id, text, say, features)                                                              \
+    static cdmpp_status open_##id(const cd_tune_ranker_setup *s, cd_tune_ranker **out,             \
+                                  cdmpp_err *err) {                                                \
+        return open_ranker(&cd_tune_rank_##id, features, s, out, err);                             \
+    }                                                                                              \
+    const cd_tune_ranker_kind cd_tune_rank_##id = {.name = text,                                   \
+                                                   .brief = say,                                   \
+                                                   .open = open_##id,                              \
+                                                   .rank = rank,                                   \
+                                                   .learn = learn,                                 \
+                                                   .ready = ready,                                 \
+                                                   .free = free_ranker};
 
 KIND(ansor, "ansor", "Ansor's XGBoost: 164 columns a store, sums of scores", CD_TUNE_STORE)
 KIND(knob, "knob", "autotvm's XGBoost: the numbers in the steps, pairwise rank", CD_TUNE_KNOB)
-KIND(itervar, "itervar", "autotvm's XGBoost: loops and what they touch, pairwise rank", CD_TUNE_ITERVAR)
+KIND(itervar, "itervar", "autotvm's XGBoost: loops and what they touch, pairwise rank",
+     CD_TUNE_ITERVAR)
 KIND(curve, "curve", "autotvm's XGBoost: curves of touch and reuse, pairwise rank", CD_TUNE_CURVE)

@@ -33,9 +33,9 @@ typedef struct {
     const cd_model *m;
     cd_online_adapt *adapt;
     cd_answer_cache *cache;
-    cd_tune_key_set faulty;        /* what was no program, by key and task */
-    cd_scorer **scorer;         /* (n_thread) */
-    cd_scored **scored;         /* (n_thread)(CHUNK) */
+    cd_tune_key_set faulty; /* what was no program, by key and task */
+    cd_scorer **scorer;     /* (n_thread) */
+    cd_scored **scored;     /* (n_thread)(CHUNK) */
 } stage;
 
 typedef struct {
@@ -43,12 +43,12 @@ typedef struct {
     cd_tune_ranker_setup setup;
     int n_stage, n_thread;
     stage stage[2];
-    cd_threads *pool;           /* NULL: one thread */
-    cd_device_table *devices;        /* NULL: none needed or none there */
-    answer *ans;                /* (cap) */
-    uint32_t *miss;             /* (cap) */
-    cd_hash *key;               /* (cap) */
-    double *second;             /* (cap) */
+    cd_threads *pool;         /* NULL: one thread */
+    cd_device_table *devices; /* NULL: none needed or none there */
+    answer *ans;              /* (cap) */
+    uint32_t *miss;           /* (cap) */
+    cd_hash *key;             /* (cap) */
+    double *second;           /* (cap) */
     size_t cap;
 } rank_model;
 
@@ -78,14 +78,18 @@ static void free_ranker(cd_tune_ranker *ranker) {
 }
 
 static cdmpp_status open_stage(rank_model *r, stage *s, const cd_model *m, cdmpp_err *err) {
-    const cd_scorer_options o = {.which = {r->setup.device, r->setup.nearest, r->devices}, .max_rows = MAX_ROWS, .traits = true}; /* no peaks: candidates below them would be equal */
+    const cd_scorer_options o = {.which = {r->setup.device, r->setup.nearest, r->devices},
+                                 .max_rows = MAX_ROWS,
+                                 .traits =
+                                     true}; /* no peaks: candidates below them would be equal */
     s->m = m;
     s->scorer = cd_mem_zalloc((size_t)r->n_thread, sizeof *s->scorer);
     s->scored = cd_mem_zalloc((size_t)r->n_thread, sizeof *s->scored);
     if (!s->scorer || !s->scored) return CD_FAIL(err, ENOMEM, "%d threads", r->n_thread);
     for (int k = 0; k < r->n_thread; k++) {
         CD_TRY(cd_scorer_new(m, NULL, &o, &s->scorer[k], err));
-        if (!(s->scored[k] = cd_mem_zalloc(CHUNK, sizeof *s->scored[k]))) return CD_FAIL(err, ENOMEM, "chunk of candidates");
+        if (!(s->scored[k] = cd_mem_zalloc(CHUNK, sizeof *s->scored[k])))
+            return CD_FAIL(err, ENOMEM, "chunk of candidates");
     }
     CD_TRY(cd_answer_cache_new(CACHED, &s->cache, err));
     return cd_online_adapt_new(&s->adapt, err);
@@ -103,7 +107,8 @@ static cdmpp_status find_devices(rank_model *r, cdmpp_err *err) {
     return st == CDMPP_ENOMEM ? CD_FAIL(err, ENOMEM, "device descriptions") : CDMPP_OK;
 }
 
-static cdmpp_status open_ranker(const cd_tune_ranker_kind *kind, int n_stage, const cd_tune_ranker_setup *s, cd_tune_ranker **out,
+static cdmpp_status open_ranker(const cd_tune_ranker_kind *kind, int n_stage,
+                                const cd_tune_ranker_setup *s, cd_tune_ranker **out,
                                 cdmpp_err *err) {
     if (!s->model) return CD_FAIL(err, EUSAGE, "tuner %s needs a trained model", kind->name);
     rank_model *r = cd_mem_zalloc(1, sizeof *r);
@@ -122,10 +127,12 @@ static cdmpp_status open_ranker(const cd_tune_ranker_kind *kind, int n_stage, co
     return st;
 }
 
-static cdmpp_status open_model(const cd_tune_ranker_setup *s, cd_tune_ranker **out, cdmpp_err *err) {
+static cdmpp_status open_model(const cd_tune_ranker_setup *s, cd_tune_ranker **out,
+                               cdmpp_err *err) {
     return open_ranker(&cd_tune_rank_model, 1, s, out, err);
 }
-static cdmpp_status open_twostage(const cd_tune_ranker_setup *s, cd_tune_ranker **out, cdmpp_err *err) {
+static cdmpp_status open_twostage(const cd_tune_ranker_setup *s, cd_tune_ranker **out,
+                                  cdmpp_err *err) {
     return open_ranker(&cd_tune_rank_twostage, 2, s, out, err);
 }
 
@@ -154,10 +161,12 @@ typedef struct {
     stage *s;
     cd_aim aim;
     const cd_tune_cand *c;
-    const uint32_t *pick;       /* NULL: all */
+    const uint32_t *pick; /* NULL: all */
 } job;
 
-static const cd_tune_cand *cand_of(const job *j, size_t i) { return &j->c[j->pick ? j->pick[i] : i]; }
+static const cd_tune_cand *cand_of(const job *j, size_t i) {
+    return &j->c[j->pick ? j->pick[i] : i];
+}
 
 static void keep(answer *a, const cd_scored *o) {
     a->st = o->st;
@@ -168,7 +177,8 @@ static void keep(answer *a, const cd_scored *o) {
 
 /* What says something about the program, not about us. */
 static bool is_program_fault(cdmpp_status st) {
-    return st == CDMPP_EREJECTED || st == CDMPP_EINVALID || st == CDMPP_EUNSUPPORTED || st == CDMPP_ENUMERIC || st == CDMPP_ERANGE;
+    return st == CDMPP_EREJECTED || st == CDMPP_EINVALID || st == CDMPP_EUNSUPPORTED ||
+           st == CDMPP_ENUMERIC || st == CDMPP_ERANGE;
 }
 
 /* Answers of a program that cannot be lowered are kept as such; any other error ends the ranking. */
@@ -179,7 +189,8 @@ static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_er
     cd_scorer_start(scorer);
     for (size_t k = beg; k < end; k++) {
         const cd_tune_cand *c = cand_of(j, j->r->miss[k]);
-        const cd_candidate ask = {.form = CD_CANDIDATE_SCHEDULE, .aim = &j->aim, .step = c->step, .n_step = c->n_step};
+        const cd_candidate ask = {
+            .form = CD_CANDIDATE_SCHEDULE, .aim = &j->aim, .step = c->step, .n_step = c->n_step};
         CD_TRY(cd_scorer_add(scorer, &ask, &o[k - beg], err));
     }
     CD_TRY(cd_scorer_finish(scorer, err));
@@ -197,23 +208,31 @@ static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_er
 
 static cd_aim aim_of(const cd_tune_task *t) {
     const cd_str none = {"", 0};
-    return (cd_aim){.workload_key = t->task->workload_key, .task = t->task, .device = none, .has_hardware = true, .hardware = t->hardware,
-                    .target = t->target ? (cd_str){t->target, strlen(t->target)} : none, .flop = t->flop};
+    return (cd_aim){.workload_key = t->task->workload_key,
+                    .task = t->task,
+                    .device = none,
+                    .has_hardware = true,
+                    .hardware = t->hardware,
+                    .target = t->target ? (cd_str){t->target, strlen(t->target)} : none,
+                    .flop = t->flop};
 }
 
 /* Bounded as the cache is; all at once, for these are cheap to find out again. */
 static cdmpp_status note_faulty(rank_model *r, stage *s, size_t n_miss, cdmpp_err *err) {
     if (s->faulty.n > CACHED) cd_tune_key_set_clear(&s->faulty);
     for (size_t k = 0; k < n_miss; k++)
-        if (r->ans[r->miss[k]].st) CD_TRY(cd_tune_key_set_put(&s->faulty, r->key[r->miss[k]].a, 0, err));
+        if (r->ans[r->miss[k]].st)
+            CD_TRY(cd_tune_key_set_put(&s->faulty, r->key[r->miss[k]].a, 0, err));
     return CDMPP_OK;
 }
 
 /* ans[0 .. n) of candidates, or of n picked ones. */
-static cdmpp_status answer_all(rank_model *r, stage *s, const cd_tune_task *t, const cd_tune_cand *c, const uint32_t *pick, size_t n,
+static cdmpp_status answer_all(rank_model *r, stage *s, const cd_tune_task *t,
+                               const cd_tune_cand *c, const uint32_t *pick, size_t n,
                                cdmpp_err *err) {
     job j = {r, s, aim_of(t), c, pick};
-    const cd_hash task = cd_answer_cache_key(&(cd_candidate){.form = CD_CANDIDATE_SCHEDULE, .aim = &j.aim});
+    const cd_hash task =
+        cd_answer_cache_key(&(cd_candidate){.form = CD_CANDIDATE_SCHEDULE, .aim = &j.aim});
     size_t n_miss = 0;
     for (size_t i = 0; i < n; i++) {
         const cd_candidate ask = {.form = CD_CANDIDATE_SCHEDULE, .aim = &j.aim};
@@ -221,7 +240,8 @@ static cdmpp_status answer_all(rank_model *r, stage *s, const cd_tune_task *t, c
         r->key[i] = task;
         cd_hash_add(&r->key[i], &cand_of(&j, i)->key, sizeof(uint64_t));
         if (cd_answer_cache_find(s->cache, &r->key[i], &ask, &o)) keep(&r->ans[i], &o);
-        else if (cd_tune_key_set_find(&s->faulty, r->key[i].a, NULL)) r->ans[i].st = CDMPP_EREJECTED;
+        else if (cd_tune_key_set_find(&s->faulty, r->key[i].a, NULL))
+            r->ans[i].st = CDMPP_EREJECTED;
         else r->miss[n_miss++] = (uint32_t)i;
     }
     CD_TRY(cd_threads_run(r->pool, n_miss, CHUNK, run_chunk, &j, err));
@@ -244,20 +264,23 @@ static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
         answer *a = &k->r->ans[i];
         k->score[i] = -INFINITY;
         if (a->st) continue;
-        cd_online_adapt_apply(k->s->adapt, a->which.name, k->t->task->workload_key, a->trait, &a->pred);
+        cd_online_adapt_apply(k->s->adapt, a->which.name, k->t->task->workload_key, a->trait,
+                              &a->pred);
         k->score[i] = -log(a->pred.order_s) - caution * cd_model_expected_error(&a->pred);
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status rank_stage(rank_model *r, stage *s, const cd_tune_task *t, const cd_tune_cand *c, const uint32_t *pick, size_t n,
-                               double *score, cdmpp_err *err) {
+static cdmpp_status rank_stage(rank_model *r, stage *s, const cd_tune_task *t,
+                               const cd_tune_cand *c, const uint32_t *pick, size_t n, double *score,
+                               cdmpp_err *err) {
     CD_TRY(answer_all(r, s, t, c, pick, n, err));
     scoring k = {r, s, t, score};
     return cd_threads_run(r->pool, n, CHUNK, score_chunk, &k, err);
 }
 
-static cdmpp_status rank(cd_tune_ranker *ranker, const cd_tune_task *t, const cd_tune_cand *c, size_t n, double *score, cdmpp_err *err) {
+static cdmpp_status rank(cd_tune_ranker *ranker, const cd_tune_task *t, const cd_tune_cand *c,
+                         size_t n, double *score, cdmpp_err *err) {
     rank_model *r = (rank_model *)ranker;
     CD_TRY(room(r, n, err));
     return rank_stage(r, &r->stage[0], t, c, NULL, n, score, err);
@@ -275,7 +298,8 @@ static void best_of(const double *score, size_t n, size_t k, double *work, uint3
 }
 
 /* The others are never better than the best that the whole model saw: it has the last word. */
-static void merge(const uint32_t *best, const double *second, size_t k, double *score, size_t n, double *work) {
+static void merge(const uint32_t *best, const double *second, size_t k, double *score, size_t n,
+                  double *work) {
     double top = -INFINITY;
     size_t m = 0;
     for (size_t i = 0; i < k; i++) {
@@ -288,8 +312,8 @@ static void merge(const uint32_t *best, const double *second, size_t k, double *
     for (size_t i = 0; i < k; i++) score[best[i]] = second[i];
 }
 
-static cdmpp_status rank_twice(cd_tune_ranker *ranker, const cd_tune_task *t, const cd_tune_cand *c, size_t n, double *score,
-                               cdmpp_err *err) {
+static cdmpp_status rank_twice(cd_tune_ranker *ranker, const cd_tune_task *t, const cd_tune_cand *c,
+                               size_t n, double *score, cdmpp_err *err) {
     rank_model *r = (rank_model *)ranker;
     const size_t k = n < SECOND ? n : SECOND;
     CD_TRY(rank(ranker, t, c, n, score, err));
@@ -303,8 +327,8 @@ static cdmpp_status rank_twice(cd_tune_ranker *ranker, const cd_tune_task *t, co
 }
 
 /* ---- measured programs ---- */
-static cdmpp_status learn(cd_tune_ranker *ranker, const cd_tune_task *t, const cd_tune_cand *c, const double *seconds, size_t n,
-                          cdmpp_err *err) {
+static cdmpp_status learn(cd_tune_ranker *ranker, const cd_tune_task *t, const cd_tune_cand *c,
+                          const double *seconds, size_t n, cdmpp_err *err) {
     rank_model *r = (rank_model *)ranker;
     if (r->setup.frozen) return CDMPP_OK;
     CD_TRY(room(r, n, err));
@@ -314,8 +338,10 @@ static cdmpp_status learn(cd_tune_ranker *ranker, const cd_tune_task *t, const c
         for (size_t i = 0; i < n; i++) {
             const answer *a = &r->ans[i];
             if (a->st || !(seconds[i] > 0) || seconds[i] >= CD_TUNE_FAILED_S) continue;
-            const cd_online_adapt_item item = cd_online_adapt_item_of(&a->pred, a->which.unknown, a->trait, seconds[i]);
-            CD_TRY(cd_online_adapt_add(s->adapt, a->which.name, a->which.unknown, t->task->workload_key, &item, err));
+            const cd_online_adapt_item item =
+                cd_online_adapt_item_of(&a->pred, a->which.unknown, a->trait, seconds[i]);
+            CD_TRY(cd_online_adapt_add(s->adapt, a->which.name, a->which.unknown,
+                                       t->task->workload_key, &item, err));
         }
         CD_TRY(cd_online_adapt_fit(s->adapt, err));
     }
@@ -328,7 +354,23 @@ static bool ready(const cd_tune_ranker *r, const cd_tune_task *t) {
     return true;
 }
 
-const cd_tune_ranker_kind cd_tune_rank_model = {.name = "model", .brief = "a trained model, its small one where there is one",
-    .needs_model = true, .open = open_model, .rank = rank, .learn = learn, .ready = ready, .free = free_ranker, .seconds = true};
-const cd_tune_ranker_kind cd_tune_rank_twostage = {.name = "two-stage", .brief = "the small model for all, the whole model for its best",
-    .needs_model = true, .open = open_twostage, .rank = rank_twice, .learn = learn, .ready = ready, .free = free_ranker, .seconds = true};
+const cd_tune_ranker_kind cd_tune_rank_model = {
+    .name = "model",
+    .brief = "a trained model, its small one where there is one",
+    .needs_model = true,
+    .open = open_model,
+    .rank = rank,
+    .learn = learn,
+    .ready = ready,
+    .free = free_ranker,
+    .seconds = true};
+const cd_tune_ranker_kind cd_tune_rank_twostage = {
+    .name = "two-stage",
+    .brief = "the small model for all, the whole model for its best",
+    .needs_model = true,
+    .open = open_twostage,
+    .rank = rank_twice,
+    .learn = learn,
+    .ready = ready,
+    .free = free_ranker,
+    .seconds = true};

@@ -14,7 +14,7 @@ typedef struct cd_tune_replay_shown {
     const cd_tune_replay_logs *l;
     const cd_tune_replay *r;
     const cd_tune_replay_spec *spec;
-    const size_t *at;           /* (n_at) ascending */
+    const size_t *at; /* (n_at) ascending */
     size_t n_at;
 } cd_tune_replay_shown;
 
@@ -23,13 +23,18 @@ static inline cd_tune_replay_shown cd_tune_replay_show(const cd_tune_replay_set 
 }
 
 /* ---- a whole replay; row: of cd_tune_replay_table ---- */
-void cd_tune_replay_print_text(cd_buf *b, const cd_tune_replay_set *s, const cd_tune_replay_row *row);
-void cd_tune_replay_print_json(cd_buf *b, const cd_tune_replay_set *s, const cd_tune_replay_row *row);
+void cd_tune_replay_print_text(cd_buf *b, const cd_tune_replay_set *s,
+                               const cd_tune_replay_row *row);
+void cd_tune_replay_print_json(cd_buf *b, const cd_tune_replay_set *s,
+                               const cd_tune_replay_row *row);
 /* Files with what the functions below make. Errors: EIO, ENOMEM. */
-cdmpp_status cd_tune_replay_write_csv(const cd_tune_replay_set *s, const char *path, cdmpp_err *err);
-cdmpp_status cd_tune_replay_write_svg(const cd_tune_replay_set *s, const char *path, cdmpp_err *err); /* also ENODATA */
+cdmpp_status cd_tune_replay_write_csv(const cd_tune_replay_set *s, const char *path,
+                                      cdmpp_err *err);
+cdmpp_status cd_tune_replay_write_svg(const cd_tune_replay_set *s, const char *path,
+                                      cdmpp_err *err); /* also ENODATA */
 /* FOLDER/partial_res.csv, FOLDER/op_costs/replay_<tuner>_<device>/<task's number>.csv. Also ERANGE: a path is too long. */
-cdmpp_status cd_tune_replay_write_opbench(const cd_tune_replay_set *s, const char *folder, cdmpp_err *err);
+cdmpp_status cd_tune_replay_write_opbench(const cd_tune_replay_set *s, const char *folder,
+                                          cdmpp_err *err);
 
 /* ---- parts ---- */
 /* The rows of cd_tune_replay_table, for people: lines with their ends; and as a JSON list. */
@@ -57,8 +62,10 @@ void cd_tune_tasks_print_json(cd_buf *b, const cd_tune_tasks *t);
 /* ---- tune_compare_print.c ---- */
 /* modelname,tuner,0,10,50 ...: milliseconds of each task, and of their weighted sum where there is more than one. `name`: of that
  * sum. Empty (CSV) or null (JSON): nothing ran yet. */
-void cd_tune_compare_print_csv(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t, const char *name);
-void cd_tune_compare_print_json(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t, const char *name);
+void cd_tune_compare_print_csv(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t,
+                               const char *name);
+void cd_tune_compare_print_json(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t,
+                                const char *name);
 
 /* ---- tune_space_print.c ---- */
 /* The table of tuners. */

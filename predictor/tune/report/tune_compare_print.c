@@ -3,12 +3,15 @@
 
 #include "predictor/tune/report/report.h"
 
-static const char *name_of(const cd_tune_tasks *t, uint32_t i, const char *sum) { return i < t->n ? t->unit[i].of.task->workload_key : sum; }
+static const char *name_of(const cd_tune_tasks *t, uint32_t i, const char *sum) {
+    return i < t->n ? t->unit[i].of.task->workload_key : sum;
+}
 /* With one task the sum says nothing new. */
 static uint32_t rows(const cd_tune_compare *c) { return c->n_task == 1 ? 1 : c->n_task + 1; }
 
 /* Keys hold commas and quotes, so the first field is always quoted. */
-void cd_tune_compare_print_csv(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t, const char *name) {
+void cd_tune_compare_print_csv(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t,
+                               const char *name) {
     const cd_tune_compare_plan *p = c->plan;
     cd_buf_puts(b, "modelname,tuner,0");
     for (size_t k = 0; k < p->n_at; k++) cd_buf_putf(b, ",%zu", p->at[k]);
@@ -28,7 +31,8 @@ void cd_tune_compare_print_csv(cd_buf *b, const cd_tune_compare *c, const cd_tun
 }
 
 /* The same rows as the CSV; null in place of an empty field. */
-void cd_tune_compare_print_json(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t, const char *name) {
+void cd_tune_compare_print_json(cd_buf *b, const cd_tune_compare *c, const cd_tune_tasks *t,
+                                const char *name) {
     const cd_tune_compare_plan *p = c->plan;
     cd_json_writer w = {.out = b};
     cd_json_write_open(&w, '{');

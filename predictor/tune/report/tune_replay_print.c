@@ -9,16 +9,20 @@
 
 enum { PATH = 512 };
 
-static const char *name_of(const cd_tune_replay_shown *s, size_t tuner) { return s->spec->tuner[tuner]->name; }
+static const char *name_of(const cd_tune_replay_shown *s, size_t tuner) {
+    return s->spec->tuner[tuner]->name;
+}
 
 void cd_tune_replay_text(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_row *row) {
-    cd_buf_putf(b, "best known / best found over %zu tasks, mean of %zu seed%s each, in %%\n", row->n_task, row->n_seed, row->n_seed == 1 ? "" : "s");
-    cd_buf_putf(b, "%-12s %7s %8s %8s %8s %8s %6s %11s %9s\n", "tuner", "trials", "lower", "median", "upper", "mean", "wins", "measuring s",
-                "search s");
+    cd_buf_putf(b, "best known / best found over %zu tasks, mean of %zu seed%s each, in %%\n",
+                row->n_task, row->n_seed, row->n_seed == 1 ? "" : "s");
+    cd_buf_putf(b, "%-12s %7s %8s %8s %8s %8s %6s %11s %9s\n", "tuner", "trials", "lower", "median",
+                "upper", "mean", "wins", "measuring s", "search s");
     for (size_t k = 0; k < s->r->n_tuner * s->n_at; k++) {
         const cd_tune_replay_row *w = &row[k];
-        cd_buf_putf(b, "%-12s %7zu %8.2f %8.2f %8.2f %8.2f %6zu %11.1f %9.3f\n", name_of(s, w->tuner), w->trials, 100 * w->low, 100 * w->median,
-                    100 * w->high, 100 * w->mean, w->wins, w->measure_s, w->search_s);
+        cd_buf_putf(b, "%-12s %7zu %8.2f %8.2f %8.2f %8.2f %6zu %11.1f %9.3f\n",
+                    name_of(s, w->tuner), w->trials, 100 * w->low, 100 * w->median, 100 * w->high,
+                    100 * w->mean, w->wins, w->measure_s, w->search_s);
     }
 }
 
@@ -26,9 +30,13 @@ void cd_tune_replay_json(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune
     cd_buf_puts(b, "[");
     for (size_t k = 0; k < s->r->n_tuner * s->n_at; k++) {
         const cd_tune_replay_row *w = &row[k];
-        cd_buf_putf(b, "%s{\"tuner\":\"%s\",\"trials\":%zu,\"lower\":%.6f,\"median\":%.6f,\"upper\":%.6f,\"mean\":%.6f,\"wins\":%zu,", k ? "," : "",
-                    name_of(s, w->tuner), w->trials, w->low, w->median, w->high, w->mean, w->wins);
-        cd_buf_putf(b, "\"tasks\":%zu,\"seeds\":%zu,\"measure_s\":%.6g,\"search_s\":%.6g}", w->n_task, w->n_seed, w->measure_s, w->search_s);
+        cd_buf_putf(b,
+                    "%s{\"tuner\":\"%s\",\"trials\":%zu,\"lower\":%.6f,\"median\":%.6f,\"upper\":%."
+                    "6f,\"mean\":%.6f,\"wins\":%zu,",
+                    k ? "," : "", name_of(s, w->tuner), w->trials, w->low, w->median, w->high,
+                    w->mean, w->wins);
+        cd_buf_putf(b, "\"tasks\":%zu,\"seeds\":%zu,\"measure_s\":%.6g,\"search_s\":%.6g}",
+                    w->n_task, w->n_seed, w->measure_s, w->search_s);
     }
     cd_buf_puts(b, "]");
 }
@@ -40,7 +48,8 @@ static void seconds(cd_buf *b, double s) {
     else cd_buf_puts(b, ",");
 }
 
-static void csv_run(cd_buf *b, const cd_tune_replay_shown *s, size_t log, size_t tuner, size_t seed) {
+static void csv_run(cd_buf *b, const cd_tune_replay_shown *s, size_t log, size_t tuner,
+                    size_t seed) {
     const cd_tune_replay_log *l = &s->l->log[log];
     const cd_tune_replay_run *r = cd_tune_replay_at(s->r, log, tuner, seed);
     double best = CD_TUNE_FAILED_S, spent = 0;
@@ -48,10 +57,12 @@ static void csv_run(cd_buf *b, const cd_tune_replay_shown *s, size_t log, size_t
         best = fmin(best, l->seconds[r->row[k]]);
         spent += l->cost_s[r->row[k]];
         field(b, l->key);
-        cd_buf_putf(b, ",%s,%s,%llu,%zu", l->device, name_of(s, tuner), (unsigned long long)(s->spec->seed + seed), k + 1);
+        cd_buf_putf(b, ",%s,%s,%llu,%zu", l->device, name_of(s, tuner),
+                    (unsigned long long)(s->spec->seed + seed), k + 1);
         seconds(b, l->seconds[r->row[k]]);
         seconds(b, best);
-        cd_buf_putf(b, ",%.6f,%.6g,%.6g\n", best < CD_TUNE_FAILED_S ? l->best_s / best : 0, spent, r->search_s[k]);
+        cd_buf_putf(b, ",%.6f,%.6g,%.6g\n", best < CD_TUNE_FAILED_S ? l->best_s / best : 0, spent,
+                    r->search_s[k]);
     }
 }
 
@@ -65,7 +76,9 @@ void cd_tune_replay_csv(cd_buf *b, const cd_tune_replay_shown *s) {
 /* The best that any tuner had after so many trials. */
 static double best_of_all(const cd_tune_replay_shown *s, size_t log, size_t trials) {
     double best = CD_TUNE_FAILED_S;
-    for (size_t t = 0; t < s->r->n_tuner; t++) best = fmin(best, cd_tune_replay_best(&s->l->log[log], cd_tune_replay_at(s->r, log, t, 0), trials));
+    for (size_t t = 0; t < s->r->n_tuner; t++)
+        best = fmin(
+            best, cd_tune_replay_best(&s->l->log[log], cd_tune_replay_at(s->r, log, t, 0), trials));
     return best;
 }
 
@@ -74,7 +87,8 @@ void cd_tune_replay_op_costs(cd_buf *b, const cd_tune_replay_shown *s, size_t lo
     const cd_tune_replay_log *l = &s->l->log[log];
     const cd_tune_replay_run *r = cd_tune_replay_at(s->r, log, tuner, 0);
     double best = CD_TUNE_FAILED_S, best_all = CD_TUNE_FAILED_S;
-    cd_buf_puts(b, "task_name,trial,costs (s),\"all_cost (s, incl. build)\",best_cost,best_all_cost,cmp\n");
+    cd_buf_puts(
+        b, "task_name,trial,costs (s),\"all_cost (s, incl. build)\",best_cost,best_all_cost,cmp\n");
     for (size_t k = 0; k < r->n; k++) {
         const double cost = l->seconds[r->row[k]], all = l->cost_s[r->row[k]];
         if (cost < best) best_all = all;
@@ -91,12 +105,14 @@ void cd_tune_replay_op_costs(cd_buf *b, const cd_tune_replay_shown *s, size_t lo
 }
 
 /* Sum over the tasks of a device; CD_TUNE_FAILED_S: one has nothing yet. */
-static double whole(const cd_tune_replay_shown *s, const char *device, size_t tuner, size_t trials) {
+static double whole(const cd_tune_replay_shown *s, const char *device, size_t tuner,
+                    size_t trials) {
     double sum = 0;
     for (size_t i = 0; i < s->l->n; i++) {
         if (strcmp(s->l->log[i].device, device) != 0) continue;
         for (size_t k = 0; k < s->r->n_seed; k++) {
-            const double best = cd_tune_replay_best(&s->l->log[i], cd_tune_replay_at(s->r, i, tuner, k), trials);
+            const double best =
+                cd_tune_replay_best(&s->l->log[i], cd_tune_replay_at(s->r, i, tuner, k), trials);
             if (best >= CD_TUNE_FAILED_S) return CD_TUNE_FAILED_S;
             sum += best / (double)s->r->n_seed;
         }
@@ -126,21 +142,30 @@ void cd_tune_replay_partial(cd_buf *b, const cd_tune_replay_shown *s) {
 }
 
 /* ---- a whole replay ---- */
-void cd_tune_replay_print_json(cd_buf *b, const cd_tune_replay_set *s, const cd_tune_replay_row *row) {
+void cd_tune_replay_print_json(cd_buf *b, const cd_tune_replay_set *s,
+                               const cd_tune_replay_row *row) {
     const cd_tune_replay_shown shown = cd_tune_replay_show(s);
-    cd_buf_putf(b, "{\"tasks\":%zu,\"left_out\":{\"seen\":%zu,\"few\":%zu,\"undefined\":%zu},\"split\":", s->logs.n, s->n_seen, s->n_small, s->n_undefined);
-    if (s->held) cd_buf_put_json_str(b, cd_heldout_split(s->held), strlen(cd_heldout_split(s->held)));
+    cd_buf_putf(
+        b, "{\"tasks\":%zu,\"left_out\":{\"seen\":%zu,\"few\":%zu,\"undefined\":%zu},\"split\":",
+        s->logs.n, s->n_seen, s->n_small, s->n_undefined);
+    if (s->held)
+        cd_buf_put_json_str(b, cd_heldout_split(s->held), strlen(cd_heldout_split(s->held)));
     else cd_buf_puts(b, "null");
-    cd_buf_putf(b, ",\"seeds\":%zu,\"batch\":%zu,\"trials\":%zu,\"rows\":", s->spec.n_seed, s->spec.batch, s->spec.trials);
+    cd_buf_putf(b, ",\"seeds\":%zu,\"batch\":%zu,\"trials\":%zu,\"rows\":", s->spec.n_seed,
+                s->spec.batch, s->spec.trials);
     cd_tune_replay_json(b, &shown, row);
     cd_buf_puts(b, "}");
 }
 
-void cd_tune_replay_print_text(cd_buf *b, const cd_tune_replay_set *s, const cd_tune_replay_row *row) {
+void cd_tune_replay_print_text(cd_buf *b, const cd_tune_replay_set *s,
+                               const cd_tune_replay_row *row) {
     const cd_tune_replay_shown shown = cd_tune_replay_show(s);
     cd_buf_putf(b, "%zu of %zu tasks", s->logs.n, s->n_all);
-    if (s->held) cd_buf_putf(b, "; left out: %zu that the model has seen (split %s)", s->n_seen, cd_heldout_split(s->held));
-    cd_buf_putf(b, "%s %zu with fewer programs than %zu\n", s->held ? "," : "; left out:", s->n_small, s->min);
+    if (s->held)
+        cd_buf_putf(b, "; left out: %zu that the model has seen (split %s)", s->n_seen,
+                    cd_heldout_split(s->held));
+    cd_buf_putf(b, "%s %zu with fewer programs than %zu\n",
+                s->held ? "," : "; left out:", s->n_small, s->min);
     cd_tune_replay_text(b, &shown, row);
 }
 
@@ -153,14 +178,16 @@ static cdmpp_status put_file(const char *path, cd_buf *b, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_tune_replay_write_csv(const cd_tune_replay_set *s, const char *path, cdmpp_err *err) {
+cdmpp_status cd_tune_replay_write_csv(const cd_tune_replay_set *s, const char *path,
+                                      cdmpp_err *err) {
     const cd_tune_replay_shown shown = cd_tune_replay_show(s);
     cd_buf b = {0};
     cd_tune_replay_csv(&b, &shown);
     return put_file(path, &b, err);
 }
 
-cdmpp_status cd_tune_replay_write_svg(const cd_tune_replay_set *s, const char *path, cdmpp_err *err) {
+cdmpp_status cd_tune_replay_write_svg(const cd_tune_replay_set *s, const char *path,
+                                      cdmpp_err *err) {
     const cd_tune_replay_shown shown = cd_tune_replay_show(s);
     cd_buf b = {0};
     const cdmpp_status st = cd_tune_replay_svg(&b, &shown, err);
@@ -170,7 +197,8 @@ cdmpp_status cd_tune_replay_write_svg(const cd_tune_replay_set *s, const char *p
 }
 
 /* The folder names are those that OpBench reads. Logs are numbered, because keys are no file names. */
-cdmpp_status cd_tune_replay_write_opbench(const cd_tune_replay_set *s, const char *folder, cdmpp_err *err) {
+cdmpp_status cd_tune_replay_write_opbench(const cd_tune_replay_set *s, const char *folder,
+                                          cdmpp_err *err) {
     const cd_tune_replay_shown w = cd_tune_replay_show(s);
     char path[PATH];
     cd_buf b = {0};
@@ -182,8 +210,10 @@ cdmpp_status cd_tune_replay_write_opbench(const cd_tune_replay_set *s, const cha
     CD_TRY(cd_file_make_folder(path, err));
     for (size_t i = 0; i < w.l->n; i++)
         for (size_t t = 0; t < w.spec->n_tuner; t++) {
-            const int n = snprintf(path, sizeof path, "%s/op_costs/replay_%s_%s", folder, w.spec->tuner[t]->name, w.l->log[i].device);
-            if (n < 0 || (size_t)n + 24 > sizeof path) return CD_FAIL(err, ERANGE, "path of %d bytes", n);
+            const int n = snprintf(path, sizeof path, "%s/op_costs/replay_%s_%s", folder,
+                                   w.spec->tuner[t]->name, w.l->log[i].device);
+            if (n < 0 || (size_t)n + 24 > sizeof path)
+                return CD_FAIL(err, ERANGE, "path of %d bytes", n);
             CD_TRY(cd_file_make_folder(path, err));
             snprintf(path + n, sizeof path - (size_t)n, "/%zu.csv", i);
             cd_tune_replay_op_costs(&b, &w, i, t);

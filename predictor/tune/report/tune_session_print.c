@@ -14,7 +14,8 @@ static void put_ms(cd_buf *b, double s) {
 
 /* "[1,15,15,64],[1,1,64,16]": a workload key without its hash and its blanks. Two tasks of the same operators differ in it. */
 static void put_shapes(cd_buf *b, const char *key) {
-    const char *hash = strstr(key, "\","), *s = hash ? hash + 2 : key, *end = key + strlen(key) - (hash != NULL);
+    const char *hash = strstr(key, "\","), *s = hash ? hash + 2 : key,
+               *end = key + strlen(key) - (hash != NULL);
     const size_t from = b->n;
     for (; s < end && b->n - from < SHAPES; s++)
         if (*s != ' ') cd_buf_put(b, s, 1);
@@ -24,10 +25,12 @@ static void put_shapes(cd_buf *b, const char *key) {
 static void row(cd_buf *b, const cd_tune_session *s, uint32_t i) {
     const cd_tune_result *r = &s->result[i];
     const cd_tune_task_state *t = cd_tune_session_state(s, i);
-    cd_buf_putf(b, "%-*.*s %6g %7zu", NAME, NAME, s->what->unit[i].name, s->what->unit[i].weight, t ? t->n_point : 0);
+    cd_buf_putf(b, "%-*.*s %6g %7zu", NAME, NAME, s->what->unit[i].name, s->what->unit[i].weight,
+                t ? t->n_point : 0);
     put_ms(b, r->untuned.seconds);
     put_ms(b, r->tuned.seconds);
-    if (r->untuned.seconds < CD_TUNE_FAILED_S && r->tuned.seconds < CD_TUNE_FAILED_S) cd_buf_putf(b, " %7.2f", r->untuned.seconds / r->tuned.seconds);
+    if (r->untuned.seconds < CD_TUNE_FAILED_S && r->tuned.seconds < CD_TUNE_FAILED_S)
+        cd_buf_putf(b, " %7.2f", r->untuned.seconds / r->tuned.seconds);
     else cd_buf_puts(b, "       -");
     cd_buf_putf(b, "  %-8s ", cd_tune_verdict_name(r->verdict));
     put_shapes(b, s->what->unit[i].of.task->workload_key);
@@ -36,19 +39,27 @@ static void row(cd_buf *b, const cd_tune_session *s, uint32_t i) {
 
 void cd_tune_session_print_text(cd_buf *b, const cd_tune_session *s) {
     double before, after;
-    cd_buf_putf(b, "%-*s %6s %7s %10s %10s %7s  %-8s %s\n", NAME, "task", "weight", "trials", "untuned ms", "tuned ms", "ratio", "verdict", "shapes");
+    cd_buf_putf(b, "%-*s %6s %7s %10s %10s %7s  %-8s %s\n", NAME, "task", "weight", "trials",
+                "untuned ms", "tuned ms", "ratio", "verdict", "shapes");
     for (uint32_t i = 0; i < s->what->n; i++) row(b, s, i);
-    if (cd_tune_session_totals(s, &before, &after)) cd_buf_putf(b, "sum of weight x time: %.4g ms untuned, %.4g ms kept, ratio %.2f\n", before * 1e3, after * 1e3, before / after);
+    if (cd_tune_session_totals(s, &before, &after))
+        cd_buf_putf(b, "sum of weight x time: %.4g ms untuned, %.4g ms kept, ratio %.2f\n",
+                    before * 1e3, after * 1e3, before / after);
     if (!s->run) return;
     const cd_tune_times *t = cd_tune_run_times(s->run);
-    cd_buf_putf(b, "%s: %zu trials in %u rounds, %s\n", s->tuner->name, t->trials, t->rounds, cd_tune_task_scheduler_says(s->end));
+    cd_buf_putf(b, "%s: %zu trials in %u rounds, %s\n", s->tuner->name, t->trials, t->rounds,
+                cd_tune_task_scheduler_says(s->end));
     if (t->trials)
-        cd_buf_putf(b, "%.1f s: search %.1f s (%.1f %%), compiling %.1f s, running %.1f s\n", t->wall_s, t->search_s, 100 * (t->wall_s - t->measure_s) / t->wall_s, t->build_s, t->run_s);
+        cd_buf_putf(b, "%.1f s: search %.1f s (%.1f %%), compiling %.1f s, running %.1f s\n",
+                    t->wall_s, t->search_s, 100 * (t->wall_s - t->measure_s) / t->wall_s,
+                    t->build_s, t->run_s);
 }
 
 /* ---- as JSON ---- */
 /* Seconds, or null where there are none. */
-static void seconds(cd_json_writer *w, const char *key, double s) { cd_json_write_member_real(w, key, s < CD_TUNE_FAILED_S ? s : HUGE_VAL); }
+static void seconds(cd_json_writer *w, const char *key, double s) {
+    cd_json_write_member_real(w, key, s < CD_TUNE_FAILED_S ? s : HUGE_VAL);
+}
 
 static void weight(cd_json_writer *w, double v) {
     cd_json_write_key(w, "weight");
@@ -87,7 +98,9 @@ void cd_tune_session_print_json(cd_buf *b, const cd_tune_session *s) {
     cd_json_writer w = {.out = b};
     const bool all = cd_tune_session_totals(s, &before, &after);
     cd_json_write_open(&w, '{');
-    if (s->board) cd_json_write_member_str(&w, "host", cd_remote_measure_name(s->board)), cd_json_write_member_str(&w, "device", cd_remote_measure_about(s->board)->device);
+    if (s->board)
+        cd_json_write_member_str(&w, "host", cd_remote_measure_name(s->board)),
+            cd_json_write_member_str(&w, "device", cd_remote_measure_about(s->board)->device);
     cd_json_write_key(&w, "tasks");
     cd_json_write_open(&w, '[');
     for (uint32_t i = 0; i < s->what->n; i++) json_task(&w, s, i);
@@ -105,7 +118,8 @@ void cd_tune_session_print_json(cd_buf *b, const cd_tune_session *s) {
         seconds(&w, "measure_s", t->measure_s);
         seconds(&w, "build_s", t->build_s);
         seconds(&w, "run_s", t->run_s);
-        seconds(&w, "outside_measuring", t->wall_s > 0 ? (t->wall_s - t->measure_s) / t->wall_s : HUGE_VAL);
+        seconds(&w, "outside_measuring",
+                t->wall_s > 0 ? (t->wall_s - t->measure_s) / t->wall_s : HUGE_VAL);
     }
     cd_json_write_close(&w, '}');
 }

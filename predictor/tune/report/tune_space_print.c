@@ -5,7 +5,8 @@
 void cd_tune_tuner_print_text(cd_buf *b) {
     const cd_tune_tuner *t;
     for (size_t i = 0; (t = cd_tune_tuner_at(i)); i++)
-        cd_buf_putf(b, "%-14s %s%s\n", t->name, t->brief, cd_tune_tuner_needs_model(t) ? " (needs --cost-model)" : "");
+        cd_buf_putf(b, "%-14s %s%s\n", t->name, t->brief,
+                    cd_tune_tuner_needs_model(t) ? " (needs --cost-model)" : "");
 }
 
 void cd_tune_tuner_print_json(cd_buf *b) {

@@ -27,10 +27,18 @@ enum { WIDTH = 14 };
 static void text_of(cd_buf *b, const cd_tune_unit *u, const shown *s) {
     const cd_template_nest *n = s->n;
     cd_buf_putf(b, "%s: ", u->name);
-    for (uint32_t a = 0; a < n->n_axis; a++) cd_buf_putf(b, "%s%lld", !a ? "" : a == n->n_space ? " sum " : "x", (long long)n->extent[a]);
-    cd_buf_putf(b, "; %lld registers of %lld bytes, L1 %lld, L2 %lld bytes, threads %lld; %zu of %zu\n", (long long)s->m->registers,
-                (long long)s->m->vector_bytes, (long long)s->m->l1_bytes, (long long)s->m->l2_bytes, (long long)s->m->threads, s->count, s->all);
-    cd_buf_putf(b, "  %-*s%-*s%-*s%-*s%9s %8s %8s %6s %6s\n", WIDTH, "S1", WIDTH, "S2", WIDTH, "R1", WIDTH, "S3", "registers", "L1", "L2", "unroll", copies(n) ? "copy" : "");
+    for (uint32_t a = 0; a < n->n_axis; a++)
+        cd_buf_putf(b, "%s%lld",
+                    !a                ? ""
+                    : a == n->n_space ? " sum "
+                                      : "x",
+                    (long long)n->extent[a]);
+    cd_buf_putf(
+        b, "; %lld registers of %lld bytes, L1 %lld, L2 %lld bytes, threads %lld; %zu of %zu\n",
+        (long long)s->m->registers, (long long)s->m->vector_bytes, (long long)s->m->l1_bytes,
+        (long long)s->m->l2_bytes, (long long)s->m->threads, s->count, s->all);
+    cd_buf_putf(b, "  %-*s%-*s%-*s%-*s%9s %8s %8s %6s %6s\n", WIDTH, "S1", WIDTH, "S2", WIDTH, "R1",
+                WIDTH, "S3", "registers", "L1", "L2", "unroll", copies(n) ? "copy" : "");
     for (size_t k = 0; k < s->count; k++) {
         const cd_template_block *c = &s->b[k];
         cd_buf_puts(b, "  ");
@@ -38,13 +46,17 @@ static void text_of(cd_buf *b, const cd_tune_unit *u, const shown *s) {
         lengths(b, c->s2, 0, n->n_space, WIDTH);
         lengths(b, c->r1, n->n_space, n->n_axis, WIDTH);
         lengths(b, c->s3, 0, n->n_space, WIDTH);
-        cd_buf_putf(b, "%9lld %8lld %8lld %6u%s%s\n", (long long)cd_template_registers(n, s->m, c->s3), (long long)cd_template_l1_bytes(n, s->m, c),
-                    (long long)cd_template_l2_bytes(n, s->m, c), c->unroll, copies(n) ? "  " : "", copies(n) ? copy_name[c->copy] : "");
+        cd_buf_putf(b, "%9lld %8lld %8lld %6u%s%s\n",
+                    (long long)cd_template_registers(n, s->m, c->s3),
+                    (long long)cd_template_l1_bytes(n, s->m, c),
+                    (long long)cd_template_l2_bytes(n, s->m, c), c->unroll, copies(n) ? "  " : "",
+                    copies(n) ? copy_name[c->copy] : "");
     }
 }
 
 /* ---- JSON ---- */
-static void json_lengths(cd_json_writer *w, const char *key, const int32_t *len, uint32_t from, uint32_t to) {
+static void json_lengths(cd_json_writer *w, const char *key, const int32_t *len, uint32_t from,
+                         uint32_t to) {
     cd_json_write_key(w, key);
     cd_json_write_open(w, '[');
     for (uint32_t a = from; a < to; a++) cd_json_write_int(w, len[a]);
@@ -90,7 +102,8 @@ static void json_of(cd_json_writer *w, const cd_tune_unit *u, const shown *s, co
 }
 
 /* ---- all ---- */
-static cdmpp_status records_of(cd_buf *lines, const cd_tune_unit *u, const shown *s, cdmpp_err *err) {
+static cdmpp_status records_of(cd_buf *lines, const cd_tune_unit *u, const shown *s,
+                               cdmpp_err *err) {
     for (size_t k = 0; k < s->count; k++) {
         cd_record r;
         cd_tune_record(&u->of, &s->c[k], &r);
@@ -99,7 +112,8 @@ static cdmpp_status records_of(cd_buf *lines, const cd_tune_unit *u, const shown
     return CDMPP_OK;
 }
 
-static cdmpp_status one(cd_buf *b, cd_json_writer *w, cd_tune_template_shown *t, const cd_tune_unit *u, cd_buf *records, cdmpp_err *err) {
+static cdmpp_status one(cd_buf *b, cd_json_writer *w, cd_tune_template_shown *t,
+                        const cd_tune_unit *u, cd_buf *records, cdmpp_err *err) {
     cd_template_machine m;
     cd_tune_space *space = NULL;
     cdmpp_err why = {0};
@@ -130,7 +144,8 @@ cdmpp_status cd_tune_template_print(cd_buf *b, cd_tune_template_shown *t, cdmpp_
     cd_buf records = {0};
     cdmpp_status st = CDMPP_OK;
     if (t->json) cd_json_write_open(&w, '[');
-    for (uint32_t i = 0; !st && i < t->tasks->n; i++) st = one(b, &w, t, &t->tasks->unit[i], &records, err);
+    for (uint32_t i = 0; !st && i < t->tasks->n; i++)
+        st = one(b, &w, t, &t->tasks->unit[i], &records, err);
     if (t->json) cd_json_write_close(&w, ']');
     if (!st && records.oom) st = CD_FAIL(err, ENOMEM, "records");
     if (!st && t->out) st = cd_file_write(t->out, records.p ? records.p : "", records.n, err);

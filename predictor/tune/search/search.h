@@ -6,10 +6,12 @@
 #define CD_PREDICTOR_TUNE_SEARCH_DOOR_H
 #include "predictor/tune/core/core.h"
 
-extern const cd_tune_search_kind cd_tune_search_grid;   /* in the order of the list, or of the choices */
+extern const cd_tune_search_kind
+    cd_tune_search_grid; /* in the order of the list, or of the choices */
 extern const cd_tune_search_kind cd_tune_search_random; /* without repetition */
 extern const cd_tune_search_kind cd_tune_search_ga;     /* AutoTVM's genetic algorithm */
-extern const cd_tune_search_kind cd_tune_search_anneal; /* AutoTVM's plans by simulated annealing on the ranker */
+extern const cd_tune_search_kind
+    cd_tune_search_anneal; /* AutoTVM's plans by simulated annealing on the ranker */
 extern const cd_tune_search_kind cd_tune_search_best;   /* the ranker's best of many draws */
 extern const cd_tune_search_kind cd_tune_search_evolve; /* Ansor's evolutionary search */
 #endif

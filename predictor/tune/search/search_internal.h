@@ -26,22 +26,23 @@ typedef struct cd_tune_good {
 typedef struct cd_tune_tried {
     cd_tune_search search;
     cd_tune_space *space;
-    cd_tune_ranker *ranker;     /* NULL: none */
+    cd_tune_ranker *ranker; /* NULL: none */
     uint64_t seed, counter;
     cd_tune_key_set known;
-    const cd_tune_cand *list;   /* (n_list) of the space; NULL: too large */
+    const cd_tune_cand *list; /* (n_list) of the space; NULL: too large */
     size_t n_list;
-    uint32_t *order;            /* (n_list) made when first needed */
+    uint32_t *order; /* (n_list) made when first needed */
     size_t at_order;
     cd_arena out_mem, good_mem;
-    cd_tune_cand *out;          /* (cap_out) */
+    cd_tune_cand *out; /* (cap_out) */
     size_t n_out, cap_out;
-    cd_tune_good *good;         /* (CD_TUNE_GOOD) */
-    size_t n_good, n_copied;    /* n_copied: into good_mem, since it was last emptied */
+    cd_tune_good *good;      /* (CD_TUNE_GOOD) */
+    size_t n_good, n_copied; /* n_copied: into good_mem, since it was last emptied */
 } cd_tune_tried;
 
 /* Errors: ENOMEM. Whatever it returns, close. */
-cdmpp_status cd_tune_tried_open(cd_tune_tried *b, const cd_tune_search_kind *kind, const cd_tune_search_setup *s, cdmpp_err *err);
+cdmpp_status cd_tune_tried_open(cd_tune_tried *b, const cd_tune_search_kind *kind,
+                                const cd_tune_search_setup *s, cdmpp_err *err);
 void cd_tune_tried_close(cd_tune_tried *b);
 /* A random number; one below n > 0; one of [0, 1). */
 uint64_t cd_tune_tried_number(cd_tune_tried *b);
@@ -59,9 +60,11 @@ cdmpp_status cd_tune_tried_draw(cd_tune_tried *b, cd_tune_cand *out, cdmpp_err *
 /* Can the ranker say anything yet? */
 bool cd_tune_tried_guided(const cd_tune_tried *b);
 /* For tell of every search. Errors: ENOMEM, the ranker's. */
-cdmpp_status cd_tune_tried_tell(cd_tune_tried *b, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err);
+cdmpp_status cd_tune_tried_tell(cd_tune_tried *b, const cd_tune_cand *c, const double *seconds,
+                                size_t n, cdmpp_err *err);
 /* The results of an ask. */
-static inline void cd_tune_tried_end(const cd_tune_tried *b, const cd_tune_cand **out, size_t *got) {
+static inline void cd_tune_tried_end(const cd_tune_tried *b, const cd_tune_cand **out,
+                                     size_t *got) {
     *out = b->out;
     *got = b->n_out;
 }
@@ -77,22 +80,25 @@ static inline void cd_tune_tried_end(const cd_tune_tried *b, const cd_tune_cand 
 typedef struct cd_tune_pool {
     cd_arena mem;
     cd_tune_key_set place;
-    cd_tune_cand *cand;         /* (cap) */
-    double *score;              /* (cap) */
-    uint32_t *order;            /* (cap) of pick: best first */
+    cd_tune_cand *cand; /* (cap) */
+    double *score;      /* (cap) */
+    uint32_t *order;    /* (cap) of pick: best first */
     size_t n, n_scored, cap;
-} cd_tune_pool;                 /* zero: empty */
+} cd_tune_pool; /* zero: empty */
 
 void cd_tune_pool_free(cd_tune_pool *p); /* zeroed is fine */
 /* *at: its place; *is_new may be NULL. borrow: do not copy. Errors: ENOMEM. */
-cdmpp_status cd_tune_pool_add(cd_tune_pool *p, const cd_tune_cand *c, bool borrow, size_t *at, bool *is_new, cdmpp_err *err);
+cdmpp_status cd_tune_pool_add(cd_tune_pool *p, const cd_tune_cand *c, bool borrow, size_t *at,
+                              bool *is_new, cdmpp_err *err);
 /* Scores for all that have none. Errors: the ranker's. */
-cdmpp_status cd_tune_pool_rank(cd_tune_pool *p, cd_tune_ranker *r, const cd_tune_task *t, cdmpp_err *err);
+cdmpp_status cd_tune_pool_rank(cd_tune_pool *p, cd_tune_ranker *r, const cd_tune_task *t,
+                               cdmpp_err *err);
 /* Ask for the best that are not known, until the book has n: by score less what they share with those picked already.
  * Errors: ENOMEM. */
 cdmpp_status cd_tune_pool_pick(cd_tune_pool *p, cd_tune_tried *b, size_t n, cdmpp_err *err);
 /* Keep the `most` best of those that are not known, without scores. Errors: ENOMEM; then it is empty. */
-cdmpp_status cd_tune_pool_keep(cd_tune_pool *p, const cd_tune_tried *b, size_t most, cdmpp_err *err);
+cdmpp_status cd_tune_pool_keep(cd_tune_pool *p, const cd_tune_tried *b, size_t most,
+                               cdmpp_err *err);
 /* How many choices tell two candidates apart. */
 size_t cd_tune_pool_distance(const cd_tune_cand *a, const cd_tune_cand *b);
 
@@ -112,9 +118,10 @@ struct cd_tune_guide {
     cd_tune_pool pool;
     cd_tune_guide_fn *widen;
     uint32_t population, generations;
-    uint32_t crowd;             /* population of this ask: a round of few trials may not cost as much as one of many */
-    bool scaled;                /* the setup says nothing of the population */
-    double epsilon;             /* share of random candidates */
+    uint32_t
+        crowd; /* population of this ask: a round of few trials may not cost as much as one of many */
+    bool scaled;    /* the setup says nothing of the population */
+    double epsilon; /* share of random candidates */
     uint64_t n_asked, n_random;
 };
 
@@ -125,14 +132,18 @@ typedef struct cd_tune_guide_own { /* where the setup says nothing */
 } cd_tune_guide_own;
 
 /* cd_tune_search_kind.open of both. Errors: ENOMEM. */
-cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s, const cd_tune_guide_own *own,
-                                CD_GIVE cd_tune_search **out, cdmpp_err *err);
+cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s,
+                                const cd_tune_guide_own *own, CD_GIVE cd_tune_search **out,
+                                cdmpp_err *err);
 /* Try to add what change (of `from`) or, with a mate, cross gives. *at: its place, SIZE_MAX: none. Errors: ENOMEM. */
-cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from, const cd_tune_cand *mate, size_t *at, cdmpp_err *err);
+cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from,
+                                 const cd_tune_cand *mate, size_t *at, cdmpp_err *err);
 /* tune_search_evolve.c: `generations` of Ansor's evolution from all that is in the pool. */
 cdmpp_status cd_tune_guide_evolve(cd_tune_guide *g, cdmpp_err *err);
 /* As in cd_tune_search_kind. */
-cdmpp_status cd_tune_guide_ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err);
-cdmpp_status cd_tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err);
+cdmpp_status cd_tune_guide_ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got,
+                               cdmpp_err *err);
+cdmpp_status cd_tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds,
+                                size_t n, cdmpp_err *err);
 void cd_tune_guide_free(cd_tune_search *s);
 #endif

@@ -11,8 +11,9 @@ enum { KEEP = 256, DRAWS = 4, AGAIN = 4 };
  * looking for it may not take a tenth of that. */
 enum { FULL_ROUND = 32, LEAST = 4 };
 
-cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s, const cd_tune_guide_own *own,
-                                cd_tune_search **out, cdmpp_err *err) {
+cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s,
+                                const cd_tune_guide_own *own, cd_tune_search **out,
+                                cdmpp_err *err) {
     cd_tune_guide *g = cd_mem_zalloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "search");
     g->population = s->population ? s->population : own->population;
@@ -33,16 +34,19 @@ void cd_tune_guide_free(cd_tune_search *s) {
     cd_mem_free(g);
 }
 
-cdmpp_status cd_tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {
+cdmpp_status cd_tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds,
+                                size_t n, cdmpp_err *err) {
     return cd_tune_tried_tell(&((cd_tune_guide *)s)->b, c, seconds, n, err);
 }
 
-cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from, const cd_tune_cand *mate, size_t *at, cdmpp_err *err) {
+cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from,
+                                 const cd_tune_cand *mate, size_t *at, cdmpp_err *err) {
     cd_tune_space *space = g->b.space;
     const uint64_t i = cd_tune_tried_number(&g->b);
     cd_tune_cand c;
     *at = SIZE_MAX;
-    const cdmpp_status st = mate ? space->kind->cross(space, from, mate, i, &c, err) : space->kind->change(space, from, i, &c, err);
+    const cdmpp_status st = mate ? space->kind->cross(space, from, mate, i, &c, err)
+                                 : space->kind->change(space, from, i, &c, err);
     if (st == CDMPP_EREJECTED || st == CDMPP_ENODATA) return CDMPP_OK;
     CD_TRY(st);
     return cd_tune_pool_add(&g->pool, &c, false, at, NULL, err);
@@ -52,7 +56,8 @@ cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from, con
 static cdmpp_status add_list(cd_tune_guide *g, cdmpp_err *err) {
     size_t at;
     for (size_t i = 0; i < g->b.n_list; i++)
-        if (!cd_tune_tried_knows(&g->b, &g->b.list[i])) CD_TRY(cd_tune_pool_add(&g->pool, &g->b.list[i], true, &at, NULL, err));
+        if (!cd_tune_tried_knows(&g->b, &g->b.list[i]))
+            CD_TRY(cd_tune_pool_add(&g->pool, &g->b.list[i], true, &at, NULL, err));
     return CDMPP_OK;
 }
 
@@ -116,7 +121,8 @@ static cdmpp_status guided(cd_tune_guide *g, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_guide_ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
+cdmpp_status cd_tune_guide_ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got,
+                               cdmpp_err *err) {
     cd_tune_guide *g = (cd_tune_guide *)s;
     CD_TRY(cd_tune_tried_begin(&g->b, n, err));
     if (n && cd_tune_tried_guided(&g->b)) CD_TRY(guided(g, n, err));

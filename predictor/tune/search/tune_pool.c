@@ -34,7 +34,8 @@ static cdmpp_status room(cd_tune_pool *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_pool_add(cd_tune_pool *p, const cd_tune_cand *c, bool borrow, size_t *at, bool *is_new, cdmpp_err *err) {
+cdmpp_status cd_tune_pool_add(cd_tune_pool *p, const cd_tune_cand *c, bool borrow, size_t *at,
+                              bool *is_new, cdmpp_err *err) {
     double place = (double)p->n;
     const bool found = cd_tune_key_set_find(&p->place, c->key, &place);
     if (is_new) *is_new = !found;
@@ -48,7 +49,8 @@ cdmpp_status cd_tune_pool_add(cd_tune_pool *p, const cd_tune_cand *c, bool borro
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_pool_rank(cd_tune_pool *p, cd_tune_ranker *r, const cd_tune_task *t, cdmpp_err *err) {
+cdmpp_status cd_tune_pool_rank(cd_tune_pool *p, cd_tune_ranker *r, const cd_tune_task *t,
+                               cdmpp_err *err) {
     const size_t from = p->n_scored;
     if (from < p->n) CD_TRY(r->kind->rank(r, t, p->cand + from, p->n - from, p->score + from, err));
     p->n_scored = p->n;
@@ -67,7 +69,8 @@ static int by_score(const void *x, const void *y, void *arg) {
 static size_t sort_new(cd_tune_pool *p, const cd_tune_tried *b) {
     size_t n = 0;
     for (size_t i = 0; i < p->n_scored; i++)
-        if (p->score[i] > (double)-INFINITY && !cd_tune_tried_knows(b, &p->cand[i])) p->order[n++] = (uint32_t)i;
+        if (p->score[i] > (double)-INFINITY && !cd_tune_tried_knows(b, &p->cand[i]))
+            p->order[n++] = (uint32_t)i;
     if (n) qsort_r(p->order, n, sizeof *p->order, by_score, p);
     return n;
 }
@@ -90,7 +93,8 @@ static double unit(const cd_tune_pool *p, size_t n, const cd_tune_tried *b) {
 }
 
 /* Take the best of order[0 .. n) by score less loss, both moved along so that the rest stays in order. */
-static cdmpp_status take_best(cd_tune_pool *p, cd_tune_tried *b, double *loss, size_t n, double cost, cdmpp_err *err) {
+static cdmpp_status take_best(cd_tune_pool *p, cd_tune_tried *b, double *loss, size_t n,
+                              double cost, cdmpp_err *err) {
     size_t best = 0;
     for (size_t k = 1; k < n; k++)
         if (p->score[p->order[k]] - loss[k] > p->score[p->order[best]] - loss[best]) best = k;
@@ -99,7 +103,8 @@ static cdmpp_status take_best(cd_tune_pool *p, cd_tune_tried *b, double *loss, s
     memmove(p->order + best, p->order + best + 1, (n - 1 - best) * sizeof *p->order);
     memmove(loss + best, loss + best + 1, (n - 1 - best) * sizeof *loss);
     for (size_t k = 0; k + 1 < n; k++) {
-        const double near = cost * exp(0.5 * (1 - (double)cd_tune_pool_distance(c, &p->cand[p->order[k]])));
+        const double near =
+            cost * exp(0.5 * (1 - (double)cd_tune_pool_distance(c, &p->cand[p->order[k]])));
         loss[k] = fmax(loss[k], near);
     }
     return CDMPP_OK;
@@ -119,12 +124,14 @@ cdmpp_status cd_tune_pool_pick(cd_tune_pool *p, cd_tune_tried *b, size_t n, cdmp
     return st;
 }
 
-cdmpp_status cd_tune_pool_keep(cd_tune_pool *p, const cd_tune_tried *b, size_t most, cdmpp_err *err) {
+cdmpp_status cd_tune_pool_keep(cd_tune_pool *p, const cd_tune_tried *b, size_t most,
+                               cdmpp_err *err) {
     cd_tune_pool kept = {0};
     cdmpp_status st = CDMPP_OK;
     size_t n = sort_new(p, b), at;
     if (n > most) n = most;
-    for (size_t k = 0; !st && k < n; k++) st = cd_tune_pool_add(&kept, &p->cand[p->order[k]], false, &at, NULL, err);
+    for (size_t k = 0; !st && k < n; k++)
+        st = cd_tune_pool_add(&kept, &p->cand[p->order[k]], false, &at, NULL, err);
     cd_tune_pool_free(p);
     if (st) cd_tune_pool_free(&kept);
     *p = kept;

@@ -16,9 +16,9 @@ enum {
     LEAST = 8,
     MOST = 64,
     POINTS = 128,
-    ITERATIONS = 300,           /* autotvm's 500 would be more than a second: a change alone costs 20 us */
-    LOWERED = 40,               /* where a score needs the program's loops: 128 x 40 of them take 0.5 to 1 s */
-    PATIENCE = 50               /* iterations without a better plan */
+    ITERATIONS = 300, /* autotvm's 500 would be more than a second: a change alone costs 20 us */
+    LOWERED = 40, /* where a score needs the program's loops: 128 x 40 of them take 0.5 to 1 s */
+    PATIENCE = 50 /* iterations without a better plan */
 };
 
 typedef struct point {
@@ -30,14 +30,14 @@ typedef struct point {
 typedef struct anneal {
     cd_tune_tried tried;
     uint32_t n_point, cap_point, iterations; /* n_point: of cap_point that the space gave */
-    double epsilon, owed;       /* owed: part of a random candidate left over from plans before */
+    double epsilon, owed; /* owed: part of a random candidate left over from plans before */
     size_t n_plan, at_plan, n_random, told; /* told: since the plan was made */
-    bool planned, placed;       /* is there a plan; points */
-    point plan[MOST];           /* best first, after the walk */
+    bool planned, placed;                   /* is there a plan; points */
+    point plan[MOST];                       /* best first, after the walk */
     size_t cap_plan, n_best;
-    point *at, *next;           /* (cap_point) */
-    cd_tune_cand *asked;        /* (cap_point) next's candidates side by side */
-    double *score;              /* (cap_point, or n_list) */
+    point *at, *next;    /* (cap_point) */
+    cd_tune_cand *asked; /* (cap_point) next's candidates side by side */
+    double *score;       /* (cap_point, or n_list) */
 } anneal;
 
 /* ---- the best met: plan[0..n_best), a heap whose worst is plan[0] ---- */
@@ -60,7 +60,8 @@ static void sink(anneal *w, size_t i) {
 }
 
 static void rise(anneal *w, size_t i) {
-    for (; i && w->plan[i].score < w->plan[(i - 1) / 2].score; i = (i - 1) / 2) exchange(&w->plan[i], &w->plan[(i - 1) / 2]);
+    for (; i && w->plan[i].score < w->plan[(i - 1) / 2].score; i = (i - 1) / 2)
+        exchange(&w->plan[i], &w->plan[(i - 1) / 2]);
 }
 
 static bool in_plan(const anneal *w, uint64_t key) {
@@ -70,7 +71,8 @@ static bool in_plan(const anneal *w, uint64_t key) {
 }
 
 /* *better: it is among the best now. */
-static cdmpp_status offer(anneal *w, const cd_tune_cand *c, double score, bool *better, cdmpp_err *err) {
+static cdmpp_status offer(anneal *w, const cd_tune_cand *c, double score, bool *better,
+                          cdmpp_err *err) {
     const bool full = w->n_best == w->cap_plan;
     if (!(score > -HUGE_VAL) || (full && score <= w->plan[0].score)) return CDMPP_OK;
     if (cd_tune_tried_knows(&w->tried, c) || in_plan(w, c->key)) return CDMPP_OK;
@@ -98,7 +100,8 @@ static void sort_plan(anneal *w) {
 
 /* ---- the walk ---- */
 
-static cdmpp_status rank(anneal *w, const cd_tune_cand *c, size_t n, double *score, cdmpp_err *err) {
+static cdmpp_status rank(anneal *w, const cd_tune_cand *c, size_t n, double *score,
+                         cdmpp_err *err) {
     return w->tried.ranker->kind->rank(w->tried.ranker, &w->tried.space->of, c, n, score, err);
 }
 
@@ -131,7 +134,8 @@ static cdmpp_status step(anneal *w, cdmpp_err *err) {
     for (uint32_t i = 0; i < w->n_point; i++) {
         cdmpp_status st = CDMPP_EREJECTED;
         for (int tries = 0; tries < 8 && st == CDMPP_EREJECTED; tries++)
-            st = kind->change(w->tried.space, &w->at[i].c, cd_tune_tried_number(&w->tried), &c, err);
+            st =
+                kind->change(w->tried.space, &w->at[i].c, cd_tune_tried_number(&w->tried), &c, err);
         if (st && st != CDMPP_EREJECTED && st != CDMPP_ENODATA) return st;
         CD_TRY(set(&w->next[i], st ? &w->at[i].c : &c, err));
         w->asked[i] = w->next[i].c;
@@ -198,20 +202,24 @@ static cdmpp_status make_plan(anneal *w, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
+static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got,
+                        cdmpp_err *err) {
     anneal *w = (anneal *)s;
     cd_tune_tried *b = &w->tried;
     const size_t size = n < LEAST ? LEAST : n > MOST ? MOST : n;
     CD_TRY(cd_tune_tried_begin(b, n, err));
-    if ((!w->planned || w->told >= size) && cd_tune_tried_guided(b)) CD_TRY(make_plan(w, size, err));
+    if ((!w->planned || w->told >= size) && cd_tune_tried_guided(b))
+        CD_TRY(make_plan(w, size, err));
     const size_t end = w->n_plan > w->n_random ? w->n_plan - w->n_random : 0;
-    while (w->planned && b->n_out < n && w->at_plan < end) CD_TRY(cd_tune_tried_take(b, &w->plan[w->at_plan++].c, err));
+    while (w->planned && b->n_out < n && w->at_plan < end)
+        CD_TRY(cd_tune_tried_take(b, &w->plan[w->at_plan++].c, err));
     CD_TRY(cd_tune_tried_random(b, n, err));
     cd_tune_tried_end(b, out, got);
     return CDMPP_OK;
 }
 
-static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {
+static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n,
+                         cdmpp_err *err) {
     ((anneal *)s)->told += n;
     return cd_tune_tried_tell((cd_tune_tried *)s, c, seconds, n, err);
 }
@@ -239,10 +247,12 @@ static cdmpp_status room(anneal *w, cdmpp_err *err) {
     w->next = cd_mem_zalloc(w->n_point, sizeof *w->next);
     w->asked = cd_mem_zalloc(w->n_point, sizeof *w->asked);
     w->score = cd_mem_zalloc(n, sizeof *w->score);
-    return w->at && w->next && w->asked && w->score ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u points", w->n_point);
+    return w->at && w->next && w->asked && w->score ? CDMPP_OK
+                                                    : CD_FAIL(err, ENOMEM, "%u points", w->n_point);
 }
 
-static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out, cdmpp_err *err) {
+static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out,
+                                cdmpp_err *err) {
     anneal *w = cd_mem_zalloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "search");
     const bool cheap = !s->ranker || s->ranker->kind == &cd_tune_rank_knob;

@@ -14,8 +14,8 @@ enum { POPULATION = 1024, GENERATIONS = 6 };
 static const double changed = 0.85, crossed = 0.1; /* of the children; the rest is as its parent */
 
 typedef struct {
-    size_t n, *at;              /* (n) places in the pool */
-    double *up_to;              /* (n) sums of the weights */
+    size_t n, *at; /* (n) places in the pool */
+    double *up_to; /* (n) sums of the weights */
 } people;
 
 static double weight(const cd_tune_guide *g, double score, double top) {
@@ -69,18 +69,26 @@ static cdmpp_status generation(cd_tune_guide *g, people *p, size_t *next, cdmpp_
 
 cdmpp_status cd_tune_guide_evolve(cd_tune_guide *g, cdmpp_err *err) {
     const size_t cap = g->pool.n > g->crowd ? g->pool.n : g->crowd;
-    people p = {g->pool.n, cd_mem_zalloc(2 * cap + 1, sizeof *p.at), cd_mem_zalloc(cap + 1, sizeof *p.up_to)};
+    people p = {g->pool.n, cd_mem_zalloc(2 * cap + 1, sizeof *p.at),
+                cd_mem_zalloc(cap + 1, sizeof *p.up_to)};
     cdmpp_status st = p.at && p.up_to ? CDMPP_OK : CD_FAIL(err, ENOMEM, "population of %zu", cap);
     for (size_t i = 0; !st && i < p.n; i++) p.at[i] = i;
-    for (uint32_t k = 0; !st && k < g->generations && p.n && weigh(g, &p); k++) st = generation(g, &p, p.at + cap, err);
+    for (uint32_t k = 0; !st && k < g->generations && p.n && weigh(g, &p); k++)
+        st = generation(g, &p, p.at + cap, err);
     cd_mem_free(p.at);
     cd_mem_free(p.up_to);
     return st;
 }
 
-static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out, cdmpp_err *err) {
-    return cd_tune_guide_open(&cd_tune_search_evolve, s, &(cd_tune_guide_own){POPULATION, GENERATIONS, 0.05, cd_tune_guide_evolve}, out, err);
+static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out,
+                                cdmpp_err *err) {
+    return cd_tune_guide_open(
+        &cd_tune_search_evolve, s,
+        &(cd_tune_guide_own){POPULATION, GENERATIONS, 0.05, cd_tune_guide_evolve}, out, err);
 }
 
-const cd_tune_search_kind cd_tune_search_evolve = {
-    .name = "evolve", .open = open_search, .ask = cd_tune_guide_ask, .tell = cd_tune_guide_tell, .free = cd_tune_guide_free};
+const cd_tune_search_kind cd_tune_search_evolve = {.name = "evolve",
+                                                   .open = open_search,
+                                                   .ask = cd_tune_guide_ask,
+                                                   .tell = cd_tune_guide_tell,
+                                                   .free = cd_tune_guide_free};

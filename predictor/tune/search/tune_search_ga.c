@@ -23,9 +23,9 @@ typedef struct {
     cd_tune_tried b;
     uint32_t population;
     cd_arena queue_mem, told_mem;
-    cd_tune_cand *queue;        /* (population) children, from at on */
+    cd_tune_cand *queue; /* (population) children, from at on */
     size_t n_queue, at;
-    gene *told;                 /* (cap) with the elite in front */
+    gene *told; /* (cap) with the elite in front */
     size_t n_told, cap;
 } ga;
 
@@ -37,10 +37,12 @@ static cdmpp_status keep(ga *g, const cd_tune_cand *c, double score, cdmpp_err *
     return CDMPP_OK;
 }
 
-static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {
+static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n,
+                         cdmpp_err *err) {
     ga *g = (ga *)s;
     for (size_t i = 0; i < n; i++)
-        CD_TRY(keep(g, &c[i], seconds[i] > 0 && seconds[i] < CD_TUNE_FAILED_S ? 1 / seconds[i] : 0, err));
+        CD_TRY(keep(g, &c[i], seconds[i] > 0 && seconds[i] < CD_TUNE_FAILED_S ? 1 / seconds[i] : 0,
+                    err));
     return cd_tune_tried_tell(&g->b, c, seconds, n, err);
 }
 
@@ -72,16 +74,16 @@ static cdmpp_status forget(ga *g, cdmpp_err *err) {
 }
 
 /* ---- the next generation ---- */
-static const gene *parent(ga *g, double sum, const gene *not) {
-    double left = (sum - (not ? not->score : 0)) * cd_tune_tried_unit(&g->b);
+static const gene *parent(ga *g, double sum, const gene * not ) {
+    double left = (sum - (not ? not ->score : 0)) * cd_tune_tried_unit(&g->b);
     const gene *last = NULL;
     for (size_t i = 0; i < g->n_told && g->told[i].score > 0; i++) {
-        if (&g->told[i] == not) continue;
+        if (&g->told[i] == not ) continue;
         last = &g->told[i];
         left -= last->score;
         if (left < 0) break;
     }
-    return last ? last : not;
+    return last ? last : not ;
 }
 
 /* One child in *out, whose memory is the space's or g's. */
@@ -92,10 +94,12 @@ static cdmpp_status child(ga *g, double sum, cd_tune_cand *out, cdmpp_err *err) 
     cd_tune_cand own;
     cdmpp_status st = CDMPP_OK;
     *out = a->cand;
-    if (a != b) st = space->kind->cross(space, &a->cand, &b->cand, cd_tune_tried_number(&g->b), out, err);
+    if (a != b)
+        st = space->kind->cross(space, &a->cand, &b->cand, cd_tune_tried_number(&g->b), out, err);
     for (uint32_t k = 0, n = st ? 0 : out->n_choice; !st && k < n; k++) {
         if (cd_tune_tried_unit(&g->b) >= mutation) continue;
-        st = cd_tune_cand_copy(&mem, out, &own, err); /* the next call may write where `out` points */
+        st = cd_tune_cand_copy(&mem, out, &own,
+                               err); /* the next call may write where `out` points */
         if (!st) st = space->kind->change(space, &own, cd_tune_tried_number(&g->b), out, err);
     }
     cd_arena_free(&mem);
@@ -111,7 +115,8 @@ static bool is_queued(const ga *g, const cd_tune_cand *c) {
 /* Children that are new; those that cannot be had are left to chance. */
 static cdmpp_status breed(ga *g, double sum, cdmpp_err *err) {
     cd_tune_cand c;
-    for (size_t tries = 0; g->n_queue < g->population && tries < (size_t)TRIES * g->population; tries++) {
+    for (size_t tries = 0; g->n_queue < g->population && tries < (size_t)TRIES * g->population;
+         tries++) {
         const cdmpp_status st = child(g, sum, &c, err);
         if (st == CDMPP_EREJECTED || st == CDMPP_ENODATA) continue;
         CD_TRY(st);
@@ -133,9 +138,12 @@ static cdmpp_status generation(ga *g, cdmpp_err *err) {
 }
 
 /* Has the last generation been told, but for what an ask of n may still have open? */
-static bool is_due(const ga *g, size_t n) { return g->n_told > ELITE && g->n_told + n > g->population; }
+static bool is_due(const ga *g, size_t n) {
+    return g->n_told > ELITE && g->n_told + n > g->population;
+}
 
-static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
+static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got,
+                        cdmpp_err *err) {
     ga *g = (ga *)s;
     CD_TRY(cd_tune_tried_begin(&g->b, n, err));
     while (g->b.n_out < n) {
@@ -144,7 +152,8 @@ static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, s
         CD_TRY(cd_tune_tried_take(&g->b, &g->queue[g->at], err));
         g->at++;
     }
-    CD_TRY(cd_tune_tried_random(&g->b, n, err)); /* the first generation, and where children are missing */
+    CD_TRY(cd_tune_tried_random(&g->b, n,
+                                err)); /* the first generation, and where children are missing */
     cd_tune_tried_end(&g->b, out, got);
     return CDMPP_OK;
 }
@@ -159,7 +168,8 @@ static void free_search(cd_tune_search *s) {
     cd_mem_free(g);
 }
 
-static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out, cdmpp_err *err) {
+static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out,
+                                cdmpp_err *err) {
     ga *g = cd_mem_zalloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "search");
     g->population = s->population ? s->population : POPULATION;
@@ -171,4 +181,5 @@ static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **
     return st;
 }
 
-const cd_tune_search_kind cd_tune_search_ga = {.name = "ga", .open = open_search, .ask = ask, .tell = tell, .free = free_search};
+const cd_tune_search_kind cd_tune_search_ga = {
+    .name = "ga", .open = open_search, .ask = ask, .tell = tell, .free = free_search};

@@ -4,7 +4,7 @@
 
 typedef struct {
     cd_tune_tried b;
-    size_t at;                  /* in the list */
+    size_t at; /* in the list */
     bool walking, ended;
 } grid;
 
@@ -29,7 +29,8 @@ static cdmpp_status by_walk(grid *g, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
+static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got,
+                        cdmpp_err *err) {
     grid *g = (grid *)s;
     CD_TRY(cd_tune_tried_begin(&g->b, n, err));
     if (g->b.list) CD_TRY(by_list(g, n, err));
@@ -38,7 +39,8 @@ static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, s
     return CDMPP_OK;
 }
 
-static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {
+static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n,
+                         cdmpp_err *err) {
     return cd_tune_tried_tell(&((grid *)s)->b, c, seconds, n, err);
 }
 
@@ -47,7 +49,8 @@ static void free_search(cd_tune_search *s) {
     cd_mem_free(s);
 }
 
-static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out, cdmpp_err *err) {
+static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out,
+                                cdmpp_err *err) {
     grid *g = cd_mem_zalloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "search");
     const cdmpp_status st = cd_tune_tried_open(&g->b, &cd_tune_search_grid, s, err);
@@ -56,4 +59,5 @@ static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **
     return st;
 }
 
-const cd_tune_search_kind cd_tune_search_grid = {.name = "gridsearch", .open = open_search, .ask = ask, .tell = tell, .free = free_search};
+const cd_tune_search_kind cd_tune_search_grid = {
+    .name = "gridsearch", .open = open_search, .ask = ask, .tell = tell, .free = free_search};

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-cdmpp_status cd_tune_tried_open(cd_tune_tried *b, const cd_tune_search_kind *kind, const cd_tune_search_setup *s, cdmpp_err *err) {
+cdmpp_status cd_tune_tried_open(cd_tune_tried *b, const cd_tune_search_kind *kind,
+                                const cd_tune_search_setup *s, cdmpp_err *err) {
     b->search.kind = kind;
     b->space = s->space;
     b->ranker = s->ranker;
@@ -41,7 +42,9 @@ cdmpp_status cd_tune_tried_begin(cd_tune_tried *b, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-bool cd_tune_tried_knows(const cd_tune_tried *b, const cd_tune_cand *c) { return cd_tune_key_set_find(&b->known, c->key, NULL); }
+bool cd_tune_tried_knows(const cd_tune_tried *b, const cd_tune_cand *c) {
+    return cd_tune_key_set_find(&b->known, c->key, NULL);
+}
 
 cdmpp_status cd_tune_tried_take(cd_tune_tried *b, const cd_tune_cand *c, cdmpp_err *err) {
     if (cd_tune_tried_knows(b, c)) return CDMPP_OK;
@@ -103,7 +106,8 @@ static cdmpp_status tidy(cd_tune_tried *b, cdmpp_err *err) {
     cd_tune_cand copy[CD_TUNE_GOOD];
     cdmpp_status st = CDMPP_OK;
     if (b->n_copied < 4 * CD_TUNE_GOOD) return CDMPP_OK;
-    for (size_t i = 0; !st && i < b->n_good; i++) st = cd_tune_cand_copy(&fresh, &b->good[i].cand, &copy[i], err);
+    for (size_t i = 0; !st && i < b->n_good; i++)
+        st = cd_tune_cand_copy(&fresh, &b->good[i].cand, &copy[i], err);
     if (st) {
         cd_arena_free(&fresh);
         return st;
@@ -115,7 +119,8 @@ static cdmpp_status tidy(cd_tune_tried *b, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status enter_good(cd_tune_tried *b, const cd_tune_cand *c, double seconds, cdmpp_err *err) {
+static cdmpp_status enter_good(cd_tune_tried *b, const cd_tune_cand *c, double seconds,
+                               cdmpp_err *err) {
     size_t at = b->n_good;
     cd_tune_cand copy;
     while (at && b->good[at - 1].seconds > seconds) at--;
@@ -129,12 +134,15 @@ static cdmpp_status enter_good(cd_tune_tried *b, const cd_tune_cand *c, double s
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_tried_tell(cd_tune_tried *b, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {
+cdmpp_status cd_tune_tried_tell(cd_tune_tried *b, const cd_tune_cand *c, const double *seconds,
+                                size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         double told = 0;
         const bool again = cd_tune_key_set_find(&b->known, c[i].key, &told) && told > 0;
         CD_TRY(cd_tune_key_set_put(&b->known, c[i].key, seconds[i], err));
-        if (!again && seconds[i] > 0 && seconds[i] < CD_TUNE_FAILED_S) CD_TRY(enter_good(b, &c[i], seconds[i], err));
+        if (!again && seconds[i] > 0 && seconds[i] < CD_TUNE_FAILED_S)
+            CD_TRY(enter_good(b, &c[i], seconds[i], err));
     }
-    return b->ranker && n ? b->ranker->kind->learn(b->ranker, &b->space->of, c, seconds, n, err) : CDMPP_OK;
+    return b->ranker && n ? b->ranker->kind->learn(b->ranker, &b->space->of, c, seconds, n, err)
+                          : CDMPP_OK;
 }

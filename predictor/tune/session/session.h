@@ -26,7 +26,8 @@
 
 /* p: to see whether it can be lowered. `out` lives in the arena. Errors: EUNSUPPORTED (none of them makes a program:
  * a GPU's task without axes), ENOTASK (no DAG), ENOMEM. */
-cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t, cd_tune_cand *out, cdmpp_err *err);
+cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t, cd_tune_cand *out,
+                              cdmpp_err *err);
 
 /* tune_emit -- a program as source that anybody can compile: the kernel and a host program that runs and times it.
  *
@@ -40,9 +41,9 @@ cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t,
 
 typedef struct cd_tune_emit {
     const cd_codegen_code *code;
-    const char *name;           /* of the files, and of what the program prints */
-    const char *about;          /* lines of a comment; NULL: none */
-    int threads;                /* of C */
+    const char *name;  /* of the files, and of what the program prints */
+    const char *about; /* lines of a comment; NULL: none */
+    int threads;       /* of C */
 } cd_tune_emit;
 
 /* Names of the files, "" where there is none: kernel or all, host. */

@@ -5,7 +5,7 @@
 
 enum { VECTOR = 16, BLOCK = 256 };
 enum { VECTORIZE = 2, PARALLEL = 3, BLOCK_X = 5, THREAD_X = 6 }; /* TVM's annotations */
-enum { NAIVE, PLAIN, FULL };    /* how much of it */
+enum { NAIVE, PLAIN, FULL };                                     /* how much of it */
 
 typedef struct {
     cd_arena *a;
@@ -95,7 +95,8 @@ static void spread(steps *s, uint32_t stage, const cd_te_op *op, int level) {
         split(s, stage, (int32_t)n - 1, last, len);
         if (r) { /* the reductions go between: n outer ones, r, the vector */
             int32_t *v = list(s, push(s, CD_RECORD_STEP_RE, stage), n + r + 1);
-            for (uint32_t k = 0; v && k <= n + r; k++) v[k] = (int32_t)(k < n ? k : k < n + r ? k + 1 : n);
+            for (uint32_t k = 0; v && k <= n + r; k++)
+                v[k] = (int32_t)(k < n ? k : k < n + r ? k + 1 : n);
         }
     }
     fuse(s, stage, n);
@@ -105,7 +106,8 @@ static void spread(steps *s, uint32_t stage, const cd_te_op *op, int level) {
 
 static void write_steps(steps *s, const cd_tune_task *t, int level) {
     const cd_te_dag *dag = t->task->dag;
-    for (uint32_t k = dag->n_op; k-- > 0 && level != NAIVE;) { /* as the rules do: what is read later first */
+    for (uint32_t k = dag->n_op;
+         k-- > 0 && level != NAIVE;) { /* as the rules do: what is read later first */
         const cd_te_op *op = &dag->op[k];
         if (op->is_placeholder) continue;
         if (inlined(op, t->gpu)) (void)push(s, CD_RECORD_STEP_CI, k);
@@ -117,15 +119,20 @@ static void write_steps(steps *s, const cd_tune_task *t, int level) {
 /* A record of steps alone, for lowering. */
 static cdmpp_status lowers(cd_program *p, const cd_tune_task *t, const steps *s, cdmpp_err *err) {
     const cd_str target = {t->target, strlen(t->target)};
-    const cd_record r = {.workload_key = {t->task->workload_key, strlen(t->task->workload_key)}, .target = target, .hardware = t->hardware,
-                         .has_hardware = true, .n_step = s->n, .step = s->step};
+    const cd_record r = {.workload_key = {t->task->workload_key, strlen(t->task->workload_key)},
+                         .target = target,
+                         .hardware = t->hardware,
+                         .has_hardware = true,
+                         .n_step = s->n,
+                         .step = s->step};
     cd_rows rows;
     return cd_program_build(p, t->task, &r, &rows, err);
 }
 
 /* From the fullest schedule to the simplest: the first that can be lowered is taken. A GPU program needs its threads, so its simplest
  * level is PLAIN. */
-cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t, cd_tune_cand *out, cdmpp_err *err) {
+cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t, cd_tune_cand *out,
+                              cdmpp_err *err) {
     cdmpp_err why = {0};
     if (!t->task->dag) return CD_FAIL(err, ENOTASK, "the task has no definition");
     for (int level = t->gpu ? PLAIN : FULL; level >= (t->gpu ? PLAIN : NAIVE); level--) {
@@ -135,7 +142,8 @@ cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t,
         const cdmpp_status st = lowers(p, t, &s, &why);
         if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "steps");
         if (st) continue;
-        *out = (cd_tune_cand){.key = cd_record_steps_key(s.step, s.n), .n_step = s.n, .step = s.step};
+        *out =
+            (cd_tune_cand){.key = cd_record_steps_key(s.step, s.n), .n_step = s.n, .step = s.step};
         return CDMPP_OK;
     }
     return CD_FAIL(err, EUNSUPPORTED, "no simple schedule makes a program: %s", why.msg);

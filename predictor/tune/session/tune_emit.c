@@ -22,8 +22,9 @@ void cd_tune_emit_names(const cd_tune_emit *e, char kernel[128], char host[128])
 }
 
 void cd_tune_emit_command(const cd_tune_emit *e, cd_buf *out) {
-    static const char *const command[] = {"cc -O2 -march=native -ffp-contract=fast -fno-math-errno -fopenmp %s.c -o %s -lm", "cc -O2 %s_host.c -o %s -lOpenCL",
-                                          "nvcc -O2 %s.cu -o %s"};
+    static const char *const command[] = {
+        "cc -O2 -march=native -ffp-contract=fast -fno-math-errno -fopenmp %s.c -o %s -lm",
+        "cc -O2 %s_host.c -o %s -lOpenCL", "nvcc -O2 %s.cu -o %s"};
     const char *c = command[e->code->dialect];
     for (; *c; c++) {
         if (c[0] == '%' && c[1] == 's') cd_buf_puts(out, e->name), c++;
@@ -33,7 +34,8 @@ void cd_tune_emit_command(const cd_tune_emit *e, cd_buf *out) {
 
 /* ---- what all hosts share ---- */
 static const char table_text[] =
-    LINE("static const struct { const char *name; long elements, bytes; char kind; int bits, is_arg, written, per_thread; } buffer[] = {");
+    LINE("static const struct { const char *name; long elements, bytes; char kind; int bits, "
+         "is_arg, written, per_thread; } buffer[] = {");
 
 static void about(const cd_tune_emit *e, cd_buf *b) {
     cd_buf_puts(b, "/* ");
@@ -55,17 +57,17 @@ static void buffers(const cd_tune_emit *e, cd_buf *b) {
         const unsigned of = cd_expr_dtype_kind(v->dtype);
         cd_buf_puts(b, "    {");
         cd_escape_c_string(b, cd_str_of(v->name));
-        cd_buf_putf(b, ", %lld, %lld, '%c', %u, %d, %d, %d},%s\n", (long long)v->elements, (long long)v->bytes, of < sizeof kind - 1 ? kind[of] : 'i',
-                    cd_expr_dtype_bits(v->dtype), v->is_arg, v->written, v->per_thread, v->n_digit ? " /* packed */" : "");
+        cd_buf_putf(b, ", %lld, %lld, '%c', %u, %d, %d, %d},%s\n", (long long)v->elements,
+                    (long long)v->bytes, of < sizeof kind - 1 ? kind[of] : 'i',
+                    cd_expr_dtype_bits(v->dtype), v->is_arg, v->written, v->per_thread,
+                    v->n_digit ? " /* packed */" : "");
     }
     cd_buf_putf(b, "};\nenum { BUFFERS = %u };\n", e->code->n_buffer);
 }
 
 /* ---- C ---- */
 static const char c_main[] =
-    LINE("#include <stdio.h>")
-    LINE("#include <stdlib.h>")
-    LINE("#include <time.h>");
+    LINE("#include <stdio.h>") LINE("#include <stdlib.h>") LINE("#include <time.h>");
 
 static void put_c(const cd_tune_emit *e, cd_buf *b) {
     about(e, b);
@@ -73,7 +75,8 @@ static void put_c(const cd_tune_emit *e, cd_buf *b) {
     cd_buf_puts(b, c_main);
     cd_buf_puts(b, cd_codegen_prelude(CD_DIALECT_C));
     cd_buf_put(b, e->code->text.p, e->code->text.n);
-    cd_buf_putf(b, "\n#define PROGRAM %s\n#define THREADS %d\n", e->code->launch[0].entry, e->threads > 0 ? e->threads : 1);
+    cd_buf_putf(b, "\n#define PROGRAM %s\n#define THREADS %d\n", e->code->launch[0].entry,
+                e->threads > 0 ? e->threads : 1);
     buffers(e, b);
     cd_buf_puts(b, fill_c_in);
     cd_buf_puts(b, c_run_c_in);
@@ -85,14 +88,18 @@ static void launches(const cd_tune_emit *e, cd_buf *b, bool cuda) {
     for (uint32_t k = 0; k < e->code->n_launch; k++)
         if (e->code->launch[k].n_buffer > most) most = e->code->launch[k].n_buffer;
     cd_buf_putf(b, "enum { LAUNCHES = %u, MOST = %u };\n", e->code->n_launch, most);
-    cd_buf_puts(b, cuda ? "static const struct { const void *entry; unsigned grid[3], block[3], n; int buffer[MOST]; } launch[] = {\n"
-                        : "static const struct { const char *entry; size_t grid[3], block[3]; unsigned n; int buffer[MOST]; } launch[] = {\n");
+    cd_buf_puts(b, cuda ? "static const struct { const void *entry; unsigned grid[3], block[3], n; "
+                          "int buffer[MOST]; } launch[] = {\n"
+                        : "static const struct { const char *entry; size_t grid[3], block[3]; "
+                          "unsigned n; int buffer[MOST]; } launch[] = {\n");
     for (uint32_t k = 0; k < e->code->n_launch; k++) {
         const cd_codegen_launch *l = &e->code->launch[k];
         cd_buf_putf(b, cuda ? "    {(const void *)%s, " : "    {\"%s\", ", l->entry);
-        cd_buf_putf(b, "{%lld, %lld, %lld}, {%lld, %lld, %lld}, %u, {", (long long)l->grid[0], (long long)l->grid[1], (long long)l->grid[2],
-                    (long long)l->block[0], (long long)l->block[1], (long long)l->block[2], l->n_buffer);
-        for (uint32_t j = 0; j < l->n_buffer; j++) cd_buf_putf(b, "%s%u", j ? ", " : "", l->buffer[j]);
+        cd_buf_putf(b, "{%lld, %lld, %lld}, {%lld, %lld, %lld}, %u, {", (long long)l->grid[0],
+                    (long long)l->grid[1], (long long)l->grid[2], (long long)l->block[0],
+                    (long long)l->block[1], (long long)l->block[2], l->n_buffer);
+        for (uint32_t j = 0; j < l->n_buffer; j++)
+            cd_buf_putf(b, "%s%u", j ? ", " : "", l->buffer[j]);
         cd_buf_puts(b, "}},\n");
     }
     cd_buf_puts(b, "};\n");

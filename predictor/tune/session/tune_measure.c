@@ -5,31 +5,44 @@
 #include <limits.h>
 #include <string.h>
 
-enum { CHUNK = 8 };             /* programs of one run of the compiler */
+enum { CHUNK = 8 }; /* programs of one run of the compiler */
 
 struct cd_tune_measure {
     cd_tune_measure_setup s;
     cd_record_maker maker;
     cd_buf line;
     cd_affinity all;
-    int cpus, jobs;             /* jobs: compilers at a time, now */
-    double build_s, run_s;      /* of a program, lately: processor time of compilers; time of a worker; 0: unknown */
+    int cpus, jobs; /* jobs: compilers at a time, now */
+    double build_s,
+        run_s; /* of a program, lately: processor time of compilers; time of a worker; 0: unknown */
     /* the batch that is measured */
     const cd_tune_task *task;
     const cd_tune_cand *cand;
     cd_tune_trial *trial;
-    cd_record_program *job;             /* (n) */
-    cd_measure_item *item;      /* (n) */
-    size_t n, built, ran, end;  /* [ran, built) is run, [built, end) compiled meanwhile */
+    cd_record_program *job;    /* (n) */
+    cd_measure_item *item;     /* (n) */
+    size_t n, built, ran, end; /* [ran, built) is run, [built, end) compiled meanwhile */
 };
 
 static cd_str text(const char *s) { return (cd_str){s, strlen(s)}; }
 
 void cd_tune_record(const cd_tune_task *t, const cd_tune_cand *c, cd_record *r) {
     static const double never = CD_TUNE_FAILED_S;
-    *r = (cd_record){.workload_key = text(t->task->workload_key), .target = text(t->target), .target_host = text(""), .hardware = t->hardware,
-                     .has_hardware = true, .has_host = true, .has_layout = true, .has_inputs = true, .n_step = c->n_step, .step = c->step,
-                     .layout_rewrite = cd_target_layout(t->gpu), .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6")};
+    *r = (cd_record){.workload_key = text(t->task->workload_key),
+                     .target = text(t->target),
+                     .target_host = text(""),
+                     .hardware = t->hardware,
+                     .has_hardware = true,
+                     .has_host = true,
+                     .has_layout = true,
+                     .has_inputs = true,
+                     .n_step = c->n_step,
+                     .step = c->step,
+                     .layout_rewrite = cd_target_layout(t->gpu),
+                     .n_cost = 1,
+                     .cost_s = &never,
+                     .error_no = CD_ERROR_NO_MAX,
+                     .version = text("v0.6")};
 }
 
 /* For cd_record_maker.device: the board's name, of its processor. */
@@ -47,11 +60,16 @@ static void of_board(cd_tune_measure *m) {
     m->cpus = a->cpus > 0 ? a->cpus : INT_MAX;
 }
 
-cdmpp_status cd_tune_measure_new(const cd_tune_measure_setup *s, cd_tune_measure **out, cdmpp_err *err) {
+cdmpp_status cd_tune_measure_new(const cd_tune_measure_setup *s, cd_tune_measure **out,
+                                 cdmpp_err *err) {
     cd_tune_measure *m = cd_mem_zalloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "measuring");
     m->s = *s;
-    m->maker = (cd_record_maker){.tasks = s->tasks, .dialect = -1, .isa = s->isa, .device = s->namer ? cd_describe_namer_ask : NULL, .ctx = s->namer};
+    m->maker = (cd_record_maker){.tasks = s->tasks,
+                                 .dialect = -1,
+                                 .isa = s->isa,
+                                 .device = s->namer ? cd_describe_namer_ask : NULL,
+                                 .ctx = s->namer};
     m->cpus = cd_affinity_count();
     cd_affinity_get(&m->all);
     if (s->board) of_board(m);
@@ -75,7 +93,8 @@ static int threads_of(const cd_tune_measure *m, const cd_record_program *j) {
     return cores < 1 || cores > m->cpus ? m->cpus : (int)cores;
 }
 
-static cdmpp_status make_job(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *c, cd_record_program *out, cdmpp_err *err) {
+static cdmpp_status make_job(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *c,
+                             cd_record_program *out, cdmpp_err *err) {
     cd_record r;
     memset(out, 0, sizeof *out);
     cd_tune_record(t, c, &r);
@@ -85,14 +104,20 @@ static cdmpp_status make_job(cd_tune_measure *m, const cd_tune_task *t, const cd
     return cd_record_program_make(&m->maker, &l, out, err);
 }
 
-cdmpp_status cd_tune_measure_job(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *c, bool reference, cd_record_program *out, cdmpp_err *err) {
+cdmpp_status cd_tune_measure_job(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *c,
+                                 bool reference, cd_record_program *out, cdmpp_err *err) {
     m->maker.reference = reference;
     CD_TRY(make_job(m, t, c, out, err));
     return cd_record_program_code(&m->maker, out, err);
 }
 
-cd_measure_item cd_tune_measure_item(const cd_tune_measure *m, const cd_record_program *j, bool reference) {
-    cd_measure_item item = {.code = &j->code, .arg = j->arg, .reference = reference ? &j->reference : NULL, .target = j->target, .threads = threads_of(m, j)};
+cd_measure_item cd_tune_measure_item(const cd_tune_measure *m, const cd_record_program *j,
+                                     bool reference) {
+    cd_measure_item item = {.code = &j->code,
+                            .arg = j->arg,
+                            .reference = reference ? &j->reference : NULL,
+                            .target = j->target,
+                            .threads = threads_of(m, j)};
     if (j->why.code) cd_measure_result_fail(&item.out, 1, &j->why);
     return item;
 }
@@ -115,7 +140,8 @@ static cdmpp_status write_down(cd_tune_measure *m, size_t i, cdmpp_err *err) {
     cd_record r;
     CD_TRY(cd_record_program_record(&m->job[i], out, &r, err));
     if (m->s.log) CD_TRY(cd_record_log_add(m->s.log, &r, NULL, err));
-    m->trial[i] = (cd_tune_trial){cd_record_program_cost_s(&r), out->error_no, out->build_s, out->run_s};
+    m->trial[i] =
+        (cd_tune_trial){cd_record_program_cost_s(&r), out->error_no, out->build_s, out->run_s};
     m->ran = i + 1;
     if (m->s.each) m->s.each(m->s.ctx, &m->job[i], out);
     return CDMPP_OK;
@@ -125,7 +151,8 @@ static cdmpp_status measure_some(cd_tune_measure *m, size_t to, cdmpp_err *err) 
     const double begin = cd_clock_wall();
     const size_t from = m->ran;
     for (size_t i = from; i < to; i++) {
-        if (m->s.stop && *m->s.stop) return CD_FAIL(err, EINTERRUPTED, "while candidates were measured");
+        if (m->s.stop && *m->s.stop)
+            return CD_FAIL(err, EINTERRUPTED, "while candidates were measured");
         CD_TRY(cd_measure_run(m->s.measure, &m->item[i], err));
         CD_TRY(write_down(m, i, err));
     }
@@ -148,7 +175,8 @@ static bool sooner(const cd_tune_measure *m, int rest) {
 
 /* Both at once for this batch? */
 static bool share(cd_tune_measure *m, int threads) {
-    const bool both = !m->s.alternate && m->n > CHUNK && m->s.pin && threads < m->cpus && sooner(m, m->cpus - threads);
+    const bool both = !m->s.alternate && m->n > CHUNK && m->s.pin && threads < m->cpus &&
+                      sooner(m, m->cpus - threads);
     m->jobs = both ? m->cpus - threads : m->cpus;
     if (m->s.jobs && m->s.jobs < m->jobs) m->jobs = m->s.jobs;
     cd_affinity_set(&m->all, both ? threads : 0);
@@ -182,7 +210,12 @@ static cdmpp_status on_candidate(void *ctx, size_t i, const cd_measure_result *r
 
 static cdmpp_status on_board(cd_tune_measure *m, cdmpp_err *err) {
     const cd_record_program **job = cd_mem_zalloc(m->n + 1, sizeof *job);
-    const cd_remote_measure_jobs j = {.tasks = m->s.tasks, .job = job, .n = m->n, .check = m->s.check, .each = on_candidate, .ctx = m};
+    const cd_remote_measure_jobs j = {.tasks = m->s.tasks,
+                                      .job = job,
+                                      .n = m->n,
+                                      .check = m->s.check,
+                                      .each = on_candidate,
+                                      .ctx = m};
     cdmpp_status st = job ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", m->n);
     for (size_t i = 0; !st && i < m->n; i++) {
         job[i] = &m->job[i];
@@ -195,7 +228,7 @@ static cdmpp_status on_board(cd_tune_measure *m, cdmpp_err *err) {
 
 typedef struct {
     const cd_tune_turn *turn;
-    size_t *of;                 /* (sent) the turn of each that was sent */
+    size_t *of; /* (sent) the turn of each that was sent */
     void (*each)(void *ctx, size_t k);
     void *ctx;
 } turns;
@@ -235,7 +268,8 @@ cdmpp_status cd_tune_measure_build(cd_tune_measure *m, cd_measure_item *item, cd
     return m->s.board ? CDMPP_OK : cd_measure_build(m->s.measure, item, 1, err);
 }
 
-cdmpp_status cd_tune_measure_turns(cd_tune_measure *m, const cd_tune_turn *turn, size_t n, void (*each)(void *ctx, size_t k), void *ctx, cdmpp_err *err) {
+cdmpp_status cd_tune_measure_turns(cd_tune_measure *m, const cd_tune_turn *turn, size_t n,
+                                   void (*each)(void *ctx, size_t k), void *ctx, cdmpp_err *err) {
     const turns t = {.turn = turn, .each = each, .ctx = ctx};
     if (m->s.board) return turns_on_board(m, &t, n, err);
     for (size_t k = 0; k < n; k++) {
@@ -246,7 +280,8 @@ cdmpp_status cd_tune_measure_turns(cd_tune_measure *m, const cd_tune_turn *turn,
 }
 
 /* cd_tune_measure_kind.measure. *done counts what was run, also after an error: these trials are in the log already. */
-static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n, cd_tune_trial *out, size_t *done, cdmpp_err *err) {
+static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n,
+                            cd_tune_trial *out, size_t *done, cdmpp_err *err) {
     cd_tune_measure *m = ctx;
     const cd_record_program of = {.record.hardware = t->hardware};
     *done = 0;
@@ -268,4 +303,6 @@ static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand
     return st;
 }
 
-cd_tune_measure_kind cd_tune_measure_of(cd_tune_measure *m) { return (cd_tune_measure_kind){m, measure, cd_timing_clock_now}; }
+cd_tune_measure_kind cd_tune_measure_of(cd_tune_measure *m) {
+    return (cd_tune_measure_kind){m, measure, cd_timing_clock_now};
+}

@@ -6,10 +6,11 @@
 #include "predictor/tune/session/session.h"
 
 enum { REPEATS = 5, FEW = 3 };
-#define LONG_S 0.05             /* programs that take longer are measured FEW times */
+#define LONG_S 0.05 /* programs that take longer are measured FEW times */
 
 const char *cd_tune_verdict_name(cd_tune_verdict v) {
-    static const char *const name[] = {"better", "worse", "wrong", "fails", "alone", "none", "untuned"};
+    static const char *const name[] = {"better", "worse", "wrong",  "fails",
+                                       "alone",  "none",  "untuned"};
     return name[v];
 }
 
@@ -26,7 +27,8 @@ static void lost(cd_tune_side *s, const cdmpp_err *why) {
     s->why = *why;
 }
 
-static cdmpp_status make_side(cd_tune_measure *m, const cd_tune_task *t, cd_tune_side *s, cdmpp_err *err) {
+static cdmpp_status make_side(cd_tune_measure *m, const cd_tune_task *t, cd_tune_side *s,
+                              cdmpp_err *err) {
     CD_TRY(cd_tune_measure_job(m, t, &s->cand, true, &s->job, err));
     s->item = cd_tune_measure_item(m, &s->job, true);
     s->there = true;
@@ -35,8 +37,8 @@ static cdmpp_status make_side(cd_tune_measure *m, const cd_tune_task *t, cd_tune
 
 /* ---- what is measured ---- */
 typedef struct {
-    cd_tune_side *side[2];      /* (n) those that are measured */
-    int n, failed;              /* failed: the side that did not run at its turn; -1: none */
+    cd_tune_side *side[2]; /* (n) those that are measured */
+    int n, failed;         /* failed: the side that did not run at its turn; -1: none */
     double x[2][REPEATS];
 } sides;
 
@@ -71,8 +73,10 @@ static void took(void *ctx, size_t k) {
 /* Untuned, tuned, untuned ...: a disturbance of some seconds hits both sides. The median of a few repeats decides. */
 static cdmpp_status by_turns(cd_tune_measure *m, sides *s, cdmpp_err *err) {
     cd_tune_turn turn[2 * REPEATS];
-    const int times = s->side[0]->seconds > LONG_S || s->side[s->n - 1]->seconds > LONG_S ? FEW : REPEATS;
-    for (int k = 0; k < s->n * times; k++) turn[k] = (cd_tune_turn){&s->side[k % s->n]->job, &s->side[k % s->n]->item};
+    const int times =
+        s->side[0]->seconds > LONG_S || s->side[s->n - 1]->seconds > LONG_S ? FEW : REPEATS;
+    for (int k = 0; k < s->n * times; k++)
+        turn[k] = (cd_tune_turn){&s->side[k % s->n]->job, &s->side[k % s->n]->item};
     s->failed = -1;
     CD_TRY(cd_tune_measure_turns(m, turn, (size_t)(s->n * times), took, s, err));
     for (int i = 0; i < s->n && s->failed < 0; i++) {
@@ -87,7 +91,10 @@ static bool runs(const cd_tune_side *s) { return s->there && s->seconds < CD_TUN
 
 static cd_tune_verdict verdict_of(const cd_tune_result *r, bool tuned) {
     if (!tuned) return runs(&r->untuned) ? CD_TUNE_UNTUNED : CD_TUNE_NONE;
-    if (!runs(&r->tuned)) return !runs(&r->untuned) ? CD_TUNE_NONE : r->tuned.item.out.error_no == 5 ? CD_TUNE_WRONG : CD_TUNE_FAILS;
+    if (!runs(&r->tuned))
+        return !runs(&r->untuned)                ? CD_TUNE_NONE
+               : r->tuned.item.out.error_no == 5 ? CD_TUNE_WRONG
+                                                 : CD_TUNE_FAILS;
     if (!runs(&r->untuned)) return CD_TUNE_ALONE;
     return r->tuned.seconds > r->untuned.seconds ? CD_TUNE_WORSE : CD_TUNE_BETTER;
 }
@@ -114,7 +121,8 @@ static sides those(cd_tune_result *r, bool (*which)(const cd_tune_side *s)) {
 static bool is_there(const cd_tune_side *s) { return s->there; }
 
 /* Both programs are compiled before either is run, because compilers disturb measurements. */
-cdmpp_status cd_tune_result_make(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *r, cdmpp_err *err) {
+cdmpp_status cd_tune_result_make(cd_tune_measure *m, const cd_tune_task *t,
+                                 const cd_tune_cand *best, cd_tune_result *r, cdmpp_err *err) {
     memset(r, 0, sizeof *r);
     r->tuned.seconds = r->untuned.seconds = CD_TUNE_FAILED_S;
     CD_TRY(make_default(t, r, err));
@@ -134,10 +142,13 @@ cdmpp_status cd_tune_result_make(cd_tune_measure *m, const cd_tune_task *t, cons
 
 cd_tune_side *cd_tune_result_kept(cd_tune_result *r) {
     switch (r->verdict) {
-    case CD_TUNE_BETTER: case CD_TUNE_ALONE: return &r->tuned;
+    case CD_TUNE_BETTER:
+    case CD_TUNE_ALONE: return &r->tuned;
     case CD_TUNE_NONE: return NULL;
     default: return &r->untuned;
     }
 }
 
-cdmpp_status cd_tune_result_record(cd_tune_side *s, cd_record *out, cdmpp_err *err) { return cd_record_program_record(&s->job, &s->item.out, out, err); }
+cdmpp_status cd_tune_result_record(cd_tune_side *s, cd_record *out, cdmpp_err *err) {
+    return cd_record_program_record(&s->job, &s->item.out, out, err);
+}

@@ -8,7 +8,7 @@
 #include "profiler/records/records.h"
 #include "profiler/store/store.h"
 
-enum { NEAR = 4, EACH = 4 };    /* workloads, and of the task itself so many */
+enum { NEAR = 4, EACH = 4 }; /* workloads, and of the task itself so many */
 
 static bool equal(cd_str s, const char *z) { return s.n == strlen(z) && !memcmp(s.p, z, s.n); }
 
@@ -18,15 +18,18 @@ static bool same_target(cd_str s, const char *target) {
     static const char model[] = " -model=";
     const size_t n = strlen(target), m = sizeof model - 1;
     if (equal(s, target)) return true;
-    return s.n > n + m && !memcmp(s.p, target, n) && !memcmp(s.p + n, model, m) && !memchr(s.p + n + m, ' ', s.n - n - m) && !strstr(target, model);
+    return s.n > n + m && !memcmp(s.p, target, n) && !memcmp(s.p + n, model, m) &&
+           !memchr(s.p + n + m, ' ', s.n - n - m) && !strstr(target, model);
 }
 
 static bool is_of(const cd_record *r, const cd_tune_task *t) {
     const cd_str key = {t->task->workload_key, strlen(t->task->workload_key)};
-    return cd_task_same_key(r->workload_key, key) && same_target(r->target, t->target) && r->has_hardware && !memcmp(&r->hardware, &t->hardware, sizeof r->hardware);
+    return cd_task_same_key(r->workload_key, key) && same_target(r->target, t->target) &&
+           r->has_hardware && !memcmp(&r->hardware, &t->hardware, sizeof r->hardware);
 }
 
-static cdmpp_status take(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const cd_record *r, cd_tune_resume_tally *t, cdmpp_err *err) {
+static cdmpp_status take(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const cd_record *r,
+                         cd_tune_resume_tally *t, cdmpp_err *err) {
     for (uint32_t i = 0; i < n; i++) {
         if (!is_of(r, &unit[i].of)) continue;
         t->known++;
@@ -36,7 +39,8 @@ static cdmpp_status take(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n,
     return CDMPP_OK;
 }
 
-static cdmpp_status take_line(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, cd_arena *a, const cd_recline *l, cd_tune_resume_tally *t, cdmpp_err *err) {
+static cdmpp_status take_line(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, cd_arena *a,
+                              const cd_recline *l, cd_tune_resume_tally *t, cdmpp_err *err) {
     cd_record r;
     t->lines++;
     if (cd_record_read(a, l->text, l->len, &r, NULL)) {
@@ -47,7 +51,8 @@ static cdmpp_status take_line(cd_tune_run *run, const cd_tune_unit *unit, uint32
 }
 
 /* A broken line costs only itself: a run that was killed may leave half a line at the end of its log. */
-cdmpp_status cd_tune_resume_resume(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const char *log, cd_tune_resume_tally *t, cdmpp_err *err) {
+cdmpp_status cd_tune_resume_resume(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n,
+                                   const char *log, cd_tune_resume_tally *t, cdmpp_err *err) {
     cd_record_reader *f = NULL;
     cd_arena a = {0};
     if (access(log, R_OK)) return CDMPP_OK;
@@ -74,7 +79,7 @@ typedef struct {
     cd_tune_run *run;
     uint32_t task;
     size_t taken;
-    bool same;                  /* the task itself is in the store */
+    bool same; /* the task itself is in the store */
     cd_arena arena;
     cd_tune_resume_tally *tally;
 } taker;
@@ -87,10 +92,12 @@ static cdmpp_status take_near(void *ctx, const cd_store_near *near, cdmpp_err *e
     bool taken = false;
     const bool itself = near->distance <= 0;
     k->same |= itself && near->hit.row.has_steps;
-    if (k->taken >= CD_TUNE_WARM_BEST || (k->same && !itself) || !near->hit.row.has_steps) return CDMPP_OK;
+    if (k->taken >= CD_TUNE_WARM_BEST || (k->same && !itself) || !near->hit.row.has_steps)
+        return CDMPP_OK;
     cd_arena_reset(&k->arena);
     cdmpp_status st = cd_store_put_record(&line, &k->arena, &near->hit, err);
-    if (!st && !cd_record_read(&k->arena, line.p, line.n, &r, NULL)) st = cd_tune_run_first(k->run, k->task, &r, &taken, err);
+    if (!st && !cd_record_read(&k->arena, line.p, line.n, &r, NULL))
+        st = cd_tune_run_first(k->run, k->task, &r, &taken, err);
     cd_buf_free(&line);
     k->taken += taken;
     k->tally->first += taken;
@@ -98,7 +105,8 @@ static cdmpp_status take_near(void *ctx, const cd_store_near *near, cdmpp_err *e
     return st;
 }
 
-static cdmpp_status near_of(cd_tune_run *run, const cd_tune_unit *u, uint32_t i, cd_store *s, cd_tune_resume_tally *t, cdmpp_err *err) {
+static cdmpp_status near_of(cd_tune_run *run, const cd_tune_unit *u, uint32_t i, cd_store *s,
+                            cd_tune_resume_tally *t, cdmpp_err *err) {
     char kind[24];
     cdmpp_err why = {0};
     taker k = {.run = run, .task = i, .tally = t};
@@ -106,7 +114,8 @@ static cdmpp_status near_of(cd_tune_run *run, const cd_tune_unit *u, uint32_t i,
     const cd_store_filter f = {.workload = u->of.task->workload_key, .target = kind, .limit = NEAR};
     const cdmpp_status st = cd_store_find_near(s, &f, NULL, EACH, take_near, &k, &why);
     cd_arena_free(&k.arena);
-    if (!st || st == CDMPP_ENODATA || st == CDMPP_ESCHEMA) return CDMPP_OK; /* nothing like it there */
+    if (!st || st == CDMPP_ENODATA || st == CDMPP_ESCHEMA)
+        return CDMPP_OK; /* nothing like it there */
     if (err) *err = why;
     return st;
 }
@@ -115,13 +124,15 @@ static bool is_store(const char *path) {
     static const char magic[] = "SQLite format 3";
     char head[sizeof magic] = "";
     FILE *f = fopen(path, "rb");
-    const bool yes = f && fread(head, 1, sizeof head, f) == sizeof head && !memcmp(head, magic, sizeof magic);
+    const bool yes =
+        f && fread(head, 1, sizeof head, f) == sizeof head && !memcmp(head, magic, sizeof magic);
     if (f) (void)fclose(f);
     return yes;
 }
 
 /* Logs go into a store of their own that is nowhere but in memory. */
-static cdmpp_status start_from(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const char *path, cd_tune_resume_tally *t, cdmpp_err *err) {
+static cdmpp_status start_from(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n,
+                               const char *path, cd_tune_resume_tally *t, cdmpp_err *err) {
     const bool store = is_store(path);
     const cd_store_import how = {.form = CD_STORE_ANSOR};
     cd_store_tally tally = {0};
@@ -134,8 +145,9 @@ static cdmpp_status start_from(cd_tune_run *run, const cd_tune_unit *unit, uint3
     return cd_err_at(err, st, path, 0);
 }
 
-cdmpp_status cd_tune_resume_start(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const char *const *path, size_t n_path, cd_tune_resume_tally *t,
-                                cdmpp_err *err) {
+cdmpp_status cd_tune_resume_start(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n,
+                                  const char *const *path, size_t n_path, cd_tune_resume_tally *t,
+                                  cdmpp_err *err) {
     for (size_t k = 0; k < n_path; k++) CD_TRY(start_from(run, unit, n, path[k], t, err));
     return CDMPP_OK;
 }

@@ -14,32 +14,34 @@ typedef struct {
     cd_tune_space *space;
     cd_tune_search *search;
     cd_tune_task_state state;
-    cd_arena arena;             /* candidates that are kept */
-    cd_tune_key_set known;          /* key -> seconds of what is measured */
+    cd_arena arena;        /* candidates that are kept */
+    cd_tune_key_set known; /* key -> seconds of what is measured */
     cd_tune_point *point;
     size_t cap_point;
-    cd_tune_cand *told;         /* (n_told) of earlier runs, until go() */
+    cd_tune_cand *told; /* (n_told) of earlier runs, until go() */
     double *told_s;
     size_t n_told, cap_told;
-    cd_tune_cand *first;        /* (n_first) to be tried first; first_at of them are */
+    cd_tune_cand *first; /* (n_first) to be tried first; first_at of them are */
     size_t n_first, first_at, cap_first;
-    unsigned empty;             /* asks in a row that brought nothing */
+    unsigned empty; /* asks in a row that brought nothing */
 } unit;
 
 struct cd_tune_run {
     cd_tune_run_options o;
-    unit *unit;                 /* (n) */
+    unit *unit; /* (n) */
     uint32_t n;
     cd_tune_ranker *ranker, *fallback; /* of the tuner, of the other one */
     cd_tune_task_scheduler *sched;
     cd_tune_times times;
     double begin_s;
-    cd_tune_cand *batch;        /* (per_round) */
-    double *seconds;            /* (per_round) */
-    cd_tune_trial *trial;       /* (per_round) */
+    cd_tune_cand *batch;  /* (per_round) */
+    double *seconds;      /* (per_round) */
+    cd_tune_trial *trial; /* (per_round) */
 };
 
-const cd_tune_task_state *cd_tune_run_state(const cd_tune_run *r, uint32_t task) { return &r->unit[task].state; }
+const cd_tune_task_state *cd_tune_run_state(const cd_tune_run *r, uint32_t task) {
+    return &r->unit[task].state;
+}
 const cd_tune_times *cd_tune_run_times(const cd_tune_run *r) { return &r->times; }
 const cd_tune_task_scheduler *cd_tune_run_sched(const cd_tune_run *r) { return r->sched; }
 
@@ -73,8 +75,11 @@ static void similarity(const cd_tune_unit *u, char *out, size_t cap) {
     const cd_te_dag *dag = u->of.task->dag;
     size_t n = 0;
     for (uint32_t k = 0; dag && k < dag->n_op && n < cap; k++)
-        if (dag->op[k].tag && dag->op[k].tag[0]) n += (size_t)snprintf(out + n, cap - n, "%.40s_", dag->op[k].tag);
-    if (n < cap) snprintf(out + n, cap - n, "%d", (int)(log(u->of.flop > 0 ? u->of.flop + 1 : 1) / log(1.618)));
+        if (dag->op[k].tag && dag->op[k].tag[0])
+            n += (size_t)snprintf(out + n, cap - n, "%.40s_", dag->op[k].tag);
+    if (n < cap)
+        snprintf(out + n, cap - n, "%d",
+                 (int)(log(u->of.flop > 0 ? u->of.flop + 1 : 1) / log(1.618)));
 }
 
 static cdmpp_status make_sched(cd_tune_run *r, cdmpp_err *err) {
@@ -93,14 +98,20 @@ static cdmpp_status make_sched(cd_tune_run *r, cdmpp_err *err) {
 }
 
 /* The space of a tuner, and its search. */
-static cdmpp_status open_unit(cd_tune_run *r, unit *u, const cd_tune_tuner *t, cd_tune_ranker *ranker, cdmpp_err *err) {
+static cdmpp_status open_unit(cd_tune_run *r, unit *u, const cd_tune_tuner *t,
+                              cd_tune_ranker *ranker, cdmpp_err *err) {
     const cd_tune_run_options *o = &r->o;
     cd_template_machine m;
-    CD_TRY(o->space       ? o->space(o->ctx, &u->of.of, o->seed, &u->space, &u->state.naive, err)
-           : t->templates ? cd_tune_template_space(&u->of.of, &o->templates, o->seed, &u->space, &m, err)
-                          : cd_tune_space_sketch(&u->of.of, o->seed, &u->space, &u->state.naive, err));
-    const cd_tune_search_setup s = {.space = u->space, .ranker = ranker, .seed = o->seed, .population = o->population,
-                                    .generations = o->generations, .epsilon = o->epsilon};
+    CD_TRY(o->space ? o->space(o->ctx, &u->of.of, o->seed, &u->space, &u->state.naive, err)
+           : t->templates
+               ? cd_tune_template_space(&u->of.of, &o->templates, o->seed, &u->space, &m, err)
+               : cd_tune_space_sketch(&u->of.of, o->seed, &u->space, &u->state.naive, err));
+    const cd_tune_search_setup s = {.space = u->space,
+                                    .ranker = ranker,
+                                    .seed = o->seed,
+                                    .population = o->population,
+                                    .generations = o->generations,
+                                    .epsilon = o->epsilon};
     return t->search->open(&s, &u->search, err);
 }
 
@@ -127,16 +138,19 @@ static cdmpp_status make(cd_tune_run *r, const cd_tune_unit *of, cdmpp_err *err)
     r->batch = cd_mem_zalloc(batch, sizeof *r->batch);
     r->seconds = cd_mem_zalloc(batch, sizeof *r->seconds);
     r->trial = cd_mem_zalloc(batch, sizeof *r->trial);
-    if (!r->unit || !r->batch || !r->seconds || !r->trial) return CD_FAIL(err, ENOMEM, "%u tasks", r->n);
+    if (!r->unit || !r->batch || !r->seconds || !r->trial)
+        return CD_FAIL(err, ENOMEM, "%u tasks", r->n);
     if (r->o.tuner->ranker) CD_TRY(r->o.tuner->ranker->open(&r->o.ranker, &r->ranker, err));
-    if (r->o.fallback && r->o.fallback->ranker) CD_TRY(r->o.fallback->ranker->open(&r->o.ranker, &r->fallback, err));
+    if (r->o.fallback && r->o.fallback->ranker)
+        CD_TRY(r->o.fallback->ranker->open(&r->o.ranker, &r->fallback, err));
     for (uint32_t i = 0; i < r->n; i++) r->unit[i].of = of[i];
     CD_TRY(make_sched(r, err));
     for (uint32_t i = 0; i < r->n; i++) CD_TRY(make_unit(r, i, err));
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_run_new(const cd_tune_unit *of, uint32_t n, const cd_tune_run_options *o, cd_tune_run **out, cdmpp_err *err) {
+cdmpp_status cd_tune_run_new(const cd_tune_unit *of, uint32_t n, const cd_tune_run_options *o,
+                             cd_tune_run **out, cdmpp_err *err) {
     cd_tune_run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "tuning");
     r->o = *o;
@@ -148,7 +162,8 @@ cdmpp_status cd_tune_run_new(const cd_tune_unit *of, uint32_t n, const cd_tune_r
 }
 
 /* The candidate that a record is, with its choices where the space knows them. */
-static cdmpp_status cand_of(unit *u, const cd_record *rec, cd_tune_cand *out, bool *exact, cdmpp_err *err) {
+static cdmpp_status cand_of(unit *u, const cd_record *rec, cd_tune_cand *out, bool *exact,
+                            cdmpp_err *err) {
     cdmpp_err why = {0};
     *exact = false;
     const cdmpp_status st = u->space->kind->follow(u->space, rec, out, exact, &why);
@@ -161,18 +176,21 @@ static cdmpp_status cand_of(unit *u, const cd_record *rec, cd_tune_cand *out, bo
 }
 
 /* One more point of the curve: its own seconds and the best so far. */
-static cdmpp_status add_point(unit *u, uint64_t key, const cd_tune_trial *t, bool before, cdmpp_err *err) {
+static cdmpp_status add_point(unit *u, uint64_t key, const cd_tune_trial *t, bool before,
+                              cdmpp_err *err) {
     cd_tune_task_state *s = &u->state;
     if (CD_GROW(u->point, s->n_point, u->cap_point)) return CD_FAIL(err, ENOMEM, "trials");
     s->point = u->point;
     if (t->seconds >= CD_TUNE_FAILED_S) s->failed++, s->last_error = t->error_no;
     s->before += before;
-    u->point[s->n_point++] = (cd_tune_point){key, t->seconds, s->best_s, t->build_s + t->run_s, before};
+    u->point[s->n_point++] =
+        (cd_tune_point){key, t->seconds, s->best_s, t->build_s + t->run_s, before};
     return CDMPP_OK;
 }
 
 /* One measured candidate enters the books. `kept`: it lives as long as the unit. */
-static cdmpp_status enter(unit *u, const cd_tune_cand *c, const cd_tune_trial *t, bool before, bool kept, cdmpp_err *err) {
+static cdmpp_status enter(unit *u, const cd_tune_cand *c, const cd_tune_trial *t, bool before,
+                          bool kept, cdmpp_err *err) {
     CD_TRY(cd_tune_key_set_put(&u->known, c->key, t->seconds, err));
     if (t->seconds < u->state.best_s) {
         if (kept) u->state.best = *c;
@@ -182,24 +200,29 @@ static cdmpp_status enter(unit *u, const cd_tune_cand *c, const cd_tune_trial *t
     return add_point(u, c->key, t, before, err);
 }
 
-cdmpp_status cd_tune_run_known(cd_tune_run *r, uint32_t task, const cd_record *rec, double seconds, cdmpp_err *err) {
+cdmpp_status cd_tune_run_known(cd_tune_run *r, uint32_t task, const cd_record *rec, double seconds,
+                               cdmpp_err *err) {
     unit *u = &r->unit[task];
     const uint64_t key = cd_record_steps_key(rec->step, rec->n_step);
-    const cd_tune_trial t = {.seconds = seconds, .error_no = (int)rec->error_no, .build_s = rec->total_s};
+    const cd_tune_trial t = {
+        .seconds = seconds, .error_no = (int)rec->error_no, .build_s = rec->total_s};
     cd_tune_cand c = {0};
     bool exact;
     if (u->state.status || cd_tune_key_set_find(&u->known, key, NULL)) return CDMPP_OK;
     CD_TRY(cand_of(u, rec, &c, &exact, err));
-    if (!exact || c.key != key) c = (cd_tune_cand){.key = key, .n_step = rec->n_step, .step = rec->step};
+    if (!exact || c.key != key)
+        c = (cd_tune_cand){.key = key, .n_step = rec->n_step, .step = rec->step};
     size_t cap = u->cap_told; /* both lists have one capacity */
-    if (CD_GROW(u->told, u->n_told, cap) || CD_GROW(u->told_s, u->n_told, u->cap_told)) return CD_FAIL(err, ENOMEM, "candidates");
+    if (CD_GROW(u->told, u->n_told, cap) || CD_GROW(u->told_s, u->n_told, u->cap_told))
+        return CD_FAIL(err, ENOMEM, "candidates");
     CD_TRY(cd_tune_cand_copy(&u->arena, &c, &u->told[u->n_told], err));
     u->told_s[u->n_told++] = seconds;
     return enter(u, &u->told[u->n_told - 1], &t, true, true, err);
 }
 
 /* A record that no program of this task follows is no error: *taken stays false. */
-cdmpp_status cd_tune_run_first(cd_tune_run *r, uint32_t task, const cd_record *rec, bool *taken, cdmpp_err *err) {
+cdmpp_status cd_tune_run_first(cd_tune_run *r, uint32_t task, const cd_record *rec, bool *taken,
+                               cdmpp_err *err) {
     unit *u = &r->unit[task];
     cdmpp_err why = {0};
     cd_tune_cand c;
@@ -219,7 +242,8 @@ cdmpp_status cd_tune_run_first(cd_tune_run *r, uint32_t task, const cd_record *r
     return CDMPP_OK;
 }
 
-static cdmpp_status tell(unit *u, const cd_tune_cand *c, const double *s, size_t n, cdmpp_err *err) {
+static cdmpp_status tell(unit *u, const cd_tune_cand *c, const double *s, size_t n,
+                         cdmpp_err *err) {
     return n ? u->search->kind->tell(u->search, c, s, n, err) : CDMPP_OK;
 }
 
@@ -227,7 +251,8 @@ static cdmpp_status tell_known(cd_tune_run *r, cdmpp_err *err) {
     for (uint32_t i = 0; i < r->n; i++) {
         unit *u = &r->unit[i];
         for (size_t k = 0; k < u->n_told; k += TELL)
-            CD_TRY(tell(u, u->told + k, u->told_s + k, u->n_told - k < TELL ? u->n_told - k : TELL, err));
+            CD_TRY(tell(u, u->told + k, u->told_s + k, u->n_told - k < TELL ? u->n_told - k : TELL,
+                        err));
         CD_TRY(cd_tune_task_scheduler_add(r->sched, i, u->told_s, u->n_told, 0, err));
         u->n_told = 0;
     }
@@ -268,7 +293,8 @@ static cdmpp_status fill(cd_tune_run *r, unit *u, size_t want, size_t *n, cdmpp_
     return CDMPP_OK;
 }
 
-static cdmpp_status report(cd_tune_run *r, uint32_t i, const unit *u, cd_tune_round *rd, cdmpp_err *err) {
+static cdmpp_status report(cd_tune_run *r, uint32_t i, const unit *u, cd_tune_round *rd,
+                           cdmpp_err *err) {
     rd->task = i;
     rd->number = r->times.rounds;
     rd->task_trials = u->state.n_point;
@@ -283,7 +309,8 @@ static cdmpp_status report(cd_tune_run *r, uint32_t i, const unit *u, cd_tune_ro
 }
 
 /* What was measured enters the books, whether the meter ended well or not. */
-static cdmpp_status enter_round(cd_tune_run *r, uint32_t i, unit *u, size_t done, double took_s, cd_tune_round *rd, cdmpp_err *err) {
+static cdmpp_status enter_round(cd_tune_run *r, uint32_t i, unit *u, size_t done, double took_s,
+                                cd_tune_round *rd, cdmpp_err *err) {
     for (size_t k = 0; k < done; k++) {
         const cd_tune_trial *t = &r->trial[k];
         CD_TRY(enter(u, &r->batch[k], t, false, false, err));
@@ -315,7 +342,8 @@ static cdmpp_status round_of(cd_tune_run *r, uint32_t i, uint32_t want, cdmpp_er
         if (++u->empty > 1) cd_tune_task_scheduler_leave(r->sched, i);
         return CDMPP_OK;
     }
-    const cdmpp_status st = r->o.meter.measure(r->o.meter.ctx, &u->of.of, r->batch, n, r->trial, &done, err);
+    const cdmpp_status st =
+        r->o.meter.measure(r->o.meter.ctx, &u->of.of, r->batch, n, r->trial, &done, err);
     const double measured = now(r);
     r->times.measure_s += rd.measure_s = measured - asked;
     r->times.rounds++;
@@ -332,7 +360,8 @@ static cdmpp_status loop(cd_tune_run *r, cd_tune_task_scheduler_end *end, cdmpp_
     uint32_t task, n;
     CD_TRY(tell_known(r, err));
     while (!(*end = cd_tune_task_scheduler_next(r->sched, now(r) - r->begin_s, &task, &n))) {
-        if (r->o.stop && *r->o.stop) return CD_FAIL(err, EINTERRUPTED, "after %zu trials", r->times.trials);
+        if (r->o.stop && *r->o.stop)
+            return CD_FAIL(err, EINTERRUPTED, "after %zu trials", r->times.trials);
         CD_TRY(round_of(r, task, n, err));
     }
     return CDMPP_OK;

@@ -11,24 +11,48 @@
 enum { PER_TASK = 64, PER_ROUND = 16 };
 
 cd_measure_options cd_tune_session_measure(const cd_tune_session_options *o) {
-    return (cd_measure_options){.device = o->gpu, .isa = o->isa, .flags = o->cflags, .cache = o->cache, .cache_bytes = (uint64_t)o->cache_mb << 20,
-                                .jobs = o->jobs, .pin = !o->no_pin, .build_limit_s = o->build_timeout_s, .run_limit_s = o->timeout_s,
-                                .memory_bytes = (uint64_t)o->memory_mb << 20, .timing = {.budget_s = o->budget_ms * 1e-3}, .stop = o->stop};
+    return (cd_measure_options){.device = o->gpu,
+                                .isa = o->isa,
+                                .flags = o->cflags,
+                                .cache = o->cache,
+                                .cache_bytes = (uint64_t)o->cache_mb << 20,
+                                .jobs = o->jobs,
+                                .pin = !o->no_pin,
+                                .build_limit_s = o->build_timeout_s,
+                                .run_limit_s = o->timeout_s,
+                                .memory_bytes = (uint64_t)o->memory_mb << 20,
+                                .timing = {.budget_s = o->budget_ms * 1e-3},
+                                .stop = o->stop};
 }
 
-cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o, const cd_record_listener *l, cd_remote_measure **out, cdmpp_err *err) {
+cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o,
+                                        const cd_record_listener *l, cd_remote_measure **out,
+                                        cdmpp_err *err) {
     cd_remote_measure *m;
-    const cd_remote_measure_options ro = {.host = o->host.v, .n_host = o->host.n, .port = o->port, .transport = o->transport, .measure = cd_tune_session_measure(o),
-                                          .policy = {.lease_s = o->lease_s}, .threads = o->threads, .core = o->core, .listener = l};
+    const cd_remote_measure_options ro = {.host = o->host.v,
+                                          .n_host = o->host.n,
+                                          .port = o->port,
+                                          .transport = o->transport,
+                                          .measure = cd_tune_session_measure(o),
+                                          .policy = {.lease_s = o->lease_s},
+                                          .threads = o->threads,
+                                          .core = o->core,
+                                          .listener = l};
     CD_TRY(cd_remote_measure_open(&ro, &m, err));
     const cd_remote_about *a = cd_remote_measure_about(m);
     const char *name = cd_remote_measure_name(m);
     if (!a->cpus && !o->threads) {
-        const cdmpp_status st = CD_FAIL(err, EUSAGE, "--threads is missing: %.60s does not say how many processors it has", name); /* before the name goes */
+        const cdmpp_status st = CD_FAIL(
+            err, EUSAGE, "--threads is missing: %.60s does not say how many processors it has",
+            name); /* before the name goes */
         return cd_remote_measure_close(m), st;
     }
-    cd_log_put(o->log, CD_LOG_INFO, "%s measures: %s, %s, instructions: %s", name, a->device[0] ? a->device : "a device that it does not name",
-               a->model[0] ? a->model : "without a name for records", o->isa && o->isa[0] ? o->isa : a->isa[0] ? a->isa : "its own");
+    cd_log_put(o->log, CD_LOG_INFO, "%s measures: %s, %s, instructions: %s", name,
+               a->device[0] ? a->device : "a device that it does not name",
+               a->model[0] ? a->model : "without a name for records",
+               o->isa && o->isa[0] ? o->isa
+               : a->isa[0]         ? a->isa
+                                   : "its own");
     *out = m;
     return CDMPP_OK;
 }
@@ -38,15 +62,33 @@ cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o, const 
 static cd_tune_run_options run_options(cd_tune_session *s) {
     const cd_tune_session_options *o = s->o;
     const uint32_t n = s->what->n;
-    cd_tune_run_options r = {.tuner = s->tuner, .seed = (uint64_t)o->seed, .population = (uint32_t)o->population, .generations = (uint32_t)o->generations,
-                             .epsilon = o->epsilon, .stop = o->stop, .fallback = o->fallback, .templates = {o->machine, o->isa}};
-    r.ranker = (cd_tune_ranker_setup){.model = s->model, .device = o->device, .nearest = o->nearest, .frozen = o->frozen, .threads = 1, .seed = r.seed};
-    r.sched = (cd_tune_task_scheduler_options){.trials = (uint64_t)o->trials, .trials_per_task = (uint64_t)o->trials_per_task, .seconds = o->seconds,
-                                      .per_round = (uint32_t)o->per_round, .early_stop = (uint64_t)o->early_stopping, .runs = o->runs, .min_gain = o->min_gain};
-    if (!o->trials && !o->trials_per_task && !o->seconds) r.sched.trials_per_task = s->tuner->templates ? CD_TUNE_TEMPLATE_TRIALS : PER_TASK;
+    cd_tune_run_options r = {.tuner = s->tuner,
+                             .seed = (uint64_t)o->seed,
+                             .population = (uint32_t)o->population,
+                             .generations = (uint32_t)o->generations,
+                             .epsilon = o->epsilon,
+                             .stop = o->stop,
+                             .fallback = o->fallback,
+                             .templates = {o->machine, o->isa}};
+    r.ranker = (cd_tune_ranker_setup){.model = s->model,
+                                      .device = o->device,
+                                      .nearest = o->nearest,
+                                      .frozen = o->frozen,
+                                      .threads = 1,
+                                      .seed = r.seed};
+    r.sched = (cd_tune_task_scheduler_options){.trials = (uint64_t)o->trials,
+                                               .trials_per_task = (uint64_t)o->trials_per_task,
+                                               .seconds = o->seconds,
+                                               .per_round = (uint32_t)o->per_round,
+                                               .early_stop = (uint64_t)o->early_stopping,
+                                               .runs = o->runs,
+                                               .min_gain = o->min_gain};
+    if (!o->trials && !o->trials_per_task && !o->seconds)
+        r.sched.trials_per_task = s->tuner->templates ? CD_TUNE_TEMPLATE_TRIALS : PER_TASK;
     if (!o->per_round) {
         r.sched.per_round = PER_ROUND;
-        if (o->trials && (uint32_t)o->trials / n < PER_ROUND) r.sched.per_round = (uint32_t)o->trials / n < 1 ? 1 : (uint32_t)o->trials / n;
+        if (o->trials && (uint32_t)o->trials / n < PER_ROUND)
+            r.sched.per_round = (uint32_t)o->trials / n < 1 ? 1 : (uint32_t)o->trials / n;
     }
     r.meter = cd_tune_measure_of(s->meter);
     return r;
@@ -59,7 +101,8 @@ static cdmpp_status on_round(void *ctx, const cd_tune_round *r, cdmpp_err *err) 
     s->trials = r->trials;
     cd_progress_step(&s->progress, r->trials);
     if (r->best_s < r->task_best_s_before)
-        cd_log_put(s->o->log, CD_LOG_DEBUG, "%s: best of %llu trials %.4g ms", u->name, (unsigned long long)r->task_trials, r->best_s * 1e3);
+        cd_log_put(s->o->log, CD_LOG_DEBUG, "%s: best of %llu trials %.4g ms", u->name,
+                   (unsigned long long)r->task_trials, r->best_s * 1e3);
     return cd_tune_session_write_round(s, r, err);
 }
 
@@ -68,28 +111,48 @@ static void on_trial(void *ctx, const cd_record_program *job, const cd_measure_r
     (void)job;
     cd_progress_step(&s->progress, ++s->trials);
     /* A wrong program is no candidate's fault but ours. */
-    if (m->error_no) cd_log_put(s->o->log, m->error_no == 5 ? CD_LOG_WARNING : CD_LOG_DEBUG, "a candidate failed (error %d): %s", m->error_no, m->err.msg);
+    if (m->error_no)
+        cd_log_put(s->o->log, m->error_no == 5 ? CD_LOG_WARNING : CD_LOG_DEBUG,
+                   "a candidate failed (error %d): %s", m->error_no, m->err.msg);
 }
 
 static cdmpp_status open_all(cd_tune_session *s, cdmpp_err *err) {
     const cd_tune_session_options *o = s->o;
     if (s->tuner) CD_TRY(cd_record_log_open(s->out, false, &s->records, err));
     s->namer = (cd_describe_namer){.log = o->log, .gpu = o->gpu, .core = o->core};
-    const cd_tune_measure_setup setup = {.measure = s->measure, .board = s->board, .tasks = s->what->tasks, .log = s->records, .isa = o->isa, .namer = &s->namer, .threads = o->threads, .jobs = o->jobs,
-                                         .pin = !o->no_pin, .check = !o->no_check, .each = on_trial, .ctx = s, .stop = o->stop};
+    const cd_tune_measure_setup setup = {.measure = s->measure,
+                                         .board = s->board,
+                                         .tasks = s->what->tasks,
+                                         .log = s->records,
+                                         .isa = o->isa,
+                                         .namer = &s->namer,
+                                         .threads = o->threads,
+                                         .jobs = o->jobs,
+                                         .pin = !o->no_pin,
+                                         .check = !o->no_check,
+                                         .each = on_trial,
+                                         .ctx = s,
+                                         .stop = o->stop};
     CD_TRY(cd_tune_measure_new(&setup, &s->meter, err));
-    if (o->stats && !(s->stats = fopen(o->stats, "a"))) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);
+    if (o->stats && !(s->stats = fopen(o->stats, "a")))
+        return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);
     return CDMPP_OK;
 }
 
 static void report_spaces(cd_tune_session *s) {
     for (uint32_t i = 0; i < s->what->n; i++) {
         const cd_tune_task_state *t = cd_tune_run_state(s->run, i);
-        if (t->naive) cd_log_put(s->o->log, CD_LOG_WARNING, "%s: no rule fits it; its naive program is all there is", s->what->unit[i].name);
-        if (t->fell_back && !t->status) cd_log_put(s->o->log, CD_LOG_WARNING, "%s: no template fits it, %s searches: %s", s->what->unit[i].name, s->o->fallback->name, t->why.msg);
+        if (t->naive)
+            cd_log_put(s->o->log, CD_LOG_WARNING,
+                       "%s: no rule fits it; its naive program is all there is",
+                       s->what->unit[i].name);
+        if (t->fell_back && !t->status)
+            cd_log_put(s->o->log, CD_LOG_WARNING, "%s: no template fits it, %s searches: %s",
+                       s->what->unit[i].name, s->o->fallback->name, t->why.msg);
         if (!t->status) continue;
         s->failed++;
-        cd_log_put(s->o->log, CD_LOG_WARNING, "%s has no %s: %s", s->what->unit[i].name, s->tuner->templates ? "template" : "space", t->why.msg);
+        cd_log_put(s->o->log, CD_LOG_WARNING, "%s has no %s: %s", s->what->unit[i].name,
+                   s->tuner->templates ? "template" : "space", t->why.msg);
     }
 }
 
@@ -103,10 +166,16 @@ static cdmpp_status tune(cd_tune_session *s, cdmpp_err *err) {
     CD_TRY(cd_tune_run_new(s->what->unit, s->what->n, &ro, &s->run, err));
     report_spaces(s);
     CD_TRY(cd_tune_resume_resume(s->run, s->what->unit, s->what->n, s->out, &s->warm, err));
-    if (o->warm.n) CD_TRY(cd_tune_resume_start(s->run, s->what->unit, s->what->n, o->warm.v, o->warm.n, &s->warm, err));
+    if (o->warm.n)
+        CD_TRY(cd_tune_resume_start(s->run, s->what->unit, s->what->n, o->warm.v, o->warm.n,
+                                    &s->warm, err));
     if (s->warm.known || s->warm.other)
-        cd_log_put(o->log, CD_LOG_INFO, "%s: %zu trials of before, %zu records of other tasks or targets", s->out, s->warm.known, s->warm.other);
-    if (o->warm.n) cd_log_put(o->log, CD_LOG_INFO, "warm start: %zu candidates, %zu of them from other shapes", s->warm.first, s->warm.near);
+        cd_log_put(o->log, CD_LOG_INFO,
+                   "%s: %zu trials of before, %zu records of other tasks or targets", s->out,
+                   s->warm.known, s->warm.other);
+    if (o->warm.n)
+        cd_log_put(o->log, CD_LOG_INFO, "warm start: %zu candidates, %zu of them from other shapes",
+                   s->warm.first, s->warm.near);
     if (!total && ro.sched.trials_per_task) total = ro.sched.trials_per_task * s->what->n;
     cd_progress_begin(&s->progress, o->log, "tuning", "trials", total);
     const cdmpp_status st = cd_tune_run_go(s->run, &s->end, err);
@@ -115,7 +184,9 @@ static cdmpp_status tune(cd_tune_session *s, cdmpp_err *err) {
 }
 
 /* ---- results ---- */
-const cd_tune_task_state *cd_tune_session_state(const cd_tune_session *s, uint32_t task) { return s->run ? cd_tune_run_state(s->run, task) : NULL; }
+const cd_tune_task_state *cd_tune_session_state(const cd_tune_session *s, uint32_t task) {
+    return s->run ? cd_tune_run_state(s->run, task) : NULL;
+}
 
 static cdmpp_status result_of(cd_tune_session *s, uint32_t i, cdmpp_err *err) {
     const cd_tune_task_state *t = cd_tune_session_state(s, i);
@@ -142,12 +213,15 @@ static cdmpp_status results(cd_tune_session *s, cdmpp_err *err) {
 static void say_load(cd_tune_session *s) {
     int64_t threads = 0;
     for (uint32_t i = 0; i < s->what->n; i++)
-        if (!s->what->unit[i].of.gpu && s->what->unit[i].of.hardware.num_cores > threads) threads = s->what->unit[i].of.hardware.num_cores;
+        if (!s->what->unit[i].of.gpu && s->what->unit[i].of.hardware.num_cores > threads)
+            threads = s->what->unit[i].of.hardware.num_cores;
     if (s->board || !threads || s->disturbed) return;
     const double left = cd_host_load_left((int)threads);
     s->disturbed = left < CD_HOST_LOAD_IDLE;
     if (s->disturbed)
-        cd_log_put(s->o->log, CD_LOG_WARNING, "others use the processors that measure: %.0f %% of one is left. Times are longer than on a quiet machine, and another program may be the fastest there",
+        cd_log_put(s->o->log, CD_LOG_WARNING,
+                   "others use the processors that measure: %.0f %% of one is left. Times are "
+                   "longer than on a quiet machine, and another program may be the fastest there",
                    100 * left);
 }
 
@@ -195,13 +269,18 @@ static void warn_task(cd_tune_session *s, uint32_t i) {
     cd_log *log = s->o->log;
     if (t && t->n_point && t->failed == t->n_point) {
         s->failed++;
-        cd_log_put(log, CD_LOG_WARNING, "%s: every one of %zu candidates failed, the last with: %s", name, t->failed, cd_record_stats_error(t->last_error));
+        cd_log_put(log, CD_LOG_WARNING, "%s: every one of %zu candidates failed, the last with: %s",
+                   name, t->failed, cd_record_stats_error(t->last_error));
     }
     if (r->verdict == CD_TUNE_WORSE)
-        cd_log_put(log, CD_LOG_WARNING, "%s: worse after tuning, %.4g ms against %.4g ms: the untuned program is kept", name, r->tuned.seconds * 1e3, r->untuned.seconds * 1e3);
+        cd_log_put(log, CD_LOG_WARNING,
+                   "%s: worse after tuning, %.4g ms against %.4g ms: the untuned program is kept",
+                   name, r->tuned.seconds * 1e3, r->untuned.seconds * 1e3);
     if (r->verdict == CD_TUNE_WRONG || r->verdict == CD_TUNE_FAILS) {
         s->failed++;
-        cd_log_put(log, CD_LOG_WARNING, "%s: the best candidate %s: %s; the untuned program is kept", name, r->verdict == CD_TUNE_WRONG ? "is wrong" : "does not run", r->tuned.why.msg);
+        cd_log_put(log, CD_LOG_WARNING,
+                   "%s: the best candidate %s: %s; the untuned program is kept", name,
+                   r->verdict == CD_TUNE_WRONG ? "is wrong" : "does not run", r->tuned.why.msg);
     }
     if (r->verdict != CD_TUNE_NONE) return;
     s->failed++;

@@ -17,24 +17,27 @@
 
 /* 0 and NULL: the default. */
 typedef struct cd_tune_session_options {
-    const char *device;         /* of the cost model; NULL: by the target */
-    bool nearest, frozen;       /* cd_tune_ranker_setup */
+    const char *device;   /* of the cost model; NULL: by the target */
+    bool nearest, frozen; /* cd_tune_ranker_setup */
     int seed, population, generations;
-    double epsilon;             /* share of random candidates; negative: the search's own */
-    int trials, trials_per_task, per_round, seconds, early_stopping, runs; /* cd_tune_task_scheduler_options */
-    double min_gain;            /* share */
-    const cd_tune_tuner *fallback; /* of tuners of templates: searches the tasks that no template fits; NULL: nobody */
+    double epsilon; /* share of random candidates; negative: the search's own */
+    int trials, trials_per_task, per_round, seconds, early_stopping,
+        runs;        /* cd_tune_task_scheduler_options */
+    double min_gain; /* share */
+    const cd_tune_tuner *
+        fallback; /* of tuners of templates: searches the tasks that no template fits; NULL: nobody */
     const struct cd_device *machine; /* templates are for this one; NULL: this processor */
-    cd_texts warm;              /* logs and stores of earlier measurements */
-    const char *stats;          /* a JSON object of each round is appended to this file */
-    int threads, jobs, budget_ms, timeout_s, build_timeout_s, memory_mb, cache_mb; /* cd_measure_options */
+    cd_texts warm;                   /* logs and stores of earlier measurements */
+    const char *stats;               /* a JSON object of each round is appended to this file */
+    int threads, jobs, budget_ms, timeout_s, build_timeout_s, memory_mb,
+        cache_mb; /* cd_measure_options */
     const char *isa, *cflags, *cache, *gpu;
-    cd_texts host;              /* boards of one kind that measure; none: this machine */
-    int port, lease_s;          /* of ssh; of a program */
-    const char *transport;      /* cd_remote_reach */
-    const char *core;           /* cores that measure, of CD_CORE_TYPES; NULL: any */
+    cd_texts host;         /* boards of one kind that measure; none: this machine */
+    int port, lease_s;     /* of ssh; of a program */
+    const char *transport; /* cd_remote_reach */
+    const char *core;      /* cores that measure, of CD_CORE_TYPES; NULL: any */
     bool no_pin;
-    bool no_check;              /* compare the results of the best programs only, not of every candidate */
+    bool no_check; /* compare the results of the best programs only, not of every candidate */
     cd_log *log;
     const volatile sig_atomic_t *stop;
 } cd_tune_session_options;
@@ -42,31 +45,33 @@ typedef struct cd_tune_session_options {
 typedef struct cd_tune_session {
     const cd_tune_session_options *o;
     const cd_tune_tasks *what;
-    cd_measure *measure;        /* NULL: board */
-    cd_remote_measure *board;   /* NULL: measure */
+    cd_measure *measure;          /* NULL: board */
+    cd_remote_measure *board;     /* NULL: measure */
     const struct cd_model *model; /* NULL: none */
-    const cd_tune_tuner *tuner; /* NULL: nothing is tuned, only untuned programs are measured */
-    const char *out;            /* the log that grows */
+    const cd_tune_tuner *tuner;   /* NULL: nothing is tuned, only untuned programs are measured */
+    const char *out;              /* the log that grows */
     /* set by cd_tune_session_run */
-    cd_describe_namer namer;    /* the meter's */
+    cd_describe_namer namer; /* the meter's */
     cd_tune_measure *meter;
     cd_record_log *records;
     FILE *stats;
-    cd_tune_run *run;           /* NULL: nothing was tuned */
+    cd_tune_run *run; /* NULL: nothing was tuned */
     cd_tune_task_scheduler_end end;
     cd_tune_resume_tally warm;
-    cd_tune_result *result;     /* (what->n) */
+    cd_tune_result *result; /* (what->n) */
     cd_progress progress;
-    bool disturbed;             /* others used the processors: it was said */
-    uint64_t trials;            /* so far, those of before too */
-    size_t failed;              /* tasks without a space, without a good candidate, without a program */
+    bool disturbed;  /* others used the processors: it was said */
+    uint64_t trials; /* so far, those of before too */
+    size_t failed;   /* tasks without a space, without a good candidate, without a program */
 } cd_tune_session;
 
 /* How programs are measured, by the options. */
 cd_measure_options cd_tune_session_measure(const cd_tune_session_options *o);
 /* The boards of the options; `l` (borrowed until they are closed) hears of workers that failed. What the first one is goes to the log. It is an error
  * where nobody says how many processors it has (EUSAGE). Other errors: those of cd_remote_measure_open. */
-cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o, const cd_record_listener *l, CD_GIVE cd_remote_measure **out, cdmpp_err *err);
+cdmpp_status cd_tune_session_open_board(const cd_tune_session_options *o,
+                                        const cd_record_listener *l,
+                                        CD_GIVE cd_remote_measure **out, cdmpp_err *err);
 /* Tune, then check and measure the best programs. Free after an error too. Errors: EINTERRUPTED, EIO, EBACKEND, ENOMEM, those of
  * rankers. */
 cdmpp_status cd_tune_session_run(cd_tune_session *s, cdmpp_err *err);
@@ -83,11 +88,14 @@ void cd_tune_session_warn(cd_tune_session *s);
 
 /* ---- files (tune_session_write.c); errors: EIO, ENOMEM ---- */
 /* A line of s->stats about a round. */
-cdmpp_status cd_tune_session_write_round(cd_tune_session *s, const cd_tune_round *r, cdmpp_err *err);
+cdmpp_status cd_tune_session_write_round(cd_tune_session *s, const cd_tune_round *r,
+                                         cdmpp_err *err);
 /* The record of the program that is kept of each task, for TVM's apply_history_best. */
 cdmpp_status cd_tune_session_write_best(const cd_tune_session *s, const char *path, cdmpp_err *err);
 /* Every trial, in the layout of OpBench's op_costs: task_name,trial,costs,all_cost,best_cost,best_all_cost,cmp; seconds. */
-cdmpp_status cd_tune_session_write_curves(const cd_tune_session *s, const char *path, cdmpp_err *err);
+cdmpp_status cd_tune_session_write_curves(const cd_tune_session *s, const char *path,
+                                          cdmpp_err *err);
 /* The program that is kept of each task as source with a host program (tune_emit.h). Also EUSAGE: not in that language. */
-cdmpp_status cd_tune_session_write_code(const cd_tune_session *s, cd_dialect dialect, const char *folder, cdmpp_err *err);
+cdmpp_status cd_tune_session_write_code(const cd_tune_session *s, cd_dialect dialect,
+                                        const char *folder, cdmpp_err *err);
 #endif

@@ -11,10 +11,13 @@ enum { PATH = 1024 };
 
 /* ---- rounds ---- */
 /* Seconds, or null where there are none. */
-static void seconds(cd_json_writer *w, const char *key, double s) { cd_json_write_member_real(w, key, s < CD_TUNE_FAILED_S ? s : HUGE_VAL); }
+static void seconds(cd_json_writer *w, const char *key, double s) {
+    cd_json_write_member_real(w, key, s < CD_TUNE_FAILED_S ? s : HUGE_VAL);
+}
 
 /* Flushed line by line: the file is watched while the session runs. */
-cdmpp_status cd_tune_session_write_round(cd_tune_session *s, const cd_tune_round *r, cdmpp_err *err) {
+cdmpp_status cd_tune_session_write_round(cd_tune_session *s, const cd_tune_round *r,
+                                         cdmpp_err *err) {
     const cd_tune_task_scheduler *sched = cd_tune_run_sched(s->run);
     cd_buf b = {0};
     cd_json_writer w = {.out = &b};
@@ -40,11 +43,14 @@ cdmpp_status cd_tune_session_write_round(cd_tune_session *s, const cd_tune_round
     cd_buf_puts(&b, "\n");
     const bool good = !b.oom && fwrite(b.p, 1, b.n, s->stats) == b.n && fflush(s->stats) == 0;
     cd_buf_free(&b);
-    return good ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), s->o->stats, 0);
+    return good ? CDMPP_OK
+                : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)),
+                            s->o->stats, 0);
 }
 
 /* ---- best records ---- */
-cdmpp_status cd_tune_session_write_best(const cd_tune_session *s, const char *path, cdmpp_err *err) {
+cdmpp_status cd_tune_session_write_best(const cd_tune_session *s, const char *path,
+                                        cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = CDMPP_OK;
     for (uint32_t i = 0; !st && i < s->what->n; i++) {
@@ -88,10 +94,12 @@ static void curve(cd_buf *b, const char *key, const cd_tune_task_state *s) {
     }
 }
 
-cdmpp_status cd_tune_session_write_curves(const cd_tune_session *s, const char *path, cdmpp_err *err) {
+cdmpp_status cd_tune_session_write_curves(const cd_tune_session *s, const char *path,
+                                          cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_puts(&b, "task_name,trial,costs,all_cost,best_cost,best_all_cost,cmp\n");
-    for (uint32_t i = 0; i < s->what->n; i++) curve(&b, s->what->unit[i].of.task->workload_key, cd_tune_run_state(s->run, i));
+    for (uint32_t i = 0; i < s->what->n; i++)
+        curve(&b, s->what->unit[i].of.task->workload_key, cd_tune_run_state(s->run, i));
     cdmpp_status st = CDMPP_OK;
     if (b.oom) st = CD_FAIL(err, ENOMEM, "trials");
     if (!st) st = cd_file_write(path, b.p, b.n, err);
@@ -108,17 +116,23 @@ static cdmpp_status write_file(const char *dir, const char *name, const cd_buf *
 }
 
 /* The kernel and host of one task; how to compile them goes to the log. */
-static cdmpp_status emit(const cd_tune_session *s, uint32_t i, cd_dialect dialect, const char *dir, cdmpp_err *err) {
+static cdmpp_status emit(const cd_tune_session *s, uint32_t i, cd_dialect dialect, const char *dir,
+                         cdmpp_err *err) {
     cd_tune_side *k = cd_tune_result_kept(&s->result[i]);
     const cd_tune_unit *u = &s->what->unit[i];
     char name[64], about[512], kernel[128], host[128];
     cd_buf a = {0}, b = {0}, command = {0};
     if (!k) return CDMPP_OK;
-    if (k->job.code.dialect != dialect) return CD_FAIL(err, EUSAGE, "--emit: the program of %.60s is for target '%.40s', in another language", u->name, u->of.target);
+    if (k->job.code.dialect != dialect)
+        return CD_FAIL(err, EUSAGE,
+                       "--emit: the program of %.60s is for target '%.40s', in another language",
+                       u->name, u->of.target);
     snprintf(name, sizeof name, "task%u", i);
-    snprintf(about, sizeof about, "%.100s\n%.300s\n%.4g ms when it was tuned (%s)", u->name, u->of.task->workload_key, k->seconds * 1e3,
+    snprintf(about, sizeof about, "%.100s\n%.300s\n%.4g ms when it was tuned (%s)", u->name,
+             u->of.task->workload_key, k->seconds * 1e3,
              cd_tune_verdict_name(s->result[i].verdict));
-    const cd_tune_emit e = {.code = &k->job.code, .name = name, .about = about, .threads = k->item.threads};
+    const cd_tune_emit e = {
+        .code = &k->job.code, .name = name, .about = about, .threads = k->item.threads};
     cd_tune_emit_names(&e, kernel, host);
     cdmpp_status st = cd_tune_emit_put(&e, &a, &b, err);
     if (!st) st = write_file(dir, kernel, &a, err);
@@ -131,7 +145,8 @@ static cdmpp_status emit(const cd_tune_session *s, uint32_t i, cd_dialect dialec
     return st;
 }
 
-cdmpp_status cd_tune_session_write_code(const cd_tune_session *s, cd_dialect dialect, const char *folder, cdmpp_err *err) {
+cdmpp_status cd_tune_session_write_code(const cd_tune_session *s, cd_dialect dialect,
+                                        const char *folder, cdmpp_err *err) {
     CD_TRY(cd_file_make_folder(folder, err));
     for (uint32_t i = 0; i < s->what->n; i++) CD_TRY(emit(s, i, dialect, folder, err));
     return CDMPP_OK;

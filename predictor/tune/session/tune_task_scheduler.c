@@ -7,30 +7,32 @@
 
 enum { WINDOW = 3, FAILED_ROUNDS = 4, LEAVE_GROUP_AFTER = 5 };
 #define ALPHA 0.2
-#define BETA 2.0
+#define BETA  2.0
 
 typedef struct {
     double weight, flop;
-    int group;                  /* equal numbers are similar; -1: alone */
-    double *best;               /* (n_trial, cap) the best after each trial */
+    int group;    /* equal numbers are similar; -1: alone */
+    double *best; /* (n_trial, cap) the best after each trial */
     size_t n_trial, cap;
-    double *after;              /* (n_round, cap_round) the best after each round */
+    double *after; /* (n_round, cap_round) the best after each round */
     size_t n_round, cap_round;
-    double took_s;              /* all rounds of this run */
-    size_t took_n;              /* trials in that time */
-    uint64_t since;             /* trials without a better one */
+    double took_s;  /* all rounds of this run */
+    size_t took_n;  /* trials in that time */
+    uint64_t since; /* trials without a better one */
     bool left;
 } unit;
 
 struct cd_tune_task_scheduler {
     cd_tune_task_scheduler_options o;
-    unit *unit;                 /* (n) */
+    unit *unit; /* (n) */
     uint32_t n;
     uint64_t trials;
 };
 
 const char *cd_tune_task_scheduler_says(cd_tune_task_scheduler_end e) {
-    static const char *const text[] = {"goes on", "the trials are used up", "the time is used up", "more would cost more than it brings", "no task has more to try"};
+    static const char *const text[] = {"goes on", "the trials are used up", "the time is used up",
+                                       "more would cost more than it brings",
+                                       "no task has more to try"};
     return text[e];
 }
 
@@ -38,11 +40,14 @@ static void group(cd_tune_task_scheduler *s, const cd_tune_task_scheduler_task *
     for (uint32_t i = 0; i < s->n; i++) {
         s->unit[i].group = task[i].group && task[i].flop > 0 ? (int)i : -1;
         for (uint32_t k = 0; k < i && s->unit[i].group == (int)i; k++)
-            if (s->unit[k].group == (int)k && !strcmp(task[k].group, task[i].group)) s->unit[i].group = (int)k;
+            if (s->unit[k].group == (int)k && !strcmp(task[k].group, task[i].group))
+                s->unit[i].group = (int)k;
     }
 }
 
-cdmpp_status cd_tune_task_scheduler_new(const cd_tune_task_scheduler_task *task, uint32_t n, const cd_tune_task_scheduler_options *o, cd_tune_task_scheduler **out, cdmpp_err *err) {
+cdmpp_status cd_tune_task_scheduler_new(const cd_tune_task_scheduler_task *task, uint32_t n,
+                                        const cd_tune_task_scheduler_options *o,
+                                        cd_tune_task_scheduler **out, cdmpp_err *err) {
     cd_tune_task_scheduler *s = cd_mem_zalloc(1, sizeof *s);
     unit *u = cd_mem_zalloc(n + 1u, sizeof *u);
     if (!s || !u) {
@@ -68,10 +73,18 @@ void cd_tune_task_scheduler_free(cd_tune_task_scheduler *s) {
 }
 
 /* ---- what is known of a task ---- */
-static double best_of(const unit *u) { return u->n_trial ? u->best[u->n_trial - 1] : CD_TUNE_FAILED_S; }
-double cd_tune_task_scheduler_best(const cd_tune_task_scheduler *s, uint32_t task) { return best_of(&s->unit[task]); }
-uint64_t cd_tune_task_scheduler_trials(const cd_tune_task_scheduler *s, uint32_t task) { return s->unit[task].n_trial; }
-void cd_tune_task_scheduler_leave(cd_tune_task_scheduler *s, uint32_t task) { s->unit[task].left = true; }
+static double best_of(const unit *u) {
+    return u->n_trial ? u->best[u->n_trial - 1] : CD_TUNE_FAILED_S;
+}
+double cd_tune_task_scheduler_best(const cd_tune_task_scheduler *s, uint32_t task) {
+    return best_of(&s->unit[task]);
+}
+uint64_t cd_tune_task_scheduler_trials(const cd_tune_task_scheduler *s, uint32_t task) {
+    return s->unit[task].n_trial;
+}
+void cd_tune_task_scheduler_leave(cd_tune_task_scheduler *s, uint32_t task) {
+    s->unit[task].left = true;
+}
 
 static cdmpp_status append(double **v, size_t *n, size_t *cap, double x, cdmpp_err *err) {
     if (CD_GROW(*v, *n, *cap)) return CD_FAIL(err, ENOMEM, "trials");
@@ -82,7 +95,8 @@ static cdmpp_status append(double **v, size_t *n, size_t *cap, double x, cdmpp_e
 static double speed(const unit *u) { return u->flop / best_of(u); }
 
 /* The fastest of its group, itself included; *others: rounds of the others, at most; false: it is alone. */
-static bool group_best(const cd_tune_task_scheduler *s, const unit *u, double *flops, size_t *others) {
+static bool group_best(const cd_tune_task_scheduler *s, const unit *u, double *flops,
+                       size_t *others) {
     bool any = false;
     *flops = speed(u);
     *others = 0;
@@ -96,7 +110,9 @@ static bool group_best(const cd_tune_task_scheduler *s, const unit *u, double *f
     return any;
 }
 
-cdmpp_status cd_tune_task_scheduler_add(cd_tune_task_scheduler *s, uint32_t task, const double *seconds, size_t n, double took_s, cdmpp_err *err) {
+cdmpp_status cd_tune_task_scheduler_add(cd_tune_task_scheduler *s, uint32_t task,
+                                        const double *seconds, size_t n, double took_s,
+                                        cdmpp_err *err) {
     unit *u = &s->unit[task];
     double flops;
     size_t others;
@@ -106,12 +122,15 @@ cdmpp_status cd_tune_task_scheduler_add(cd_tune_task_scheduler *s, uint32_t task
         CD_TRY(append(&u->best, &u->n_trial, &u->cap, better ? seconds[i] : best, err));
         u->since = better ? 0 : u->since + 1;
         s->trials++;
-        if (u->n_trial % s->o.per_round && i + 1 < n) continue; /* of an earlier run there may be many rounds */
+        if (u->n_trial % s->o.per_round && i + 1 < n)
+            continue; /* of an earlier run there may be many rounds */
         CD_TRY(append(&u->after, &u->n_round, &u->cap_round, best_of(u), err));
     }
     if (took_s > 0) u->took_s += took_s, u->took_n += n;
     if (best_of(u) >= CD_TUNE_FAILED_S && u->n_round >= FAILED_ROUNDS) u->left = true;
-    if (group_best(s, u, &flops, &others) && speed(u) < flops / BETA && u->n_round > LEAVE_GROUP_AFTER + others) u->group = -1;
+    if (group_best(s, u, &flops, &others) && speed(u) < flops / BETA &&
+        u->n_round > LEAVE_GROUP_AFTER + others)
+        u->group = -1;
     return CDMPP_OK;
 }
 
@@ -132,9 +151,12 @@ double cd_tune_task_scheduler_gradient(const cd_tune_task_scheduler *s, uint32_t
     double flops;
     size_t others;
     if (!r) return -INFINITY;
-    const double backward = r > WINDOW && u->after[r - 1 - WINDOW] < CD_TUNE_FAILED_S ? (best - u->after[r - 1 - WINDOW]) / WINDOW : 0;
+    const double backward = r > WINDOW && u->after[r - 1 - WINDOW] < CD_TUNE_FAILED_S
+                                ? (best - u->after[r - 1 - WINDOW]) / WINDOW
+                                : 0;
     double next = best - best / (double)r;
-    if (group_best(s, u, &flops, &others) && BETA * u->flop / flops < next) next = BETA * u->flop / flops;
+    if (group_best(s, u, &flops, &others) && BETA * u->flop / flops < next)
+        next = BETA * u->flop / flops;
     return u->weight * (ALPHA * backward + (1 - ALPHA) * (next - best));
 }
 
@@ -181,7 +203,8 @@ static uint32_t choose(const cd_tune_task_scheduler *s) {
         const unit *u = &s->unit[i];
         if (!open_task(s, u) || (s->o.runs > 0 && u->n_round && !pays(s, i))) continue;
         const double g = cd_tune_task_scheduler_gradient(s, i);
-        if (best < s->n && (g > least || (!(g < least) && u->n_trial >= s->unit[best].n_trial))) continue;
+        if (best < s->n && (g > least || (!(g < least) && u->n_trial >= s->unit[best].n_trial)))
+            continue;
         best = i;
         least = g;
         if (!u->n_round) break; /* in their order */
@@ -191,7 +214,8 @@ static uint32_t choose(const cd_tune_task_scheduler *s) {
 
 /* Limits first, cheapest first; then the gain of what is left; then the choice by the gradient. A round is cut to what the limits
  * leave. */
-cd_tune_task_scheduler_end cd_tune_task_scheduler_next(cd_tune_task_scheduler *s, double spent_s, uint32_t *task, uint32_t *n) {
+cd_tune_task_scheduler_end cd_tune_task_scheduler_next(cd_tune_task_scheduler *s, double spent_s,
+                                                       uint32_t *task, uint32_t *n) {
     uint64_t most = s->o.per_round;
     if (s->o.trials && s->trials >= s->o.trials) return CD_TUNE_NO_TRIALS;
     if (s->o.seconds > 0 && spent_s >= s->o.seconds) return CD_TUNE_NO_TIME;
@@ -202,7 +226,8 @@ cd_tune_task_scheduler_end cd_tune_task_scheduler_next(cd_tune_task_scheduler *s
     const uint32_t i = choose(s);
     if (i == s->n) return CD_TUNE_NO_GAIN;
     if (s->o.trials && s->o.trials - s->trials < most) most = s->o.trials - s->trials;
-    if (s->o.trials_per_task && s->o.trials_per_task - s->unit[i].n_trial < most) most = s->o.trials_per_task - s->unit[i].n_trial;
+    if (s->o.trials_per_task && s->o.trials_per_task - s->unit[i].n_trial < most)
+        most = s->o.trials_per_task - s->unit[i].n_trial;
     *task = i;
     *n = (uint32_t)most;
     return CD_TUNE_GOES_ON;

@@ -20,36 +20,49 @@
 typedef struct cd_tune_task_scheduler cd_tune_task_scheduler;
 
 typedef struct cd_tune_task_scheduler_task {
-    double weight;              /* > 0 */
-    double flop;                /* <= 0: unknown */
-    const char *group;          /* similar tasks have equal ones; NULL: like no other. Copied */
+    double weight;     /* > 0 */
+    double flop;       /* <= 0: unknown */
+    const char *group; /* similar tasks have equal ones; NULL: like no other. Copied */
 } cd_tune_task_scheduler_task;
 
 typedef struct cd_tune_task_scheduler_options {
-    uint64_t trials;            /* of all tasks; 0: no limit */
-    uint64_t trials_per_task;   /* 0: no limit */
-    double seconds;             /* of tuning; 0: no limit */
-    uint32_t per_round;         /* > 0 */
-    uint64_t early_stop;        /* trials of a task without a better one, after which it is left; 0: never */
-    double runs, min_gain;      /* (3); 0: not asked for */
+    uint64_t trials;          /* of all tasks; 0: no limit */
+    uint64_t trials_per_task; /* 0: no limit */
+    double seconds;           /* of tuning; 0: no limit */
+    uint32_t per_round;       /* > 0 */
+    uint64_t
+        early_stop; /* trials of a task without a better one, after which it is left; 0: never */
+    double runs, min_gain; /* (3); 0: not asked for */
 } cd_tune_task_scheduler_options;
 
 /* Why it is over. */
-typedef enum cd_tune_task_scheduler_end { CD_TUNE_GOES_ON, CD_TUNE_NO_TRIALS, CD_TUNE_NO_TIME, CD_TUNE_NO_GAIN, CD_TUNE_NO_TASK } cd_tune_task_scheduler_end;
+typedef enum cd_tune_task_scheduler_end {
+    CD_TUNE_GOES_ON,
+    CD_TUNE_NO_TRIALS,
+    CD_TUNE_NO_TIME,
+    CD_TUNE_NO_GAIN,
+    CD_TUNE_NO_TASK
+} cd_tune_task_scheduler_end;
 const char *cd_tune_task_scheduler_says(cd_tune_task_scheduler_end e);
 
 /* Errors: ENOMEM. */
-cdmpp_status cd_tune_task_scheduler_new(const cd_tune_task_scheduler_task *task, uint32_t n, const cd_tune_task_scheduler_options *o, CD_GIVE cd_tune_task_scheduler **out, cdmpp_err *err);
+cdmpp_status cd_tune_task_scheduler_new(const cd_tune_task_scheduler_task *task, uint32_t n,
+                                        const cd_tune_task_scheduler_options *o,
+                                        CD_GIVE cd_tune_task_scheduler **out, cdmpp_err *err);
 void cd_tune_task_scheduler_free(CD_TAKE cd_tune_task_scheduler *s); /* NULL is fine */
 /* The next task and how many trials it gets. spent_s: seconds of tuning so far. */
-cd_tune_task_scheduler_end cd_tune_task_scheduler_next(cd_tune_task_scheduler *s, double spent_s, uint32_t *task, uint32_t *n);
+cd_tune_task_scheduler_end cd_tune_task_scheduler_next(cd_tune_task_scheduler *s, double spent_s,
+                                                       uint32_t *task, uint32_t *n);
 /* What a round of a task gave: seconds (n) in their order, CD_TUNE_FAILED_S where one failed. Also for trials of an
  * earlier run, with took_s 0. Errors: ENOMEM. */
-cdmpp_status cd_tune_task_scheduler_add(cd_tune_task_scheduler *s, uint32_t task, const double *seconds, size_t n, double took_s, cdmpp_err *err);
+cdmpp_status cd_tune_task_scheduler_add(cd_tune_task_scheduler *s, uint32_t task,
+                                        const double *seconds, size_t n, double took_s,
+                                        cdmpp_err *err);
 /* Its space has no more. */
 void cd_tune_task_scheduler_leave(cd_tune_task_scheduler *s, uint32_t task);
 
-double cd_tune_task_scheduler_best(const cd_tune_task_scheduler *s, uint32_t task); /* CD_TUNE_FAILED_S: none yet */
+double cd_tune_task_scheduler_best(const cd_tune_task_scheduler *s,
+                                   uint32_t task); /* CD_TUNE_FAILED_S: none yet */
 uint64_t cd_tune_task_scheduler_trials(const cd_tune_task_scheduler *s, uint32_t task);
 /* (2), in seconds of one run of the task; infinity: unknown. */
 double cd_tune_task_scheduler_gain(const cd_tune_task_scheduler *s, uint32_t task);

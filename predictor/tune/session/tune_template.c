@@ -1,7 +1,8 @@
 /* Asks whether a task has a template before it looks for the processor: a task of a GPU has none, whatever the caches. */
 #include "predictor/tune/session/tune_template.h"
 
-cdmpp_status cd_tune_template_space(const cd_tune_task *t, const cd_tune_template_options *o, uint64_t seed, cd_tune_space **out, cd_template_machine *m,
+cdmpp_status cd_tune_template_space(const cd_tune_task *t, const cd_tune_template_options *o,
+                                    uint64_t seed, cd_tune_space **out, cd_template_machine *m,
                                     cdmpp_err *err) {
     cd_template_nest n;
     CD_TRY(cd_template_nest_read(t->task, t->gpu, &n, err));
@@ -10,7 +11,9 @@ cdmpp_status cd_tune_template_space(const cd_tune_task *t, const cd_tune_templat
     return cd_tune_space_template(t, m, seed, out, err);
 }
 
-cdmpp_status cd_tune_template_machine(cd_arena *a, const char *name, cd_log *log, cd_device_table **devices, const cd_device **out, cdmpp_err *err) {
+cdmpp_status cd_tune_template_machine(cd_arena *a, const char *name, cd_log *log,
+                                      cd_device_table **devices, const cd_device **out,
+                                      cdmpp_err *err) {
     const char *path;
     cd_diag diag = {0};
     cdmpp_status st = cd_device_table_path(a, NULL, NULL, &path, err);

@@ -12,10 +12,13 @@ static const cd_tune_tuner tuner[] = {
 #undef CD_X
 };
 
-const cd_tune_tuner *cd_tune_tuner_at(size_t i) { return i < sizeof tuner / sizeof *tuner ? &tuner[i] : NULL; }
+const cd_tune_tuner *cd_tune_tuner_at(size_t i) {
+    return i < sizeof tuner / sizeof *tuner ? &tuner[i] : NULL;
+}
 
 const cd_tune_tuner *cd_tune_tuner_find(const char *name) {
     const cd_tune_tuner *t = NULL;
-    for (size_t i = 0; (t = cd_tune_tuner_at(i)) && strcmp(t->name, name) != 0; i++) {}
+    for (size_t i = 0; (t = cd_tune_tuner_at(i)) && strcmp(t->name, name) != 0; i++) {
+    }
     return t;
 }

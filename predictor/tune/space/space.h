@@ -10,16 +10,19 @@
 /* ---- tune_space_sketch.c ---- */
 /* The space of all programs that Ansor's rules make of a task. A task that no rule fits has a space of one candidate, its
  * naive program: *naive (may be NULL). Errors: ENOTASK, ENOMEM. */
-cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, CD_GIVE cd_tune_space **out, bool *naive, cdmpp_err *err);
+cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, CD_GIVE cd_tune_space **out,
+                                  bool *naive, cdmpp_err *err);
 
 /* ---- tune_space_template.c ---- */
 /* At most CD_TUNE_TEMPLATES programs of the space above, those of the best blocks (predictor/tune/template), in the order in which they should be tried. Depends
  * on task and machine alone. follow also gives programs of the space above that are no templates. Errors: EUNSUPPORTED (no template fits the task; the message
  * says why), ENOTASK, ENOMEM. */
 enum { CD_TUNE_TEMPLATES = 128 };
-cdmpp_status cd_tune_space_template(const cd_tune_task *t, const cd_template_machine *m, uint64_t seed, CD_GIVE cd_tune_space **out, cdmpp_err *err);
+cdmpp_status cd_tune_space_template(const cd_tune_task *t, const cd_template_machine *m,
+                                    uint64_t seed, CD_GIVE cd_tune_space **out, cdmpp_err *err);
 /* Of such a space: the block of each candidate of its list, and what the task sums. As long as the space. */
-CD_KEEP const cd_template_block *cd_tune_space_template_blocks(const cd_tune_space *s, CD_KEEP const cd_template_nest **nest);
+CD_KEEP const cd_template_block *
+cd_tune_space_template_blocks(const cd_tune_space *s, CD_KEEP const cd_template_nest **nest);
 
 /* ---- tune_space_log.c: the candidates of one task's records, and no others ----
  *
@@ -39,6 +42,6 @@ enum { CD_TUNE_NEAR = 16 };
 /* Order cand (n), different ones, and set choice, n_choice and row, in `a`. Errors: ENOMEM. */
 cdmpp_status cd_tune_log_number(cd_arena *a, cd_tune_cand *cand, size_t n, cdmpp_err *err);
 /* cand (n) as above. Errors: ENOMEM. */
-cdmpp_status cd_tune_space_log(const cd_tune_task *t, CD_KEEP const cd_tune_cand *cand, size_t n, uint64_t seed,
-                               CD_GIVE cd_tune_space **out, cdmpp_err *err);
+cdmpp_status cd_tune_space_log(const cd_tune_task *t, CD_KEEP const cd_tune_cand *cand, size_t n,
+                               uint64_t seed, CD_GIVE cd_tune_space **out, cdmpp_err *err);
 #endif

@@ -9,8 +9,8 @@
 /* ---- numbering ---- */
 typedef struct {
     uint64_t class;
-    size_t from;             /* in the order that was given */
-    const int32_t *number;   /* (n_number) */
+    size_t from;           /* in the order that was given */
+    const int32_t *number; /* (n_number) */
     uint32_t n_number;
     cd_sketch_choice *choice;
     uint32_t n_choice;
@@ -26,7 +26,8 @@ static int by_class(const void *a, const void *b) {
 static int by_choice(const void *a, const void *b) {
     const entry *x = a, *y = b;
     for (uint32_t k = 0; k < x->n_choice && k < y->n_choice; k++)
-        if (x->choice[k].pick != y->choice[k].pick) return x->choice[k].pick < y->choice[k].pick ? -1 : 1;
+        if (x->choice[k].pick != y->choice[k].pick)
+            return x->choice[k].pick < y->choice[k].pick ? -1 : 1;
     return (x->n_choice > y->n_choice) - (x->n_choice < y->n_choice);
 }
 
@@ -59,8 +60,8 @@ static uint32_t rank_of(const int32_t *v, uint32_t n, int32_t x) {
 }
 
 /* Choices of the members e (n) of class number c of n_class. v (n): work; at: the steps of the numbers. */
-static cdmpp_status choose(cd_arena *a, entry *e, size_t n, uint32_t c, uint32_t n_class, const cd_tune_cand *cand, int32_t *v,
-                           uint16_t *at, cdmpp_err *err) {
+static cdmpp_status choose(cd_arena *a, entry *e, size_t n, uint32_t c, uint32_t n_class,
+                           const cd_tune_cand *cand, int32_t *v, uint16_t *at, cdmpp_err *err) {
     const cd_tune_cand *like = &cand[e[0].from];
     cd_tune_numbers(like->step, like->n_step, (int32_t *)v + n, at);
     uint32_t n_choice = 1;
@@ -68,25 +69,30 @@ static cdmpp_status choose(cd_arena *a, entry *e, size_t n, uint32_t c, uint32_t
     for (size_t i = 0; i < n; i++) {
         e[i].choice = cd_arena_zalloc(a, n_choice, sizeof *e[i].choice);
         if (!e[i].choice) return CD_FAIL(err, ENOMEM, "choices of %zu candidates", n);
-        e[i].choice[e[i].n_choice++] = (cd_sketch_choice){.pick = c, .n = n_class, .kind = CD_SKETCH_CHOICE_SKETCH};
+        e[i].choice[e[i].n_choice++] =
+            (cd_sketch_choice){.pick = c, .n = n_class, .kind = CD_SKETCH_CHOICE_SKETCH};
     }
     for (uint32_t k = 0; k < e[0].n_number; k++) {
         const uint32_t m = values(e, n, k, v);
         for (size_t i = 0; m > 1 && i < n; i++)
-            e[i].choice[e[i].n_choice++] = (cd_sketch_choice){
-                .pick = rank_of(v, m, e[i].number[k]), .n = m, .kind = kind_of(&like->step[at[k]]), .at = at[k]};
+            e[i].choice[e[i].n_choice++] = (cd_sketch_choice){.pick = rank_of(v, m, e[i].number[k]),
+                                                              .n = m,
+                                                              .kind = kind_of(&like->step[at[k]]),
+                                                              .at = at[k]};
     }
     return CDMPP_OK;
 }
 
 static uint32_t count_classes(const entry *e, size_t n) {
     uint32_t c = n > 0;
-    for (size_t i = 1; i < n; i++) c += e[i].class != e[i - 1].class || e[i].n_number != e[i - 1].n_number;
+    for (size_t i = 1; i < n; i++)
+        c += e[i].class != e[i - 1].class || e[i].n_number != e[i - 1].n_number;
     return c;
 }
 
 /* Candidates are sorted by class. Within a class each number that varies becomes a choice: the rank of its value. */
-static cdmpp_status choose_all(cd_arena *a, entry *e, size_t n, const cd_tune_cand *cand, cdmpp_err *err) {
+static cdmpp_status choose_all(cd_arena *a, entry *e, size_t n, const cd_tune_cand *cand,
+                               cdmpp_err *err) {
     uint32_t most = 0, c = 0;
     for (size_t i = 0; i < n; i++) most = e[i].n_number > most ? e[i].n_number : most;
     int32_t *v = cd_mem_zalloc(n + most + 1, sizeof *v);
@@ -94,7 +100,9 @@ static cdmpp_status choose_all(cd_arena *a, entry *e, size_t n, const cd_tune_ca
     cdmpp_status st = v && at ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", n);
     const uint32_t n_class = count_classes(e, n);
     for (size_t i = 0, end; !st && i < n; i = end) {
-        for (end = i + 1; end < n && e[end].class == e[i].class && e[end].n_number == e[i].n_number;) end++;
+        for (end = i + 1;
+             end < n && e[end].class == e[i].class && e[end].n_number == e[i].n_number;)
+            end++;
         st = choose(a, e + i, end - i, c++, n_class, cand, v, at, err);
     }
     cd_mem_free(v);
@@ -126,7 +134,10 @@ cdmpp_status cd_tune_log_number(cd_arena *a, cd_tune_cand *cand, size_t n, cdmpp
         int32_t *number = cd_arena_alloc(&numbers, m + 1, sizeof *number);
         if (!number) st = CD_FAIL(err, ENOMEM, "%zu candidates", n);
         else cd_tune_numbers(cand[i].step, cand[i].n_step, number, NULL);
-        e[i] = (entry){.class = cd_tune_class(cand[i].step, cand[i].n_step), .from = i, .number = number, .n_number = m};
+        e[i] = (entry){.class = cd_tune_class(cand[i].step, cand[i].n_step),
+                       .from = i,
+                       .number = number,
+                       .n_number = m};
     }
     if (!st && n) qsort(e, n, sizeof *e, by_class);
     if (!st) st = choose_all(a, e, n, cand, err);
@@ -143,9 +154,9 @@ typedef struct {
     const cd_tune_cand *cand; /* (n) borrowed */
     size_t n;
     uint64_t seed;
-    uint32_t *near;           /* (n, CD_TUNE_NEAR) rows, nearest first; filled where known */
-    uint8_t *known;           /* (n) how many, plus one; 0: not looked yet */
-    cd_sketch_choice *want;          /* of a crossing */
+    uint32_t *near;         /* (n, CD_TUNE_NEAR) rows, nearest first; filled where known */
+    uint8_t *known;         /* (n) how many, plus one; 0: not looked yet */
+    cd_sketch_choice *want; /* of a crossing */
 } space;
 
 /* Of choices x (n) and those of y: classes far apart, then what differs. */
@@ -153,7 +164,8 @@ static double distance(const cd_sketch_choice *x, uint32_t n, const cd_tune_cand
     const bool same = n == y->n_choice && x[0].pick == y->choice[0].pick;
     double d = same ? 0 : 1e6;
     for (uint32_t k = 1; k < n && k < y->n_choice; k++) {
-        const double a = x[k].pick / (double)(x[k].n - 1), b = y->choice[k].pick / (double)(y->choice[k].n - 1);
+        const double a = x[k].pick / (double)(x[k].n - 1),
+                     b = y->choice[k].pick / (double)(y->choice[k].n - 1);
         if (a != b) d += 1 + fabs(a - b);
     }
     return d;
@@ -192,7 +204,8 @@ static cdmpp_status row_of(const space *s, const cd_tune_cand *c, uint32_t *row,
     return CDMPP_OK;
 }
 
-static cdmpp_status change(cd_tune_space *b, const cd_tune_cand *from, uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
+static cdmpp_status change(cd_tune_space *b, const cd_tune_cand *from, uint64_t i,
+                           cd_tune_cand *out, cdmpp_err *err) {
     space *s = (space *)b;
     uint32_t row;
     CD_TRY(row_of(s, from, &row, err));
@@ -205,17 +218,21 @@ static cdmpp_status change(cd_tune_space *b, const cd_tune_cand *from, uint64_t 
 }
 
 /* Wants each choice from one of the parents, by a random bit, and takes the recorded candidate nearest to that. */
-static cdmpp_status cross(cd_tune_space *b, const cd_tune_cand *x, const cd_tune_cand *y, uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
+static cdmpp_status cross(cd_tune_space *b, const cd_tune_cand *x, const cd_tune_cand *y,
+                          uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
     space *s = (space *)b;
     uint32_t rx, ry, best = UINT32_MAX;
     CD_TRY(row_of(s, x, &rx, err));
     CD_TRY(row_of(s, y, &ry, err));
     const uint64_t bits = cd_rng_at(s->seed ^ x->key, i ^ y->key);
-    if (x->n_choice != y->n_choice || x->choice[0].pick != y->choice[0].pick) return change(b, bits & 1 ? x : y, i, out, err);
-    for (uint32_t k = 0; k < x->n_choice; k++) s->want[k] = cd_rng_at(bits, k) & 1 ? x->choice[k] : y->choice[k];
+    if (x->n_choice != y->n_choice || x->choice[0].pick != y->choice[0].pick)
+        return change(b, bits & 1 ? x : y, i, out, err);
+    for (uint32_t k = 0; k < x->n_choice; k++)
+        s->want[k] = cd_rng_at(bits, k) & 1 ? x->choice[k] : y->choice[k];
     double least = HUGE_VAL;
     for (uint32_t c = 0; c < s->n; c++) {
-        const double d = c == rx || c == ry ? HUGE_VAL : distance(s->want, x->n_choice, &s->cand[c]);
+        const double d =
+            c == rx || c == ry ? HUGE_VAL : distance(s->want, x->n_choice, &s->cand[c]);
         if (d >= least) continue;
         least = d;
         best = c;
@@ -236,12 +253,14 @@ static cdmpp_status list(cd_tune_space *b, const cd_tune_cand **all, size_t *n, 
 /* Sum of the ratios' logarithms over numbers of steps of one class. */
 static double apart(const int32_t *x, const int32_t *y, uint32_t n) {
     double d = 0;
-    for (uint32_t k = 0; k < n; k++) d += fabs(log2(1 + fabs((double)x[k])) - log2(1 + fabs((double)y[k])));
+    for (uint32_t k = 0; k < n; k++)
+        d += fabs(log2(1 + fabs((double)x[k])) - log2(1 + fabs((double)y[k])));
     return d;
 }
 
 /* Only candidates of the same class have the same numbers at the same places; their distances can be compared. */
-static cdmpp_status follow_near(const space *s, const cd_record *r, uint32_t *best, cdmpp_err *err) {
+static cdmpp_status follow_near(const space *s, const cd_record *r, uint32_t *best,
+                                cdmpp_err *err) {
     const uint64_t class = cd_tune_class(r->step, r->n_step);
     const uint32_t m = cd_tune_knobs_count(r->step, r->n_step);
     int32_t *want = cd_mem_zalloc(2 * (size_t)m + 1, sizeof *want);
@@ -250,7 +269,9 @@ static cdmpp_status follow_near(const space *s, const cd_record *r, uint32_t *be
     cd_tune_numbers(r->step, r->n_step, want, NULL);
     for (uint32_t i = 0; i < s->n; i++) {
         const cd_tune_cand *c = &s->cand[i];
-        if (cd_tune_knobs_count(c->step, c->n_step) != m || cd_tune_class(c->step, c->n_step) != class) continue;
+        if (cd_tune_knobs_count(c->step, c->n_step) != m ||
+            cd_tune_class(c->step, c->n_step) != class)
+            continue;
         cd_tune_numbers(c->step, c->n_step, want + m, NULL);
         const double d = apart(want, want + m, m);
         if (d >= least) continue;
@@ -261,7 +282,8 @@ static cdmpp_status follow_near(const space *s, const cd_record *r, uint32_t *be
     return least < HUGE_VAL ? CDMPP_OK : CD_FAIL(err, ENODATA, "no candidate of the steps' class");
 }
 
-static cdmpp_status follow(cd_tune_space *b, const cd_record *r, cd_tune_cand *out, bool *exact, cdmpp_err *err) {
+static cdmpp_status follow(cd_tune_space *b, const cd_record *r, cd_tune_cand *out, bool *exact,
+                           cdmpp_err *err) {
     const space *s = (const space *)b;
     const uint64_t key = cd_record_steps_key(r->step, r->n_step);
     uint32_t best = 0;
@@ -284,10 +306,17 @@ static void release(cd_tune_space *b) {
     cd_mem_free(s);
 }
 
-static const cd_tune_space_kind kind = {.name = "log", .draw = draw, .change = change, .cross = cross, .list = list, .follow = follow, .free = release};
+static const cd_tune_space_kind kind = {.name = "log",
+                                        .draw = draw,
+                                        .change = change,
+                                        .cross = cross,
+                                        .list = list,
+                                        .follow = follow,
+                                        .free = release};
 
 /* Neighbours are found when a candidate is first changed: for all of them at once it would take n^2 distances. */
-cdmpp_status cd_tune_space_log(const cd_tune_task *t, const cd_tune_cand *cand, size_t n, uint64_t seed, cd_tune_space **out, cdmpp_err *err) {
+cdmpp_status cd_tune_space_log(const cd_tune_task *t, const cd_tune_cand *cand, size_t n,
+                               uint64_t seed, cd_tune_space **out, cdmpp_err *err) {
     uint32_t most = 1;
     for (size_t i = 0; i < n; i++) most = cand[i].n_choice > most ? cand[i].n_choice : most;
     space *s = cd_mem_zalloc(1, sizeof *s);

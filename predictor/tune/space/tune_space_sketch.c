@@ -17,16 +17,19 @@ typedef struct {
     cd_tune_space space;
     cd_sketch_space *sketches;
     cd_sketch_sampler *sampler;
-    cd_sketch_choices at;              /* of the walk: the choices of its last candidate */
+    cd_sketch_choices at; /* of the walk: the choices of its last candidate */
     cd_arena list_mem;
-    cd_tune_cand *list;         /* (n_list) */
+    cd_tune_cand *list; /* (n_list) */
     size_t n_list;
-    bool listed;                /* tried */
+    bool listed; /* tried */
 } sketch_space;
 
 static cd_tune_cand cand_of(const cd_sketch_sample *d) {
-    return (cd_tune_cand){.key = cd_record_steps_key(d->step, d->n_step), .n_choice = d->n_choice, .choice = d->choice,
-                          .n_step = d->n_step, .step = d->step};
+    return (cd_tune_cand){.key = cd_record_steps_key(d->step, d->n_step),
+                          .n_choice = d->n_choice,
+                          .choice = d->choice,
+                          .n_step = d->n_step,
+                          .step = d->step};
 }
 
 static cdmpp_status draw(cd_tune_space *space, uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
@@ -36,22 +39,26 @@ static cdmpp_status draw(cd_tune_space *space, uint64_t i, cd_tune_cand *out, cd
     return CDMPP_OK;
 }
 
-static cdmpp_status change(cd_tune_space *space, const cd_tune_cand *from, uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
+static cdmpp_status change(cd_tune_space *space, const cd_tune_cand *from, uint64_t i,
+                           cd_tune_cand *out, cdmpp_err *err) {
     cd_sketch_sample d;
-    CD_TRY(cd_sketch_sampler_mutate(((sketch_space *)space)->sampler, from->choice, from->n_choice, i, &d, err));
+    CD_TRY(cd_sketch_sampler_mutate(((sketch_space *)space)->sampler, from->choice, from->n_choice,
+                                    i, &d, err));
     *out = cand_of(&d);
     return CDMPP_OK;
 }
 
-static cdmpp_status cross(cd_tune_space *space, const cd_tune_cand *a, const cd_tune_cand *b, uint64_t i, cd_tune_cand *out,
-                          cdmpp_err *err) {
+static cdmpp_status cross(cd_tune_space *space, const cd_tune_cand *a, const cd_tune_cand *b,
+                          uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
     cd_sketch_sample d;
-    CD_TRY(cd_sketch_sampler_crossover(((sketch_space *)space)->sampler, a->choice, a->n_choice, b->choice, b->n_choice, i, &d, err));
+    CD_TRY(cd_sketch_sampler_crossover(((sketch_space *)space)->sampler, a->choice, a->n_choice,
+                                       b->choice, b->n_choice, i, &d, err));
     *out = cand_of(&d);
     return CDMPP_OK;
 }
 
-static cdmpp_status follow(cd_tune_space *space, const cd_record *r, cd_tune_cand *out, bool *exact, cdmpp_err *err) {
+static cdmpp_status follow(cd_tune_space *space, const cd_record *r, cd_tune_cand *out, bool *exact,
+                           cdmpp_err *err) {
     cd_sketch_sample d;
     CD_TRY(cd_sketch_sampler_match(((sketch_space *)space)->sampler, r, &d, exact, err));
     *out = cand_of(&d);
@@ -134,7 +141,8 @@ static void forget_list(sketch_space *s) {
 }
 
 /* Made once. A space that is too large has an empty list, which tells the searches to walk or to draw. */
-static cdmpp_status list(cd_tune_space *space, const cd_tune_cand **all, size_t *n, cdmpp_err *err) {
+static cdmpp_status list(cd_tune_space *space, const cd_tune_cand **all, size_t *n,
+                         cdmpp_err *err) {
     sketch_space *s = (sketch_space *)space;
     cd_tune_key_set seen = {0};
     bool whole = false;
@@ -161,11 +169,18 @@ static void free_space(cd_tune_space *space) {
     cd_mem_free(s);
 }
 
-static const cd_tune_space_kind kind = {.name = "sketch", .draw = draw, .change = change, .cross = cross, .list = list, .follow = follow,
-                                        .free = free_space, .walk = walk};
+static const cd_tune_space_kind kind = {.name = "sketch",
+                                        .draw = draw,
+                                        .change = change,
+                                        .cross = cross,
+                                        .list = list,
+                                        .follow = follow,
+                                        .free = free_space,
+                                        .walk = walk};
 
 /* The sampler carries the seed: all draws of the space depend on it. */
-cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, cd_tune_space **out, bool *naive, cdmpp_err *err) {
+cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, cd_tune_space **out,
+                                  bool *naive, cdmpp_err *err) {
     sketch_space *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "space");
     s->space.kind = &kind;

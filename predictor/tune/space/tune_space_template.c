@@ -13,16 +13,19 @@ typedef struct {
     cd_sketch_space *sketches;
     cd_sketch_sampler *sampler;
     cd_arena mem;
-    cd_tune_cand *list;         /* (n_list) */
-    cd_template_block *block;   /* (n_list) which each is of */
+    cd_tune_cand *list;       /* (n_list) */
+    cd_template_block *block; /* (n_list) which each is of */
     size_t n_list;
     cd_template_nest nest;
     uint64_t seed;
 } template_space;
 
 static cd_tune_cand cand_of(const cd_sketch_sample *d) {
-    return (cd_tune_cand){.key = cd_record_steps_key(d->step, d->n_step), .n_choice = d->n_choice, .choice = d->choice,
-                          .n_step = d->n_step, .step = d->step};
+    return (cd_tune_cand){.key = cd_record_steps_key(d->step, d->n_step),
+                          .n_choice = d->n_choice,
+                          .choice = d->choice,
+                          .n_step = d->n_step,
+                          .step = d->step};
 }
 
 static cdmpp_status draw(cd_tune_space *space, uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
@@ -33,7 +36,8 @@ static cdmpp_status draw(cd_tune_space *space, uint64_t i, cd_tune_cand *out, cd
 }
 
 /* Up to NEAR places before or behind; those of other spaces (follow) count as the first. */
-static cdmpp_status change(cd_tune_space *space, const cd_tune_cand *from, uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
+static cdmpp_status change(cd_tune_space *space, const cd_tune_cand *from, uint64_t i,
+                           cd_tune_cand *out, cdmpp_err *err) {
     const template_space *s = (template_space *)space;
     (void)err;
     const size_t far = 1 + cd_rng_at(s->seed, i) % NEAR, at = from->row % s->n_list, n = s->n_list;
@@ -41,11 +45,13 @@ static cdmpp_status change(cd_tune_space *space, const cd_tune_cand *from, uint6
     return CDMPP_OK;
 }
 
-static cdmpp_status cross(cd_tune_space *space, const cd_tune_cand *a, const cd_tune_cand *b, uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
+static cdmpp_status cross(cd_tune_space *space, const cd_tune_cand *a, const cd_tune_cand *b,
+                          uint64_t i, cd_tune_cand *out, cdmpp_err *err) {
     return change(space, i / 2 % 2 ? a : b, i, out, err);
 }
 
-static cdmpp_status list(cd_tune_space *space, const cd_tune_cand **all, size_t *n, cdmpp_err *err) {
+static cdmpp_status list(cd_tune_space *space, const cd_tune_cand **all, size_t *n,
+                         cdmpp_err *err) {
     const template_space *s = (template_space *)space;
     (void)err;
     *all = s->list;
@@ -53,7 +59,8 @@ static cdmpp_status list(cd_tune_space *space, const cd_tune_cand **all, size_t 
     return CDMPP_OK;
 }
 
-static cdmpp_status follow(cd_tune_space *space, const cd_record *r, cd_tune_cand *out, bool *exact, cdmpp_err *err) {
+static cdmpp_status follow(cd_tune_space *space, const cd_record *r, cd_tune_cand *out, bool *exact,
+                           cdmpp_err *err) {
     const template_space *s = (template_space *)space;
     cd_sketch_sample d;
     CD_TRY(cd_sketch_sampler_match(s->sampler, r, &d, exact, err));
@@ -71,10 +78,17 @@ static void free_space(cd_tune_space *space) {
     cd_mem_free(s);
 }
 
-static const cd_tune_space_kind kind = {.name = "template", .draw = draw, .change = change, .cross = cross, .list = list, .follow = follow, .free = free_space};
+static const cd_tune_space_kind kind = {.name = "template",
+                                        .draw = draw,
+                                        .change = change,
+                                        .cross = cross,
+                                        .list = list,
+                                        .follow = follow,
+                                        .free = free_space};
 
 /* A block that Ansor's rules do not allow is left out. */
-static cdmpp_status fill(template_space *s, const cd_template_block *b, uint32_t n_block, cdmpp_err *err) {
+static cdmpp_status fill(template_space *s, const cd_template_block *b, uint32_t n_block,
+                         cdmpp_err *err) {
     cd_tune_key_set seen = {0};
     cdmpp_status st = CDMPP_OK;
     s->list = CD_NEWN(&s->mem, cd_tune_cand, n_block + 1);
@@ -84,7 +98,8 @@ static cdmpp_status fill(template_space *s, const cd_template_block *b, uint32_t
         cd_sketch_sample d;
         st = cd_template_sample(&s->nest, &b[k], s->sketches, s->sampler, &d, err);
         const cd_tune_cand c = st ? (cd_tune_cand){0} : cand_of(&d);
-        const bool skip = st == CDMPP_EREJECTED || (!st && cd_tune_key_set_find(&seen, c.key, NULL));
+        const bool skip =
+            st == CDMPP_EREJECTED || (!st && cd_tune_key_set_find(&seen, c.key, NULL));
         if (st == CDMPP_EREJECTED) st = CDMPP_OK;
         if (st || skip) continue;
         st = cd_tune_key_set_put(&seen, c.key, 0, err);
@@ -94,7 +109,8 @@ static cdmpp_status fill(template_space *s, const cd_template_block *b, uint32_t
         s->n_list += !st;
     }
     cd_tune_key_set_free(&seen);
-    if (!st && !s->n_list) return CD_FAIL(err, EUNSUPPORTED, "Ansor's rules allow none of %u blocks", n_block);
+    if (!st && !s->n_list)
+        return CD_FAIL(err, EUNSUPPORTED, "Ansor's rules allow none of %u blocks", n_block);
     return st;
 }
 
@@ -112,7 +128,8 @@ static cdmpp_status make(template_space *s, const cd_template_machine *m, cdmpp_
     return st;
 }
 
-cdmpp_status cd_tune_space_template(const cd_tune_task *t, const cd_template_machine *m, uint64_t seed, cd_tune_space **out, cdmpp_err *err) {
+cdmpp_status cd_tune_space_template(const cd_tune_task *t, const cd_template_machine *m,
+                                    uint64_t seed, cd_tune_space **out, cdmpp_err *err) {
     template_space *s = cd_mem_zalloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "space");
     s->space.kind = &kind;
@@ -124,7 +141,8 @@ cdmpp_status cd_tune_space_template(const cd_tune_task *t, const cd_template_mac
     return st;
 }
 
-const cd_template_block *cd_tune_space_template_blocks(const cd_tune_space *space, const cd_template_nest **nest) {
+const cd_template_block *cd_tune_space_template_blocks(const cd_tune_space *space,
+                                                       const cd_template_nest **nest) {
     const template_space *s = (const template_space *)space;
     *nest = &s->nest;
     return s->block;

@@ -32,24 +32,29 @@ typedef struct cd_template_machine {
 
 /* This processor with the instructions of `isa` (CD_ISAS; NULL or "": by the target). Errors: EUSAGE, EBACKEND (cd_isa_choose), EMODEL (the system does not
  * tell the size of a cache: name a device). */
-cdmpp_status cd_template_machine_here(const char *isa, const char *target, int64_t threads, cd_template_machine *out, cdmpp_err *err);
+cdmpp_status cd_template_machine_here(const char *isa, const char *target, int64_t threads,
+                                      cd_template_machine *out, cdmpp_err *err);
 /* A described one. Registers follow from the width: 32 of 512 bits, else 16. Errors: EMODEL: no CPU, or simd_bits, l1_kb or l2_kb is not known; the
  * key names it. */
-cdmpp_status cd_template_machine_of(const cd_device *d, int64_t threads, cd_template_machine *out, cdmpp_err *err);
+cdmpp_status cd_template_machine_of(const cd_device *d, int64_t threads, cd_template_machine *out,
+                                    cdmpp_err *err);
 
 /* ---- template_nest.c ---- */
 typedef struct cd_template_operand {
     uint32_t rank;
-    int64_t extent[CD_TEMPLATE_RANK];                   /* of the tensor */
-    int64_t factor[CD_TEMPLATE_RANK][CD_TEMPLATE_AXES]; /* index of dimension d = sum over axes a of factor[d][a] * a, and a constant */
-    bool packed;                /* a weight: it lies in the order in which the loops read it */
-    bool guarded;               /* made by an operator with conditions (padding), which has a loop nest of its own */
-    uint32_t op;                /* that makes it */
+    int64_t extent[CD_TEMPLATE_RANK]; /* of the tensor */
+    int64_t factor
+        [CD_TEMPLATE_RANK]
+        [CD_TEMPLATE_AXES]; /* index of dimension d = sum over axes a of factor[d][a] * a, and a constant */
+    bool packed;            /* a weight: it lies in the order in which the loops read it */
+    bool
+        guarded; /* made by an operator with conditions (padding), which has a loop nest of its own */
+    uint32_t op; /* that makes it */
 } cd_template_operand;
 
 /* out[space axes] += in[0] * in[1]; the axes of the result first, then those of the sum. */
 typedef struct cd_template_nest {
-    uint32_t op;                /* of the task */
+    uint32_t op; /* of the task */
     uint32_t n_space, n_axis;
     int64_t extent[CD_TEMPLATE_AXES];
     cd_template_operand in[2], out;
@@ -60,43 +65,59 @@ bool cd_template_touches(const cd_template_operand *o, uint32_t axis);
 /* Recognised by its loops, not by names: the task's only sum is of products of two float32 elements (or of dot4 of
  * two words, which a processor computes like one) with linear indices, each axis of the
  * result is in some operand, each operand has one of its own, and the axes of the sum are in both. Errors: EUNSUPPORTED, which says what is missing; ENOTASK (no DAG). */
-cdmpp_status cd_template_nest_read(const cd_task *t, bool gpu, cd_template_nest *out, cdmpp_err *err);
+cdmpp_status cd_template_nest_read(const cd_task *t, bool gpu, cd_template_nest *out,
+                                   cdmpp_err *err);
 
 /* ---- template_block.c ---- */
-typedef enum cd_template_copy { CD_TEMPLATE_COPY_ROOT, CD_TEMPLATE_COPY_OUTER, CD_TEMPLATE_COPY_INNER, CD_TEMPLATE_COPIES } cd_template_copy;
+typedef enum cd_template_copy {
+    CD_TEMPLATE_COPY_ROOT,
+    CD_TEMPLATE_COPY_OUTER,
+    CD_TEMPLATE_COPY_INNER,
+    CD_TEMPLATE_COPIES
+} cd_template_copy;
 
 typedef struct cd_template_block {
-    int32_t s1[CD_TEMPLATE_AXES], s2[CD_TEMPLATE_AXES], s3[CD_TEMPLATE_AXES]; /* lengths of the axes of the result */
-    int32_t r1[CD_TEMPLATE_AXES];          /* of the sum, at the places of its axes */
-    uint32_t unroll;            /* auto_unroll_max_step */
-    uint8_t copy;               /* where a guarded operand is made: first; for each S0; for each R0 */
-    double cost;                /* cd_template_cost */
+    int32_t s1[CD_TEMPLATE_AXES], s2[CD_TEMPLATE_AXES],
+        s3[CD_TEMPLATE_AXES];     /* lengths of the axes of the result */
+    int32_t r1[CD_TEMPLATE_AXES]; /* of the sum, at the places of its axes */
+    uint32_t unroll;              /* auto_unroll_max_step */
+    uint8_t copy; /* where a guarded operand is made: first; for each S0; for each R0 */
+    double cost;  /* cd_template_cost */
 } cd_template_block;
 
 /* Vectors that hold n elements: as the generators cut them, powers of two from the longest on. */
 int64_t cd_template_vectors(const cd_template_machine *m, int64_t n);
 /* Registers that the accumulators of s3 and one row of the other operand need. */
-int64_t cd_template_registers(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3);
+int64_t cd_template_registers(const cd_template_nest *n, const cd_template_machine *m,
+                              const int32_t *s3);
 /* Bytes that the operands of one L1 block (S3 x R1) and one L2 block (S2 x R1) touch. */
-int64_t cd_template_l1_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b);
-int64_t cd_template_l2_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b);
+int64_t cd_template_l1_bytes(const cd_template_nest *n, const cd_template_machine *m,
+                             const cd_template_block *b);
+int64_t cd_template_l2_bytes(const cd_template_nest *n, const cd_template_machine *m,
+                             const cd_template_block *b);
 /* Does the block keep the limits: lengths divide the extents, S3 fits the registers, the L1 and L2 blocks their caches? */
-bool cd_template_legal(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b);
+bool cd_template_legal(const cd_template_nest *n, const cd_template_machine *m,
+                       const cd_template_block *b);
 /* All register blocks that keep the limits, cheapest first, in `a`. Errors: ENOMEM. */
-cdmpp_status cd_template_register_blocks(const cd_template_nest *n, const cd_template_machine *m, cd_arena *a, cd_template_block **out, uint32_t *n_out,
+cdmpp_status cd_template_register_blocks(const cd_template_nest *n, const cd_template_machine *m,
+                                         cd_arena *a, cd_template_block **out, uint32_t *n_out,
                                          cdmpp_err *err);
 /* The best `most` blocks, each legal, no two alike, in the order in which they should be tried; fewer where there are no more. In `a`. Errors: ENOMEM. */
-cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machine *m, uint32_t most, cd_arena *a, cd_template_block **out, uint32_t *n_out,
+cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machine *m,
+                              uint32_t most, cd_arena *a, cd_template_block **out, uint32_t *n_out,
                               cdmpp_err *err);
 
 /* ---- template_cost.c ---- */
 /* Time of all threads for the whole nest, in vector multiply-adds of a thread. The parts: docs/reference/tune.md, "Templates". */
-double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b);
+double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m,
+                        const cd_template_block *b);
 /* Of one turn of the sum for all sums of s3, if nothing but registers limits them. */
-double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3);
+double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_machine *m,
+                               const int32_t *s3);
 
 /* ---- template_steps.c ---- */
 /* The program of a block, in a space of the same task; it lives until the sampler's next call. Errors: EREJECTED (the space has no such program), ENOMEM. */
-cdmpp_status cd_template_sample(const cd_template_nest *n, const cd_template_block *b, const cd_sketch_space *space, cd_sketch_sampler *w, cd_sketch_sample *out,
-                                cdmpp_err *err);
+cdmpp_status cd_template_sample(const cd_template_nest *n, const cd_template_block *b,
+                                const cd_sketch_space *space, cd_sketch_sampler *w,
+                                cd_sketch_sample *out, cdmpp_err *err);
 #endif

@@ -12,8 +12,13 @@ enum { REGISTERS = 20, KEPT = 12, WAYS = 3, INNERMOST = 64, DIVISORS = 1600 };
 /* A candidate that has the registers, the L1 or the L2 block of one that was picked before must be so much cheaper. */
 static const double same_registers = 0.03, same_sum = 0.02, same_l2 = 0.04;
 #define RATIO 1.5 /* of neighbours in lists of lengths */
-#define FAR 1e10
-enum { MOST_R1 = 32, MOST_S2 = 6400, MOST_S1 = 400, LIMITS = 3 }; /* combinations of a tile; MOST_S2: with the ways of S1 */
+#define FAR   1e10
+enum {
+    MOST_R1 = 32,
+    MOST_S2 = 6400,
+    MOST_S1 = 400,
+    LIMITS = 3
+}; /* combinations of a tile; MOST_S2: with the ways of S1 */
 static const uint32_t limit[LIMITS] = {16, 64, 512}; /* of Ansor's unroll pragma */
 
 typedef struct {
@@ -53,31 +58,42 @@ static bool divides(int64_t extent, int64_t a, int64_t b, int64_t c) {
 }
 
 /* ---- limits ---- */
-static int64_t bytes_of(const cd_template_nest *n, const cd_template_machine *m, const int64_t *tile, cd_template_place place) {
+static int64_t bytes_of(const cd_template_nest *n, const cd_template_machine *m,
+                        const int64_t *tile, cd_template_place place) {
     int64_t bytes = 0;
-    for (int k = 0; k < 2; k++) bytes += cd_template_bytes(n, m, &n->in[k], tile, n->in[k].packed ? CD_TEMPLATE_PACKED : place);
+    for (int k = 0; k < 2; k++)
+        bytes +=
+            cd_template_bytes(n, m, &n->in[k], tile, n->in[k].packed ? CD_TEMPLATE_PACKED : place);
     return bytes;
 }
 
-int64_t cd_template_l1_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+int64_t cd_template_l1_bytes(const cd_template_nest *n, const cd_template_machine *m,
+                             const cd_template_block *b) {
     int64_t tile[CD_TEMPLATE_AXES];
     for (uint32_t a = 0; a < n->n_axis; a++) tile[a] = a < n->n_space ? b->s3[a] : b->r1[a];
     return bytes_of(n, m, tile, CD_TEMPLATE_NEAR);
 }
 
-int64_t cd_template_l2_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+int64_t cd_template_l2_bytes(const cd_template_nest *n, const cd_template_machine *m,
+                             const cd_template_block *b) {
     int64_t tile[CD_TEMPLATE_AXES];
-    for (uint32_t a = 0; a < n->n_axis; a++) tile[a] = a < n->n_space ? (int64_t)b->s2[a] * b->s3[a] : b->r1[a];
+    for (uint32_t a = 0; a < n->n_axis; a++)
+        tile[a] = a < n->n_space ? (int64_t)b->s2[a] * b->s3[a] : b->r1[a];
     return bytes_of(n, m, tile, CD_TEMPLATE_FAR);
 }
 
-bool cd_template_legal(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+bool cd_template_legal(const cd_template_nest *n, const cd_template_machine *m,
+                       const cd_template_block *b) {
     for (uint32_t a = 0; a < n->n_axis; a++) {
         const bool space = a < n->n_space;
-        if (!divides(n->extent[a], space ? b->s1[a] : 1, space ? b->s2[a] : 1, space ? b->s3[a] : b->r1[a])) return false;
+        if (!divides(n->extent[a], space ? b->s1[a] : 1, space ? b->s2[a] : 1,
+                     space ? b->s3[a] : b->r1[a]))
+            return false;
         if ((space ? b->s3[a] : b->r1[a]) > INNERMOST) return false;
     }
-    return cd_template_registers(n, m, b->s3) <= m->registers && cd_template_l1_bytes(n, m, b) <= m->l1_bytes && cd_template_l2_bytes(n, m, b) <= m->l2_bytes;
+    return cd_template_registers(n, m, b->s3) <= m->registers &&
+           cd_template_l1_bytes(n, m, b) <= m->l1_bytes &&
+           cd_template_l2_bytes(n, m, b) <= m->l2_bytes;
 }
 
 /* ---- all combinations of lists ---- */
@@ -94,14 +110,18 @@ static void take(const list *l, const uint32_t *at, uint32_t n, int32_t *len) {
 
 /* ---- the cheapest so far, ascending ---- */
 typedef struct {
-    cd_template_block *p;       /* (cap) */
+    cd_template_block *p; /* (cap) */
     uint32_t n, cap;
 } ranking;
 
-static bool same(const cd_template_nest *n, const int32_t *a, const int32_t *b) { return !memcmp(a, b, n->n_axis * sizeof *a); }
+static bool same(const cd_template_nest *n, const int32_t *a, const int32_t *b) {
+    return !memcmp(a, b, n->n_axis * sizeof *a);
+}
 
-static bool equal(const cd_template_nest *n, const cd_template_block *x, const cd_template_block *y) {
-    return same(n, x->s1, y->s1) && same(n, x->s2, y->s2) && same(n, x->s3, y->s3) && same(n, x->r1, y->r1) && x->unroll == y->unroll && x->copy == y->copy;
+static bool equal(const cd_template_nest *n, const cd_template_block *x,
+                  const cd_template_block *y) {
+    return same(n, x->s1, y->s1) && same(n, x->s2, y->s2) && same(n, x->s3, y->s3) &&
+           same(n, x->r1, y->r1) && x->unroll == y->unroll && x->copy == y->copy;
 }
 
 static void enter(const cd_template_nest *n, ranking *r, const cd_template_block *b) {
@@ -131,7 +151,8 @@ static void set_ones(const cd_template_nest *n, cd_template_block *b) {
 }
 
 /* Longer lengths of an axis only need more registers: the rest of its list is skipped. */
-static void each_s3(const cd_template_nest *n, const cd_template_machine *m, const list *l, uint32_t axis, cd_template_block *b, ranking *r, uint32_t *count) {
+static void each_s3(const cd_template_nest *n, const cd_template_machine *m, const list *l,
+                    uint32_t axis, cd_template_block *b, ranking *r, uint32_t *count) {
     if (axis == n->n_space) {
         b->cost = cd_template_kernel_cost(n, m, b->s3) / points(n, b->s3);
         (*count)++;
@@ -141,13 +162,16 @@ static void each_s3(const cd_template_nest *n, const cd_template_machine *m, con
     for (uint32_t k = 0; k < l[axis].n && l[axis].v[k] <= INNERMOST; k++) {
         b->s3[axis] = l[axis].v[k];
         if (axis + 1 < n->n_space && cd_template_registers(n, m, b->s3) > m->registers) break;
-        if (cd_template_registers(n, m, b->s3) <= m->registers && cd_template_l1_bytes(n, m, b) <= m->l1_bytes && cd_template_l2_bytes(n, m, b) <= m->l2_bytes)
+        if (cd_template_registers(n, m, b->s3) <= m->registers &&
+            cd_template_l1_bytes(n, m, b) <= m->l1_bytes &&
+            cd_template_l2_bytes(n, m, b) <= m->l2_bytes)
             each_s3(n, m, l, axis + 1, b, r, count);
     }
     b->s3[axis] = 1;
 }
 
-cdmpp_status cd_template_register_blocks(const cd_template_nest *n, const cd_template_machine *m, cd_arena *a, cd_template_block **out, uint32_t *n_out,
+cdmpp_status cd_template_register_blocks(const cd_template_nest *n, const cd_template_machine *m,
+                                         cd_arena *a, cd_template_block **out, uint32_t *n_out,
                                          cdmpp_err *err) {
     list *l = CD_NEWN(a, list, n->n_space);
     cd_template_block b;
@@ -168,7 +192,7 @@ cdmpp_status cd_template_register_blocks(const cd_template_nest *n, const cd_tem
 typedef struct {
     const cd_template_nest *n;
     const cd_template_machine *m;
-    list *r1, *s2, *s1;         /* (n_axis) */
+    list *r1, *s2, *s1; /* (n_axis) */
     ranking kept, ways;
 } finder;
 
@@ -191,7 +215,9 @@ static void each_way(finder *f, cd_template_block *b) {
     for (uint32_t ways = 0; ways < 1U << n_open; ways++) {
         for (uint32_t a = 0; a < f->n->n_space; a++) b->s1[a] = 1;
         for (uint32_t k = 0; k < n_open; k++)
-            if (ways >> k & 1) b->s1[open[k]] = (int32_t)(f->n->extent[open[k]] / ((int64_t)b->s2[open[k]] * b->s3[open[k]]));
+            if (ways >> k & 1)
+                b->s1[open[k]] =
+                    (int32_t)(f->n->extent[open[k]] / ((int64_t)b->s2[open[k]] * b->s3[open[k]]));
         if (!feeds_threads(f, b)) continue;
         cd_template_choose(f->n, f->m, limit, LIMITS, b);
         if (b->cost < best.cost) best = *b;
@@ -239,7 +265,8 @@ static void refine(finder *f, cd_template_block *b) {
 }
 
 /* ---- picking ---- */
-static void pick(const cd_template_nest *n, const ranking *all, ranking *out, uint32_t most, bool *taken) {
+static void pick(const cd_template_nest *n, const ranking *all, ranking *out, uint32_t most,
+                 bool *taken) {
     while (out->n < most) {
         double least = (double)INFINITY;
         uint32_t best = all->n;
@@ -247,8 +274,10 @@ static void pick(const cd_template_nest *n, const ranking *all, ranking *out, ui
             double c = 1;
             if (taken[k]) continue;
             for (uint32_t j = 0; j < out->n; j++) {
-                const bool s3 = same(n, all->p[k].s3, out->p[j].s3), r1 = same(n, all->p[k].r1, out->p[j].r1);
-                c += s3 * same_registers + (s3 && r1) * same_sum + (s3 && r1 && same(n, all->p[k].s2, out->p[j].s2)) * same_l2;
+                const bool s3 = same(n, all->p[k].s3, out->p[j].s3),
+                           r1 = same(n, all->p[k].r1, out->p[j].r1);
+                c += s3 * same_registers + (s3 && r1) * same_sum +
+                     (s3 && r1 && same(n, all->p[k].s2, out->p[j].s2)) * same_l2;
             }
             if (c * all->p[k].cost >= least) continue;
             least = c * all->p[k].cost;
@@ -260,7 +289,8 @@ static void pick(const cd_template_nest *n, const ranking *all, ranking *out, ui
     }
 }
 
-static cdmpp_status find(finder *f, cd_arena *a, cd_template_block *reg, uint32_t n_reg, ranking *all, cdmpp_err *err) {
+static cdmpp_status find(finder *f, cd_arena *a, cd_template_block *reg, uint32_t n_reg,
+                         ranking *all, cdmpp_err *err) {
     const uint32_t n = f->n->n_axis;
     f->r1 = CD_NEWN(a, list, 3 * n);
     if (!f->r1) return CD_FAIL(err, ENOMEM, "divisors");
@@ -283,7 +313,8 @@ static cdmpp_status find(finder *f, cd_arena *a, cd_template_block *reg, uint32_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machine *m, uint32_t most, cd_arena *a, cd_template_block **out, uint32_t *n_out,
+cdmpp_status cd_template_best(const cd_template_nest *n, const cd_template_machine *m,
+                              uint32_t most, cd_arena *a, cd_template_block **out, uint32_t *n_out,
                               cdmpp_err *err) {
     finder f = {.n = n, .m = m};
     cd_arena scratch = {0};

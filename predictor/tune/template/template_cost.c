@@ -17,7 +17,8 @@ static const double window = 200, text = 450, long_text = 1.3;
 /* The generators keep sums in variables for as long as a loop lasts. Without one they are elements of a buffer, which the compiler only follows through so many
  * multiply-adds of one row; else they are stored and loaded again. Elements of a window that slides over the tile are kept for later by the compiler, who then
  * has too few registers for the sums. */
-static const double followed = 32, stored = 1.5, slid = 1.4, spread_rows = 1.12, spread_vectors = 1.5;
+static const double followed = 32, stored = 1.5, slid = 1.4, spread_rows = 1.12,
+                    spread_vectors = 1.5;
 /* Bytes that come in that time from L2, and from what is behind it; what is left of that beside the runs. */
 static const double from_l2 = 32, from_far = 10, beside_runs = 0.25;
 /* A body of so few multiply-adds is written out whatever the pragma says (codegen_unroll.c). */
@@ -42,20 +43,23 @@ static bool in_a_row(const cd_template_nest *n, const cd_template_operand *o) {
 }
 
 /* Elements, or vectors along v, of an operand that the accumulators need at once. */
-static int64_t needed(const cd_template_nest *n, const cd_template_operand *o, const int32_t *s3, bool with_vector) {
+static int64_t needed(const cd_template_nest *n, const cd_template_operand *o, const int32_t *s3,
+                      bool with_vector) {
     int64_t k = 1;
     for (uint32_t a = 0; a < n->n_space; a++)
         if (cd_template_touches(o, a) && (with_vector || a != vector_axis(n))) k *= s3[a];
     return k;
 }
 
-int64_t cd_template_accumulators(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3) {
+int64_t cd_template_accumulators(const cd_template_nest *n, const cd_template_machine *m,
+                                 const int32_t *s3) {
     const uint32_t v = vector_axis(n);
     return needed(n, &n->out, s3, false) * cd_template_vectors(m, s3[v]);
 }
 
 /* One operand's vectors stay in registers while the other's elements pass. */
-int64_t cd_template_registers(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3) {
+int64_t cd_template_registers(const cd_template_nest *n, const cd_template_machine *m,
+                              const int32_t *s3) {
     const uint32_t v = vector_axis(n);
     int64_t rows = 0;
     for (int k = 0; k < 2; k++)
@@ -63,7 +67,8 @@ int64_t cd_template_registers(const cd_template_nest *n, const cd_template_machi
     return cd_template_accumulators(n, m, s3) + rows;
 }
 
-static double loads_of(const cd_template_nest *n, const cd_template_machine *m, const cd_template_operand *o, const int32_t *s3) {
+static double loads_of(const cd_template_nest *n, const cd_template_machine *m,
+                       const cd_template_operand *o, const int32_t *s3) {
     const uint32_t v = vector_axis(n);
     if (!cd_template_touches(o, v)) return spread * (double)needed(n, o, s3, false);
     if (!in_a_row(n, o)) return gather * (double)needed(n, o, s3, true);
@@ -71,17 +76,21 @@ static double loads_of(const cd_template_nest *n, const cd_template_machine *m, 
 }
 
 /* The best that the tile can do: the sums are far enough apart, nothing but its own operands is loaded. */
-double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3) {
-    return fmax((double)cd_template_accumulators(n, m, s3), loads_of(n, m, &n->in[0], s3) + loads_of(n, m, &n->in[1], s3));
+double cd_template_kernel_cost(const cd_template_nest *n, const cd_template_machine *m,
+                               const int32_t *s3) {
+    return fmax((double)cd_template_accumulators(n, m, s3),
+                loads_of(n, m, &n->in[0], s3) + loads_of(n, m, &n->in[1], s3));
 }
 
 /* ---- a run ---- */
 typedef struct {
-    int32_t tile[CD_TEMPLATE_AXES]; /* whose sums are in registers: S3, or S2 x S3 where the body is written out */
-    double rows, sums;          /* of the tile: sums, vectors of sums */
-    double turns, text;         /* of the loops of the sum in a run; of those in one text */
-    bool kept;                  /* the sums stay from R0 turn to R0 turn */
-    double slower;              /* S2 is part of the tile: the compiler makes more of it than of an S3 of that size */
+    int32_t tile
+        [CD_TEMPLATE_AXES]; /* whose sums are in registers: S3, or S2 x S3 where the body is written out */
+    double rows, sums;  /* of the tile: sums, vectors of sums */
+    double turns, text; /* of the loops of the sum in a run; of those in one text */
+    bool kept;          /* the sums stay from R0 turn to R0 turn */
+    double
+        slower; /* S2 is part of the tile: the compiler makes more of it than of an S3 of that size */
 } run;
 
 static double product(const int32_t *len, uint32_t from, uint32_t to) {
@@ -91,11 +100,14 @@ static double product(const int32_t *len, uint32_t from, uint32_t to) {
 }
 
 /* The code generators write a loop out if its statements, a vector counts as one, are within the pragma's limit. */
-static bool written_out(const run *r, double times, uint32_t limit) { return r->rows * times <= limit || r->sums * times <= ALWAYS; }
+static bool written_out(const run *r, double times, uint32_t limit) {
+    return r->rows * times <= limit || r->sums * times <= ALWAYS;
+}
 
 static double text_of(const cd_template_nest *n, const cd_template_block *b, const run *r) {
     double k = 1;
-    for (uint32_t a = n->n_axis; a-- > n->n_space && written_out(r, k * b->r1[a], b->unroll);) k *= b->r1[a];
+    for (uint32_t a = n->n_axis; a-- > n->n_space && written_out(r, k * b->r1[a], b->unroll);)
+        k *= b->r1[a];
     return k;
 }
 
@@ -104,7 +116,8 @@ static void set_sums(const cd_template_nest *n, const cd_template_machine *m, ru
     r->sums = (double)cd_template_accumulators(n, m, r->tile);
 }
 
-static run run_of(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+static run run_of(const cd_template_nest *n, const cd_template_machine *m,
+                  const cd_template_block *b) {
     run r = {.slower = 1};
     double all = 1;
     const double s2 = product(b->s2, 0, n->n_space), r1 = product(b->r1, n->n_space, n->n_axis);
@@ -113,7 +126,8 @@ static run run_of(const cd_template_nest *n, const cd_template_machine *m, const
     set_sums(n, m, &r);
     r.text = text_of(n, b, &r);
     r.kept = s2 == 1;
-    if (!r.kept && r.text == r1 && r.sums * s2 <= (double)m->registers && written_out(&r, r1 * s2, b->unroll)) {
+    if (!r.kept && r.text == r1 && r.sums * s2 <= (double)m->registers &&
+        written_out(&r, r1 * s2, b->unroll)) {
         for (uint32_t a = 0; a < n->n_space; a++) r.tile[a] = b->s2[a] * b->s3[a];
         r.rows *= s2;
         r.sums *= s2;
@@ -125,17 +139,22 @@ static run run_of(const cd_template_nest *n, const cd_template_machine *m, const
 }
 
 /* In a run that is written out, an operand that the nearest loop of S2 does not move stays in registers, if they are enough for it. */
-static bool stays(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b, const cd_template_operand *o, const run *r) {
+static bool stays(const cd_template_nest *n, const cd_template_machine *m,
+                  const cd_template_block *b, const cd_template_operand *o, const run *r) {
     uint32_t axis = n->n_space;
-    while (axis-- > 0 && b->s2[axis] == 1) {}
+    while (axis-- > 0 && b->s2[axis] == 1) {
+    }
     const uint32_t v = vector_axis(n);
-    if (r->kept || r->text < r->turns || axis >= n->n_space || cd_template_touches(o, axis) || !cd_template_touches(o, v)) return false;
+    if (r->kept || r->text < r->turns || axis >= n->n_space || cd_template_touches(o, axis) ||
+        !cd_template_touches(o, v))
+        return false;
     const double each = (double)(needed(n, o, b->s3, false) * cd_template_vectors(m, b->s3[v]));
     return each * r->turns + r->sums <= (double)m->registers;
 }
 
 /* Is an element of o read for several sums of the tile in different turns of one text? */
-static bool slides(const cd_template_nest *n, const cd_template_block *b, const cd_template_operand *o, const run *r) {
+static bool slides(const cd_template_nest *n, const cd_template_block *b,
+                   const cd_template_operand *o, const run *r) {
     double k = 1;
     for (uint32_t a = n->n_axis; a-- > n->n_space && k * b->r1[a] <= r->text; k *= b->r1[a])
         for (uint32_t d = 0; d < o->rank && b->r1[a] > 1; d++)
@@ -144,7 +163,8 @@ static bool slides(const cd_template_nest *n, const cd_template_block *b, const 
     return false;
 }
 
-static double runs_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+static double runs_cost(const cd_template_nest *n, const cd_template_machine *m,
+                        const cd_template_block *b) {
     const run r = run_of(n, m, b);
     double points = 1, loads = r.sums;
     for (uint32_t a = 0; a < n->n_axis; a++) points *= (double)n->extent[a];
@@ -155,7 +175,9 @@ static double runs_cost(const cd_template_nest *n, const cd_template_machine *m,
     cycles *= r.slower;
     if (r.sums * r.text > text) cycles *= long_text;
     if (r.text == r.turns && (r.rows > 1 || r.sums * r.text > followed)) cycles *= stored;
-    if (r.sums + r.rows * r.text > (double)m->registers && (slides(n, b, &n->in[0], &r) || slides(n, b, &n->in[1], &r))) cycles *= slid;
+    if (r.sums + r.rows * r.text > (double)m->registers &&
+        (slides(n, b, &n->in[0], &r) || slides(n, b, &n->in[1], &r)))
+        cycles *= slid;
     cycles += r.text < r.turns ? run_loops + turn * r.turns / r.text : run_text;
     return cycles * points / (r.turns * product(r.tile, 0, n->n_space));
 }
@@ -172,15 +194,19 @@ static int64_t gcd(int64_t a, int64_t b) {
 
 /* What a row takes of a cache, a line at least. In L1 rows that are a power of two apart meet in the same sets: if these have not enough ways, it is as if each row
  * reached to the next such place. */
-static int64_t row_bytes(const cd_template_machine *m, const cd_template_operand *o, int64_t bytes, int64_t rows, cd_template_place place) {
+static int64_t row_bytes(const cd_template_machine *m, const cd_template_operand *o, int64_t bytes,
+                         int64_t rows, cd_template_place place) {
     if (place == CD_TEMPLATE_PACKED) return bytes;
     const int64_t lines = (bytes + CD_TEMPLATE_LINE - 1) / CD_TEMPLATE_LINE * CD_TEMPLATE_LINE;
     if (place == CD_TEMPLATE_FAR || rows < 2) return lines;
-    const int64_t apart = gcd(cd_template_mul(o->extent[o->rank - 1], CD_TEMPLATE_ELEMENT), CD_TEMPLATE_WAY);
+    const int64_t apart =
+        gcd(cd_template_mul(o->extent[o->rank - 1], CD_TEMPLATE_ELEMENT), CD_TEMPLATE_WAY);
     return apart > lines && cd_template_mul(rows, apart) > m->l1_bytes ? apart : lines;
 }
 
-int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_operand *o, const int64_t *tile, cd_template_place place) {
+int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_machine *m,
+                          const cd_template_operand *o, const int64_t *tile,
+                          cd_template_place place) {
     int64_t elements = 1, last = 1;
     for (uint32_t d = 0; d < o->rank; d++) {
         int64_t reach = 1, most = 1;
@@ -202,38 +228,48 @@ typedef struct {
     uint32_t n;
     uint32_t axis[5 * CD_TEMPLATE_AXES];
     int64_t trips[5 * CD_TEMPLATE_AXES];
-    int64_t tile[5 * CD_TEMPLATE_AXES + 1][CD_TEMPLATE_AXES]; /* [k]: what lies inside of loops 0 .. k-1 */
+    int64_t tile[5 * CD_TEMPLATE_AXES + 1]
+                [CD_TEMPLATE_AXES]; /* [k]: what lies inside of loops 0 .. k-1 */
 } loops;
 
 static void add_loop(loops *l, uint32_t axis, int64_t trips, uint32_t n_axis) {
     if (trips < 2) return;
     l->axis[l->n] = axis;
     l->trips[l->n] = trips;
-    for (uint32_t a = 0; a < n_axis; a++) l->tile[l->n + 1][a] = a == axis ? l->tile[l->n][a] / trips : l->tile[l->n][a];
+    for (uint32_t a = 0; a < n_axis; a++)
+        l->tile[l->n + 1][a] = a == axis ? l->tile[l->n][a] / trips : l->tile[l->n][a];
     l->n++;
 }
 
 static void loops_of(const cd_template_nest *n, const cd_template_block *b, loops *l) {
     l->n = 0;
     for (uint32_t a = 0; a < n->n_axis; a++) l->tile[0][a] = n->extent[a];
-    for (uint32_t a = 0; a < n->n_space; a++) add_loop(l, a, n->extent[a] / ((int64_t)b->s1[a] * b->s2[a] * b->s3[a]), n->n_axis);
+    for (uint32_t a = 0; a < n->n_space; a++)
+        add_loop(l, a, n->extent[a] / ((int64_t)b->s1[a] * b->s2[a] * b->s3[a]), n->n_axis);
     for (uint32_t a = 0; a < n->n_space; a++) add_loop(l, a, b->s1[a], n->n_axis);
-    for (uint32_t a = n->n_space; a < n->n_axis; a++) add_loop(l, a, n->extent[a] / b->r1[a], n->n_axis);
+    for (uint32_t a = n->n_space; a < n->n_axis; a++)
+        add_loop(l, a, n->extent[a] / b->r1[a], n->n_axis);
     for (uint32_t a = 0; a < n->n_space; a++) add_loop(l, a, b->s2[a], n->n_axis);
     for (uint32_t a = n->n_space; a < n->n_axis; a++) add_loop(l, a, b->r1[a], n->n_axis);
 }
 
 /* The outermost place from which on everything fits: what lies there comes once for each turn of the loops outside, but for turns of the nearest ones that do
  * not move this operand. */
-static double traffic(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b, const loops *l, cd_template_place place, double cache) {
+static double traffic(const cd_template_nest *n, const cd_template_machine *m,
+                      const cd_template_block *b, const loops *l, cd_template_place place,
+                      double cache) {
     const cd_template_operand *o[3] = {&n->in[0], &n->in[1], &n->out};
     cd_template_place lies[3];
     uint32_t at = 0;
     double bytes[3], all = 0;
-    for (int k = 0; k < 3; k++) lies[k] = o[k]->packed || (o[k]->guarded && b->copy == CD_TEMPLATE_COPY_INNER) ? CD_TEMPLATE_PACKED : place;
+    for (int k = 0; k < 3; k++)
+        lies[k] = o[k]->packed || (o[k]->guarded && b->copy == CD_TEMPLATE_COPY_INNER)
+                      ? CD_TEMPLATE_PACKED
+                      : place;
     for (;; at++) {
         double sum = 0;
-        for (int k = 0; k < 3; k++) sum += bytes[k] = (double)cd_template_bytes(n, m, o[k], l->tile[at], lies[k]);
+        for (int k = 0; k < 3; k++)
+            sum += bytes[k] = (double)cd_template_bytes(n, m, o[k], l->tile[at], lies[k]);
         if (sum <= cache || at == l->n) break;
     }
     for (int k = 0; k < 3; k++) {
@@ -246,7 +282,8 @@ static double traffic(const cd_template_nest *n, const cd_template_machine *m, c
 }
 
 /* ---- the copy ---- */
-static double copy_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_operand *o, const int64_t *tile, double times) {
+static double copy_cost(const cd_template_nest *n, const cd_template_machine *m,
+                        const cd_template_operand *o, const int64_t *tile, double times) {
     const double bytes = (double)cd_template_bytes(n, m, o, tile, CD_TEMPLATE_PACKED);
     int64_t last = 1;
     for (uint32_t a = 0; a < n->n_axis; a++)
@@ -257,21 +294,28 @@ static double copy_cost(const cd_template_nest *n, const cd_template_machine *m,
 }
 
 /* A copy for each S0 or R0 block is made again where blocks overlap; one before everything goes through the caches once more. */
-static double guarded_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b, const cd_template_operand *o) {
+static double guarded_cost(const cd_template_nest *n, const cd_template_machine *m,
+                           const cd_template_block *b, const cd_template_operand *o) {
     int64_t tile[CD_TEMPLATE_AXES];
     double times = 1;
     for (uint32_t a = 0; a < n->n_axis; a++) {
         const bool space = a < n->n_space;
-        const int64_t l2 = space ? (int64_t)b->s2[a] * b->s3[a] : b->r1[a], s0 = space ? l2 * b->s1[a] : n->extent[a];
-        tile[a] = b->copy == CD_TEMPLATE_COPY_ROOT ? n->extent[a] : b->copy == CD_TEMPLATE_COPY_OUTER ? s0 : l2;
+        const int64_t l2 = space ? (int64_t)b->s2[a] * b->s3[a] : b->r1[a],
+                      s0 = space ? l2 * b->s1[a] : n->extent[a];
+        tile[a] = b->copy == CD_TEMPLATE_COPY_ROOT    ? n->extent[a]
+                  : b->copy == CD_TEMPLATE_COPY_OUTER ? s0
+                                                      : l2;
         times *= (double)n->extent[a] / (double)tile[a];
     }
-    const double one = (double)cd_template_bytes(n, m, o, tile, CD_TEMPLATE_PACKED), bytes = times * one, cache = b->copy == CD_TEMPLATE_COPY_ROOT ? bytes : one;
+    const double one = (double)cd_template_bytes(n, m, o, tile, CD_TEMPLATE_PACKED),
+                 bytes = times * one, cache = b->copy == CD_TEMPLATE_COPY_ROOT ? bytes : one;
     const double near = cache > CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes ? bytes / from_l2 : 0;
-    return copy_cost(n, m, o, tile, times) + (cache > CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes ? bytes / from_far : near);
+    return copy_cost(n, m, o, tile, times) +
+           (cache > CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes ? bytes / from_far : near);
 }
 
-static double copies_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+static double copies_cost(const cd_template_nest *n, const cd_template_machine *m,
+                          const cd_template_block *b) {
     double cycles = 0;
     for (int i = 0; i < 2; i++)
         if (n->in[i].guarded) cycles += guarded_cost(n, m, b, &n->in[i]);
@@ -279,27 +323,36 @@ static double copies_cost(const cd_template_nest *n, const cd_template_machine *
 }
 
 /* Bytes move while sums are made: what takes longer counts, and a part of the rest. */
-static double with_moves(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b, double runs) {
+static double with_moves(const cd_template_nest *n, const cd_template_machine *m,
+                         const cd_template_block *b, double runs) {
     loops l;
     loops_of(n, b, &l);
-    const double l2 = traffic(n, m, b, &l, CD_TEMPLATE_NEAR, CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes) / from_l2;
-    const double far = traffic(n, m, b, &l, CD_TEMPLATE_FAR, CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes) / from_far;
+    const double l2 =
+        traffic(n, m, b, &l, CD_TEMPLATE_NEAR, CD_TEMPLATE_L1_SHARE * (double)m->l1_bytes) /
+        from_l2;
+    const double far =
+        traffic(n, m, b, &l, CD_TEMPLATE_FAR, CD_TEMPLATE_L2_SHARE * (double)m->l2_bytes) /
+        from_far;
     return fmax(runs, fmax(l2, far)) + beside_runs * (l2 + far);
 }
 
 /* The threads end when the last one does: S0 tiles that do not part evenly leave some of them waiting. */
-static double waiting(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+static double waiting(const cd_template_nest *n, const cd_template_machine *m,
+                      const cd_template_block *b) {
     double tiles = 1;
-    for (uint32_t a = 0; a < n->n_space; a++) tiles *= (double)n->extent[a] / ((double)b->s1[a] * b->s2[a] * b->s3[a]);
+    for (uint32_t a = 0; a < n->n_space; a++)
+        tiles *= (double)n->extent[a] / ((double)b->s1[a] * b->s2[a] * b->s3[a]);
     return ceil(tiles / (double)m->threads) * (double)m->threads / tiles;
 }
 
-double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m, const cd_template_block *b) {
+double cd_template_cost(const cd_template_nest *n, const cd_template_machine *m,
+                        const cd_template_block *b) {
     return (with_moves(n, m, b, runs_cost(n, m, b)) + copies_cost(n, m, b)) * waiting(n, m, b);
 }
 
 /* The limit matters for the runs alone, the place of the copy for the rest. */
-void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m, const uint32_t *limit, uint32_t n_limit, cd_template_block *b) {
+void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m,
+                        const uint32_t *limit, uint32_t n_limit, cd_template_block *b) {
     const bool guarded = n->in[0].guarded || n->in[1].guarded;
     cd_template_block c = *b;
     double runs = (double)INFINITY, all = (double)INFINITY;

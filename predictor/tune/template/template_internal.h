@@ -18,11 +18,19 @@ static inline int64_t cd_template_mul(int64_t a, int64_t b) {
 }
 
 /* Vectors of sums that s3 keeps in registers. */
-int64_t cd_template_accumulators(const cd_template_nest *n, const cd_template_machine *m, const int32_t *s3);
+int64_t cd_template_accumulators(const cd_template_nest *n, const cd_template_machine *m,
+                                 const int32_t *s3);
 /* How an operand lies: without gaps; in rows, seen by L1; in rows, seen by a larger cache. */
-typedef enum cd_template_place { CD_TEMPLATE_PACKED, CD_TEMPLATE_NEAR, CD_TEMPLATE_FAR } cd_template_place;
+typedef enum cd_template_place {
+    CD_TEMPLATE_PACKED,
+    CD_TEMPLATE_NEAR,
+    CD_TEMPLATE_FAR
+} cd_template_place;
 /* Bytes of a cache that the elements of an operand take which a tile touches. */
-int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_machine *m, const cd_template_operand *o, const int64_t *tile, cd_template_place place);
+int64_t cd_template_bytes(const cd_template_nest *n, const cd_template_machine *m,
+                          const cd_template_operand *o, const int64_t *tile,
+                          cd_template_place place);
 /* Sets the cheapest of these limits of the unroll pragma, the cheapest place of the copy, and the cost. */
-void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m, const uint32_t *limit, uint32_t n_limit, cd_template_block *b);
+void cd_template_choose(const cd_template_nest *n, const cd_template_machine *m,
+                        const uint32_t *limit, uint32_t n_limit, cd_template_block *b);
 #endif

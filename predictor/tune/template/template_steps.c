@@ -13,7 +13,7 @@ typedef struct {
     const cd_record_step *from; /* (n_from) of the sketch */
     uint32_t n_from;
     cd_arena a;
-    cd_record_step *step;       /* (n_step) wanted */
+    cd_record_step *step; /* (n_step) wanted */
     uint32_t n_step;
     char pragma[PRAGMA];
 } wanted;
@@ -27,7 +27,8 @@ static bool inlined(const wanted *w, uint32_t stage) {
 /* Where the result is attached: its level is the number of its tiles, S0 or S0 and S1. */
 static const cd_record_step *fusion(const wanted *w) {
     for (uint32_t k = 0; k < w->n_from; k++)
-        if (w->from[k].kind == CD_RECORD_STEP_CA && w->from[k].stage == (int32_t)w->n->op) return &w->from[k];
+        if (w->from[k].kind == CD_RECORD_STEP_CA && w->from[k].stage == (int32_t)w->n->op)
+            return &w->from[k];
     return NULL;
 }
 
@@ -36,7 +37,8 @@ static cdmpp_status set_lengths(wanted *w, cd_record_step *t, uint32_t axis, cdm
     const uint32_t parts = axis < w->n->n_space ? 3 : 1;
     int32_t *len = CD_NEWN(&w->a, int32_t, parts);
     if (!len) return CD_FAIL(err, ENOMEM, "steps");
-    if (axis >= w->n->n_axis || t->n_list != parts) return CD_FAIL(err, EREJECTED, "the sketch splits other loops");
+    if (axis >= w->n->n_axis || t->n_list != parts)
+        return CD_FAIL(err, EREJECTED, "the sketch splits other loops");
     if (parts == 1) len[0] = w->b->r1[axis];
     else len[0] = w->b->s1[axis], len[1] = w->b->s2[axis], len[2] = w->b->s3[axis];
     t->list = len;
@@ -50,29 +52,37 @@ static cdmpp_status set_sketch(wanted *w, cdmpp_err *err) {
     for (uint32_t k = 0; k < w->n_from; k++) {
         cd_record_step *t = &w->step[w->n_step++];
         *t = w->from[k];
-        if (t->kind == CD_RECORD_STEP_RF) return CD_FAIL(err, EREJECTED, "the sketch factors the sum");
-        if (t->kind == CD_RECORD_STEP_SP && t->stage == (int32_t)w->n->op) CD_TRY(set_lengths(w, t, axis++, err));
+        if (t->kind == CD_RECORD_STEP_RF)
+            return CD_FAIL(err, EREJECTED, "the sketch factors the sum");
+        if (t->kind == CD_RECORD_STEP_SP && t->stage == (int32_t)w->n->op)
+            CD_TRY(set_lengths(w, t, axis++, err));
     }
-    return axis == w->n->n_axis ? CDMPP_OK : CD_FAIL(err, EREJECTED, "the sketch does not split every loop");
+    return axis == w->n->n_axis ? CDMPP_OK
+                                : CD_FAIL(err, EREJECTED, "the sketch does not split every loop");
 }
 
 static void want_vector(wanted *w, int32_t stage) {
-    w->step[w->n_step++] = (cd_record_step){.kind = CD_RECORD_STEP_AN, .stage = stage, .i = {0, VECTOR}};
+    w->step[w->n_step++] =
+        (cd_record_step){.kind = CD_RECORD_STEP_AN, .stage = stage, .i = {0, VECTOR}};
 }
 
 /* Where a guarded operand is made: before all, in the last S0 loop, in the last R0 loop. */
 static void want_copy(wanted *w, const cd_record_step *fused, uint32_t stage) {
-    const int32_t s = (int32_t)w->n->n_space, r = (int32_t)(w->n->n_axis - w->n->n_space), tiled = (int32_t)w->n->op;
+    const int32_t s = (int32_t)w->n->n_space, r = (int32_t)(w->n->n_axis - w->n->n_space),
+                  tiled = (int32_t)w->n->op;
     cd_record_step *t = &w->step[w->n_step++];
-    *t = (cd_record_step){.kind = CD_RECORD_STEP_CA, .stage = (int32_t)stage, .i = {fused->i[0], s - 1}};
-    if (w->b->copy == CD_TEMPLATE_COPY_ROOT) *t = (cd_record_step){.kind = CD_RECORD_STEP_CR, .stage = (int32_t)stage};
+    *t = (cd_record_step){
+        .kind = CD_RECORD_STEP_CA, .stage = (int32_t)stage, .i = {fused->i[0], s - 1}};
+    if (w->b->copy == CD_TEMPLATE_COPY_ROOT)
+        *t = (cd_record_step){.kind = CD_RECORD_STEP_CR, .stage = (int32_t)stage};
     if (w->b->copy == CD_TEMPLATE_COPY_INNER) t->i[0] = tiled, t->i[1] = 2 * s + r - 1;
     want_vector(w, (int32_t)stage);
 }
 
 static void set_rest(wanted *w, const cd_record_step *fused) {
     const int n = snprintf(w->pragma, sizeof w->pragma, "auto_unroll_max_step$%u", w->b->unroll);
-    w->step[w->n_step++] = (cd_record_step){.kind = CD_RECORD_STEP_PR, .stage = (int32_t)w->n->op, .s = {w->pragma, (size_t)n}};
+    w->step[w->n_step++] = (cd_record_step){
+        .kind = CD_RECORD_STEP_PR, .stage = (int32_t)w->n->op, .s = {w->pragma, (size_t)n}};
     want_vector(w, (int32_t)w->n->op);
     want_vector(w, fused->i[0]);
     for (int k = 0; k < 2; k++)
@@ -99,11 +109,13 @@ static bool find_sketch(wanted *w, const cd_sketch_space *space) {
     return best;
 }
 
-cdmpp_status cd_template_sample(const cd_template_nest *n, const cd_template_block *b, const cd_sketch_space *space, cd_sketch_sampler *sampler, cd_sketch_sample *out,
-                                cdmpp_err *err) {
+cdmpp_status cd_template_sample(const cd_template_nest *n, const cd_template_block *b,
+                                const cd_sketch_space *space, cd_sketch_sampler *sampler,
+                                cd_sketch_sample *out, cdmpp_err *err) {
     wanted w = {.n = n, .b = b};
     bool exact;
-    if (!find_sketch(&w, space)) return CD_FAIL(err, EREJECTED, "no sketch of the task tiles the sum");
+    if (!find_sketch(&w, space))
+        return CD_FAIL(err, EREJECTED, "no sketch of the task tiles the sum");
     cdmpp_status st = set_sketch(&w, err);
     if (!st) {
         set_rest(&w, fusion(&w));

@@ -5,5 +5,6 @@
 
 /* Overwrites *out, which is empty after an error. `name`: an identifier, the function's name. Errors: EUNSUPPORTED (a
  * construct, type or intrinsic that C cannot have, named), ENOMEM. */
-cdmpp_status cd_codegen_c(const cd_nest *nest, const char *name, cd_codegen_code *out, cdmpp_err *err);
+cdmpp_status cd_codegen_c(const cd_nest *nest, const char *name, cd_codegen_code *out,
+                          cdmpp_err *err);
 #endif

@@ -14,7 +14,8 @@ static cdmpp_status check_types(const cd_c_writer *g, cdmpp_err *err) {
     char name[32];
     for (uint32_t t = 0; t < g->plan.n_slot; t++)
         if (g->plan.slot[t].used && !cd_codegen_value_type(CD_DIALECT_C, g->plan.slot[t].dtype))
-            return CD_FAIL(err, EUNSUPPORTED, "tensors of type %s", cd_expr_dtype_format(g->plan.slot[t].dtype, name, sizeof name));
+            return CD_FAIL(err, EUNSUPPORTED, "tensors of type %s",
+                           cd_expr_dtype_format(g->plan.slot[t].dtype, name, sizeof name));
     return CDMPP_OK;
 }
 
@@ -22,7 +23,8 @@ static cdmpp_status pack(cd_c_writer *g, cdmpp_err *err) {
     if (!g->nest->pack) return CDMPP_OK;
     for (uint32_t t = 0; t < g->plan.n_slot; t++)
         if (g->plan.slot[t].is_arg && g->nest->tensor[t].layout_free && !g->nest->tensor[t].written)
-            CD_TRY(cd_codegen_pack_plan(&g->out->arena, &g->env, g->nest, t, &g->digit[t], &g->n_digit[t], err));
+            CD_TRY(cd_codegen_pack_plan(&g->out->arena, &g->env, g->nest, t, &g->digit[t],
+                                        &g->n_digit[t], err));
     return CDMPP_OK;
 }
 
@@ -30,8 +32,13 @@ static cdmpp_status pack(cd_c_writer *g, cdmpp_err *err) {
  * share cache lines. */
 static cd_codegen_buffer describe(const cd_c_writer *g, uint32_t t) {
     const cd_codegen_slot *s = &g->plan.slot[t];
-    cd_codegen_buffer b = {.name = cd_arena_text(&g->out->arena, g->nest->tensor[t].name), .dtype = s->dtype, .elements = s->elements,
-                        .is_arg = s->is_arg, .written = s->stored, .n_digit = g->n_digit[t], .digit = g->digit[t]};
+    cd_codegen_buffer b = {.name = cd_arena_text(&g->out->arena, g->nest->tensor[t].name),
+                           .dtype = s->dtype,
+                           .elements = s->elements,
+                           .is_arg = s->is_arg,
+                           .written = s->stored,
+                           .n_digit = g->n_digit[t],
+                           .digit = g->digit[t]};
     const int64_t size = cd_expr_dtype_bytes(s->dtype);
     if (b.n_digit) {
         b.elements = 1;
@@ -57,7 +64,8 @@ static cdmpp_status buffers(cd_c_writer *g, cdmpp_err *err) {
         scratch[t] = UINT32_MAX;
         if (!s->used || s->is_arg) continue;
         const bool shared = g->plan.has_parallel && !(s->under & CD_UNDER_PARALLEL);
-        if (!shared && s->elements * (int64_t)cd_expr_dtype_bytes(s->dtype) <= STACK_BYTES) continue;
+        if (!shared && s->elements * (int64_t)cd_expr_dtype_bytes(s->dtype) <= STACK_BYTES)
+            continue;
         scratch[t] = c->n_buffer;
         c->buffer[c->n_buffer++] = describe(g, t);
     }
@@ -71,8 +79,11 @@ static cdmpp_status launch(cd_c_writer *g, cdmpp_err *err) {
     c->launch = CD_NEW(&c->arena, cd_codegen_launch);
     if (!c->launch || !list) return CD_FAIL(err, ENOMEM, "code");
     for (uint32_t k = 0; k < c->n_buffer; k++) list[k] = k;
-    *c->launch = (cd_codegen_launch){.entry = cd_arena_text(&c->arena, g->name), .grid = {1, 1, 1}, .block = {1, 1, 1},
-                                  .n_buffer = c->n_buffer, .buffer = list};
+    *c->launch = (cd_codegen_launch){.entry = cd_arena_text(&c->arena, g->name),
+                                     .grid = {1, 1, 1},
+                                     .block = {1, 1, 1},
+                                     .n_buffer = c->n_buffer,
+                                     .buffer = list};
     c->n_launch = 1;
     return c->launch->entry ? CDMPP_OK : CD_FAIL(err, ENOMEM, "code");
 }
@@ -88,7 +99,8 @@ static cdmpp_status prepare(cd_c_writer *g, cdmpp_err *err) {
     g->home = CD_NEWN(a, int, n);
     g->copy = CD_NEWN(a, bool, (size_t)g->t->n + 1);
     g->vec = CD_NEWN(a, bool, (size_t)g->t->n + 1);
-    if (!g->copy || !g->vec || !g->instance || !g->n_digit || !g->digit || !g->home) return CD_FAIL(err, ENOMEM, "code");
+    if (!g->copy || !g->vec || !g->instance || !g->n_digit || !g->digit || !g->home)
+        return CD_FAIL(err, ENOMEM, "code");
     g->max_lanes = g->nest->vector_bytes >= 64 ? 16 : g->nest->vector_bytes >= 32 ? 8 : 4;
     CD_TRY(check_types(g, err));
     CD_TRY(pack(g, err));
@@ -109,7 +121,8 @@ static cdmpp_status generate(cd_c_writer *g, cdmpp_err *err) {
     return g->oom || g->out->text.oom ? CD_FAIL(err, ENOMEM, "code") : CDMPP_OK;
 }
 
-cdmpp_status cd_codegen_c(const cd_nest *nest, const char *name, cd_codegen_code *out, cdmpp_err *err) {
+cdmpp_status cd_codegen_c(const cd_nest *nest, const char *name, cd_codegen_code *out,
+                          cdmpp_err *err) {
     cd_c_writer g = {.nest = nest, .t = nest->ast, .name = name, .out = out, .fn = {.depth = -1}};
     *out = (cd_codegen_code){.dialect = CD_DIALECT_C};
     cdmpp_status st = cd_codegen_env_init(&g.env, nest->ast, nest->n_var, err);

@@ -7,7 +7,8 @@ static void parameters(cd_c_writer *g, cd_buf *out) {
     for (uint32_t t = 0; t < g->plan.n_slot; t++) {
         const cd_codegen_slot *s = &g->plan.slot[t];
         if (!s->used || (!s->is_arg && g->scratch[t] == UINT32_MAX)) continue;
-        cd_buf_putf(out, "%s%s%s *restrict ", comma, s->stored ? "" : "const ", cd_codegen_storage_type(CD_DIALECT_C, s->dtype));
+        cd_buf_putf(out, "%s%s%s *restrict ", comma, s->stored ? "" : "const ",
+                    cd_codegen_storage_type(CD_DIALECT_C, s->dtype));
         cd_c_write_tensor_name(g, out, t, 0);
         comma = ", ";
     }
@@ -24,7 +25,8 @@ static void arguments(cd_c_writer *g, cd_buf *out, bool from_arg, const char *un
         comma = ", ";
         const cd_codegen_buffer *x = &g->out->buffer[b];
         const bool moved = unit && x->per_thread;
-        if (from_arg && moved) cd_buf_putf(out, "(%s *)", cd_codegen_storage_type(CD_DIALECT_C, s->dtype));
+        if (from_arg && moved)
+            cd_buf_putf(out, "(%s *)", cd_codegen_storage_type(CD_DIALECT_C, s->dtype));
         if (from_arg) cd_buf_putf(out, "arg[%u]", b);
         else cd_c_write_tensor_name(g, out, t, 0);
         if (moved) cd_buf_putf(out, " + %lldL*%s", (long long)x->elements, unit);
@@ -73,11 +75,13 @@ static void finish(cd_c_writer *g, const cd_buf *head) {
 /* Loops around that are loops of the text: their variables are passed on. */
 static void outer_vars(const cd_c_writer *g, cd_buf *out, bool declare) {
     for (int d = 1; d <= g->fn.depth; d++)
-        if (g->fn.scope[d].var != UINT32_MAX) cd_buf_putf(out, declare ? ", int v%u" : ", v%u", g->plan.var[g->fn.scope[d].var]);
+        if (g->fn.scope[d].var != UINT32_MAX)
+            cd_buf_putf(out, declare ? ", int v%u" : ", v%u", g->plan.var[g->fn.scope[d].var]);
 }
 
 /* A function over begin .. end of loop k; loops around it pass their variables. */
-static cdmpp_status parallel_function(cd_c_writer *g, int32_t k, const cd_buf *head, cdmpp_err *err) {
+static cdmpp_status parallel_function(cd_c_writer *g, int32_t k, const cd_buf *head,
+                                      cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     const uint32_t var = (uint32_t)n->var->u.i, v = g->plan.var[var];
     cd_c_function f;
@@ -102,7 +106,8 @@ static void put_call(cd_c_writer *g, const cd_buf *name, const cd_buf *extent, c
     cd_buf_putf(out, "{ const int n = %s;\nif (cd_alone()) %s(", extent->p, name->p);
     arguments(g, out, false, NULL);
     outer_vars(g, out, false);
-    cd_buf_puts(out, ", 0, n);\nelse\n#pragma omp parallel\n{ const int w = cd_threads(), s = (n + w - 1) / w, b = cd_thread() * s;\n");
+    cd_buf_puts(out, ", 0, n);\nelse\n#pragma omp parallel\n{ const int w = cd_threads(), s = (n + "
+                     "w - 1) / w, b = cd_thread() * s;\n");
     cd_buf_putf(out, "if (b < n) %s(", name->p);
     arguments(g, out, false, "cd_thread()");
     outer_vars(g, out, false);
@@ -115,7 +120,9 @@ static double stores(const cd_ast *t, int32_t from, int32_t to) {
     for (int32_t k = from; k < to; k = t->node[k].end) {
         const cd_ast_node *x = &t->node[k];
         if (x->kind == CD_AST_STORE) n += !x->dead;
-        else n += stores(t, k + 1, x->end) * (!x->dead && x->kind == CD_AST_FOR && x->extent > 0 ? (double)x->extent : 1);
+        else
+            n += stores(t, k + 1, x->end) *
+                 (!x->dead && x->kind == CD_AST_FOR && x->extent > 0 ? (double)x->extent : 1);
     }
     return n;
 }
@@ -124,7 +131,8 @@ static double stores(const cd_ast *t, int32_t from, int32_t to) {
 static cdmpp_status add_part(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     cd_codegen_code *c = g->out;
-    g->rest |= g->fn.depth > 0 || g->fn.if_depth > 0 || n->extent_e->op != CD_INT || n->extent < 1 || n->extent > INT32_MAX;
+    g->rest |= g->fn.depth > 0 || g->fn.if_depth > 0 || n->extent_e->op != CD_INT ||
+               n->extent < 1 || n->extent > INT32_MAX;
     if (g->rest) return CDMPP_OK;
     if (CD_GROW_IN(&c->arena, c->part, c->n_part, g->cap_part)) return CD_FAIL(err, ENOMEM, "code");
     c->part[c->n_part++] = (cd_codegen_part){n->extent, stores(g->t, k, n->end)};
@@ -139,7 +147,8 @@ cdmpp_status cd_c_write_parallel(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     parameters(g, &head);
     outer_vars(g, &head, true);
     cd_buf_puts(&head, ", int begin, int end)");
-    cdmpp_status st = cd_c_write_value(g, &extent, cd_codegen_env_apply(&g->env, g->t->node[k].extent_e), err);
+    cdmpp_status st =
+        cd_c_write_value(g, &extent, cd_codegen_env_apply(&g->env, g->t->node[k].extent_e), err);
     if (!st && (name.oom || head.oom || extent.oom)) st = CD_FAIL(err, ENOMEM, "code");
     if (!st) st = parallel_function(g, k, &head, err);
     if (!st) put_call(g, &name, &extent, cd_c_body(g));
@@ -164,7 +173,10 @@ static void put_entry(cd_c_writer *g) {
 static void put_parts(cd_c_writer *g) {
     cd_buf *out = &g->out->text;
     if (!g->out->n_part) return;
-    cd_buf_putf(out, "void %s_part(void *const *arg, int part, int unit, int begin, int end) {\n(void)unit;\nswitch (part) {\n", g->name);
+    cd_buf_putf(out,
+                "void %s_part(void *const *arg, int part, int unit, int begin, int end) "
+                "{\n(void)unit;\nswitch (part) {\n",
+                g->name);
     for (uint32_t p = 0; p < g->out->n_part; p++) {
         cd_buf_putf(out, "case %u: %s_p%u(", p, g->name, p + 1);
         arguments(g, out, true, "unit");

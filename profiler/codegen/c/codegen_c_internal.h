@@ -21,45 +21,46 @@
 #define CD_CODEGEN_C_MAX_PAIR 64
 
 typedef struct cd_c_pointer {
-    uint32_t tensor, parent;    /* parent: 0 for the tensor's own name */
+    uint32_t tensor, parent; /* parent: 0 for the tensor's own name */
     uint32_t instance, id;
-    int depth;                  /* scope that declares it */
-    cd_codegen_affine terms;               /* added to parent; c is 0 */
+    int depth;               /* scope that declares it */
+    cd_codegen_affine terms; /* added to parent; c is 0 */
 } cd_c_pointer;
 
-typedef struct cd_c_name {       /* a quotient and the variable that holds it */
+typedef struct cd_c_name { /* a quotient and the variable that holds it */
     const cd_expr *e;
     uint32_t id;
 } cd_c_name;
 
 typedef struct cd_c_scope {
     cd_buf defs, body;
-    uint32_t var;               /* of the loop; UINT32_MAX for a function */
+    uint32_t var; /* of the loop; UINT32_MAX for a function */
     uint32_t first_token;
-    int if_depth;               /* open conditions when it was opened */
+    int if_depth; /* open conditions when it was opened */
     cd_c_name *name;
     uint32_t n_name, cap_name;
 } cd_c_scope;
 
 typedef struct cd_c_token {
     uint32_t tensor, ptr, instance; /* instance: of a stack buffer */
-    uint32_t reg;               /* variable that took its place, 0: none */
+    uint32_t reg;                   /* variable that took its place, 0: none */
     int ptr_depth, if_depth;
     int64_t off;
     uint8_t lanes;
-    bool store, closed, safe;   /* closed: does not count any more; safe: may be touched without its condition */
+    bool store, closed,
+        safe; /* closed: does not count any more; safe: may be touched without its condition */
 } cd_c_token;
 
-typedef struct cd_c_pair {       /* two lanes that were stored and are still in variable `reg` */
+typedef struct cd_c_pair { /* two lanes that were stored and are still in variable `reg` */
     uint32_t tensor, ptr, instance, reg;
     int64_t off;
 } cd_c_pair;
 
-typedef struct cd_c_function {   /* the function that is being written */
-    cd_c_scope *scope;           /* (depth + 1 used) */
+typedef struct cd_c_function { /* the function that is being written */
+    cd_c_scope *scope;         /* (depth + 1 used) */
     int depth, if_depth;
     uint32_t cap_scope;
-    int *var_depth;             /* (n_var + 1) scope of each loop variable */
+    int *var_depth; /* (n_var + 1) scope of each loop variable */
     cd_c_pointer *ptr;
     uint32_t n_ptr, cap_ptr, first_token;
 } cd_c_function;
@@ -71,12 +72,13 @@ typedef struct cd_c_writer {
     cd_codegen_env env;
     const char *name;
     cd_codegen_code *out;
-    bool *copy;                 /* (ast->n) loops to write out */
-    bool *vec;                  /* (ast->n) loops of vectors */
-    const uint32_t *scratch;    /* (n_slot) number of the buffer in the code; UINT32_MAX: on the stack */
-    uint32_t *instance;         /* (n_slot) which declaration of a stack buffer is the current one */
-    int *home;                  /* (n_slot) scope that declares it */
-    const cd_codegen_digit **digit;/* (n_slot) packed parameters */
+    bool *copy; /* (ast->n) loops to write out */
+    bool *vec;  /* (ast->n) loops of vectors */
+    const uint32_t
+        *scratch;       /* (n_slot) number of the buffer in the code; UINT32_MAX: on the stack */
+    uint32_t *instance; /* (n_slot) which declaration of a stack buffer is the current one */
+    int *home;          /* (n_slot) scope that declares it */
+    const cd_codegen_digit **digit; /* (n_slot) packed parameters */
     uint32_t *n_digit;
     cd_c_function fn;
     cd_c_token *token;
@@ -84,12 +86,12 @@ typedef struct cd_c_writer {
     cd_c_pair pair[CD_CODEGEN_C_MAX_PAIR];
     uint32_t n_pair;
     uint32_t n_reg, n_name, n_function;
-    uint32_t max_lanes;         /* of 4-byte elements */
-    uint32_t lanes;             /* of the chunk being written; 0: scalars */
-    bool in_function;           /* of a parallel loop */
-    bool rest;                  /* something stands outside of the outermost parallel loops: no parts */
+    uint32_t max_lanes; /* of 4-byte elements */
+    uint32_t lanes;     /* of the chunk being written; 0: scalars */
+    bool in_function;   /* of a parallel loop */
+    bool rest;          /* something stands outside of the outermost parallel loops: no parts */
     uint32_t cap_part;
-    bool oom, stray;            /* stray: an index was written that depends on the lane, EUNSUPPORTED */
+    bool oom, stray; /* stray: an index was written that depends on the lane, EUNSUPPORTED */
 } cd_c_writer;
 
 static inline cd_c_scope *cd_c_top(cd_c_writer *g) { return &g->fn.scope[g->fn.depth]; }
@@ -102,7 +104,8 @@ bool cd_c_scope_open(cd_c_writer *g, uint32_t var);
 void cd_c_scope_close_loop(cd_c_writer *g, const char *head);
 /* Write a token for the element of `tensor` at flat: the value where it is loaded, or
  * all that stands before the value where it is stored; ")" must follow that one. */
-void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat, uint32_t lanes, bool store);
+void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat,
+                       uint32_t lanes, bool store);
 /* Replace the tokens of a finished text. */
 void cd_c_tokens_resolve(cd_c_writer *g, const cd_buf *in, cd_buf *out);
 /* The name of a tensor's memory: "t3", of a stack buffer "t3_1". */
@@ -119,15 +122,21 @@ uint32_t cd_c_pair_find(const cd_c_writer *g, const cd_c_token *load); /* its va
 
 /* ---- codegen_c_value.c ---- */
 /* Flat index, from the applied indices x of an access. */
-void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_codegen_affine *out);
+void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
+                     cd_codegen_affine *out);
 /* An applied expression as text: a scalar, or with write_vector a vector of g->lanes elements. Errors: EUNSUPPORTED. */
 cdmpp_status cd_c_write_value(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 cdmpp_status cd_c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 
 /* Has the type vectors? What its vectors are called, without the number of lanes: "f32x", "u8x". */
-static inline bool cd_c_has_vector(cd_dtype t) { return t == CD_F32 || t == CD_I32 || t == CD_DTYPE(CD_T_UINT, 8) || t == CD_DTYPE(CD_T_INT, 8); }
+static inline bool cd_c_has_vector(cd_dtype t) {
+    return t == CD_F32 || t == CD_I32 || t == CD_DTYPE(CD_T_UINT, 8) || t == CD_DTYPE(CD_T_INT, 8);
+}
 static inline const char *cd_c_vector(cd_dtype t) {
-    return cd_expr_dtype_is_float(t) ? "f32x" : cd_expr_dtype_bits(t) != 8 ? "i32x" : cd_expr_dtype_kind(t) == CD_T_UINT ? "u8x" : "i8x";
+    return cd_expr_dtype_is_float(t)            ? "f32x"
+           : cd_expr_dtype_bits(t) != 8         ? "i32x"
+           : cd_expr_dtype_kind(t) == CD_T_UINT ? "u8x"
+                                                : "i8x";
 }
 
 /* ---- codegen_c_vectorize.c: decides g->vec, after loops to unroll are known ---- */

@@ -24,7 +24,9 @@ void cd_c_pair_add(cd_c_writer *g, const cd_c_token *t, uint32_t reg) {
 uint32_t cd_c_pair_find(const cd_c_writer *g, const cd_c_token *t) {
     for (uint32_t k = 0; k < g->n_pair && t->lanes == 2; k++) {
         const cd_c_pair *p = &g->pair[k];
-        if (p->tensor == t->tensor && p->instance == t->instance && p->ptr == t->ptr && p->off == t->off) return p->reg;
+        if (p->tensor == t->tensor && p->instance == t->instance && p->ptr == t->ptr &&
+            p->off == t->off)
+            return p->reg;
     }
     return 0;
 }

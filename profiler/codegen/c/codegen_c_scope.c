@@ -9,7 +9,8 @@
 bool cd_c_scope_open(cd_c_writer *g, uint32_t var) {
     if (CD_GROW(g->fn.scope, (uint32_t)(g->fn.depth + 1), g->fn.cap_scope)) return !(g->oom = true);
     cd_c_pair_clear(g);
-    g->fn.scope[++g->fn.depth] = (cd_c_scope){.var = var, .first_token = g->n_token, .if_depth = g->fn.if_depth};
+    g->fn.scope[++g->fn.depth] =
+        (cd_c_scope){.var = var, .first_token = g->n_token, .if_depth = g->fn.if_depth};
     if (var != UINT32_MAX) g->fn.var_depth[var] = g->fn.depth;
     return true;
 }
@@ -29,7 +30,8 @@ static int depth_of(cd_c_writer *g, const cd_expr *e) {
 
 static cdmpp_status plain_var(cd_codegen_expr *w, const cd_expr *v, cdmpp_err *err) {
     const cd_c_writer *g = w->ctx;
-    if (v->u.i >= (int64_t)g->nest->n_var) return CD_FAIL(err, EUNSUPPORTED, "a lane outside a vector");
+    if (v->u.i >= (int64_t)g->nest->n_var)
+        return CD_FAIL(err, EUNSUPPORTED, "a lane outside a vector");
     cd_buf_putf(w->out, "v%u", g->plan.var[v->u.i]);
     return CDMPP_OK;
 }
@@ -40,7 +42,12 @@ static cdmpp_status no_load(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err
 }
 
 static void put_atom(cd_c_writer *g, cd_buf *out, const cd_expr *e) {
-    cd_codegen_expr w = {.dialect = CD_DIALECT_C, .out = out, .ranges = &g->env.ranges, .var = plain_var, .load = no_load, .ctx = g};
+    cd_codegen_expr w = {.dialect = CD_DIALECT_C,
+                         .out = out,
+                         .ranges = &g->env.ranges,
+                         .var = plain_var,
+                         .load = no_load,
+                         .ctx = g};
     if (e->flags & CD_EXPR_HAS_LOAD) {
         const uint32_t lanes = g->lanes;
         g->lanes = 0;
@@ -66,7 +73,8 @@ static void put_named(cd_c_writer *g, cd_buf *out, const cd_expr *e, int depth) 
             return;
         }
         s->name[s->n_name++] = (cd_c_name){e, ++g->n_name};
-        cd_buf_putf(&s->defs, "const %s q%u = ", cd_codegen_value_type(CD_DIALECT_C, e->type), g->n_name);
+        cd_buf_putf(&s->defs, "const %s q%u = ", cd_codegen_value_type(CD_DIALECT_C, e->type),
+                    g->n_name);
         put_atom(g, &s->defs, e);
         cd_buf_puts(&s->defs, ";\n");
     }
@@ -79,12 +87,15 @@ void cd_c_write_tensor_name(const cd_c_writer *g, cd_buf *out, uint32_t tensor, 
     if (!s->is_arg && g->scratch[tensor] == UINT32_MAX) cd_buf_putf(out, "_%u", instance);
 }
 
-static void put_ptr(const cd_c_writer *g, cd_buf *out, uint32_t tensor, uint32_t instance, uint32_t ptr) {
+static void put_ptr(const cd_c_writer *g, cd_buf *out, uint32_t tensor, uint32_t instance,
+                    uint32_t ptr) {
     if (ptr) cd_buf_putf(out, "p%u", ptr);
     else cd_c_write_tensor_name(g, out, tensor, instance);
 }
 
-static const char *qualifier(const cd_c_writer *g, uint32_t tensor) { return g->plan.slot[tensor].stored ? "" : "const "; }
+static const char *qualifier(const cd_c_writer *g, uint32_t tensor) {
+    return g->plan.slot[tensor].stored ? "" : "const ";
+}
 
 static bool same_terms(const cd_codegen_affine *a, const cd_codegen_affine *b) {
     if (a->n != b->n) return false;
@@ -99,7 +110,8 @@ static void declare_ptr(cd_c_writer *g, const cd_c_pointer *p) {
         cd_buf_putf(&sum, " + %lldL*", (long long)p->terms.t[k].k);
         put_named(g, &sum, p->terms.t[k].atom, p->depth);
     }
-    cd_buf_putf(d, "%s%s *p%u = ", qualifier(g, p->tensor), cd_codegen_storage_type(CD_DIALECT_C, g->plan.slot[p->tensor].dtype), p->id);
+    cd_buf_putf(d, "%s%s *p%u = ", qualifier(g, p->tensor),
+                cd_codegen_storage_type(CD_DIALECT_C, g->plan.slot[p->tensor].dtype), p->id);
     put_ptr(g, d, p->tensor, g->instance[p->tensor], p->parent);
     cd_buf_put(d, sum.p ? sum.p : "", sum.n);
     cd_buf_puts(d, ";\n");
@@ -108,10 +120,13 @@ static void declare_ptr(cd_c_writer *g, const cd_c_pointer *p) {
 }
 
 /* parent + terms, declared in scope `depth`; made when there is none. */
-static uint32_t find_ptr(cd_c_writer *g, uint32_t tensor, uint32_t parent, const cd_codegen_affine *terms, int depth) {
+static uint32_t find_ptr(cd_c_writer *g, uint32_t tensor, uint32_t parent,
+                         const cd_codegen_affine *terms, int depth) {
     for (uint32_t k = g->fn.n_ptr; k-- > 0;) {
         const cd_c_pointer *p = &g->fn.ptr[k];
-        if (p->tensor == tensor && p->parent == parent && p->instance == g->instance[tensor] && p->depth == depth && same_terms(&p->terms, terms)) return p->id;
+        if (p->tensor == tensor && p->parent == parent && p->instance == g->instance[tensor] &&
+            p->depth == depth && same_terms(&p->terms, terms))
+            return p->id;
     }
     if (CD_GROW(g->fn.ptr, g->fn.n_ptr, g->fn.cap_ptr)) {
         g->oom = true;
@@ -126,7 +141,8 @@ static uint32_t find_ptr(cd_c_writer *g, uint32_t tensor, uint32_t parent, const
 
 /* Builds the pointer scope by scope: the terms of each depth are added where that depth is opened, so that inner loops only add
  * their own. */
-static uint32_t pointer(cd_c_writer *g, uint32_t tensor, const cd_codegen_affine *flat, int *depth) {
+static uint32_t pointer(cd_c_writer *g, uint32_t tensor, const cd_codegen_affine *flat,
+                        int *depth) {
     uint32_t ptr = 0;
     *depth = g->plan.slot[tensor].is_arg || g->scratch[tensor] != UINT32_MAX ? 0 : g->home[tensor];
     for (int d = 0; d <= g->fn.depth; d++) {
@@ -163,9 +179,11 @@ static uint32_t new_token(cd_c_writer *g, const cd_c_token *t) {
 }
 
 /* An index that is itself read from memory is written out where it is used. */
-static bool put_direct(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat, bool store) {
+static bool put_direct(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat,
+                       bool store) {
     bool loads = false;
-    for (uint32_t k = 0; k < flat->n; k++) loads |= (flat->t[k].atom->flags & CD_EXPR_HAS_LOAD) != 0;
+    for (uint32_t k = 0; k < flat->n; k++)
+        loads |= (flat->t[k].atom->flags & CD_EXPR_HAS_LOAD) != 0;
     if (!loads) return false;
     if (store) cd_c_pair_clear(g);
     cd_c_write_tensor_name(g, out, tensor, g->instance[tensor]);
@@ -175,19 +193,28 @@ static bool put_direct(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_co
         put_atom(g, out, flat->t[k].atom);
     }
     cd_buf_puts(out, store ? "] = (" : "]");
-    new_token(g, &(cd_c_token){.tensor = tensor, .instance = g->instance[tensor], .ptr_depth = INT32_MAX});
+    new_token(g, &(cd_c_token){
+                     .tensor = tensor, .instance = g->instance[tensor], .ptr_depth = INT32_MAX});
     return true;
 }
 
 /* A load of two lanes that are still in a variable needs no token. A lane that is left in the index has no text. */
-void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat, uint32_t lanes, bool store) {
+void cd_c_write_access(cd_c_writer *g, cd_buf *out, uint32_t tensor, const cd_codegen_affine *flat,
+                       uint32_t lanes, bool store) {
     int depth;
-    for (uint32_t k = 0; k < flat->n; k++) g->stray |= cd_codegen_env_has_lane(&g->env, flat->t[k].atom);
+    for (uint32_t k = 0; k < flat->n; k++)
+        g->stray |= cd_codegen_env_has_lane(&g->env, flat->t[k].atom);
     if (put_direct(g, out, tensor, flat, store)) return;
     const uint32_t ptr = pointer(g, tensor, flat, &depth);
-    const cd_c_token t = {.tensor = tensor, .ptr = ptr, .instance = g->instance[tensor], .ptr_depth = depth,
-                         .if_depth = g->fn.if_depth, .off = flat->c, .lanes = (uint8_t)lanes, .store = store,
-                         .safe = inside(g, tensor, flat, lanes)};
+    const cd_c_token t = {.tensor = tensor,
+                          .ptr = ptr,
+                          .instance = g->instance[tensor],
+                          .ptr_depth = depth,
+                          .if_depth = g->fn.if_depth,
+                          .off = flat->c,
+                          .lanes = (uint8_t)lanes,
+                          .store = store,
+                          .safe = inside(g, tensor, flat, lanes)};
     const uint32_t reg = store ? 0 : cd_c_pair_find(g, &t);
     if (store) cd_c_pair_overwrite(g, &t);
     if (reg) {
@@ -240,11 +267,15 @@ static uint32_t place(const cd_c_writer *g, kept *k, const cd_c_token *t, uint32
 /* All accesses of the loop to one tensor: they must use one pointer from outside the loop, and be unconditional or safe. */
 static void examine(const cd_c_writer *g, const cd_c_scope *s, kept *k) {
     const cd_codegen_slot *slot = &g->plan.slot[k->tensor];
-    if (strcmp(cd_codegen_value_type(CD_DIALECT_C, slot->dtype), cd_codegen_storage_type(CD_DIALECT_C, slot->dtype)) != 0) k->no = true;
+    if (strcmp(cd_codegen_value_type(CD_DIALECT_C, slot->dtype),
+               cd_codegen_storage_type(CD_DIALECT_C, slot->dtype)) != 0)
+        k->no = true;
     for (uint32_t i = s->first_token; i < g->n_token && !k->no; i++) {
         const cd_c_token *t = &g->token[i];
         if (t->closed || t->tensor != k->tensor || t->instance != k->instance) continue;
-        if (t->ptr != k->ptr || t->ptr_depth >= g->fn.depth || (t->if_depth > s->if_depth && !t->safe)) k->no = true;
+        if (t->ptr != k->ptr || t->ptr_depth >= g->fn.depth ||
+            (t->if_depth > s->if_depth && !t->safe))
+            k->no = true;
         const uint32_t at = k->no ? 0 : place(g, k, t, i);
         if (k->no || !t->store) continue;
         k->stored[at] = k->any_store = true;
@@ -258,7 +289,8 @@ static void put_type(const cd_c_writer *g, cd_buf *out, const cd_c_token *t) {
 }
 
 /* A token in the scope around the loop, for an element that is kept. */
-static void outer_token(cd_c_writer *g, cd_buf *out, const cd_c_token *like, int if_depth, bool store) {
+static void outer_token(cd_c_writer *g, cd_buf *out, const cd_c_token *like, int if_depth,
+                        bool store) {
     cd_c_token t = *like;
     t.store = store;
     t.closed = false;
@@ -270,7 +302,8 @@ static void outer_token(cd_c_writer *g, cd_buf *out, const cd_c_token *like, int
 
 /* Tokens of the loop become variables; loads before the loop and stores after it are tokens of the scope around, so that a loop
  * further out may keep them too. */
-static void keep(cd_c_writer *g, const cd_c_scope *s, kept *k, uint32_t last, cd_buf *before, cd_buf *after) {
+static void keep(cd_c_writer *g, const cd_c_scope *s, kept *k, uint32_t last, cd_buf *before,
+                 cd_buf *after) {
     for (uint32_t i = 0; i < k->n; i++) k->reg[i] = ++g->n_reg;
     for (uint32_t i = s->first_token; i < last; i++) {
         cd_c_token *t = &g->token[i];
@@ -321,7 +354,8 @@ void cd_c_scope_close_loop(cd_c_writer *g, const char *head) {
     cd_buf_puts(out, "}\n");
     if (after.n) cd_buf_put(out, after.p, after.n);
     if (before.oom || after.oom || s->defs.oom || s->body.oom) g->oom = true;
-    for (uint32_t k = first; k < g->n_token; k++) /* pointers of the loop are out of sight: such tokens can only hinder */
+    for (uint32_t k = first; k < g->n_token;
+         k++) /* pointers of the loop are out of sight: such tokens can only hinder */
         if (g->token[k].ptr_depth > g->fn.depth) g->token[k].ptr_depth = INT32_MAX;
     while (g->fn.n_ptr && g->fn.ptr[g->fn.n_ptr - 1].depth > g->fn.depth) g->fn.n_ptr--;
     uint32_t n = 0;
@@ -340,7 +374,8 @@ void cd_c_scope_close_loop(cd_c_writer *g, const char *head) {
 static void put_element(cd_c_writer *g, const cd_c_token *t, cd_buf *out) {
     const char *vector = cd_c_vector(g->plan.slot[t->tensor].dtype);
     if (t->lanes == 2) cd_buf_putf(out, "cd_%s_%s2(", t->store ? "store" : "load", vector);
-    else if (t->lanes) cd_buf_putf(out, "(*(%scd_%s%uu *)(", qualifier(g, t->tensor), vector, t->lanes);
+    else if (t->lanes)
+        cd_buf_putf(out, "(*(%scd_%s%uu *)(", qualifier(g, t->tensor), vector, t->lanes);
     put_ptr(g, out, t->tensor, t->instance, t->ptr);
     if (t->lanes == 2) cd_buf_putf(out, t->store ? " + %lld, " : " + %lld)", (long long)t->off);
     else cd_buf_putf(out, t->lanes ? " + %lld))" : "[%lld]", (long long)t->off);

@@ -18,7 +18,8 @@ static const cd_expr **apply_all(cd_c_writer *g, const cd_expr *const *x, uint32
     return y;
 }
 
-static cdmpp_status flat_of(cd_c_writer *g, const cd_ast_node *n, cd_codegen_affine *flat, cdmpp_err *err) {
+static cdmpp_status flat_of(cd_c_writer *g, const cd_ast_node *n, cd_codegen_affine *flat,
+                            cdmpp_err *err) {
     const cd_expr **x = apply_all(g, n->x, n->n);
     if (!x) return CD_FAIL(err, ENOMEM, "code");
     cd_c_flat_index(g, n->tensor, x, n->n, flat);
@@ -26,7 +27,8 @@ static cdmpp_status flat_of(cd_c_writer *g, const cd_ast_node *n, cd_codegen_aff
 }
 
 /* What stores need around the value, whose text is given. */
-static void assign(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat, const cd_buf *value) {
+static void assign(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat,
+                   const cd_buf *value) {
     const char *wrap = cd_codegen_expr_store_wrap(g->plan.slot[n->tensor].dtype);
     cd_buf *out = cd_c_body(g);
     cd_c_write_access(g, out, n->tensor, flat, 0, true);
@@ -37,7 +39,8 @@ static void assign(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine
 }
 
 /* The lanes of a value go to places that are not in a row. */
-static cdmpp_status scatter(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat, const cd_buf *value) {
+static cdmpp_status scatter(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat,
+                            const cd_buf *value) {
     const uint32_t lanes = g->lanes;
     const unsigned x = ++g->n_name;
     cd_buf_putf(cd_c_body(g), "{ const cd_%s%u x%u = ", cd_c_vector(n->e->type), lanes, x);
@@ -48,7 +51,8 @@ static cdmpp_status scatter(cd_c_writer *g, const cd_ast_node *n, const cd_codeg
         cd_codegen_affine at = {.c = flat->c};
         for (uint32_t i = 0; i < flat->n; i++) {
             cd_codegen_affine a;
-            cd_codegen_env_affine_applied(&g->env, cd_codegen_env_at_lane(&g->env, flat->t[i].atom, k), &a);
+            cd_codegen_env_affine_applied(&g->env,
+                                          cd_codegen_env_at_lane(&g->env, flat->t[i].atom, k), &a);
             cd_codegen_affine_add(&g->env, &at, &a, flat->t[i].k);
         }
         cd_c_write_access(g, cd_c_body(g), n->tensor, &at, 0, true);
@@ -60,7 +64,8 @@ static cdmpp_status scatter(cd_c_writer *g, const cd_ast_node *n, const cd_codeg
 }
 
 /* The pair gets a variable, so that later loads can take it from there: see codegen_c_pair.c. */
-static void pair_store(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat, const cd_buf *value) {
+static void pair_store(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat,
+                       const cd_buf *value) {
     const uint32_t reg = ++g->n_reg;
     cd_buf *out = cd_c_body(g);
     cd_buf_putf(out, "const cd_%s2 r%u = ", cd_c_vector(n->e->type), reg);
@@ -72,12 +77,14 @@ static void pair_store(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_af
 }
 
 /* In a row (the lane's factor is 1): one vector store. Otherwise lane by lane. */
-static cdmpp_status vector_store(cd_c_writer *g, const cd_ast_node *n, const cd_codegen_affine *flat, const cd_buf *value) {
+static cdmpp_status vector_store(cd_c_writer *g, const cd_ast_node *n,
+                                 const cd_codegen_affine *flat, const cd_buf *value) {
     cd_codegen_affine base = {.c = flat->c};
     int64_t factor = 0;
     for (uint32_t k = 0; k < flat->n; k++) {
         if (cd_codegen_env_is_lane(&g->env, flat->t[k].atom)) factor = flat->t[k].k;
-        else if (cd_codegen_env_has_lane(&g->env, flat->t[k].atom)) return scatter(g, n, flat, value);
+        else if (cd_codegen_env_has_lane(&g->env, flat->t[k].atom))
+            return scatter(g, n, flat, value);
         else base.t[base.n++] = flat->t[k];
     }
     if (factor != 1) return scatter(g, n, flat, value);
@@ -97,7 +104,8 @@ static cdmpp_status store(cd_c_writer *g, const cd_ast_node *n, cdmpp_err *err) 
     cd_codegen_affine flat;
     CD_TRY(flat_of(g, n, &flat, err));
     const cd_expr *e = cd_codegen_env_apply(&g->env, n->e);
-    cdmpp_status st = g->lanes ? cd_c_write_vector(g, &value, e, err) : cd_c_write_value(g, &value, e, err);
+    cdmpp_status st =
+        g->lanes ? cd_c_write_vector(g, &value, e, err) : cd_c_write_value(g, &value, e, err);
     if (value.oom) g->oom = true;
     if (!st && value.p) {
         if (g->lanes) st = vector_store(g, n, &flat, &value);
@@ -126,8 +134,11 @@ int32_t cd_c_tuple_end(const cd_nest *nest, int32_t from, int32_t to) {
     const tensors all = {t->node[from].tensor, t->node[from].tensor + (uint32_t)(to - from)};
     for (; k < to; k++) {
         const cd_ast_node *n = &t->node[k], *o = &t->node[from];
-        if (n->dead || n->kind != CD_AST_STORE || n->tensor != o->tensor + (uint32_t)(k - from) || n->n != o->n) break;
-        if (nest->tensor[n->tensor].output != nest->tensor[o->tensor].output + (uint32_t)(k - from)) break; /* the next operator's */
+        if (n->dead || n->kind != CD_AST_STORE || n->tensor != o->tensor + (uint32_t)(k - from) ||
+            n->n != o->n)
+            break;
+        if (nest->tensor[n->tensor].output != nest->tensor[o->tensor].output + (uint32_t)(k - from))
+            break; /* the next operator's */
         bool same = true;
         for (uint32_t d = 0; d < n->n; d++) same &= n->x[d] == o->x[d];
         if (!same) break;
@@ -145,7 +156,8 @@ static cdmpp_status tuple(cd_c_writer *g, int32_t from, int32_t to, cdmpp_err *e
         const cd_expr *e = cd_codegen_env_apply(&g->env, g->t->node[k].e);
         cd_buf value = {0};
         const cdmpp_status st = cd_c_write_value(g, &value, e, err);
-        cd_buf_putf(cd_c_body(g), "const %s x%u = ", cd_codegen_value_type(CD_DIALECT_C, e->type), x + (unsigned)(k - from));
+        cd_buf_putf(cd_c_body(g), "const %s x%u = ", cd_codegen_value_type(CD_DIALECT_C, e->type),
+                    x + (unsigned)(k - from));
         if (value.p) cd_buf_put(cd_c_body(g), value.p, value.n);
         cd_buf_puts(cd_c_body(g), ";\n");
         if (value.oom) g->oom = true;
@@ -184,7 +196,8 @@ static cdmpp_status plain_loop(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     const uint32_t var = (uint32_t)n->var->u.i, v = g->plan.var[var];
     cd_buf head = {0};
-    cd_buf_putf(&head, "for (%s v%u = 0; v%u < ", cd_codegen_value_type(CD_DIALECT_C, n->var->type), v, v);
+    cd_buf_putf(&head, "for (%s v%u = 0; v%u < ", cd_codegen_value_type(CD_DIALECT_C, n->var->type),
+                v, v);
     cdmpp_status st = cd_c_write_value(g, &head, cd_codegen_env_apply(&g->env, n->extent_e), err);
     cd_buf_putf(&head, "; v%u++)", v);
     if (!st && (head.oom || !cd_c_scope_open(g, var))) st = CD_FAIL(err, ENOMEM, "code");
@@ -223,7 +236,8 @@ static cdmpp_status strips(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     const cd_bound all = g->env.bound[var];
     char head[96];
     cdmpp_status st = CDMPP_OK;
-    snprintf(head, sizeof head, "for (int v%u = 0; v%u < %lld; v%u += %u)", v, v, (long long)whole, v, lanes);
+    snprintf(head, sizeof head, "for (int v%u = 0; v%u < %lld; v%u += %u)", v, v, (long long)whole,
+             v, lanes);
     if (!cd_c_scope_open(g, var)) return CD_FAIL(err, ENOMEM, "code");
     g->env.var[var] = (struct cd_codegen_env_var){.lane = true, .both = true};
     g->env.bound[var] = (cd_bound){0, whole - lanes};
@@ -240,8 +254,11 @@ static cdmpp_status strips(cd_c_writer *g, int32_t k, cdmpp_err *err) {
 static cdmpp_status loop(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     const bool known = n->extent_e->op == CD_INT;
-    if (n->loop == CD_LOOP_PARALLEL && !g->in_function && !g->lanes) return cd_c_write_parallel(g, k, err);
-    if (g->vec[k] && !g->lanes) return n->extent <= (int64_t)MOST_CHUNKS * g->max_lanes ? chunks(g, k, 0, err) : strips(g, k, err);
+    if (n->loop == CD_LOOP_PARALLEL && !g->in_function && !g->lanes)
+        return cd_c_write_parallel(g, k, err);
+    if (g->vec[k] && !g->lanes)
+        return n->extent <= (int64_t)MOST_CHUNKS * g->max_lanes ? chunks(g, k, 0, err)
+                                                                : strips(g, k, err);
     if (g->copy[k] || (known && n->extent == 1)) return copies(g, k, err);
     return plain_loop(g, k, err);
 }
@@ -280,21 +297,20 @@ static void declare(cd_c_writer *g, uint32_t tensor) {
     cd_buf *d = &cd_c_top(g)->defs;
     cd_buf_putf(d, "%s ", cd_codegen_storage_type(CD_DIALECT_C, s->dtype));
     cd_c_write_tensor_name(g, d, tensor, g->instance[tensor]);
-    cd_buf_putf(d, "[%lld] __attribute__((aligned(64)));\n", (long long)(s->elements ? s->elements : 1));
+    cd_buf_putf(d, "[%lld] __attribute__((aligned(64)));\n",
+                (long long)(s->elements ? s->elements : 1));
 }
 
 /* By kind of node; thread axes have no meaning in C. */
 static cdmpp_status one(cd_c_writer *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     switch ((cd_ast_kind)n->kind) {
-    case CD_AST_FOR:  return loop(g, k, err);
-    case CD_AST_IF:   return branch(g, k, err);
+    case CD_AST_FOR: return loop(g, k, err);
+    case CD_AST_IF: return branch(g, k, err);
     case CD_AST_ATTR: return cd_c_write_range(g, k + 1, n->end, err);
     case CD_AST_REALIZE:
-    case CD_AST_ALLOC:
-        declare(g, n->tensor);
-        return cd_c_write_range(g, k + 1, n->end, err);
-    case CD_AST_LET:  return CDMPP_OK;
+    case CD_AST_ALLOC: declare(g, n->tensor); return cd_c_write_range(g, k + 1, n->end, err);
+    case CD_AST_LET: return CDMPP_OK;
     case CD_AST_STORE: return store(g, n, err);
     default: return CD_FAIL(err, EUNSUPPORTED, "thread axes in a program for a CPU");
     }

@@ -6,7 +6,8 @@
 /* ---- indices ---- */
 
 /* Packed parameters: the digits of the indices, in the order of the loops. */
-static void packed(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, cd_codegen_affine *out) {
+static void packed(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x,
+                   cd_codegen_affine *out) {
     int64_t stride = 1;
     for (uint32_t k = g->n_digit[tensor]; k-- > 0;) {
         const cd_codegen_digit *d = &g->digit[tensor][k];
@@ -19,7 +20,8 @@ static void packed(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, cd_
     }
 }
 
-void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_codegen_affine *out) {
+void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
+                     cd_codegen_affine *out) {
     const cd_codegen_slot *s = &g->plan.slot[tensor];
     cd_codegen_affine a;
     *out = (cd_codegen_affine){0};
@@ -28,7 +30,8 @@ void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, u
         return;
     }
     for (uint32_t d = 0; d < n && d < s->n_dim; d++) {
-        if (s->extent[d] == 1 && !s->is_arg) continue; /* a region of one: its index is its minimum */
+        if (s->extent[d] == 1 && !s->is_arg)
+            continue; /* a region of one: its index is its minimum */
         cd_codegen_env_affine_applied(&g->env, x[d], &a);
         cd_codegen_affine_add(&g->env, out, &a, s->stride[d]);
         if (!s->min) continue;
@@ -41,7 +44,8 @@ void cd_c_flat_index(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, u
 
 static cdmpp_status put_var(cd_codegen_expr *w, const cd_expr *v, cdmpp_err *err) {
     const cd_c_writer *g = w->ctx;
-    if (v->u.i >= (int64_t)g->nest->n_var) return CD_FAIL(err, EUNSUPPORTED, "a lane outside a vector");
+    if (v->u.i >= (int64_t)g->nest->n_var)
+        return CD_FAIL(err, EUNSUPPORTED, "a lane outside a vector");
     cd_buf_putf(w->out, "v%u", g->plan.var[v->u.i]);
     return CDMPP_OK;
 }
@@ -62,7 +66,12 @@ static cdmpp_status put_load(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *er
 }
 
 cdmpp_status cd_c_write_value(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
-    cd_codegen_expr w = {.dialect = CD_DIALECT_C, .out = out, .ranges = &g->env.ranges, .var = put_var, .load = put_load, .ctx = g};
+    cd_codegen_expr w = {.dialect = CD_DIALECT_C,
+                         .out = out,
+                         .ranges = &g->env.ranges,
+                         .var = put_var,
+                         .load = put_load,
+                         .ctx = g};
     return cd_codegen_expr_write(&w, e, err);
 }
 
@@ -147,7 +156,8 @@ static cdmpp_status choice(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_
     return CDMPP_OK;
 }
 
-static cdmpp_status around(cd_c_writer *g, cd_buf *out, const char *before, const cd_expr *a, const char *after, cdmpp_err *err) {
+static cdmpp_status around(cd_c_writer *g, cd_buf *out, const char *before, const cd_expr *a,
+                           const char *after, cdmpp_err *err) {
     cd_buf_puts(out, before);
     CD_TRY(cd_c_write_vector(g, out, a, err));
     cd_buf_puts(out, after);
@@ -155,7 +165,8 @@ static cdmpp_status around(cd_c_writer *g, cd_buf *out, const char *before, cons
 }
 
 /* acc + dot4(x, y); acc NULL: 0. */
-static cdmpp_status dot4(cd_c_writer *g, cd_buf *out, const cd_expr *acc, const cd_expr *e, cdmpp_err *err) {
+static cdmpp_status dot4(cd_c_writer *g, cd_buf *out, const cd_expr *acc, const cd_expr *e,
+                         cdmpp_err *err) {
     cd_buf_putf(out, "cd_dot4_i32x%u(", g->lanes);
     if (acc) CD_TRY(cd_c_write_vector(g, out, acc, err));
     else cd_buf_putf(out, "(cd_i32x%u){0}", g->lanes);
@@ -183,9 +194,16 @@ static cdmpp_status call(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_er
 static cdmpp_status binary(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     if (e->op == CD_ADD && cd_expr_is_dot4(e->a[1])) return dot4(g, out, e->a[0], e->a[1], err);
     const bool order = e->op == CD_MIN || e->op == CD_MAX;
-    const char *text = e->op == CD_ADD ? " + " : e->op == CD_SUB ? " - " : e->op == CD_MUL ? " * " : e->op == CD_DIV ? " / " : NULL;
-    if (!order && (!text || (e->op == CD_DIV && e->type != CD_F32))) return lane_by_lane(g, out, e, err);
-    if (order) cd_buf_putf(out, "cd_%s_%s%u", e->op == CD_MIN ? "min" : "max", cd_c_vector(e->type), g->lanes);
+    const char *text = e->op == CD_ADD   ? " + "
+                       : e->op == CD_SUB ? " - "
+                       : e->op == CD_MUL ? " * "
+                       : e->op == CD_DIV ? " / "
+                                         : NULL;
+    if (!order && (!text || (e->op == CD_DIV && e->type != CD_F32)))
+        return lane_by_lane(g, out, e, err);
+    if (order)
+        cd_buf_putf(out, "cd_%s_%s%u", e->op == CD_MIN ? "min" : "max", cd_c_vector(e->type),
+                    g->lanes);
     CD_TRY(around(g, out, "(", e->a[0], order ? ", " : text, err));
     return around(g, out, "", e->a[1], ")", err);
 }
@@ -200,7 +218,9 @@ static cdmpp_status cast(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_er
     cd_buf_puts(out, "__builtin_convertvector(");
     if (is_byte(from)) cd_buf_putf(out, "cd_wide_%s%u(", cd_c_vector(from), g->lanes);
     CD_TRY(cd_c_write_vector(g, out, e->a[0], err));
-    cd_buf_putf(out, "%s, cd_%s%u)%s", is_byte(from) ? ")" : "", is_byte(e->type) ? "i32x" : cd_c_vector(e->type), g->lanes, is_byte(e->type) ? ")" : "");
+    cd_buf_putf(out, "%s, cd_%s%u)%s", is_byte(from) ? ")" : "",
+                is_byte(e->type) ? "i32x" : cd_c_vector(e->type), g->lanes,
+                is_byte(e->type) ? ")" : "");
     return CDMPP_OK;
 }
 
@@ -208,10 +228,13 @@ static cdmpp_status cast(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_er
 cdmpp_status cd_c_write_vector(cd_c_writer *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     if (!cd_codegen_env_has_lane(&g->env, e)) return splat(g, out, e, err);
     switch ((cd_expr_op)e->op) {
-    case CD_LOAD:   return load(g, out, e, err);
+    case CD_LOAD: return load(g, out, e, err);
     case CD_SELECT: return choice(g, out, e, err);
-    case CD_CALL:   return call(g, out, e, err);
-    case CD_CAST:   return cast(g, out, e, err);
-    default: return cd_expr_op_is_arith((cd_expr_op)e->op) && !is_byte(e->type) ? binary(g, out, e, err) : lane_by_lane(g, out, e, err);
+    case CD_CALL: return call(g, out, e, err);
+    case CD_CAST: return cast(g, out, e, err);
+    default:
+        return cd_expr_op_is_arith((cd_expr_op)e->op) && !is_byte(e->type)
+                   ? binary(g, out, e, err)
+                   : lane_by_lane(g, out, e, err);
     }
 }

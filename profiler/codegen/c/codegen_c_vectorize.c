@@ -4,14 +4,15 @@
 
 #include "profiler/codegen/c/codegen_c_internal.h"
 
-#define LEAST 4  /* turns of a serial loop that are worth it */
-#define SHARED 4 /* statements that must share lanes loaded one by one; GCC's own vectors are better with fewer */
+#define LEAST 4 /* turns of a serial loop that are worth it */
+#define SHARED                                                                                     \
+    4 /* statements that must share lanes loaded one by one; GCC's own vectors are better with fewer */
 
 typedef struct {
     cd_c_writer *g;
     const cd_ast_node *loop;
     const cd_ast_node *store; /* whose value is looked at */
-    bool strict;          /* not asked for by the schedule: only where it surely pays */
+    bool strict;              /* not asked for by the schedule: only where it surely pays */
 } candidate;
 
 static bool types_fit(void *ctx, const cd_expr *e) {
@@ -30,7 +31,8 @@ static int64_t factor(const cd_c_writer *g, const cd_codegen_affine *flat, bool 
     return *linear ? k : 0;
 }
 
-static bool flat_of(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_codegen_affine *out) {
+static bool flat_of(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
+                    cd_codegen_affine *out) {
     const cd_expr *y[CD_CODEGEN_MAX_AFFINE];
     if (n > CD_CODEGEN_MAX_AFFINE) return false;
     for (uint32_t k = 0; k < n; k++) y[k] = cd_codegen_env_apply(&g->env, x[k]);
@@ -44,7 +46,8 @@ static bool flat_of(cd_c_writer *g, uint32_t tensor, const cd_expr *const *x, ui
 static const cd_ast_node *store_of(const candidate *j, uint32_t tensor) {
     const cd_ast *t = j->g->t;
     for (int32_t k = (int32_t)(j->loop - t->node) + 1; k < j->loop->end; k++)
-        if (!t->node[k].dead && t->node[k].kind == CD_AST_STORE && t->node[k].tensor == tensor) return &t->node[k];
+        if (!t->node[k].dead && t->node[k].kind == CD_AST_STORE && t->node[k].tensor == tensor)
+            return &t->node[k];
     return NULL;
 }
 
@@ -60,7 +63,8 @@ static int64_t reuse(const candidate *j, const cd_expr *e) {
     const cd_ast *t = j->g->t;
     int64_t n = 1;
     for (int32_t k = j->store->parent; &t->node[k] != j->loop; k = t->node[k].parent)
-        if (t->node[k].kind == CD_AST_FOR && !t->node[k].dead && !cd_expr_uses(e, t->node[k].var)) n *= t->node[k].extent;
+        if (t->node[k].kind == CD_AST_FOR && !t->node[k].dead && !cd_expr_uses(e, t->node[k].var))
+            n *= t->node[k].extent;
     return n;
 }
 
@@ -79,9 +83,13 @@ static bool clean_load(candidate *j, const cd_expr *e) {
 
 static bool clean_call(candidate *j, const cd_expr *e) {
     if (!strcmp(e->u.name, "if_then_else") && e->n == 3)
-        return !cd_expr_uses(e->a[0], j->loop->var) && clean(j, e->a[0]) && clean(j, e->a[1]) && clean(j, e->a[2]);
+        return !cd_expr_uses(e->a[0], j->loop->var) && clean(j, e->a[0]) && clean(j, e->a[1]) &&
+               clean(j, e->a[2]);
     if (cd_expr_is_dot4(e)) return clean(j, e->a[0]) && clean(j, e->a[1]);
-    return e->n == 1 && e->type == CD_F32 && (!strcmp(e->u.name, "nearbyint") || !strcmp(e->u.name, "sqrt") || !strcmp(e->u.name, "rsqrt")) && clean(j, e->a[0]);
+    return e->n == 1 && e->type == CD_F32 &&
+           (!strcmp(e->u.name, "nearbyint") || !strcmp(e->u.name, "sqrt") ||
+            !strcmp(e->u.name, "rsqrt")) &&
+           clean(j, e->a[0]);
 }
 
 /* Can e be computed as a vector, without lanes that must be handled one by one? */
@@ -91,10 +99,19 @@ static bool clean(candidate *j, const cd_expr *e) {
     case CD_LOAD: return clean_load(j, e);
     case CD_CALL: return clean_call(j, e);
     case CD_SELECT:
-        return !cd_expr_uses(e->a[0], j->loop->var) && clean(j, e->a[0]) && clean(j, e->a[1]) && clean(j, e->a[2]);
-    case CD_ADD: case CD_SUB: case CD_MUL: case CD_MIN: case CD_MAX: break;
-    case CD_DIV: if (e->type != CD_F32) return false; break;
-    case CD_CAST: if (!cd_c_has_vector(e->type) || !cd_c_has_vector(e->a[0]->type)) return false; break;
+        return !cd_expr_uses(e->a[0], j->loop->var) && clean(j, e->a[0]) && clean(j, e->a[1]) &&
+               clean(j, e->a[2]);
+    case CD_ADD:
+    case CD_SUB:
+    case CD_MUL:
+    case CD_MIN:
+    case CD_MAX: break;
+    case CD_DIV:
+        if (e->type != CD_F32) return false;
+        break;
+    case CD_CAST:
+        if (!cd_c_has_vector(e->type) || !cd_c_has_vector(e->a[0]->type)) return false;
+        break;
     default:
         if (cd_expr_uses(e, j->loop->var)) return false;
     }
@@ -115,13 +132,15 @@ static bool store_fits(candidate *j, const cd_ast_node *n, int32_t k) {
     bool linear, own = false;
     j->store = n;
     for (uint32_t d = 0; d < n->n; d++) own |= cd_expr_uses(n->x[d], j->loop->var);
-    if (!own || !cd_c_has_vector(n->e->type) || n->e->type != g->plan.slot[n->tensor].dtype || !cd_expr_visit(n->e, types_fit, NULL))
+    if (!own || !cd_c_has_vector(n->e->type) || n->e->type != g->plan.slot[n->tensor].dtype ||
+        !cd_expr_visit(n->e, types_fit, NULL))
         return false;
     if (cd_c_tuple_end(g->nest, k, j->loop->end) > k + 1) return false;
     const bool known = flat_of(g, n->tensor, n->x, n->n, &flat);
     const int64_t at = known ? factor(g, &flat, &linear) : 0;
     if (j->strict) return at == 1 && store_of(j, n->tensor) == n && clean(j, n->e);
-    return at != 0 || cd_expr_visit(n->e, reads_other, j); /* a reduction whose lanes may meet is none */
+    return at != 0 ||
+           cd_expr_visit(n->e, reads_other, j); /* a reduction whose lanes may meet is none */
 }
 
 /* All statements of the loop must fit. In strict mode (not asked for by the schedule) inner loops must be unrolled. */
@@ -135,7 +154,8 @@ static bool body_fits(candidate *j, int32_t from, int32_t to) {
             stores++;
             if (!store_fits(j, n, k)) return false;
         } else if (n->kind == CD_AST_FOR) {
-            if (n->loop == CD_LOOP_PARALLEL || cd_expr_uses(n->extent_e, j->loop->var)) return false;
+            if (n->loop == CD_LOOP_PARALLEL || cd_expr_uses(n->extent_e, j->loop->var))
+                return false;
             if (j->strict && !j->g->copy[k]) return false;
         } else if (n->kind != CD_AST_IF || cd_expr_uses(n->e, j->loop->var)) {
             return false;
@@ -147,7 +167,8 @@ static bool body_fits(candidate *j, int32_t from, int32_t to) {
 static bool fits(cd_c_writer *g, int32_t k) {
     const cd_ast_node *n = &g->t->node[k];
     candidate j = {.g = g, .loop = n, .strict = n->loop != CD_LOOP_VECTORIZED};
-    if (n->extent_e->op != CD_INT || n->extent < (j.strict ? LEAST : 1) || n->var->type != CD_I32) return false;
+    if (n->extent_e->op != CD_INT || n->extent < (j.strict ? LEAST : 1) || n->var->type != CD_I32)
+        return false;
     if (n->loop == CD_LOOP_PARALLEL || n->loop == CD_LOOP_THREAD) return false;
     struct cd_codegen_env_var *v = &g->env.var[n->var->u.i];
     *v = (struct cd_codegen_env_var){.lane = true};

@@ -56,21 +56,27 @@ typedef struct cd_codegen_affine {
 
 typedef struct cd_codegen_env {
     cd_expr_pool pool;
-    uint32_t n_var;             /* of the nest; number n_var is the lane */
-    struct cd_codegen_env_var { bool fixed, lane, both; int64_t value; } *var; /* both: the variable plus the lane */
-    struct cd_codegen_env_var *plain;  /* (n_var + 1) all themselves: see cd_codegen_env_at_lane */
-    cd_bound *bound;            /* (n_var + 1) */
+    uint32_t n_var; /* of the nest; number n_var is the lane */
+    struct cd_codegen_env_var {
+        bool fixed, lane, both;
+        int64_t value;
+    } * var;                          /* both: the variable plus the lane */
+    struct cd_codegen_env_var *plain; /* (n_var + 1) all themselves: see cd_codegen_env_at_lane */
+    cd_bound *bound;                  /* (n_var + 1) */
     cd_codegen_ranges ranges;
-    bool many;                  /* a form had too many terms: EUNSUPPORTED, sticky */
+    bool many; /* a form had too many terms: EUNSUPPORTED, sticky */
 } cd_codegen_env;
 
 /* All variables stand for themselves, with the ranges of their loops. Errors: ENOMEM. */
-cdmpp_status cd_codegen_env_init(cd_codegen_env *v, const cd_ast *ast, uint32_t n_var, cdmpp_err *err);
+cdmpp_status cd_codegen_env_init(cd_codegen_env *v, const cd_ast *ast, uint32_t n_var,
+                                 cdmpp_err *err);
 void cd_codegen_env_free(cd_codegen_env *v); /* zeroes it */
 /* EUNSUPPORTED or ENOMEM if anything went wrong since init. */
 cdmpp_status cd_codegen_env_check(const cd_codegen_env *v, cdmpp_err *err);
 
-static inline bool cd_codegen_env_is_lane(const cd_codegen_env *v, const cd_expr *e) { return e->op == CD_VAR && e->u.i == (int64_t)v->n_var; }
+static inline bool cd_codegen_env_is_lane(const cd_codegen_env *v, const cd_expr *e) {
+    return e->op == CD_VAR && e->u.i == (int64_t)v->n_var;
+}
 /* Does the lane occur in e (made by cd_codegen_env_apply)? */
 bool cd_codegen_env_has_lane(const cd_codegen_env *v, const cd_expr *e);
 void cd_codegen_env_set_lanes(cd_codegen_env *v, int64_t n); /* range of the lane: [0, n-1] */
@@ -84,7 +90,8 @@ const cd_expr *cd_codegen_env_at_lane(cd_codegen_env *v, const cd_expr *e, int64
 /* The same of an expression that cd_codegen_env_apply made. */
 void cd_codegen_env_affine_applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out);
 /* The form as an expression of type t; to += times * from; the range of its values. */
-void cd_codegen_affine_add(cd_codegen_env *v, cd_codegen_affine *to, const cd_codegen_affine *from, int64_t times);
+void cd_codegen_affine_add(cd_codegen_env *v, cd_codegen_affine *to, const cd_codegen_affine *from,
+                           int64_t times);
 cd_bound cd_codegen_affine_range(const cd_codegen_env *v, const cd_codegen_affine *a);
 /* *a = a floordiv d, a floormod d; d > 0. */
 void cd_codegen_affine_divide(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *a, int64_t d);
@@ -127,22 +134,23 @@ typedef struct cd_codegen_buffer {
     cd_dtype dtype;
     int64_t elements, bytes;
     bool is_arg, written;
-    bool per_thread;            /* scratch of a parallel loop: one for every OpenMP thread, in a row */
-    uint32_t n_digit;           /* 0: row-major */
+    bool per_thread;  /* scratch of a parallel loop: one for every OpenMP thread, in a row */
+    uint32_t n_digit; /* 0: row-major */
     const cd_codegen_digit *digit; /* (n_digit) */
 } cd_codegen_buffer;
 
 typedef struct cd_codegen_launch {
-    const char *entry;          /* kernel's name; of C, the function's */
-    int64_t grid[3], block[3];  /* x, y, z; 1 for C */
-    int64_t shared_bytes;       /* of static shared memory, for checks */
+    const char *entry;         /* kernel's name; of C, the function's */
+    int64_t grid[3], block[3]; /* x, y, z; 1 for C */
+    int64_t shared_bytes;      /* of static shared memory, for checks */
     uint32_t n_buffer;
-    const uint32_t *buffer;     /* (n_buffer) */
+    const uint32_t *buffer; /* (n_buffer) */
 } cd_codegen_launch;
 
 typedef struct cd_codegen_part { /* a parallel loop of a C program */
-    int64_t iterations;         /* >= 1 */
-    double stores;              /* executions of store statements in all of them: how the program's work is divided among its parts */
+    int64_t iterations;          /* >= 1 */
+    double
+        stores; /* executions of store statements in all of them: how the program's work is divided among its parts */
 } cd_codegen_part;
 
 typedef struct cd_codegen_code {
@@ -150,11 +158,11 @@ typedef struct cd_codegen_code {
     cd_dialect dialect;
     cd_buf text;
     uint32_t n_buffer, n_arg, n_launch;
-    cd_codegen_buffer *buffer;     /* (n_buffer) */
-    cd_codegen_launch *launch;     /* (n_launch) */
-    bool parallel;              /* C: has OpenMP loops */
-    uint32_t n_part;            /* 0: it runs whole only */
-    cd_codegen_part *part;      /* (n_part) */
+    cd_codegen_buffer *buffer; /* (n_buffer) */
+    cd_codegen_launch *launch; /* (n_launch) */
+    bool parallel;             /* C: has OpenMP loops */
+    uint32_t n_part;           /* 0: it runs whole only */
+    cd_codegen_part *part;     /* (n_part) */
 } cd_codegen_code;
 
 /* Frees text and arena, not *c itself. NULL is fine, zeroed too. */
@@ -180,7 +188,7 @@ const char *cd_codegen_prelude(cd_dialect dialect);
 typedef struct cd_codegen_expr {
     cd_dialect dialect;
     cd_buf *out;
-    const cd_codegen_ranges *ranges;    /* NULL: nothing known */
+    const cd_codegen_ranges *ranges; /* NULL: nothing known */
     /* Write a VAR; write a LOAD's value as cd_codegen_value_type (cd_codegen_expr_load_wrap helps). */
     cdmpp_status (*var)(struct cd_codegen_expr *w, const cd_expr *var, cdmpp_err *err);
     cdmpp_status (*load)(struct cd_codegen_expr *w, const cd_expr *load, cdmpp_err *err);
@@ -221,14 +229,14 @@ enum { CD_UNDER_PARALLEL = 1, CD_UNDER_BLOCK = 2, CD_UNDER_THREAD = 4 };
 
 typedef struct cd_codegen_slot {
     bool used, loaded, stored, is_arg;
-    int32_t arg;                /* position among the parameters, -1 */
-    int32_t node;               /* its REALIZE or ALLOC, -1 */
-    uint32_t order;             /* of first appearance; its number in names */
-    unsigned under;             /* CD_UNDER_* */
-    int rank;                   /* of memory: 0 global, 1 shared, 2 warp, 3 local, by scope or place as TVM has it */
+    int32_t arg;    /* position among the parameters, -1 */
+    int32_t node;   /* its REALIZE or ALLOC, -1 */
+    uint32_t order; /* of first appearance; its number in names */
+    unsigned under; /* CD_UNDER_* */
+    int rank; /* of memory: 0 global, 1 shared, 2 warp, 3 local, by scope or place as TVM has it */
     cd_dtype dtype;
     uint32_t n_dim;
-    const cd_expr *const *min;  /* (n_dim) NULL: all 0 */
+    const cd_expr *const *min;      /* (n_dim) NULL: all 0 */
     const int64_t *extent, *stride; /* (n_dim) */
     int64_t elements;
 } cd_codegen_slot;
@@ -236,14 +244,15 @@ typedef struct cd_codegen_slot {
 typedef struct cd_codegen_plan {
     const cd_nest *nest;
     uint32_t n_slot;
-    cd_codegen_slot *slot;              /* (n_slot) by tensor */
-    uint32_t *var;              /* (nest->n_var) */
-    cd_codegen_ranges ranges;           /* of all loops */
+    cd_codegen_slot *slot;    /* (n_slot) by tensor */
+    uint32_t *var;            /* (nest->n_var) */
+    cd_codegen_ranges ranges; /* of all loops */
     bool has_thread, has_parallel;
 } cd_codegen_plan;
 
 /* Places all tensors of the nest. Errors: EUNSUPPORTED (a region of unknown size, more than 2^40 elements), ENOMEM. */
-cdmpp_status cd_codegen_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out, cdmpp_err *err);
+cdmpp_status cd_codegen_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out,
+                                  cdmpp_err *err);
 
 /* A name with all but letters, digits and _ replaced by _, cut to n-1 characters. */
 void cd_codegen_clean_name(const char *name, char *out, size_t n);
@@ -259,12 +268,14 @@ void cd_codegen_clean_name(const char *name, char *out, size_t n);
  * stays row-major. */
 
 /* Digits of parameter `tensor`, outermost first; *n 0: row-major. Errors: ENOMEM. */
-cdmpp_status cd_codegen_pack_plan(cd_arena *a, cd_codegen_env *env, const cd_nest *nest, uint32_t tensor, const cd_codegen_digit **digit, uint32_t *n,
-                          cdmpp_err *err);
+cdmpp_status cd_codegen_pack_plan(cd_arena *a, cd_codegen_env *env, const cd_nest *nest,
+                                  uint32_t tensor, const cd_codegen_digit **digit, uint32_t *n,
+                                  cdmpp_err *err);
 
 /* Copies the row-major elements of a parameter to their places in the code's buffer b (`to`: b->bytes). Places without an
  * element (a split that does not divide) are left unchanged. */
-void cd_codegen_pack(const cd_codegen_buffer *b, uint32_t rank, const int64_t *shape, const void *from, void *to);
+void cd_codegen_pack(const cd_codegen_buffer *b, uint32_t rank, const int64_t *shape,
+                     const void *from, void *to);
 
 /* codegen_unroll -- which loops of a C program are unrolled in its text.
  *

@@ -4,8 +4,11 @@
 
 #include <string.h>
 
-cdmpp_status cd_codegen_env_init(cd_codegen_env *v, const cd_ast *ast, uint32_t n_var, cdmpp_err *err) {
-    *v = (cd_codegen_env){.n_var = n_var, .var = cd_mem_zalloc(n_var + 1, sizeof *v->var), .plain = cd_mem_zalloc(n_var + 1, sizeof *v->plain),
+cdmpp_status cd_codegen_env_init(cd_codegen_env *v, const cd_ast *ast, uint32_t n_var,
+                                 cdmpp_err *err) {
+    *v = (cd_codegen_env){.n_var = n_var,
+                          .var = cd_mem_zalloc(n_var + 1, sizeof *v->var),
+                          .plain = cd_mem_zalloc(n_var + 1, sizeof *v->plain),
                           .bound = cd_mem_zalloc(n_var + 1, sizeof *v->bound)};
     if (!v->var || !v->plain || !v->bound) {
         cd_codegen_env_free(v);
@@ -29,7 +32,8 @@ void cd_codegen_env_free(cd_codegen_env *v) {
 
 cdmpp_status cd_codegen_env_check(const cd_codegen_env *v, cdmpp_err *err) {
     if (v->pool.oom) return CD_FAIL(err, ENOMEM, "expressions");
-    if (v->many || v->pool.big) return CD_FAIL(err, EUNSUPPORTED, "an index of more than %d terms", CD_CODEGEN_MAX_AFFINE);
+    if (v->many || v->pool.big)
+        return CD_FAIL(err, EUNSUPPORTED, "an index of more than %d terms", CD_CODEGEN_MAX_AFFINE);
     return CDMPP_OK;
 }
 
@@ -38,7 +42,9 @@ bool cd_codegen_env_has_lane(const cd_codegen_env *v, const cd_expr *e) {
     return (e->flags & CD_EXPR_HAS_VAR) && !cd_expr_visit(e, not_lane, (void *)(uintptr_t)v);
 }
 
-void cd_codegen_env_set_lanes(cd_codegen_env *v, int64_t n) { v->bound[v->n_var] = (cd_bound){0, n - 1}; }
+void cd_codegen_env_set_lanes(cd_codegen_env *v, int64_t n) {
+    v->bound[v->n_var] = (cd_bound){0, n - 1};
+}
 
 /* ---- sums ---- */
 
@@ -63,7 +69,8 @@ static void add_term(cd_codegen_env *v, cd_codegen_affine *a, int64_t k, const c
     a->n++;
 }
 
-void cd_codegen_affine_add(cd_codegen_env *v, cd_codegen_affine *to, const cd_codegen_affine *from, int64_t times) {
+void cd_codegen_affine_add(cd_codegen_env *v, cd_codegen_affine *to, const cd_codegen_affine *from,
+                           int64_t times) {
     to->c += times * from->c;
     for (uint32_t k = 0; k < from->n; k++) add_term(v, to, times * from->t[k].k, from->t[k].atom);
 }
@@ -80,13 +87,16 @@ cd_bound cd_codegen_affine_range(const cd_codegen_env *v, const cd_codegen_affin
     return r;
 }
 
-static const cd_expr *as_type(cd_codegen_env *v, cd_dtype t, const cd_expr *e) { return e->type == t ? e : cd_expr_cast(&v->pool, t, e); }
+static const cd_expr *as_type(cd_codegen_env *v, cd_dtype t, const cd_expr *e) {
+    return e->type == t ? e : cd_expr_cast(&v->pool, t, e);
+}
 
 static const cd_expr *expr_of(cd_codegen_env *v, cd_dtype t, const cd_codegen_affine *a) {
     const cd_expr *sum = NULL;
     for (uint32_t k = 0; k < a->n; k++) {
         const cd_expr *x = as_type(v, t, a->t[k].atom);
-        if (a->t[k].k != 1) x = cd_expr_bin(&v->pool, CD_MUL, x, cd_expr_new_int(&v->pool, t, a->t[k].k));
+        if (a->t[k].k != 1)
+            x = cd_expr_bin(&v->pool, CD_MUL, x, cd_expr_new_int(&v->pool, t, a->t[k].k));
         sum = sum ? cd_expr_bin(&v->pool, CD_ADD, sum, x) : x;
     }
     if (!sum) return cd_expr_new_int(&v->pool, t, a->c);
@@ -96,7 +106,8 @@ static const cd_expr *expr_of(cd_codegen_env *v, cd_dtype t, const cd_codegen_af
 /* ---- quotients ---- */
 
 /* a = whole * d + rest; what is a multiple of d goes to whole. */
-static void split(const cd_codegen_affine *a, int64_t d, cd_codegen_affine *whole, cd_codegen_affine *rest) {
+static void split(const cd_codegen_affine *a, int64_t d, cd_codegen_affine *whole,
+                  cd_codegen_affine *rest) {
     *whole = (cd_codegen_affine){.c = cd_expr_floordiv(a->c, d)};
     *rest = (cd_codegen_affine){.c = cd_expr_floormod(a->c, d)};
     for (uint32_t k = 0; k < a->n; k++) {
@@ -126,7 +137,8 @@ static int64_t shrink(cd_codegen_affine *a, int64_t g) {
 }
 
 static bool is_atom(const cd_codegen_affine *a, cd_expr_op op) {
-    return a->n == 1 && a->t[0].k == 1 && a->c == 0 && a->t[0].atom->op == op && a->t[0].atom->a[1]->op == CD_INT && a->t[0].atom->a[1]->u.i > 0;
+    return a->n == 1 && a->t[0].k == 1 && a->c == 0 && a->t[0].atom->op == op &&
+           a->t[0].atom->a[1]->op == CD_INT && a->t[0].atom->a[1]->u.i > 0;
 }
 
 /* Multiples of d leave the quotient. What is left is 0 if it lies within [0, d); else a common divisor is taken out, and only then
@@ -147,7 +159,8 @@ void cd_codegen_affine_divide(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *
                 d *= rest.t[0].atom->a[1]->u.i;
                 x = as_type(v, t, rest.t[0].atom->a[0]);
             }
-            add_term(v, &whole, 1, cd_expr_bin(&v->pool, CD_FDIV, x, cd_expr_new_int(&v->pool, t, d)));
+            add_term(v, &whole, 1,
+                     cd_expr_bin(&v->pool, CD_FDIV, x, cd_expr_new_int(&v->pool, t, d)));
         }
     }
     *a = whole;
@@ -168,7 +181,8 @@ void cd_codegen_affine_modulo(cd_codegen_env *v, cd_dtype t, cd_codegen_affine *
         return;
     }
     const cd_expr *x = expr_of(v, t, &rest);
-    if (is_atom(&rest, CD_FMOD) && rest.t[0].atom->a[1]->u.i % d == 0) x = as_type(v, t, rest.t[0].atom->a[0]);
+    if (is_atom(&rest, CD_FMOD) && rest.t[0].atom->a[1]->u.i % d == 0)
+        x = as_type(v, t, rest.t[0].atom->a[0]);
     add_term(v, a, g, cd_expr_bin(&v->pool, CD_FMOD, x, cd_expr_new_int(&v->pool, t, d)));
 }
 
@@ -181,7 +195,8 @@ static void variable(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out
     if (x && (x->fixed || x->lane)) out->c = x->value;
     if (x && x->fixed) return;
     if (x && x->lane) add_term(v, out, 1, cd_expr_new_var(&v->pool, e->type, v->n_var));
-    if (!x || !x->lane || x->both) add_term(v, out, 1, cd_expr_new_var(&v->pool, e->type, (uint32_t)e->u.i));
+    if (!x || !x->lane || x->both)
+        add_term(v, out, 1, cd_expr_new_var(&v->pool, e->type, (uint32_t)e->u.i));
 }
 
 /* An expression that is not linear is rebuilt on applied operands and becomes one atom, or a number if it folds. */
@@ -194,11 +209,14 @@ static void opaque(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) 
     }
     for (uint32_t k = 0; k < e->n; k++) a[k] = cd_codegen_env_apply(v, e->a[k]);
     const cd_expr *r;
-    if (cd_expr_op_is_binary((cd_expr_op)e->op)) r = cd_expr_bin(&v->pool, (cd_expr_op)e->op, a[0], a[1]);
+    if (cd_expr_op_is_binary((cd_expr_op)e->op))
+        r = cd_expr_bin(&v->pool, (cd_expr_op)e->op, a[0], a[1]);
     else if (e->op == CD_LOAD) r = cd_expr_new_load(&v->pool, e->type, (uint32_t)e->u.i, a, e->n);
     else if (e->op == CD_CALL) r = cd_expr_new_call(&v->pool, e->type, e->u.name, a, e->n);
     else if (e->op == CD_CAST) r = cd_expr_cast(&v->pool, e->type, a[0]);
-    else r = e->op == CD_NOT ? cd_expr_new_not(&v->pool, a[0]) : cd_expr_new_select(&v->pool, a[0], a[1], a[2]);
+    else
+        r = e->op == CD_NOT ? cd_expr_new_not(&v->pool, a[0])
+                            : cd_expr_new_select(&v->pool, a[0], a[1], a[2]);
     *out = (cd_codegen_affine){0};
     if (r->op == CD_INT) out->c = r->u.i;
     else add_term(v, out, 1, r);
@@ -213,7 +231,8 @@ static bool plain_division(const cd_codegen_env *v, const cd_expr *e, const cd_c
 static void quotient(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
     cd_codegen_env_affine(v, e->a[0], out);
     if (!plain_division(v, e, out)) opaque(v, e, out);
-    else if (e->op == CD_FDIV || e->op == CD_DIV) cd_codegen_affine_divide(v, e->type, out, e->a[1]->u.i);
+    else if (e->op == CD_FDIV || e->op == CD_DIV)
+        cd_codegen_affine_divide(v, e->type, out, e->a[1]->u.i);
     else cd_codegen_affine_modulo(v, e->type, out, e->a[1]->u.i);
 }
 
@@ -246,7 +265,9 @@ static void applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out)
         add_term(v, out, 1, e);
     }
 }
-void cd_codegen_env_affine_applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) { applied(v, e, out); }
+void cd_codegen_env_affine_applied(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
+    applied(v, e, out);
+}
 
 /* The form of e; e itself may still hold variables with known values. */
 void cd_codegen_env_affine(cd_codegen_env *v, const cd_expr *e, cd_codegen_affine *out) {
@@ -262,7 +283,10 @@ void cd_codegen_env_affine(cd_codegen_env *v, const cd_expr *e, cd_codegen_affin
         cd_codegen_affine_add(v, out, &b, e->op == CD_ADD ? 1 : -1);
         return;
     case CD_MUL: product(v, e, out); return;
-    case CD_DIV: case CD_MOD: case CD_FDIV: case CD_FMOD: quotient(v, e, out); return;
+    case CD_DIV:
+    case CD_MOD:
+    case CD_FDIV:
+    case CD_FMOD: quotient(v, e, out); return;
     default: break;
     }
     if (decided(v, e, &r)) applied(v, r, out);
@@ -284,9 +308,9 @@ const cd_expr *cd_codegen_env_apply(cd_codegen_env *v, const cd_expr *e) {
     cd_codegen_affine a;
     const cd_expr *r;
     switch ((cd_expr_op)e->op) {
-    case CD_INT:   return cd_expr_new_int(&v->pool, e->type, e->u.i);
+    case CD_INT: return cd_expr_new_int(&v->pool, e->type, e->u.i);
     case CD_FLOAT: return cd_expr_new_float(&v->pool, e->type, e->u.f);
-    case CD_STR:   return cd_expr_new_str(&v->pool, e->u.name);
+    case CD_STR: return cd_expr_new_str(&v->pool, e->u.name);
     default: break;
     }
     if (decided(v, e, &r)) return r;

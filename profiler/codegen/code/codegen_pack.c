@@ -8,8 +8,8 @@
 
 typedef struct {
     cd_codegen_digit d;
-    int32_t loop;       /* node that binds the variable */
-    int64_t high;       /* of two digits of one variable the greater is further out */
+    int32_t loop; /* node that binds the variable */
+    int64_t high; /* of two digits of one variable the greater is further out */
     int64_t k;
 } digit;
 
@@ -18,7 +18,7 @@ typedef struct {
     const cd_nest *nest;
     uint32_t tensor;
     const cd_expr *load;
-    int32_t store;      /* node that holds the load */
+    int32_t store; /* node that holds the load */
     digit digit[MOST_DIGITS];
     uint32_t n;
 } packer;
@@ -66,7 +66,9 @@ static void insert(digit *d, uint32_t n, digit x, bool (*before)(const digit *, 
 }
 
 static bool heavier(const digit *a, const digit *b) { return a->k > b->k; }
-static bool outer(const digit *a, const digit *b) { return a->loop != b->loop ? a->loop < b->loop : a->high > b->high; }
+static bool outer(const digit *a, const digit *b) {
+    return a->loop != b->loop ? a->loop < b->loop : a->high > b->high;
+}
 
 /* Sorted by weight, the digits must multiply up without gaps to the size of the dimension: then every element has one place. */
 static bool read_dim(packer *p, uint32_t dim) {
@@ -89,8 +91,9 @@ static bool read_dim(packer *p, uint32_t dim) {
 }
 
 /* A parameter that does not fit the pattern is row-major, which is no error. */
-cdmpp_status cd_codegen_pack_plan(cd_arena *a, cd_codegen_env *env, const cd_nest *nest, uint32_t tensor, const cd_codegen_digit **out, uint32_t *n,
-                          cdmpp_err *err) {
+cdmpp_status cd_codegen_pack_plan(cd_arena *a, cd_codegen_env *env, const cd_nest *nest,
+                                  uint32_t tensor, const cd_codegen_digit **out, uint32_t *n,
+                                  cdmpp_err *err) {
     packer p = {.env = env, .nest = nest, .tensor = tensor};
     *n = 0;
     *out = NULL;
@@ -106,13 +109,16 @@ cdmpp_status cd_codegen_pack_plan(cd_arena *a, cd_codegen_env *env, const cd_nes
     return CDMPP_OK;
 }
 
-void cd_codegen_pack(const cd_codegen_buffer *b, uint32_t rank, const int64_t *shape, const void *from, void *to) {
+void cd_codegen_pack(const cd_codegen_buffer *b, uint32_t rank, const int64_t *shape,
+                     const void *from, void *to) {
     const size_t size = cd_expr_dtype_bytes(b->dtype);
     int64_t n = 1, x[64] = {0};
     for (uint32_t d = 0; d < rank; d++) n *= shape[d];
     for (int64_t e = 0; e < n; e++) {
         int64_t at = b->n_digit ? 0 : e;
-        for (uint32_t k = 0; k < b->n_digit; k++) at = at * b->digit[k].extent + x[b->digit[k].dim] / b->digit[k].div % b->digit[k].extent;
+        for (uint32_t k = 0; k < b->n_digit; k++)
+            at =
+                at * b->digit[k].extent + x[b->digit[k].dim] / b->digit[k].div % b->digit[k].extent;
         memcpy((char *)to + (size_t)at * size, (const char *)from + (size_t)e * size, size);
         for (uint32_t d = rank; d-- > 0 && ++x[d] == shape[d];) x[d] = 0;
     }

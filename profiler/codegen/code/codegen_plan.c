@@ -29,8 +29,10 @@ static unsigned under(const cd_ast *t, int32_t k) {
     unsigned u = 0;
     for (int32_t p = t->node[k].parent; p >= 0; p = t->node[p].parent) {
         const cd_ast_node *n = &t->node[p];
-        if (n->kind == CD_AST_THREAD) u |= cd_ast_tag_rank((cd_ast_tag)n->tag) ? CD_UNDER_THREAD : CD_UNDER_BLOCK;
-        if (n->kind == CD_AST_FOR && n->loop == CD_LOOP_PARALLEL && !n->dead) u |= CD_UNDER_PARALLEL;
+        if (n->kind == CD_AST_THREAD)
+            u |= cd_ast_tag_rank((cd_ast_tag)n->tag) ? CD_UNDER_THREAD : CD_UNDER_BLOCK;
+        if (n->kind == CD_AST_FOR && n->loop == CD_LOOP_PARALLEL && !n->dead)
+            u |= CD_UNDER_PARALLEL;
     }
     return u;
 }
@@ -50,7 +52,8 @@ static cdmpp_status lay_out(planner *pl, cd_codegen_slot *s, int64_t *extent, cd
     if (!stride) return CD_FAIL(err, ENOMEM, "storage plan");
     for (uint32_t d = s->n_dim; d-- > 0;) {
         stride[d] = n;
-        if (extent[d] < 0 || (extent[d] && n > MOST_ELEMENTS / extent[d])) return CD_FAIL(err, EUNSUPPORTED, "a tensor of more than 2^40 elements");
+        if (extent[d] < 0 || (extent[d] && n > MOST_ELEMENTS / extent[d]))
+            return CD_FAIL(err, EUNSUPPORTED, "a tensor of more than 2^40 elements");
         n *= extent[d];
     }
     s->extent = extent;
@@ -59,7 +62,8 @@ static cdmpp_status lay_out(planner *pl, cd_codegen_slot *s, int64_t *extent, cd
     return CDMPP_OK;
 }
 
-static cdmpp_status whole(planner *pl, cd_codegen_slot *s, const cd_nest_tensor *t, cdmpp_err *err) {
+static cdmpp_status whole(planner *pl, cd_codegen_slot *s, const cd_nest_tensor *t,
+                          cdmpp_err *err) {
     int64_t *extent = CD_NEWN(pl->a, int64_t, t->rank + 1);
     if (!extent) return CD_FAIL(err, ENOMEM, "storage plan");
     s->n_dim = t->rank;
@@ -68,7 +72,8 @@ static cdmpp_status whole(planner *pl, cd_codegen_slot *s, const cd_nest_tensor 
 }
 
 /* Lengths are literals in all that TVM makes; a symbolic one is replaced by the most it can be. */
-static cdmpp_status realized(planner *pl, cd_codegen_slot *s, const cd_ast_node *n, cdmpp_err *err) {
+static cdmpp_status realized(planner *pl, cd_codegen_slot *s, const cd_ast_node *n,
+                             cdmpp_err *err) {
     s->n_dim = n->n / 2;
     int64_t *extent = CD_NEWN(pl->a, int64_t, s->n_dim + 1);
     const cd_expr **min = CD_NEWN(pl->a, const cd_expr *, s->n_dim + 1);
@@ -121,36 +126,45 @@ static cdmpp_status walk(planner *pl, cdmpp_err *err) {
             meet(pl, n->tensor);
             pl->p->slot[n->tensor].stored = true;
         }
-        if (n->kind == CD_AST_STORE || n->kind == CD_AST_IF || n->kind == CD_AST_EVAL) meet_all(pl, n);
+        if (n->kind == CD_AST_STORE || n->kind == CD_AST_IF || n->kind == CD_AST_EVAL)
+            meet_all(pl, n);
         if (n->kind != CD_AST_REALIZE && n->kind != CD_AST_ALLOC) continue;
         cd_codegen_slot *s = &pl->p->slot[n->tensor];
         s->node = k;
         s->under = under(t, k);
         if (s->is_arg) continue;
-        s->rank = n->kind == CD_AST_ALLOC ? 3 : rank_of(pl->p->nest->tensor[n->tensor].scope, s->under);
+        s->rank =
+            n->kind == CD_AST_ALLOC ? 3 : rank_of(pl->p->nest->tensor[n->tensor].scope, s->under);
         CD_TRY(realized(pl, s, n, err));
     }
     return CDMPP_OK;
 }
 
 /* A tensor that is used but has no region is an error of the nest. */
-cdmpp_status cd_codegen_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out, cdmpp_err *err) {
+cdmpp_status cd_codegen_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out,
+                                  cdmpp_err *err) {
     planner pl = {.a = a, .p = out};
     cd_bound *var = CD_NEWN(a, cd_bound, nest->n_var + 1);
-    *out = (cd_codegen_plan){.nest = nest, .n_slot = nest->n_tensor, .slot = CD_NEWN(a, cd_codegen_slot, nest->n_tensor + 1),
-                     .var = CD_NEWN(a, uint32_t, nest->n_var + 1)};
+    *out = (cd_codegen_plan){.nest = nest,
+                             .n_slot = nest->n_tensor,
+                             .slot = CD_NEWN(a, cd_codegen_slot, nest->n_tensor + 1),
+                             .var = CD_NEWN(a, uint32_t, nest->n_var + 1)};
     if (!var || !out->slot || !out->var) return CD_FAIL(err, ENOMEM, "storage plan");
     memset(out->var, 0xff, (nest->n_var + 1) * sizeof *out->var);
     cd_codegen_ranges_of_nest(nest->ast, var, nest->n_var);
     out->ranges = (cd_codegen_ranges){nest->n_var, var};
     for (uint32_t t = 0; t < nest->n_tensor; t++) {
         cd_codegen_slot *s = &out->slot[t];
-        *s = (cd_codegen_slot){.node = -1, .arg = nest->tensor[t].arg, .is_arg = nest->tensor[t].arg >= 0, .dtype = nest->tensor[t].dtype};
+        *s = (cd_codegen_slot){.node = -1,
+                               .arg = nest->tensor[t].arg,
+                               .is_arg = nest->tensor[t].arg >= 0,
+                               .dtype = nest->tensor[t].dtype};
         if (s->is_arg) CD_TRY(whole(&pl, s, &nest->tensor[t], err));
     }
     CD_TRY(walk(&pl, err));
     for (uint32_t t = 0; t < nest->n_tensor; t++)
         if (out->slot[t].used && !out->slot[t].is_arg && out->slot[t].node < 0)
-            return CD_FAIL(err, EUNSUPPORTED, "tensor \"%.60s\" is used but stored nowhere", nest->tensor[t].name);
+            return CD_FAIL(err, EUNSUPPORTED, "tensor \"%.60s\" is used but stored nowhere",
+                           nest->tensor[t].name);
     return CDMPP_OK;
 }

@@ -2,10 +2,10 @@
  * estimate of LLVM's. */
 #include "profiler/codegen/code/code.h"
 
-#define MAX_DEPTH 8      /* TVM's auto_max_depth */
+#define MAX_DEPTH 8 /* TVM's auto_max_depth */
 /* LLVM at -O3 writes out a loop of known length whose copies come to at most 300
  * instructions; so many a store is, with its loads, product and sum. */
-#define MOST_COST 300
+#define MOST_COST   300
 #define SCALAR_COST 6
 #define VECTOR_COST 8
 /* An element that stays the same from turn to turn is in a register: neither loaded nor stored. */
@@ -33,8 +33,10 @@ static count visit_loop(unroller *u, int32_t k, int64_t max_step) {
     const cd_ast_node *n = &u->t->node[k];
     count c = visit(u, k + 1, n->end, max_step);
     if (n->loop == CD_LOOP_VECTORIZED) return c;
-    const bool serial = n->loop == CD_LOOP_SERIAL && known(n) && c.normal == 0 && c.depth <= MAX_DEPTH;
-    const bool go = (serial && n->extent * c.step <= max_step) || (n->loop == CD_LOOP_UNROLLED && known(n));
+    const bool serial =
+        n->loop == CD_LOOP_SERIAL && known(n) && c.normal == 0 && c.depth <= MAX_DEPTH;
+    const bool go =
+        (serial && n->extent * c.step <= max_step) || (n->loop == CD_LOOP_UNROLLED && known(n));
     if (!go) {
         c.normal++;
         return c;
@@ -58,7 +60,9 @@ static count visit(unroller *u, int32_t from, int32_t to, int64_t max_step) {
         if (n->kind == CD_AST_FOR) c = visit_loop(u, k, max_step);
         else if (n->kind == CD_AST_STORE) c.step = 1;
         else if (n->end > k + 1)
-            c = visit(u, k + 1, n->end, n->kind == CD_AST_ATTR && n->attr == CD_ATTR_UNROLL_STEP ? n->extent : max_step);
+            c = visit(u, k + 1, n->end,
+                      n->kind == CD_AST_ATTR && n->attr == CD_ATTR_UNROLL_STEP ? n->extent
+                                                                               : max_step);
         all.step += c.step;
         if (c.depth > all.depth) all.depth = c.depth;
         if (c.normal > all.normal) all.normal = c.normal;
@@ -70,7 +74,9 @@ static count visit(unroller *u, int32_t from, int32_t to, int64_t max_step) {
 /* Instructions below, copies counted; -1: a loop stays. */
 static int64_t cost(unroller *u, int32_t from, int32_t to, int64_t chunks);
 
-static int64_t pieces(const unroller *u, int32_t k) { return (u->t->node[k].extent + u->lanes - 1) / u->lanes; }
+static int64_t pieces(const unroller *u, int32_t k) {
+    return (u->t->node[k].extent + u->lanes - 1) / u->lanes;
+}
 
 static bool depends(const cd_ast_node *store, const cd_expr *var) {
     for (uint32_t d = 0; d < store->n; d++)
@@ -92,7 +98,8 @@ static int64_t still(const unroller *u, int32_t k, const cd_ast_node *store) {
 static int64_t kept(const unroller *u, int32_t k) {
     int64_t n = 0;
     for (int32_t i = k + 1; i < u->t->node[k].end; i++)
-        if (!u->t->node[i].dead && u->t->node[i].kind == CD_AST_STORE) n += still(u, k, &u->t->node[i]);
+        if (!u->t->node[i].dead && u->t->node[i].kind == CD_AST_STORE)
+            n += still(u, k, &u->t->node[i]);
     return n;
 }
 

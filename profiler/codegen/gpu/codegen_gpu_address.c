@@ -2,7 +2,9 @@
  * and the index share cancel, so that an array in registers is indexed by constants, which the compiler needs to keep it there. */
 #include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
-static bool multiply(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static bool multiply(int64_t a, int64_t b, int64_t *out) {
+    return !__builtin_mul_overflow(a, b, out);
+}
 
 static bool add_term(cd_gpu_sum *s, const cd_expr *e, int64_t by) {
     for (uint32_t k = 0; k < s->n; k++)
@@ -17,7 +19,8 @@ static bool add_term(cd_gpu_sum *s, const cd_expr *e, int64_t by) {
 static bool add(cd_gpu_sum *s, const cd_expr *e, int64_t by) {
     int64_t x = 0;
     switch ((cd_expr_op)e->op) {
-    case CD_INT: return multiply(e->u.i, by, &x) && !__builtin_add_overflow(s->constant, x, &s->constant);
+    case CD_INT:
+        return multiply(e->u.i, by, &x) && !__builtin_add_overflow(s->constant, x, &s->constant);
     case CD_ADD: return add(s, e->a[0], by) && add(s, e->a[1], by);
     case CD_SUB: return multiply(by, -1, &x) && add(s, e->a[0], by) && add(s, e->a[1], x);
     case CD_MUL:
@@ -37,7 +40,8 @@ static bool join_one(cd_gpu_sum *s) {
             const cd_expr *mod = s->term[j].e;
             int64_t whole = 0;
             if (mod->op != CD_FMOD || mod->a[0] != div->a[0] || mod->a[1] != div->a[1]) continue;
-            if (!multiply(s->term[j].by, div->a[1]->u.i, &whole) || whole != s->term[i].by) continue;
+            if (!multiply(s->term[j].by, div->a[1]->u.i, &whole) || whole != s->term[i].by)
+                continue;
             const int64_t by = s->term[j].by;
             s->term[i].by = s->term[j].by = 0;
             return add(s, div->a[0], by);
@@ -54,7 +58,8 @@ static void drop_zeros(cd_gpu_sum *s) {
 }
 
 /* Quotients and remainders of one expression are joined again after the sum is complete. */
-cdmpp_status cd_gpu_address(const cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_gpu_sum *out, cdmpp_err *err) {
+cdmpp_status cd_gpu_address(const cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
+                            cd_gpu_sum *out, cdmpp_err *err) {
     const cd_codegen_slot *slot = &g->plan.slot[tensor];
     bool good = n == slot->n_dim;
     out->n = 0;
@@ -64,7 +69,9 @@ cdmpp_status cd_gpu_address(const cd_gpu *g, uint32_t tensor, const cd_expr *con
         good = add(out, x[d], slot->stride[d]);
         if (good && slot->min) good = add(out, slot->min[d], -slot->stride[d]);
     }
-    if (!good) return CD_FAIL(err, EUNSUPPORTED, "the place of an element of \"%.60s\"", g->plan.nest->tensor[tensor].name);
+    if (!good)
+        return CD_FAIL(err, EUNSUPPORTED, "the place of an element of \"%.60s\"",
+                       g->plan.nest->tensor[tensor].name);
     drop_zeros(out);
     while (join_one(out)) drop_zeros(out);
     drop_zeros(out);
@@ -85,7 +92,9 @@ static int64_t divisor(const cd_expr *e, const cd_expr *var) {
     case CD_MUL: return multiply(divisor(e->a[0], var), divisor(e->a[1], var), &x) ? x : 1;
     case CD_FDIV:
         x = divisor(e->a[0], var);
-        return cd_expr_is_int(e->a[1]) && e->a[1]->u.i > 0 && x % e->a[1]->u.i == 0 ? x / e->a[1]->u.i : 1;
+        return cd_expr_is_int(e->a[1]) && e->a[1]->u.i > 0 && x % e->a[1]->u.i == 0
+                   ? x / e->a[1]->u.i
+                   : 1;
     default: return 1;
     }
 }
@@ -95,14 +104,19 @@ static bool step(const cd_expr *e, const cd_expr *var, int64_t width, int64_t *b
     int64_t a = 0, b = 0, span = 0;
     *by = e == var;
     if (e == var || !cd_expr_uses(e, var)) return true;
-    if (!cd_expr_op_is_binary((cd_expr_op)e->op) || !step(e->a[0], var, width, &a) || !step(e->a[1], var, width, &b)) return false;
+    if (!cd_expr_op_is_binary((cd_expr_op)e->op) || !step(e->a[0], var, width, &a) ||
+        !step(e->a[1], var, width, &b))
+        return false;
     switch ((cd_expr_op)e->op) {
     case CD_ADD: return !__builtin_add_overflow(a, b, by);
     case CD_SUB: return !__builtin_sub_overflow(a, b, by);
-    case CD_MUL: return cd_expr_is_int(e->a[1]) ? multiply(a, e->a[1]->u.i, by) : cd_expr_is_int(e->a[0]) && multiply(b, e->a[0]->u.i, by);
+    case CD_MUL:
+        return cd_expr_is_int(e->a[1]) ? multiply(a, e->a[1]->u.i, by)
+                                       : cd_expr_is_int(e->a[0]) && multiply(b, e->a[0]->u.i, by);
     case CD_FDIV:
     case CD_FMOD: /* the steps stay inside one turn of the divisor */
-        if (!cd_expr_is_int(e->a[1]) || e->a[1]->u.i <= 0 || a < 0 || !multiply(a, width, &span)) return false;
+        if (!cd_expr_is_int(e->a[1]) || e->a[1]->u.i <= 0 || a < 0 || !multiply(a, width, &span))
+            return false;
         *by = e->op == CD_FMOD ? a : 0;
         return !span || (e->a[1]->u.i % span == 0 && divisor(e->a[0], var) % span == 0);
     default: return false;
@@ -113,7 +127,9 @@ bool cd_gpu_sum_step(const cd_gpu_sum *s, const cd_expr *var, int64_t width, int
     *by = 0;
     for (uint32_t k = 0; k < s->n; k++) {
         int64_t one = 0;
-        if (!step(s->term[k].e, var, width, &one) || !multiply(one, s->term[k].by, &one) || __builtin_add_overflow(*by, one, by)) return false;
+        if (!step(s->term[k].e, var, width, &one) || !multiply(one, s->term[k].by, &one) ||
+            __builtin_add_overflow(*by, one, by))
+            return false;
     }
     return true;
 }
@@ -144,10 +160,13 @@ cdmpp_status cd_gpu_write_sum(cd_gpu *g, const cd_gpu_sum *s, cdmpp_err *err) {
         if (s->term[k].e == g->zero) continue;
         if (!first) cd_buf_puts(g->w.out, s->term[k].by < 0 ? " - " : " + ");
         /* a term in front keeps its sign */
-        CD_TRY(term(g, s->term[k].e, !first && s->term[k].by < 0 ? -s->term[k].by : s->term[k].by, s->wide, err));
+        CD_TRY(term(g, s->term[k].e, !first && s->term[k].by < 0 ? -s->term[k].by : s->term[k].by,
+                    s->wide, err));
         first = false;
     }
     if (first) cd_buf_putf(g->w.out, "%lld", (long long)s->constant);
-    else if (s->constant) cd_buf_putf(g->w.out, s->constant < 0 ? " - %lld" : " + %lld", s->constant < 0 ? -(long long)s->constant : (long long)s->constant);
+    else if (s->constant)
+        cd_buf_putf(g->w.out, s->constant < 0 ? " - %lld" : " + %lld",
+                    s->constant < 0 ? -(long long)s->constant : (long long)s->constant);
     return CDMPP_OK;
 }

@@ -23,27 +23,28 @@
 #define CD_GPU_MAX_VTHREAD 32
 
 typedef struct cd_gpu {
-    cd_codegen_expr w;                 /* writes expressions into the code's text */
+    cd_codegen_expr w; /* writes expressions into the code's text */
     cd_codegen_plan plan;
     cd_codegen_code *code;
     cd_dialect dialect;
     const char *name;
     cd_arena *a;
     const cd_ast *t;
-    uint8_t *tag;               /* (n_var) 1 + cd_ast_tag of thread axes, 0: none */
-    uint8_t *vt;                /* (n_var) 1 + number of a virtual thread, 0: none */
-    bool *open;                 /* (n_var) loops around the text at work */
-    int32_t *buffer;            /* (n_slot) number among the code's buffers, -1 */
-    bool *unroll, *barrier;     /* (t->n) */
+    uint8_t *tag;           /* (n_var) 1 + cd_ast_tag of thread axes, 0: none */
+    uint8_t *vt;            /* (n_var) 1 + number of a virtual thread, 0: none */
+    bool *open;             /* (n_var) loops around the text at work */
+    int32_t *buffer;        /* (n_slot) number among the code's buffers, -1 */
+    bool *unroll, *barrier; /* (t->n) */
     /* the kernel at work: nodes begin .. end-1 */
     int32_t begin, end;
     uint32_t number, n_vt;
     int64_t extent[CD_AST_TAG_COUNT], vt_extent[CD_GPU_MAX_VTHREAD]; /* 0: no such axis */
-    uint32_t *vt_mask, *around; /* (n_slot) copies; virtual threads around its REALIZE */
-    uint8_t *use;               /* (n_slot) CD_GPU_* in this kernel */
-    uint32_t active;            /* virtual threads whose loops are open around the text */
+    uint32_t *vt_mask, *around;   /* (n_slot) copies; virtual threads around its REALIZE */
+    uint8_t *use;                 /* (n_slot) CD_GPU_* in this kernel */
+    uint32_t active;              /* virtual threads whose loops are open around the text */
     const cd_te_reducer *reducer; /* its variables have names now; NULL: none */
-    const cd_expr *zero;        /* a variable that is written as 0: that of a loop which became a vector; NULL: none */
+    const cd_expr *
+        zero; /* a variable that is written as 0: that of a loop which became a vector; NULL: none */
     int indent;
 } cd_gpu;
 enum { CD_GPU_LOADED = 1, CD_GPU_STORED = 2 };
@@ -55,7 +56,8 @@ uint32_t cd_gpu_vt_around(const cd_gpu *g, int32_t k);
 /* Those on which statement k (STORE, IF's condition, EVAL) depends. */
 uint32_t cd_gpu_vt_of_node(const cd_gpu *g, int32_t k);
 /* The result tensor and the reducer of an EVAL node. Errors: EUNSUPPORTED. */
-cdmpp_status cd_gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result, const cd_te_reducer **r, cdmpp_err *err);
+cdmpp_status cd_gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result, const cd_te_reducer **r,
+                              cdmpp_err *err);
 /* Does another thread of the block see it? */
 bool cd_gpu_is_shared(const cd_gpu *g, uint32_t tensor);
 
@@ -69,14 +71,15 @@ void cd_gpu_unroll(cd_gpu *g);
 typedef struct cd_gpu_sum {
     uint32_t n;
     int64_t constant;
-    bool wide;                  /* needs 64 bits */
+    bool wide; /* needs 64 bits */
     struct {
         const cd_expr *e;
         int64_t by;
     } term[CD_GPU_MAX_TERM];
 } cd_gpu_sum;
 /* The place of element x[0..n) of a tensor, relative to its memory. Errors: EUNSUPPORTED (too many terms, overflow). */
-cdmpp_status cd_gpu_address(const cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_gpu_sum *out, cdmpp_err *err);
+cdmpp_status cd_gpu_address(const cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
+                            cd_gpu_sum *out, cdmpp_err *err);
 /* By how much the sum grows with each step of var from 0 to width-1; false: not the same for all, or not known. */
 bool cd_gpu_sum_step(const cd_gpu_sum *s, const cd_expr *var, int64_t width, int64_t *by);
 /* A number that divides it always, where var is 0. */
@@ -90,7 +93,8 @@ cdmpp_status cd_gpu_write_range(cd_gpu *g, int32_t from, int32_t to, cdmpp_err *
 cdmpp_status cd_gpu_write_store(cd_gpu *g, int32_t k, cdmpp_err *err);
 cdmpp_status cd_gpu_write_vector(cd_gpu *g, int32_t k, bool *done, cdmpp_err *err);
 cdmpp_status cd_gpu_write_load(cd_codegen_expr *w, const cd_expr *e, cdmpp_err *err);
-cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cdmpp_err *err);
+cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
+                                  cdmpp_err *err);
 /* codegen_gpu_reduce.c: the allreduce of EVAL node k, and the declaration of its shared memory, whose size is added to *bytes. */
 cdmpp_status cd_gpu_write_allreduce(cd_gpu *g, int32_t k, cdmpp_err *err);
 cdmpp_status cd_gpu_declare_allreduce(cd_gpu *g, int32_t k, int64_t *bytes, cdmpp_err *err);

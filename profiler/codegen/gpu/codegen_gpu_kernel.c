@@ -4,15 +4,19 @@
 
 #include <string.h>
 
-bool cd_gpu_is_shared(const cd_gpu *g, uint32_t tensor) { return g->plan.slot[tensor].is_arg || g->plan.slot[tensor].rank < 3; }
+bool cd_gpu_is_shared(const cd_gpu *g, uint32_t tensor) {
+    return g->plan.slot[tensor].is_arg || g->plan.slot[tensor].rank < 3;
+}
 
 /* ---- axes ---- */
 
 static cdmpp_status add_vthread(cd_gpu *g, const cd_ast_node *n, cdmpp_err *err) {
     uint8_t *number = &g->vt[n->var->u.i];
-    if (!cd_expr_is_int(n->extent_e)) return CD_FAIL(err, EUNSUPPORTED, "virtual threads without a constant number");
+    if (!cd_expr_is_int(n->extent_e))
+        return CD_FAIL(err, EUNSUPPORTED, "virtual threads without a constant number");
     if (*number || n->extent <= 1) return CDMPP_OK;
-    if (g->n_vt == CD_GPU_MAX_VTHREAD) return CD_FAIL(err, EUNSUPPORTED, "more than %d virtual thread axes", CD_GPU_MAX_VTHREAD);
+    if (g->n_vt == CD_GPU_MAX_VTHREAD)
+        return CD_FAIL(err, EUNSUPPORTED, "more than %d virtual thread axes", CD_GPU_MAX_VTHREAD);
     g->vt_extent[g->n_vt] = n->extent;
     *number = (uint8_t)++g->n_vt;
     return CDMPP_OK;
@@ -21,10 +25,13 @@ static cdmpp_status add_vthread(cd_gpu *g, const cd_ast_node *n, cdmpp_err *err)
 static cdmpp_status add_axis(cd_gpu *g, const cd_ast_node *n, cdmpp_err *err) {
     g->tag[n->var->u.i] = (uint8_t)(n->tag + 1);
     if (n->tag == CD_AST_TAG_VTHREAD) return add_vthread(g, n, err);
-    if (!cd_expr_is_int(n->extent_e) || n->extent < 1) return CD_FAIL(err, EUNSUPPORTED, "%s without a constant length", cd_ast_tag_name((cd_ast_tag)n->tag));
+    if (!cd_expr_is_int(n->extent_e) || n->extent < 1)
+        return CD_FAIL(err, EUNSUPPORTED, "%s without a constant length",
+                       cd_ast_tag_name((cd_ast_tag)n->tag));
     if (g->extent[n->tag] && g->extent[n->tag] != n->extent)
-        return CD_FAIL(err, EREJECTED, "%s has extents %lld and %lld in one kernel", cd_ast_tag_name((cd_ast_tag)n->tag),
-                       (long long)g->extent[n->tag], (long long)n->extent);
+        return CD_FAIL(err, EREJECTED, "%s has extents %lld and %lld in one kernel",
+                       cd_ast_tag_name((cd_ast_tag)n->tag), (long long)g->extent[n->tag],
+                       (long long)n->extent);
     g->extent[n->tag] = n->extent;
     return CDMPP_OK;
 }
@@ -33,7 +40,9 @@ static cdmpp_status add_axis(cd_gpu *g, const cd_ast_node *n, cdmpp_err *err) {
 
 static uint32_t vt_of(const cd_gpu *g, const cd_expr *e) {
     uint32_t m = 0;
-    if (e->op == CD_VAR) return e->u.i < (int64_t)g->plan.nest->n_var && g->vt[e->u.i] ? 1U << (g->vt[e->u.i] - 1) : 0;
+    if (e->op == CD_VAR)
+        return e->u.i < (int64_t)g->plan.nest->n_var && g->vt[e->u.i] ? 1U << (g->vt[e->u.i] - 1)
+                                                                      : 0;
     if (e->op == CD_LOAD) m = g->vt_mask[e->u.i];
     if (!(e->flags & (CD_EXPR_HAS_VAR | CD_EXPR_HAS_LOAD))) return 0;
     for (uint32_t k = 0; k < e->n; k++) m |= vt_of(g, e->a[k]);
@@ -44,7 +53,8 @@ uint32_t cd_gpu_vt_around(const cd_gpu *g, int32_t k) {
     uint32_t m = 0;
     for (int32_t p = g->t->node[k].parent; p >= 0; p = g->t->node[p].parent) {
         const cd_ast_node *n = &g->t->node[p];
-        if (n->kind == CD_AST_THREAD && n->tag == CD_AST_TAG_VTHREAD && g->vt[n->var->u.i]) m |= 1U << (g->vt[n->var->u.i] - 1);
+        if (n->kind == CD_AST_THREAD && n->tag == CD_AST_TAG_VTHREAD && g->vt[n->var->u.i])
+            m |= 1U << (g->vt[n->var->u.i] - 1);
     }
     return m;
 }
@@ -68,7 +78,8 @@ static void spread(cd_gpu *g) {
             const bool call = n->kind == CD_AST_EVAL && !cd_gpu_allreduce(g, k, &result, &r, NULL);
             if (n->dead || (n->kind != CD_AST_STORE && !call)) continue;
             for (uint32_t o = 0; o < (call ? r->n : 1); o++) {
-                const uint32_t tensor = call ? result + o : n->tensor, m = cd_gpu_vt_of_node(g, k) & g->around[tensor];
+                const uint32_t tensor = call ? result + o : n->tensor,
+                               m = cd_gpu_vt_of_node(g, k) & g->around[tensor];
                 more |= (m & ~g->vt_mask[tensor]) != 0;
                 g->vt_mask[tensor] |= m;
             }
@@ -99,7 +110,8 @@ static const cd_ast_node *store_behind(const cd_gpu *g, int32_t k) {
     return k < g->t->n ? &g->t->node[k] : NULL;
 }
 
-cdmpp_status cd_gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result, const cd_te_reducer **r, cdmpp_err *err) {
+cdmpp_status cd_gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result, const cd_te_reducer **r,
+                              cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k], *store = store_behind(g, k);
     *r = store ? g->plan.nest->tensor[store->tensor].reducer : NULL;
     if (!*r || !n->e->n || n->e->a[0]->op != CD_LOAD || n->n < (*r)->n)
@@ -128,9 +140,11 @@ static cdmpp_status check_places(const cd_gpu *g, cdmpp_err *err) {
         const cd_codegen_slot *s = &g->plan.slot[t];
         if (!g->use[t] || s->is_arg) continue;
         if (s->node >= g->begin && s->node < g->end && s->rank == 0)
-            return CD_FAIL(err, EUNSUPPORTED, "global memory for \"%.60s\" inside a kernel", g->plan.nest->tensor[t].name);
+            return CD_FAIL(err, EUNSUPPORTED, "global memory for \"%.60s\" inside a kernel",
+                           g->plan.nest->tensor[t].name);
         if ((s->node < g->begin || s->node >= g->end) && s->rank > 0)
-            return CD_FAIL(err, EREJECTED, "memory of a block for \"%.60s\" outside of all blocks", g->plan.nest->tensor[t].name);
+            return CD_FAIL(err, EREJECTED, "memory of a block for \"%.60s\" outside of all blocks",
+                           g->plan.nest->tensor[t].name);
     }
     return CDMPP_OK;
 }
@@ -145,7 +159,8 @@ typedef struct {
 
 static bool find_clash(void *ctx, const cd_expr *e) {
     clash_ctx *c = ctx;
-    const uint8_t tag = e->op == CD_VAR && e->u.i < (int64_t)c->g->plan.nest->n_var ? c->g->tag[e->u.i] : 0;
+    const uint8_t tag =
+        e->op == CD_VAR && e->u.i < (int64_t)c->g->plan.nest->n_var ? c->g->tag[e->u.i] : 0;
     if (tag && tag != CD_AST_TAG_VTHREAD + 1 && c->bound[tag - 1] != e) c->clash = true;
     return !c->clash;
 }
@@ -156,7 +171,9 @@ static bool shares_out_registers(const cd_gpu *g, int32_t k) {
     const cd_codegen_slot *s = &g->plan.slot[n->tensor];
     if (n->kind != CD_AST_STORE || s->is_arg || s->rank != 3) return false;
     for (int32_t p = n->parent; p > s->node; p = g->t->node[p].parent)
-        for (uint32_t d = 0; d < n->n && g->t->node[p].kind == CD_AST_THREAD && g->t->node[p].tag != CD_AST_TAG_VTHREAD; d++)
+        for (uint32_t d = 0; d < n->n && g->t->node[p].kind == CD_AST_THREAD &&
+                             g->t->node[p].tag != CD_AST_TAG_VTHREAD;
+             d++)
             if (cd_expr_uses(n->x[d], g->t->node[p].var)) return true;
     return false;
 }
@@ -168,11 +185,14 @@ static cdmpp_status check_axes(const cd_gpu *g, cdmpp_err *err) {
         clash_ctx c = {.g = g};
         if (n->dead || (n->kind != CD_AST_STORE && n->kind != CD_AST_IF)) continue;
         for (int32_t p = n->parent; p >= 0; p = g->t->node[p].parent)
-            if (g->t->node[p].kind == CD_AST_THREAD && !c.bound[g->t->node[p].tag]) c.bound[g->t->node[p].tag] = g->t->node[p].var;
+            if (g->t->node[p].kind == CD_AST_THREAD && !c.bound[g->t->node[p].tag])
+                c.bound[g->t->node[p].tag] = g->t->node[p].var;
         for (uint32_t i = 0; i < n->n; i++) cd_expr_visit(n->x[i], find_clash, &c);
         cd_expr_visit(n->e, find_clash, &c);
-        if (c.clash) return CD_FAIL(err, EREJECTED, "a statement below two loops over the same thread axis");
-        if (shares_out_registers(g, k)) return CD_FAIL(err, EREJECTED, "local memory that threads fill for each other");
+        if (c.clash)
+            return CD_FAIL(err, EREJECTED, "a statement below two loops over the same thread axis");
+        if (shares_out_registers(g, k))
+            return CD_FAIL(err, EREJECTED, "local memory that threads fill for each other");
     }
     return CDMPP_OK;
 }

@@ -52,7 +52,8 @@ static cdmpp_status write_if(cd_gpu *g, int32_t k, cdmpp_err *err) {
 /* A loop with vectors is one statement, as it is for TVM. */
 static uint32_t turns_of(const cd_gpu *g, int32_t k) {
     const cd_ast_node *n = &g->t->node[k];
-    if (n->kind == CD_AST_STORE || n->kind == CD_AST_IF || n->kind == CD_AST_EVAL) return cd_gpu_vt_of_node(g, k);
+    if (n->kind == CD_AST_STORE || n->kind == CD_AST_IF || n->kind == CD_AST_EVAL)
+        return cd_gpu_vt_of_node(g, k);
     if (n->kind != CD_AST_FOR || n->loop != CD_LOOP_VECTORIZED) return 0;
     uint32_t m = 0;
     for (int32_t i = k + 1; i < n->end; i++)
@@ -63,12 +64,12 @@ static uint32_t turns_of(const cd_gpu *g, int32_t k) {
 static cdmpp_status write_plain(cd_gpu *g, int32_t k, cdmpp_err *err) {
     const cd_ast_node *n = &g->t->node[k];
     switch ((cd_ast_kind)n->kind) {
-    case CD_AST_FOR:   return write_loop(g, k, err);
-    case CD_AST_IF:    return write_if(g, k, err);
+    case CD_AST_FOR: return write_loop(g, k, err);
+    case CD_AST_IF: return write_if(g, k, err);
     case CD_AST_STORE: return cd_gpu_write_store(g, k, err);
-    case CD_AST_EVAL:  return cd_gpu_write_allreduce(g, k, err);
-    case CD_AST_LET:   return CD_FAIL(err, EUNSUPPORTED, "a variable that was not simplified away");
-    default:            return cd_gpu_write_range(g, k + 1, n->end, err);
+    case CD_AST_EVAL: return cd_gpu_write_allreduce(g, k, err);
+    case CD_AST_LET: return CD_FAIL(err, EUNSUPPORTED, "a variable that was not simplified away");
+    default: return cd_gpu_write_range(g, k + 1, n->end, err);
     }
 }
 
@@ -79,7 +80,8 @@ static cdmpp_status write_node(cd_gpu *g, int32_t k, cdmpp_err *err) {
     for (uint32_t v = 0; v < g->n_vt; v++) {
         if (!(turns >> v & 1)) continue;
         if (g->vt_extent[v] < 16) cd_gpu_line(g, "#pragma unroll");
-        cd_gpu_line(g, "for (int v%u = 0; v%u < %lld; v%u++) {", v, v, (long long)g->vt_extent[v], v);
+        cd_gpu_line(g, "for (int v%u = 0; v%u < %lld; v%u++) {", v, v, (long long)g->vt_extent[v],
+                    v);
         g->indent++;
     }
     g->active |= turns;

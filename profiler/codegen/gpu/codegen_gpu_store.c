@@ -11,7 +11,8 @@ static void write_copy(cd_gpu *g, uint32_t tensor) {
     }
 }
 
-cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cdmpp_err *err) {
+cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n,
+                                  cdmpp_err *err) {
     cd_gpu_sum sum;
     CD_TRY(cd_gpu_address(g, tensor, x, n, &sum, err));
     cd_buf_putf(g->w.out, "t%u[", g->plan.slot[tensor].order);
@@ -54,10 +55,14 @@ static void write_lone(cd_gpu *g, int32_t k) {
 static cdmpp_status write_rim(cd_gpu *g, const cd_ast_node *n, cdmpp_err *err) {
     const cd_codegen_slot *s = &g->plan.slot[n->tensor];
     const char *before = "if (";
-    const bool reduced = n->e->op == CD_LOAD && g->plan.slot[n->e->u.i].node >= 0 && g->t->node[g->plan.slot[n->e->u.i].node].kind == CD_AST_ALLOC;
+    const bool reduced = n->e->op == CD_LOAD && g->plan.slot[n->e->u.i].node >= 0 &&
+                         g->t->node[g->plan.slot[n->e->u.i].node].kind == CD_AST_ALLOC;
     for (uint32_t d = 0; reduced && d < n->n; d++) {
-        const int64_t end = s->extent[d] + (s->min && cd_expr_is_int(s->min[d]) ? s->min[d]->u.i : 0);
-        if ((s->min && !cd_expr_is_int(s->min[d])) || cd_codegen_range_of(&g->plan.ranges, n->x[d]).hi < end) continue;
+        const int64_t end =
+            s->extent[d] + (s->min && cd_expr_is_int(s->min[d]) ? s->min[d]->u.i : 0);
+        if ((s->min && !cd_expr_is_int(s->min[d])) ||
+            cd_codegen_range_of(&g->plan.ranges, n->x[d]).hi < end)
+            continue;
         cd_buf_puts(g->w.out, before);
         CD_TRY(cd_codegen_expr_write(&g->w, n->x[d], err));
         cd_buf_putf(g->w.out, " < %lld", (long long)end);
@@ -101,15 +106,19 @@ static bool vector_fits(const cd_gpu *g, const cd_gpu_sum *s, const cd_expr *var
 }
 
 static bool copies_whole(const cd_gpu *g, uint32_t tensor) {
-    return cd_gpu_is_shared(g, tensor) && g->plan.slot[tensor].dtype == CD_F32 && !g->vt_mask[tensor];
+    return cd_gpu_is_shared(g, tensor) && g->plan.slot[tensor].dtype == CD_F32 &&
+           !g->vt_mask[tensor];
 }
 
-static cdmpp_status write_copy_of(cd_gpu *g, const cd_ast_node *n, int64_t width, const cd_gpu_sum *to, const cd_gpu_sum *from, cdmpp_err *err) {
+static cdmpp_status write_copy_of(cd_gpu *g, const cd_ast_node *n, int64_t width,
+                                  const cd_gpu_sum *to, const cd_gpu_sum *from, cdmpp_err *err) {
     const uint32_t a = g->plan.slot[n->tensor].order, b = g->plan.slot[n->e->u.i].order;
     const bool cl = g->dialect == CD_DIALECT_OPENCL;
     cd_gpu_indent(g);
     write_lone(g, (int32_t)(n - g->t->node));
-    if (cl) cd_buf_putf(g->w.out, "vstore%lld(vload%lld(0, t%u + (", (long long)width, (long long)width, b);
+    if (cl)
+        cd_buf_putf(g->w.out, "vstore%lld(vload%lld(0, t%u + (", (long long)width, (long long)width,
+                    b);
     else cd_buf_putf(g->w.out, "*(float%lld *)(t%u + (", (long long)width, a);
     CD_TRY(cd_gpu_write_sum(g, cl ? from : to, err));
     if (cl) cd_buf_putf(g->w.out, ")), 0, t%u + (", a);
@@ -123,14 +132,16 @@ static cdmpp_status write_copy_of(cd_gpu *g, const cd_ast_node *n, int64_t width
 cdmpp_status cd_gpu_write_vector(cd_gpu *g, int32_t k, bool *done, cdmpp_err *err) {
     const cd_ast_node *loop = &g->t->node[k], *n = only_store(g, k);
     const int64_t width = loop->extent;
-    const bool legal = width == 2 || width == 4 || (g->dialect == CD_DIALECT_OPENCL && (width == 8 || width == 16));
+    const bool legal = width == 2 || width == 4 ||
+                       (g->dialect == CD_DIALECT_OPENCL && (width == 8 || width == 16));
     cd_gpu_sum to, from;
     *done = false;
     if (!legal || !n || n->e->op != CD_LOAD) return CDMPP_OK;
     if (!copies_whole(g, n->tensor) || !copies_whole(g, (uint32_t)n->e->u.i)) return CDMPP_OK;
     CD_TRY(cd_gpu_address(g, n->tensor, n->x, n->n, &to, err));
     CD_TRY(cd_gpu_address(g, (uint32_t)n->e->u.i, n->e->a, n->e->n, &from, err));
-    if (!vector_fits(g, &to, loop->var, width) || !vector_fits(g, &from, loop->var, width)) return CDMPP_OK;
+    if (!vector_fits(g, &to, loop->var, width) || !vector_fits(g, &from, loop->var, width))
+        return CDMPP_OK;
     *done = true;
     g->zero = loop->var;
     const cdmpp_status st = write_copy_of(g, n, width, &to, &from, err);

@@ -22,10 +22,10 @@ enum { WRITTEN = 1, READ = 2 };
 
 typedef struct {
     cd_gpu *g;
-    uint8_t *state, *unit;      /* (n_slot) since the last barrier; of the statement at hand */
-    bool *watched;              /* (n_slot) stored and loaded in this kernel, and shared */
+    uint8_t *state, *unit; /* (n_slot) since the last barrier; of the statement at hand */
+    bool *watched;         /* (n_slot) stored and loaded in this kernel, and shared */
     long work;
-    const cd_ast_node *store;       /* while the loads of a store are looked at */
+    const cd_ast_node *store; /* while the loads of a store are looked at */
     cdmpp_err *err;
 } syncer;
 
@@ -42,7 +42,8 @@ static bool same_element(const cd_ast_node *store, const cd_expr *load) {
 
 static bool touch_load(void *ctx, const cd_expr *e) {
     syncer *s = ctx;
-    if (e->op == CD_LOAD && s->watched[e->u.i] && !same_element(s->store, e)) s->unit[e->u.i] |= READ;
+    if (e->op == CD_LOAD && s->watched[e->u.i] && !same_element(s->store, e))
+        s->unit[e->u.i] |= READ;
     return true;
 }
 
@@ -63,14 +64,18 @@ static cdmpp_status statement(syncer *s, int32_t from, int32_t to) {
     for (int32_t k = from; k < to; k++) {
         if (s->g->t->node[k].dead) continue;
         if (k > from && s->g->t->node[k].kind == CD_AST_EVAL)
-            return CD_FAIL(s->err, EUNSUPPORTED, "a reduction over threads below a condition that differs between them");
+            return CD_FAIL(s->err, EUNSUPPORTED,
+                           "a reduction over threads below a condition that differs between them");
         touch(s, k);
     }
     for (uint32_t t = 0; t < n; t++) {
         if (s->unit[t] == (READ | WRITTEN))
-            return CD_FAIL(s->err, EUNSUPPORTED, "\"%.60s\" is stored and loaded where threads cannot wait for each other",
-                           s->g->plan.nest->tensor[t].name);
-        conflict |= (s->unit[t] & READ && s->state[t] & WRITTEN) || (s->unit[t] & WRITTEN && s->state[t] & READ);
+            return CD_FAIL(
+                s->err, EUNSUPPORTED,
+                "\"%.60s\" is stored and loaded where threads cannot wait for each other",
+                s->g->plan.nest->tensor[t].name);
+        conflict |= (s->unit[t] & READ && s->state[t] & WRITTEN) ||
+                    (s->unit[t] & WRITTEN && s->state[t] & READ);
     }
     if (conflict) {
         s->g->barrier[from] = true;
@@ -98,7 +103,9 @@ static bool is_simple(syncer *s, int32_t k) {
 
 static bool differs(const cd_gpu *g, const cd_expr *e) {
     if (e->op == CD_LOAD) return true;
-    if (e->op == CD_VAR) return g->vt[e->u.i] || g->tag[e->u.i] == CD_AST_TAG_TX + 1 || g->tag[e->u.i] == CD_AST_TAG_TY + 1 || g->tag[e->u.i] == CD_AST_TAG_TZ + 1;
+    if (e->op == CD_VAR)
+        return g->vt[e->u.i] || g->tag[e->u.i] == CD_AST_TAG_TX + 1 ||
+               g->tag[e->u.i] == CD_AST_TAG_TY + 1 || g->tag[e->u.i] == CD_AST_TAG_TZ + 1;
     for (uint32_t k = 0; k < e->n; k++)
         if (differs(g, e->a[k])) return true;
     return false;
@@ -130,10 +137,12 @@ static cdmpp_status branch(syncer *s, int32_t k) {
 /* A loop or branch that differs between threads cannot hold a barrier: it counts as one statement. */
 static cdmpp_status sync_node(syncer *s, int32_t k) {
     const cd_ast_node *n = &s->g->t->node[k];
-    if (++s->work > MAX_WORK) return CD_FAIL(s->err, EUNSUPPORTED, "loops too deep to place barriers in");
+    if (++s->work > MAX_WORK)
+        return CD_FAIL(s->err, EUNSUPPORTED, "loops too deep to place barriers in");
     switch ((cd_ast_kind)n->kind) {
     case CD_AST_FOR:
-        if (differs(s->g, n->extent_e) || n->loop == CD_LOOP_VECTORIZED || is_simple(s, k)) return statement(s, k, n->end);
+        if (differs(s->g, n->extent_e) || n->loop == CD_LOOP_VECTORIZED || is_simple(s, k))
+            return statement(s, k, n->end);
         return loop(s, k);
     case CD_AST_IF:
         return differs(s->g, n->e) || is_simple(s, k) ? statement(s, k, n->end) : branch(s, k);
@@ -161,8 +170,11 @@ static cdmpp_status sync_range(syncer *s, int32_t from, int32_t to) {
 /* Only tensors that are stored and loaded in this kernel and seen by other threads matter. */
 cdmpp_status cd_gpu_sync(cd_gpu *g, cdmpp_err *err) {
     const uint32_t n = g->plan.n_slot;
-    syncer s = {.g = g, .state = CD_NEWN(g->a, uint8_t, n + 1), .unit = CD_NEWN(g->a, uint8_t, n + 1),
-                .watched = CD_NEWN(g->a, bool, n + 1), .err = err};
+    syncer s = {.g = g,
+                .state = CD_NEWN(g->a, uint8_t, n + 1),
+                .unit = CD_NEWN(g->a, uint8_t, n + 1),
+                .watched = CD_NEWN(g->a, bool, n + 1),
+                .err = err};
     if (!s.state || !s.unit || !s.watched) return CD_FAIL(err, ENOMEM, "barriers");
     for (uint32_t t = 0; t < n; t++)
         s.watched[t] = g->use[t] == (CD_GPU_LOADED | CD_GPU_STORED) && cd_gpu_is_shared(g, t);

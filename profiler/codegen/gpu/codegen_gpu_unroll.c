@@ -2,7 +2,7 @@
  * length stays within the pragma's number of steps. A statement is one step, times its virtual threads. */
 #include "profiler/codegen/gpu/codegen_gpu_internal.h"
 
-#define MAX_DEPTH 8
+#define MAX_DEPTH  8
 #define MAX_SPREAD 16 /* fewer virtual threads are written out by TVM, more are a loop */
 
 typedef struct {
@@ -29,10 +29,13 @@ static count loop(cd_gpu *g, int32_t k, int64_t most) {
     count c = count_range(g, k + 1, n->end, most);
     if (n->loop == CD_LOOP_VECTORIZED) return c.step = 1, c;
     int64_t steps = 0;
-    const bool fits = cd_expr_is_int(n->extent_e) && n->extent >= 0 && !__builtin_mul_overflow(n->extent, c.step, &steps) && steps <= most;
-    const bool automatic = n->loop == CD_LOOP_SERIAL && c.loops == 0 && c.depth <= MAX_DEPTH && fits;
+    const bool fits = cd_expr_is_int(n->extent_e) && n->extent >= 0 &&
+                      !__builtin_mul_overflow(n->extent, c.step, &steps) && steps <= most;
+    const bool automatic =
+        n->loop == CD_LOOP_SERIAL && c.loops == 0 && c.depth <= MAX_DEPTH && fits;
     bool meets = false; /* a loop in which threads meet gains nothing */
-    for (int32_t i = k + 1; i < n->end; i++) meets |= g->barrier[i] || g->t->node[i].kind == CD_AST_EVAL;
+    for (int32_t i = k + 1; i < n->end; i++)
+        meets |= g->barrier[i] || g->t->node[i].kind == CD_AST_EVAL;
     g->unroll[k] = !meets && (automatic || n->loop == CD_LOOP_UNROLLED);
     if (!automatic && n->loop != CD_LOOP_UNROLLED) return c.loops++, c;
     c.step = steps;

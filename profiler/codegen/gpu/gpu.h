@@ -8,5 +8,6 @@
 
 /* Overwrites *out, which is empty after an error. dialect: OPENCL or CUDA. `name`: an identifier that begins the kernels' names.
  * Errors: as cd_codegen. */
-cdmpp_status cd_codegen_gpu(const cd_nest *nest, cd_dialect dialect, const char *name, cd_codegen_code *out, cdmpp_err *err);
+cdmpp_status cd_codegen_gpu(const cd_nest *nest, cd_dialect dialect, const char *name,
+                            cd_codegen_code *out, cdmpp_err *err);
 #endif

@@ -13,34 +13,35 @@
 #include "profiler/network/fusion/fusion.h"
 
 typedef struct cd_te_compute_stage {
-    uint32_t node;              /* of a placeholder, else CD_GRAPH_NONE */
+    uint32_t node; /* of a placeholder, else CD_GRAPH_NONE */
     uint32_t rank;
     int64_t dim[CD_GRAPH_MAX_RANK];
-    uint32_t first_in, n_in;    /* in reads[] */
+    uint32_t first_in, n_in; /* in reads[] */
     const char *name;
 } cd_te_compute_stage;
 
 typedef struct cd_te_compute {
     const cd_fuse_graph *f;
-    uint32_t group;             /* root that f->group has for the members */
-    bool single;                /* a group of this node alone (weights) */
+    uint32_t group; /* root that f->group has for the members */
+    bool single;    /* a group of this node alone (weights) */
     cd_arena arena;
     cd_buf ops, axis, raxis, body; /* JSON of the stages so far; the open stage */
     cd_te_compute_stage *stage;
     uint32_t n, cap;
     uint32_t *reads, n_read, cap_read;
-    uint32_t *stage_of;         /* (f->n) stage + 1 */
+    uint32_t *stage_of;                        /* (f->n) stage + 1 */
     uint32_t *touched, n_touched, cap_touched; /* nodes with a stage, to be cleared */
-    uint32_t *arg, n_arg;       /* (n) stages that are arguments, after cd_te_compute_group */
-    uint32_t open_first;        /* reads[] of the open stage begin here */
-    const char *reduce;         /* of the open stage: JSON */
-    cd_graph_shape shape;             /* of the open stage */
+    uint32_t *arg, n_arg; /* (n) stages that are arguments, after cd_te_compute_group */
+    uint32_t open_first;  /* reads[] of the open stage begin here */
+    const char *reduce;   /* of the open stage: JSON */
+    cd_graph_shape shape; /* of the open stage */
     cdmpp_status st;
     cdmpp_err *err;
 } cd_te_compute;
 
 /* A writer of definitions for the groups of f, which it borrows. Errors: ENOMEM. */
-cdmpp_status cd_te_compute_new(CD_KEEP const cd_fuse_graph *f, CD_GIVE cd_te_compute **out, cdmpp_err *err);
+cdmpp_status cd_te_compute_new(CD_KEEP const cd_fuse_graph *f, CD_GIVE cd_te_compute **out,
+                               cdmpp_err *err);
 void cd_te_compute_free(CD_TAKE cd_te_compute *c); /* NULL is fine */
 
 /* The definition of the nodes that share f->group[root], up to `last` of them;

@@ -27,11 +27,13 @@ void cd_compute_load(cd_te_compute *c, uint32_t stage, char (*ix)[CD_COMPUTE_IND
 /* The same of result 0 of a stage that has several. */
 void cd_compute_load_first(cd_te_compute *c, uint32_t stage, char (*ix)[CD_COMPUTE_INDEX_SIZE]);
 /* The element at the open stage's own position, axes PREFIX0 ..., broadcast. */
-void cd_compute_load_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_graph_shape *out);
+void cd_compute_load_at(cd_te_compute *c, uint32_t stage, const char *prefix,
+                        const cd_graph_shape *out);
 /* Note that the open stage reads `stage`: for a caller that writes the load itself with cd_compute_put. */
 void cd_compute_mark_read(cd_te_compute *c, uint32_t stage);
 /* As cd_compute_load_at, of result 0 of a stage that has several. */
-void cd_compute_load_first_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_graph_shape *out);
+void cd_compute_load_first_at(cd_te_compute *c, uint32_t stage, const char *prefix,
+                              const cd_graph_shape *out);
 /* A literal of a type: "3.0", "1e-05:float64". */
 void cd_compute_put_literal(cd_te_compute *c, double v, cd_dtype t);
 /* End the stage and return its number. tag: TOPI's, NULL for none; reduce: NULL, the JSON text of "sum", "max" or "min" with its quotes,
@@ -44,23 +46,26 @@ void cd_compute_mark_layout_free(cd_te_compute *c, uint32_t stage);
 /* x + k and x*k as TVM's constant folding writes them; index_format is snprintf. `out` may be x. */
 void cd_compute_index_add(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_t k);
 void cd_compute_index_mul(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_t k);
-void cd_compute_index_format(char out[CD_COMPUTE_INDEX_SIZE], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cd_compute_index_format(char out[CD_COMPUTE_INDEX_SIZE], const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The operator has no definition, for this reason (EUNSUPPORTED). Returns 0. */
 uint32_t cd_compute_fail(cd_te_compute *c, const char *why);
 
 /* Axes rv0 ... over the window of n, a pooling, and as ix the element that the open stage's own position ax0 ... reads through the
  * window: position*stride + rv*dilation in each spatial dimension. */
-void cd_compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *out, char (*ix)[CD_COMPUTE_INDEX_SIZE]);
+void cd_compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *out,
+                       char (*ix)[CD_COMPUTE_INDEX_SIZE]);
 /* The first spatial dimension of a pooling's operand. */
 static inline uint32_t cd_compute_spatial(const cd_fuse_node *n) { return n->a.last ? 1 : 2; }
 /* x padded for the windows of n, a pooling: with the least number of the type for a maximum, else with 0.
  * x itself where nothing is to pad. */
-uint32_t cd_compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const int64_t *before, const int64_t *after);
+uint32_t cd_compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t x,
+                               const int64_t *before, const int64_t *after);
 
 /* A padding stage around `stage`, with `value` of type t outside: TOPI's Python form (axes i0 ..., both bounds of a dimension
  * that is padded) or its C++ form (axes ax0 ..., only the bounds that matter). before, after: (rank of the stage). */
-uint32_t cd_compute_pad(cd_te_compute *c, uint32_t stage, const char *name, bool python, const int64_t *before, const int64_t *after,
-                   double value, cd_dtype t);
+uint32_t cd_compute_pad(cd_te_compute *c, uint32_t stage, const char *name, bool python,
+                        const int64_t *before, const int64_t *after, double value, cd_dtype t);
 
 /* One function for each kind of operator. Writes its stages, returns the number of the last one. */
 uint32_t cd_te_compute_conv(cd_te_compute *c, const cd_fuse_node *n);

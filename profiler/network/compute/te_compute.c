@@ -57,7 +57,9 @@ void cd_compute_index_add(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_
     char copy[CD_COMPUTE_INDEX_SIZE];
     cd_compute_index_format(copy, "%s", x);
     if (k == 0) cd_compute_index_format(out, "%s", copy);
-    else cd_compute_index_format(out, "%.150s %c %lld", copy, k < 0 ? '-' : '+', (long long)(k < 0 ? -k : k));
+    else
+        cd_compute_index_format(out, "%.150s %c %lld", copy, k < 0 ? '-' : '+',
+                                (long long)(k < 0 ? -k : k));
 }
 
 void cd_compute_index_mul(char out[CD_COMPUTE_INDEX_SIZE], const char *x, int64_t k) {
@@ -135,19 +137,26 @@ void cd_compute_mark_read(cd_te_compute *c, uint32_t stage) {
     else c->reads[c->n_read++] = stage;
 }
 
-static void load(cd_te_compute *c, uint32_t stage, const char *result, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
+static void load(cd_te_compute *c, uint32_t stage, const char *result,
+                 char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
     if (c->st) return;
     cd_compute_mark_read(c, stage);
     cd_compute_put(c, "t%u%s[", stage, result);
-    for (uint32_t d = 0; d < c->stage[stage].rank; d++) cd_compute_put(c, "%s%s", d ? ", " : "", ix[d]);
+    for (uint32_t d = 0; d < c->stage[stage].rank; d++)
+        cd_compute_put(c, "%s%s", d ? ", " : "", ix[d]);
     cd_compute_put(c, "]");
 }
 
-void cd_compute_load(cd_te_compute *c, uint32_t stage, char (*ix)[CD_COMPUTE_INDEX_SIZE]) { load(c, stage, "", ix); }
+void cd_compute_load(cd_te_compute *c, uint32_t stage, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
+    load(c, stage, "", ix);
+}
 
-void cd_compute_load_first(cd_te_compute *c, uint32_t stage, char (*ix)[CD_COMPUTE_INDEX_SIZE]) { load(c, stage, ".v0", ix); }
+void cd_compute_load_first(cd_te_compute *c, uint32_t stage, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
+    load(c, stage, ".v0", ix);
+}
 
-static void load_at(cd_te_compute *c, uint32_t stage, const char *result, const char *prefix, const cd_graph_shape *out) {
+static void load_at(cd_te_compute *c, uint32_t stage, const char *result, const char *prefix,
+                    const cd_graph_shape *out) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     if (c->st) return;
     const cd_te_compute_stage *s = &c->stage[stage];
@@ -159,24 +168,38 @@ static void load_at(cd_te_compute *c, uint32_t stage, const char *result, const 
     load(c, stage, result, ix);
 }
 
-void cd_compute_load_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_graph_shape *out) { load_at(c, stage, "", prefix, out); }
-void cd_compute_load_first_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_graph_shape *out) { load_at(c, stage, ".v0", prefix, out); }
+void cd_compute_load_at(cd_te_compute *c, uint32_t stage, const char *prefix,
+                        const cd_graph_shape *out) {
+    load_at(c, stage, "", prefix, out);
+}
+void cd_compute_load_first_at(cd_te_compute *c, uint32_t stage, const char *prefix,
+                              const cd_graph_shape *out) {
+    load_at(c, stage, ".v0", prefix, out);
+}
 
-static uint32_t add_stage(cd_te_compute *c, const char *name, const cd_graph_shape *s, uint32_t node) {
+static uint32_t add_stage(cd_te_compute *c, const char *name, const cd_graph_shape *s,
+                          uint32_t node) {
     if (c->st) return 0;
     if (CD_GROW(c->stage, c->n, c->cap)) return no_memory(c);
     cd_te_compute_stage *t = &c->stage[c->n];
     const char *copy = cd_str_dup(&c->arena, (cd_str){name, strlen(name)});
     if (!copy) return no_memory(c);
-    *t = (cd_te_compute_stage){.node = node, .rank = s->rank, .name = copy, .first_in = c->open_first, .n_in = c->n_read - c->open_first};
+    *t = (cd_te_compute_stage){.node = node,
+                               .rank = s->rank,
+                               .name = copy,
+                               .first_in = c->open_first,
+                               .n_in = c->n_read - c->open_first};
     memcpy(t->dim, s->dim, sizeof t->dim);
     return c->n++;
 }
 
 uint32_t cd_compute_end(cd_te_compute *c, const char *name, const char *tag, const char *reduce) {
     if (c->st) return 0;
-    cd_buf_putf(&c->ops, "%s{\"name\": \"%s\", \"ref\": \"t%u\", \"axis\": [%s]", c->n ? ",\n" : "", name, c->n, c->axis.n ? c->axis.p : "");
-    if (reduce) cd_buf_putf(&c->ops, ", \"reduce_axis\": [%s], \"reduce\": %s", c->raxis.p ? c->raxis.p : "", reduce);
+    cd_buf_putf(&c->ops, "%s{\"name\": \"%s\", \"ref\": \"t%u\", \"axis\": [%s]", c->n ? ",\n" : "",
+                name, c->n, c->axis.n ? c->axis.p : "");
+    if (reduce)
+        cd_buf_putf(&c->ops, ", \"reduce_axis\": [%s], \"reduce\": %s",
+                    c->raxis.p ? c->raxis.p : "", reduce);
     if (c->body.n && c->body.p[0] == '[') { /* several results */
         cd_buf_putf(&c->ops, ", \"body\": %s", c->body.p);
     } else {
@@ -191,9 +214,12 @@ uint32_t cd_compute_end(cd_te_compute *c, const char *name, const char *tag, con
 static uint32_t placeholder(cd_te_compute *c, uint32_t node) {
     const cd_fuse_node *n = &c->f->node[node];
     char type[16];
-    cd_buf_putf(&c->ops, "%s{\"name\": \"placeholder\", \"ref\": \"t%u\", \"shape\": [", c->n ? ",\n" : "", c->n);
-    for (uint32_t d = 0; d < n->shape.rank; d++) cd_buf_putf(&c->ops, "%s%lld", d ? ", " : "", (long long)n->shape.dim[d]);
-    cd_buf_putf(&c->ops, "], \"dtype\": \"%s\"}", cd_expr_dtype_format(n->dtype, type, sizeof type));
+    cd_buf_putf(&c->ops, "%s{\"name\": \"placeholder\", \"ref\": \"t%u\", \"shape\": [",
+                c->n ? ",\n" : "", c->n);
+    for (uint32_t d = 0; d < n->shape.rank; d++)
+        cd_buf_putf(&c->ops, "%s%lld", d ? ", " : "", (long long)n->shape.dim[d]);
+    cd_buf_putf(&c->ops, "], \"dtype\": \"%s\"}",
+                cd_expr_dtype_format(n->dtype, type, sizeof type));
     c->open_first = c->n_read;
     return add_stage(c, "placeholder", &n->shape, node);
 }
@@ -222,21 +248,40 @@ static uint32_t constant(cd_te_compute *c, const cd_fuse_node *n) {
 
 /* ---- operators: a new kind of operator is a row here, or a line of CD_FUSE_OPS_EXPR (fusion.h) if it is one expression ---- */
 
-static bool member(const cd_te_compute *c, uint32_t node) { return !c->single && c->f->group[node] == c->group; }
+static bool member(const cd_te_compute *c, uint32_t node) {
+    return !c->single && c->f->group[node] == c->group;
+}
 
 static uint32_t write(cd_te_compute *c, const cd_fuse_node *n) {
-    typedef uint32_t (*writer)(cd_te_compute *c, const cd_fuse_node *n);
+    typedef uint32_t (*writer)(cd_te_compute * c, const cd_fuse_node *n);
     static const writer table[CD_FUSE_OP_RELU] = {
-        [CD_FUSE_OP_CONV] = cd_te_compute_conv, [CD_FUSE_OP_CONVT] = cd_te_compute_conv_transpose, [CD_FUSE_OP_DENSE] = cd_te_compute_dense, [CD_FUSE_OP_BMM] = cd_te_compute_bmm,
-        [CD_FUSE_OP_POOL] = cd_te_compute_pool, [CD_FUSE_OP_POOLGRAD] = cd_te_compute_pool_grad, [CD_FUSE_OP_ADAPTIVE] = cd_te_compute_adaptive, [CD_FUSE_OP_LRN] = cd_te_compute_lrn,
-        [CD_FUSE_OP_SOFTMAX] = cd_te_compute_softmax, [CD_FUSE_OP_LOGSOFTMAX] = cd_te_compute_softmax, [CD_FUSE_OP_REDUCE] = cd_te_compute_reduce,
-        [CD_FUSE_OP_ARG] = cd_te_compute_arg, [CD_FUSE_OP_CONCAT] = cd_te_compute_concat, [CD_FUSE_OP_RESHAPE] = cd_te_compute_reshape,
-        [CD_FUSE_OP_TRANSPOSE] = cd_te_compute_transpose, [CD_FUSE_OP_SLICE] = cd_te_compute_slice, [CD_FUSE_OP_PAD] = cd_te_compute_padding,
-        [CD_FUSE_OP_EXPAND] = cd_te_compute_expand, [CD_FUSE_OP_TILE] = cd_te_compute_tile, [CD_FUSE_OP_TAKE] = cd_te_compute_take,
-        [CD_FUSE_OP_GATHER] = cd_te_compute_gather, [CD_FUSE_OP_RESIZE] = cd_te_compute_resize, [CD_FUSE_OP_PACK4] = cd_te_compute_pack4,
+        [CD_FUSE_OP_CONV] = cd_te_compute_conv,
+        [CD_FUSE_OP_CONVT] = cd_te_compute_conv_transpose,
+        [CD_FUSE_OP_DENSE] = cd_te_compute_dense,
+        [CD_FUSE_OP_BMM] = cd_te_compute_bmm,
+        [CD_FUSE_OP_POOL] = cd_te_compute_pool,
+        [CD_FUSE_OP_POOLGRAD] = cd_te_compute_pool_grad,
+        [CD_FUSE_OP_ADAPTIVE] = cd_te_compute_adaptive,
+        [CD_FUSE_OP_LRN] = cd_te_compute_lrn,
+        [CD_FUSE_OP_SOFTMAX] = cd_te_compute_softmax,
+        [CD_FUSE_OP_LOGSOFTMAX] = cd_te_compute_softmax,
+        [CD_FUSE_OP_REDUCE] = cd_te_compute_reduce,
+        [CD_FUSE_OP_ARG] = cd_te_compute_arg,
+        [CD_FUSE_OP_CONCAT] = cd_te_compute_concat,
+        [CD_FUSE_OP_RESHAPE] = cd_te_compute_reshape,
+        [CD_FUSE_OP_TRANSPOSE] = cd_te_compute_transpose,
+        [CD_FUSE_OP_SLICE] = cd_te_compute_slice,
+        [CD_FUSE_OP_PAD] = cd_te_compute_padding,
+        [CD_FUSE_OP_EXPAND] = cd_te_compute_expand,
+        [CD_FUSE_OP_TILE] = cd_te_compute_tile,
+        [CD_FUSE_OP_TAKE] = cd_te_compute_take,
+        [CD_FUSE_OP_GATHER] = cd_te_compute_gather,
+        [CD_FUSE_OP_RESIZE] = cd_te_compute_resize,
+        [CD_FUSE_OP_PACK4] = cd_te_compute_pack4,
     };
     if (cd_fuse_op_is_expr(n->op)) return cd_te_compute_expr(c, n);
-    return table[n->op] ? table[n->op](c, n) : cd_compute_fail(c, "no compute definition for this operator");
+    return table[n->op] ? table[n->op](c, n)
+                        : cd_compute_fail(c, "no compute definition for this operator");
 }
 
 static void remember(cd_te_compute *c, uint32_t node, uint32_t stage) {
@@ -262,12 +307,16 @@ static uint32_t stage_for(cd_te_compute *c, uint32_t node) {
     if (c->st) return 0;
     if (c->stage_of[node]) return c->stage_of[node] - 1;
     const cd_fuse_node *n = &c->f->node[node];
-    const uint32_t stage = n->op == CD_FUSE_OP_CONST ? constant(c, n) : is_argument(c, node) ? placeholder(c, node) : write(c, n);
+    const uint32_t stage = n->op == CD_FUSE_OP_CONST ? constant(c, n)
+                           : is_argument(c, node)    ? placeholder(c, node)
+                                                     : write(c, n);
     remember(c, node, stage);
     return stage;
 }
 
-uint32_t cd_compute_operand(cd_te_compute *c, const cd_fuse_node *n, uint32_t k) { return stage_for(c, n->in[k]); }
+uint32_t cd_compute_operand(cd_te_compute *c, const cd_fuse_node *n, uint32_t k) {
+    return stage_for(c, n->in[k]);
+}
 
 /* Depth first along the stages that each stage reads, in the order of their first use. */
 static void walk_args(cd_te_compute *c, uint32_t stage, bool *seen) {

@@ -10,13 +10,15 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-#define CD_X(id, name, pattern, operands, stage, axes, text) {stage, axes, text, CD_FUSE_PATTERN_##pattern},
+#define CD_X(id, name, pattern, operands, stage, axes, text)                                       \
+    {stage, axes, text, CD_FUSE_PATTERN_##pattern},
     CD_FUSE_OPS_EXPR(CD_X)
 #undef CD_X
 };
 
 /* One $x of the expression. */
-static void put_part(cd_te_compute *c, const cd_fuse_node *n, const row *r, char what, const uint32_t *in) {
+static void put_part(cd_te_compute *c, const cd_fuse_node *n, const row *r, char what,
+                     const uint32_t *in) {
     char type[16];
     const cd_dtype own = n->op == CD_FUSE_OP_DEQUANTIZE ? n->dtype : c->f->node[n->in[0]].dtype;
     switch (what) {
@@ -37,5 +39,6 @@ uint32_t cd_te_compute_expr(cd_te_compute *c, const cd_fuse_node *n) {
         if (*p == '$') put_part(c, n, r, *++p, in);
         else cd_compute_put(c, "%c", *p);
     }
-    return cd_compute_end(c, r->stage, r->pattern == CD_FUSE_PATTERN_ELEM ? "elemwise" : "broadcast", NULL);
+    return cd_compute_end(c, r->stage,
+                          r->pattern == CD_FUSE_PATTERN_ELEM ? "elemwise" : "broadcast", NULL);
 }

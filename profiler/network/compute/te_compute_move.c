@@ -5,7 +5,8 @@
 #include "profiler/network/compute/compute_internal.h"
 
 /* A stage with axes ax0 ... that copies x at the indices ix. */
-static uint32_t moved(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, char (*ix)[CD_COMPUTE_INDEX_SIZE], const char *name) {
+static uint32_t moved(cd_te_compute *c, const cd_fuse_node *n, uint32_t x,
+                      char (*ix)[CD_COMPUTE_INDEX_SIZE], const char *name) {
     cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_load(c, x, ix);
     return cd_compute_end(c, name, "injective", NULL);
@@ -21,7 +22,8 @@ uint32_t cd_te_compute_transpose(cd_te_compute *c, const cd_fuse_node *n) {
 /* ---- reshape ---- */
 
 /* Position within dimensions from .. to of the result, as one number. */
-static void ravel(const cd_graph_shape *s, uint32_t from, uint32_t to, char out[CD_COMPUTE_INDEX_SIZE]) {
+static void ravel(const cd_graph_shape *s, uint32_t from, uint32_t to,
+                  char out[CD_COMPUTE_INDEX_SIZE]) {
     char t[CD_COMPUTE_INDEX_SIZE];
     cd_compute_index_format(out, "%s", "");
     for (uint32_t d = from; d < to; d++) {
@@ -33,7 +35,8 @@ static void ravel(const cd_graph_shape *s, uint32_t from, uint32_t to, char out[
 }
 
 /* Number `at` below the product of dimensions from .. to of the operand, as positions in them. */
-static void unravel(const cd_graph_shape *s, uint32_t from, uint32_t to, const char *at, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
+static void unravel(const cd_graph_shape *s, uint32_t from, uint32_t to, const char *at,
+                    char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
     int64_t below = 1;
     bool top = true; /* nothing but ones above */
     char t[CD_COMPUTE_INDEX_SIZE];
@@ -45,7 +48,9 @@ static void unravel(const cd_graph_shape *s, uint32_t from, uint32_t to, const c
             continue;
         }
         cd_compute_index_format(t, strchr(at, ' ') ? "(%.120s)" : "%.120s", at);
-        if (below > 1) cd_compute_index_format(ix[d], top ? "%.120s // %lld" : "%.120s // %lld %% %lld", t, (long long)below, (long long)s->dim[d]);
+        if (below > 1)
+            cd_compute_index_format(ix[d], top ? "%.120s // %lld" : "%.120s // %lld %% %lld", t,
+                                    (long long)below, (long long)s->dim[d]);
         else if (top) cd_compute_index_format(ix[d], "%s", at);
         else cd_compute_index_format(ix[d], "%.120s %% %lld", t, (long long)s->dim[d]);
         top = false;
@@ -82,7 +87,9 @@ uint32_t cd_te_compute_slice(cd_te_compute *c, const cd_fuse_node *n) {
     const uint32_t x = cd_compute_operand(c, n, 0);
     for (uint32_t d = 0; d < n->shape.rank; d++) {
         cd_compute_index_format(t, "ax%u", d);
-        if (n->a.step[d] < 0) cd_compute_index_format(ix[d], "%lld - %s*%lld", (long long)n->a.v[d], t, (long long)-n->a.step[d]);
+        if (n->a.step[d] < 0)
+            cd_compute_index_format(ix[d], "%lld - %s*%lld", (long long)n->a.v[d], t,
+                                    (long long)-n->a.step[d]);
         else cd_compute_index_mul(t, t, n->a.step[d]), cd_compute_index_add(ix[d], t, n->a.v[d]);
     }
     return moved(c, n, x, ix, "T_strided_slice");
@@ -91,7 +98,7 @@ uint32_t cd_te_compute_slice(cd_te_compute *c, const cd_fuse_node *n) {
 typedef struct parts {
     const cd_fuse_node *n, *tuple;
     const uint32_t *stage;
-    const int64_t *from;        /* where part k begins */
+    const int64_t *from; /* where part k begins */
     uint32_t axis;
 } parts;
 
@@ -139,19 +146,24 @@ uint32_t cd_te_compute_concat(cd_te_compute *c, const cd_fuse_node *n) {
 /* ---- padding: 0 a number, 1 mirrored, 2 the edge again ---- */
 
 static void mirrored(char out[CD_COMPUTE_INDEX_SIZE], uint32_t d, int64_t before, int64_t dim) {
-    cd_compute_index_format(out, "select(ax%u < %lld, %lld - ax%u, select(ax%u >= %lld, %lld - ax%u, ax%u - %lld))", d, (long long)before, (long long)before, d, d,
-              (long long)(before + dim), (long long)(before + 2 * dim - 2), d, d, (long long)before);
+    cd_compute_index_format(
+        out, "select(ax%u < %lld, %lld - ax%u, select(ax%u >= %lld, %lld - ax%u, ax%u - %lld))", d,
+        (long long)before, (long long)before, d, d, (long long)(before + dim),
+        (long long)(before + 2 * dim - 2), d, d, (long long)before);
 }
 
 uint32_t cd_te_compute_padding(cd_te_compute *c, const cd_fuse_node *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     const uint32_t x = cd_compute_operand(c, n, 0);
     const cd_graph_shape *in = &c->f->node[n->in[0]].shape;
-    if (n->a.mode == 0) return cd_compute_pad(c, x, "PadInput", true, n->a.before, n->a.after, n->a.p, n->dtype);
+    if (n->a.mode == 0)
+        return cd_compute_pad(c, x, "PadInput", true, n->a.before, n->a.after, n->a.p, n->dtype);
     for (uint32_t d = 0; d < in->rank; d++) {
         if (!n->a.before[d] && !n->a.after[d]) cd_compute_index_format(ix[d], "ax%u", d);
         else if (n->a.mode == 1) mirrored(ix[d], d, n->a.before[d], in->dim[d]);
-        else cd_compute_index_format(ix[d], "min(max(ax%u - %lld, 0), %lld)", d, (long long)n->a.before[d], (long long)(in->dim[d] - 1));
+        else
+            cd_compute_index_format(ix[d], "min(max(ax%u - %lld, 0), %lld)", d,
+                                    (long long)n->a.before[d], (long long)(in->dim[d] - 1));
     }
     return moved(c, n, x, ix, n->a.mode == 1 ? "MirrorPadInput" : "EdgePadInput");
 }
@@ -196,7 +208,8 @@ uint32_t cd_te_compute_tile(cd_te_compute *c, const cd_fuse_node *n) {
 /* ---- by index: negative ones count from the end, those outside read the nearest ---- */
 
 /* Position along `dim` elements that stage t's element (text) names. */
-static void put_index(cd_te_compute *c, uint32_t t, char (*at)[CD_COMPUTE_INDEX_SIZE], int64_t dim) {
+static void put_index(cd_te_compute *c, uint32_t t, char (*at)[CD_COMPUTE_INDEX_SIZE],
+                      int64_t dim) {
     for (int k = 0; k < 3; k++) {
         if (k == 2) cd_compute_put(c, ") + %lld, int32(", (long long)dim);
         else cd_compute_put(c, k ? ") < 0, int32(" : "min(max(select(int32(");
@@ -206,7 +219,9 @@ static void put_index(cd_te_compute *c, uint32_t t, char (*at)[CD_COMPUTE_INDEX_
 }
 
 /* Gathers along one axis by the elements of stage t at `at`; the other axes read x at ix. */
-static uint32_t indexed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, uint32_t t, char (*at)[CD_COMPUTE_INDEX_SIZE], char (*ix)[CD_COMPUTE_INDEX_SIZE], const char *name) {
+static uint32_t indexed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, uint32_t t,
+                        char (*at)[CD_COMPUTE_INDEX_SIZE], char (*ix)[CD_COMPUTE_INDEX_SIZE],
+                        const char *name) {
     const cd_graph_shape *in = &c->f->node[n->in[0]].shape;
     const uint32_t axis = (uint32_t)n->a.axis;
     cd_compute_begin_axes(c, "ax", &n->shape);
@@ -227,7 +242,8 @@ uint32_t cd_te_compute_take(cd_te_compute *c, const cd_fuse_node *n) {
     const uint32_t x = cd_compute_operand(c, n, 0), t = cd_compute_operand(c, n, 1);
     const uint32_t axis = (uint32_t)n->a.axis, more = c->f->node[n->in[1]].shape.rank;
     for (uint32_t d = 0; d < more; d++) cd_compute_index_format(at[d], "ax%u", axis + d);
-    for (uint32_t d = 0; d < c->f->node[n->in[0]].shape.rank; d++) cd_compute_index_format(ix[d], "ax%u", d < axis ? d : d + more - 1);
+    for (uint32_t d = 0; d < c->f->node[n->in[0]].shape.rank; d++)
+        cd_compute_index_format(ix[d], "ax%u", d < axis ? d : d + more - 1);
     return indexed(c, n, x, t, at, ix, "T_take");
 }
 
@@ -246,18 +262,27 @@ enum { HALF, ASYMMETRIC, CORNERS, TORCH_HALF, SYMMETRIC };
 static void source(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_COMPUTE_INDEX_SIZE]) {
     const int64_t size = n->shape.dim[d];
     const double scale = n->a.scale[d], ratio = scale > 0 ? 1 / scale : (double)in / (double)size;
-    if (n->a.groups == CORNERS) cd_compute_index_format(out, "(float32(ax%u)*%.9e)", d, size > 1 ? (double)(in - 1) / (double)(size - 1) : 0.0);
-    else if (n->a.groups == ASYMMETRIC) cd_compute_index_format(out, "(float32(ax%u)*%.9e)", d, ratio);
-    else if (n->a.groups == TORCH_HALF && size == 1) cd_compute_index_format(out, "(float32(ax%u)*0.0)", d);
-    else if (n->a.groups == SYMMETRIC && scale > 0) /* the rest that is cut off is cut off at both sides */
-        cd_compute_index_format(out, "((float32(ax%u) + 0.5)*%.9e + %.9e)", d, ratio, 0.5 * (double)in * (1 - (double)size / (scale * (double)in)) - 0.5);
+    if (n->a.groups == CORNERS)
+        cd_compute_index_format(out, "(float32(ax%u)*%.9e)", d,
+                                size > 1 ? (double)(in - 1) / (double)(size - 1) : 0.0);
+    else if (n->a.groups == ASYMMETRIC)
+        cd_compute_index_format(out, "(float32(ax%u)*%.9e)", d, ratio);
+    else if (n->a.groups == TORCH_HALF && size == 1)
+        cd_compute_index_format(out, "(float32(ax%u)*0.0)", d);
+    else if (n->a.groups == SYMMETRIC &&
+             scale > 0) /* the rest that is cut off is cut off at both sides */
+        cd_compute_index_format(out, "((float32(ax%u) + 0.5)*%.9e + %.9e)", d, ratio,
+                                0.5 * (double)in * (1 - (double)size / (scale * (double)in)) - 0.5);
     else cd_compute_index_format(out, "((float32(ax%u) + 0.5)*%.9e - 0.5)", d, ratio);
 }
 
 /* Does dimension d stay as it is? An extent that stays may still be read between its elements: 3 by 1.2 are 3. */
-static bool stays(const cd_fuse_node *n, uint32_t d, int64_t in) { return in == n->shape.dim[d] && !(n->a.scale[d] > 0); }
+static bool stays(const cd_fuse_node *n, uint32_t d, int64_t in) {
+    return in == n->shape.dim[d] && !(n->a.scale[d] > 0);
+}
 
-static void nearest(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_COMPUTE_INDEX_SIZE]) {
+static void nearest(const cd_fuse_node *n, uint32_t d, int64_t in,
+                    char out[CD_COMPUTE_INDEX_SIZE]) {
     char s[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE];
     if (stays(n, d, in)) {
         cd_compute_index_format(out, "ax%u", d);
@@ -266,7 +291,9 @@ static void nearest(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_C
     source(n, d, in, s);
     switch (n->a.axis) {
     case 0: cd_compute_index_format(r, "ceil(%.100s - 0.5)", s); break;
-    case 1: cd_compute_index_format(r, "floor(%.100s + 1e-05)", s); break; /* TVM's, too: 3*(1/3) may be below 1 */
+    case 1:
+        cd_compute_index_format(r, "floor(%.100s + 1e-05)", s);
+        break; /* TVM's, too: 3*(1/3) may be below 1 */
     case 2: cd_compute_index_format(r, "ceil(%.100s - 1e-05)", s); break;
     default: cd_compute_index_format(r, "floor(%.100s + 0.5)", s); break;
     }
@@ -274,7 +301,8 @@ static void nearest(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_C
 }
 
 /* The mean of both neighbours along dimension d, weighted by nearness; and so on for the dimensions behind. */
-static void blend(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const cd_graph_shape *in, uint32_t d, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
+static void blend(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const cd_graph_shape *in,
+                  uint32_t d, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
     char s[CD_COMPUTE_INDEX_SIZE];
     while (d < in->rank && stays(n, d, in->dim[d])) d++;
     if (d == in->rank) {
@@ -283,7 +311,8 @@ static void blend(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const cd_
     }
     source(n, d, in->dim[d], s);
     for (int side = 0; side < 2; side++) {
-        cd_compute_index_format(ix[d], "min(max(int32(floor(%.100s)) + %d, 0), %lld)", s, side, (long long)(in->dim[d] - 1));
+        cd_compute_index_format(ix[d], "min(max(int32(floor(%.100s)) + %d, 0), %lld)", s, side,
+                                (long long)(in->dim[d] - 1));
         cd_compute_put(c, side ? " + (" : "(");
         blend(c, n, x, in, d + 1, ix);
         if (side) cd_compute_put(c, ")*(%s - floor(%s))", s, s);

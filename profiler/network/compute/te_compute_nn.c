@@ -13,7 +13,13 @@ typedef struct conv {
 
 static conv conv_of(const cd_te_compute *c, const cd_fuse_node *n) {
     const cd_fuse_node *x = &c->f->node[n->in[0]], *w = &c->f->node[n->in[1]];
-    return (conv){.n = n, .a = &n->a, .x = &x->shape, .w = &w->shape, .out = &n->shape, .dims = n->a.n, .last = n->a.last};
+    return (conv){.n = n,
+                  .a = &n->a,
+                  .x = &x->shape,
+                  .w = &w->shape,
+                  .out = &n->shape,
+                  .dims = n->a.n,
+                  .last = n->a.last};
 }
 
 static int64_t channels(const conv *v) { return v->x->dim[v->last ? v->dims + 1 : 1]; }
@@ -30,7 +36,8 @@ static uint32_t padded(cd_te_compute *c, const conv *v, uint32_t x, const char *
 }
 
 /* x*y, or of four pairs of 8 bits each, unsigned times signed: their sum. */
-static void multiply(cd_te_compute *c, bool dot4, uint32_t x, char (*ix)[CD_COMPUTE_INDEX_SIZE], uint32_t y, char (*iy)[CD_COMPUTE_INDEX_SIZE]) {
+static void multiply(cd_te_compute *c, bool dot4, uint32_t x, char (*ix)[CD_COMPUTE_INDEX_SIZE],
+                     uint32_t y, char (*iy)[CD_COMPUTE_INDEX_SIZE]) {
     if (dot4) cd_compute_put(c, "dot4:int32(");
     cd_compute_load(c, x, ix);
     cd_compute_put(c, dot4 ? ", " : "*");
@@ -39,7 +46,8 @@ static void multiply(cd_te_compute *c, bool dot4, uint32_t x, char (*ix)[CD_COMP
 }
 
 /* y*stride + r*dilation */
-static void slide(char out[CD_COMPUTE_INDEX_SIZE], const char *y, int64_t stride, const char *r, int64_t dilation) {
+static void slide(char out[CD_COMPUTE_INDEX_SIZE], const char *y, int64_t stride, const char *r,
+                  int64_t dilation) {
     char a[CD_COMPUTE_INDEX_SIZE], b[CD_COMPUTE_INDEX_SIZE];
     cd_compute_index_mul(a, y, stride);
     cd_compute_index_mul(b, r, dilation);
@@ -65,7 +73,8 @@ static void channel_index(const conv *v, char out[CD_COMPUTE_INDEX_SIZE]) {
 static uint32_t plain_conv(cd_te_compute *c, const conv *v, uint32_t x, uint32_t w) {
     static const char *const ys[] = {"yy", "xx", "zz"}, *const rs[] = {"ry", "rx", "rz"};
     static const char *const orders[2][3] = {{"ncw", "nchw", "ncdhw"}, {"nwc", "nhwc", "ndhwc"}};
-    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], iw[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], name[CD_COMPUTE_INDEX_SIZE];
+    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], iw[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE],
+        name[CD_COMPUTE_INDEX_SIZE];
     const uint32_t n = v->dims, at = v->last ? 1 : 2, wat = v->last ? 0 : 2;
     const uint32_t pad = padded(c, v, x, "pad_temp");
     cd_compute_begin(c);
@@ -86,7 +95,8 @@ static uint32_t plain_conv(cd_te_compute *c, const conv *v, uint32_t x, uint32_t
     cd_compute_index_format(iw[v->last ? n : 1], "rc");
     multiply(c, v->a->dot4, pad, ix, w, iw);
     if (v->last && n == 2 && v->a->groups == 1) cd_compute_mark_layout_free(c, w);
-    cd_compute_index_format(name, "%sconv%ud_%s", v->a->groups > 1 ? "group_" : "", n, orders[v->last][n - 1]);
+    cd_compute_index_format(name, "%sconv%ud_%s", v->a->groups > 1 ? "group_" : "", n,
+                            orders[v->last][n - 1]);
     return cd_compute_end(c, name, name, "\"sum\"");
 }
 
@@ -114,13 +124,15 @@ static uint32_t depthwise(cd_te_compute *c, const conv *v, uint32_t x, uint32_t 
     cd_compute_load(c, pad, ix);
     cd_compute_put(c, "*");
     cd_compute_load(c, w, iw);
-    return cd_compute_end(c, "DepthwiseConv2d", v->last ? "depthwise_conv2d_nhwc" : "depthwise_conv2d_nchw", "\"sum\"");
+    return cd_compute_end(c, "DepthwiseConv2d",
+                          v->last ? "depthwise_conv2d_nhwc" : "depthwise_conv2d_nchw", "\"sum\"");
 }
 
 uint32_t cd_te_compute_conv(cd_te_compute *c, const cd_fuse_node *n) {
     const conv v = conv_of(c, n);
     const uint32_t x = cd_compute_operand(c, n, 0), w = cd_compute_operand(c, n, 1);
-    const bool dw = v.dims == 2 && v.a->groups > 1 && channels(&v) == v.a->groups && filters(&v) == v.a->groups;
+    const bool dw =
+        v.dims == 2 && v.a->groups > 1 && channels(&v) == v.a->groups && filters(&v) == v.a->groups;
     return dw ? depthwise(c, &v, x, w) : plain_conv(c, &v, x, w);
 }
 
@@ -143,7 +155,8 @@ static uint32_t dilate(cd_te_compute *c, const conv *v, uint32_t x) {
     for (uint32_t d = 0; d < s.rank; d++) {
         const int64_t stride = d < 2 ? 1 : v->a->stride[d - 2];
         cd_compute_index_format(ix[d], stride == 1 ? "i%u" : "i%u // %lld", d, (long long)stride);
-        if (stride != 1) cd_compute_put(c, "%si%u %% %lld == 0", any ? " && " : "", d, (long long)stride);
+        if (stride != 1)
+            cd_compute_put(c, "%si%u %% %lld == 0", any ? " && " : "", d, (long long)stride);
         any = any || stride != 1;
     }
     cd_compute_put(c, ", ");
@@ -156,7 +169,8 @@ static uint32_t dilate(cd_te_compute *c, const conv *v, uint32_t x) {
 
 /* The weight [I,O,h,w] as [O,I,h,w], turned by 180 degrees: the transposed convolution is then a plain one. */
 static uint32_t turned(cd_te_compute *c, const conv *v, uint32_t w) {
-    static const char *const names[3][5] = {{"o", "i", "w"}, {"o", "i", "h", "w"}, {"o", "i", "d", "h", "w"}};
+    static const char *const names[3][5] = {
+        {"o", "i", "w"}, {"o", "i", "h", "w"}, {"o", "i", "d", "h", "w"}};
     char iw[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     cd_compute_begin(c);
     cd_compute_add_axis(c, "o", v->w->dim[1]);
@@ -165,7 +179,8 @@ static uint32_t turned(cd_te_compute *c, const conv *v, uint32_t w) {
     cd_compute_index_format(iw[1], "o");
     for (uint32_t d = 0; d < v->dims; d++) {
         cd_compute_add_axis(c, names[v->dims - 1][d + 2], v->w->dim[d + 2]);
-        cd_compute_index_format(iw[d + 2], "%lld - %s", (long long)(v->w->dim[d + 2] - 1), names[v->dims - 1][d + 2]);
+        cd_compute_index_format(iw[d + 2], "%lld - %s", (long long)(v->w->dim[d + 2] - 1),
+                                names[v->dims - 1][d + 2]);
     }
     cd_compute_load(c, w, iw);
     return cd_compute_end(c, "kernel_transform", NULL, NULL);
@@ -184,7 +199,8 @@ static uint32_t spread(cd_te_compute *c, const conv *v, uint32_t x) {
 }
 
 /* Channel of the operand, and of the weight's [O/groups, I]: those of c's group. */
-static void transposed_channels(const conv *v, char in[CD_COMPUTE_INDEX_SIZE], char out[CD_COMPUTE_INDEX_SIZE]) {
+static void transposed_channels(const conv *v, char in[CD_COMPUTE_INDEX_SIZE],
+                                char out[CD_COMPUTE_INDEX_SIZE]) {
     const long long per = (long long)v->w->dim[1], from = (long long)(v->x->dim[1] / v->a->groups);
     cd_compute_index_format(in, "dc");
     cd_compute_index_format(out, "c");
@@ -200,8 +216,10 @@ static void transposed_channels(const conv *v, char in[CD_COMPUTE_INDEX_SIZE], c
 /* Dilate, pad, turn the weight, then a plain convolution of stride 1: TOPI's declaration. */
 uint32_t cd_te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n) {
     static const char *const names[3][3] = {{"w"}, {"h", "w"}, {"d", "h", "w"}};
-    static const char *const tags[3] = {"conv1d_transpose_ncw", "conv2d_transpose_nchw", "conv3d_transpose_ncdhw"};
-    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], iw[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE];
+    static const char *const tags[3] = {"conv1d_transpose_ncw", "conv2d_transpose_nchw",
+                                        "conv3d_transpose_ncdhw"};
+    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], iw[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE],
+        r[CD_COMPUTE_INDEX_SIZE];
     const conv v = conv_of(c, n);
     const uint32_t x = cd_compute_operand(c, n, 0), w = cd_compute_operand(c, n, 1);
     const uint32_t pad = spread(c, &v, x), kernel = turned(c, &v, w);
@@ -231,7 +249,8 @@ uint32_t cd_te_compute_conv_transpose(cd_te_compute *c, const cd_fuse_node *n) {
 /* x*y over k: x[b,i,k] * y[b,j,k], where a batch of 1 broadcasts; without `batch` both are matrices. Operands may be read transposed in
  * place (training needs this): TOPI's matmul and batch_matmul with transpose_a, transpose_b. */
 static uint32_t product(cd_te_compute *c, const cd_fuse_node *n, bool batch) {
-    char ix[3][CD_COMPUTE_INDEX_SIZE] = {"b", "i", "k"}, iy[3][CD_COMPUTE_INDEX_SIZE] = {"b", "j", "k"}, name[CD_COMPUTE_INDEX_SIZE];
+    char ix[3][CD_COMPUTE_INDEX_SIZE] = {"b", "i", "k"},
+         iy[3][CD_COMPUTE_INDEX_SIZE] = {"b", "j", "k"}, name[CD_COMPUTE_INDEX_SIZE];
     const uint32_t x = cd_compute_operand(c, n, 0), y = cd_compute_operand(c, n, 1);
     const bool tx = n->a.mode & CD_FUSE_TRANSPOSED_X, ty = n->a.mode & CD_FUSE_TRANSPOSED_Y;
     const cd_graph_shape *a = &c->f->node[n->in[0]].shape, *b = &c->f->node[n->in[1]].shape;
@@ -239,7 +258,8 @@ static uint32_t product(cd_te_compute *c, const cd_fuse_node *n, bool batch) {
     if (ty) cd_compute_index_format(iy[1], "k"), cd_compute_index_format(iy[2], "j");
     if (batch && a->dim[0] == 1) cd_compute_index_format(ix[0], "0");
     if (batch && b->dim[0] == 1) cd_compute_index_format(iy[0], "0");
-    cd_compute_index_format(name, "T_%smatmul_%c%c", batch ? "batch_" : "", tx ? 'T' : 'N', ty ? 'N' : 'T');
+    cd_compute_index_format(name, "T_%smatmul_%c%c", batch ? "batch_" : "", tx ? 'T' : 'N',
+                            ty ? 'N' : 'T');
     cd_compute_begin(c);
     if (batch) cd_compute_add_axis(c, "b", n->shape.dim[0]);
     cd_compute_add_axis(c, "i", n->shape.dim[batch]);
@@ -247,8 +267,14 @@ static uint32_t product(cd_te_compute *c, const cd_fuse_node *n, bool batch) {
     cd_compute_add_reduce_axis(c, "k", a->dim[batch + !tx]);
     multiply(c, n->a.dot4, x, ix + !batch, y, iy + !batch);
     if (!n->a.mode) cd_compute_mark_layout_free(c, y);
-    return cd_compute_end(c, name, batch ? "batch_matmul" : n->a.mode ? "matmul" : "dense", "\"sum\"");
+    return cd_compute_end(c, name,
+                          batch       ? "batch_matmul"
+                          : n->a.mode ? "matmul"
+                                      : "dense",
+                          "\"sum\"");
 }
 
-uint32_t cd_te_compute_dense(cd_te_compute *c, const cd_fuse_node *n) { return product(c, n, false); }
+uint32_t cd_te_compute_dense(cd_te_compute *c, const cd_fuse_node *n) {
+    return product(c, n, false);
+}
 uint32_t cd_te_compute_bmm(cd_te_compute *c, const cd_fuse_node *n) { return product(c, n, true); }

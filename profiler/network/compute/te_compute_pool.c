@@ -10,13 +10,14 @@ typedef struct bounds {
 } bounds;
 
 static void bound(bounds *b, const char *axis, const char *sign, int64_t v) {
-    cd_compute_put(b->c, "%s%s %s %lld", b->any ? " && " : "if_then_else(", axis, sign, (long long)v);
+    cd_compute_put(b->c, "%s%s %s %lld", b->any ? " && " : "if_then_else(", axis, sign,
+                   (long long)v);
     b->any = true;
 }
 
 /* One condition for each bound that matters; without any bound the stage is a copy, which TOPI writes too. */
-uint32_t cd_compute_pad(cd_te_compute *c, uint32_t x, const char *name, bool python, const int64_t *before, const int64_t *after,
-                   double value, cd_dtype t) {
+uint32_t cd_compute_pad(cd_te_compute *c, uint32_t x, const char *name, bool python,
+                        const int64_t *before, const int64_t *after, double value, cd_dtype t) {
     if (c->st) return 0;
     const cd_te_compute_stage *s = &c->stage[x];
     cd_graph_shape out = {s->rank, {0}};
@@ -43,11 +44,16 @@ uint32_t cd_compute_pad(cd_te_compute *c, uint32_t x, const char *name, bool pyt
 
 /* ---- pooling ---- */
 
-uint32_t cd_compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const int64_t *before, const int64_t *after) {
-    const double least = n->dtype == CD_F32 ? -(double)FLT_MAX : cd_expr_dtype_is_float(n->dtype) ? -65504 : 0;
+uint32_t cd_compute_pad_window(cd_te_compute *c, const cd_fuse_node *n, uint32_t x,
+                               const int64_t *before, const int64_t *after) {
+    const double least = n->dtype == CD_F32                 ? -(double)FLT_MAX
+                         : cd_expr_dtype_is_float(n->dtype) ? -65504
+                                                            : 0;
     bool any = false;
     for (uint32_t d = 0; d < n->shape.rank; d++) any = any || before[d] || after[d];
-    return any ? cd_compute_pad(c, x, "pad_temp", false, before, after, n->a.is_max ? least : 0, n->dtype) : x;
+    return any ? cd_compute_pad(c, x, "pad_temp", false, before, after, n->a.is_max ? least : 0,
+                                n->dtype)
+               : x;
 }
 
 /* The last position of a window may hang over: pad for it. */
@@ -60,8 +66,10 @@ static uint32_t padded(cd_te_compute *c, const cd_fuse_node *n, uint32_t x) {
     return cd_compute_pad_window(c, n, x, before, after);
 }
 
-void cd_compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *out, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
-    char axis[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], a[CD_COMPUTE_INDEX_SIZE], b[CD_COMPUTE_INDEX_SIZE];
+void cd_compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *out,
+                       char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
+    char axis[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], a[CD_COMPUTE_INDEX_SIZE],
+        b[CD_COMPUTE_INDEX_SIZE];
     for (uint32_t d = 0; d < out->rank; d++) cd_compute_index_format(ix[d], "ax%u", d);
     for (uint32_t d = 0; d < n->a.n; d++) {
         const uint32_t at = d + cd_compute_spatial(n);
@@ -75,7 +83,8 @@ void cd_compute_window(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_s
 }
 
 /* The reduction over a window. */
-static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const char *tag, const char *how) {
+static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const char *tag,
+                         const char *how) {
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_window(c, n, &n->shape, ix);
@@ -85,21 +94,32 @@ static uint32_t windowed(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, co
 
 /* Text of the number of a window's elements along dimension d that count in an average: all within the operand, or with include_pad
  * within the padded operand. With a dilation the elements are counted in steps of it. */
-static void counted(const cd_fuse_node *n, uint32_t d, int64_t in, char out[CD_COMPUTE_INDEX_SIZE]) {
+static void counted(const cd_fuse_node *n, uint32_t d, int64_t in,
+                    char out[CD_COMPUTE_INDEX_SIZE]) {
     const uint32_t at = d + cd_compute_spatial(n);
     const int64_t dil = n->a.dilation[d], reach = (n->a.kernel[d] - 1) * dil;
     const int64_t most = n->a.include_pad ? in + n->a.after[d] - 1 : in - 1;
-    char axis[CD_COMPUTE_INDEX_SIZE], start[CD_COMPUTE_INDEX_SIZE], end[CD_COMPUTE_INDEX_SIZE], s[CD_COMPUTE_INDEX_SIZE];
+    char axis[CD_COMPUTE_INDEX_SIZE], start[CD_COMPUTE_INDEX_SIZE], end[CD_COMPUTE_INDEX_SIZE],
+        s[CD_COMPUTE_INDEX_SIZE];
     cd_compute_index_format(axis, "ax%u", at);
     cd_compute_index_mul(start, axis, n->a.stride[d]);
     cd_compute_index_add(start, start, -n->a.before[d]);
     cd_compute_index_add(end, start, reach);
     cd_compute_index_format(s, strchr(start, ' ') ? "(%.100s)" : "%.100s", start);
-    if (n->a.include_pad && dil == 1) cd_compute_index_format(out, "(min(%.50s, %lld) - %.40s + 1)", end, (long long)most, s);
-    else if (n->a.include_pad) cd_compute_index_format(out, "(truncdiv(min(%.50s, %lld) - %.40s, %lld) + 1)", end, (long long)most, s, (long long)dil);
-    else if (dil == 1) cd_compute_index_format(out, "(min(%.40s, %lld) - (%.35s + max(0 - %.35s, 0)) + 1)", end, (long long)most, start, s);
-    else cd_compute_index_format(out, "(truncdiv(min(%.30s, %lld) - (%.30s + max(truncdiv(%lld - %.30s, %lld), 0)*%lld), %lld) + 1)", end, (long long)most,
-                   start, (long long)(dil - 1), s, (long long)dil, (long long)dil, (long long)dil);
+    if (n->a.include_pad && dil == 1)
+        cd_compute_index_format(out, "(min(%.50s, %lld) - %.40s + 1)", end, (long long)most, s);
+    else if (n->a.include_pad)
+        cd_compute_index_format(out, "(truncdiv(min(%.50s, %lld) - %.40s, %lld) + 1)", end,
+                                (long long)most, s, (long long)dil);
+    else if (dil == 1)
+        cd_compute_index_format(out, "(min(%.40s, %lld) - (%.35s + max(0 - %.35s, 0)) + 1)", end,
+                                (long long)most, start, s);
+    else
+        cd_compute_index_format(out,
+                                "(truncdiv(min(%.30s, %lld) - (%.30s + max(truncdiv(%lld - %.30s, "
+                                "%lld), 0)*%lld), %lld) + 1)",
+                                end, (long long)most, start, (long long)(dil - 1), s,
+                                (long long)dil, (long long)dil, (long long)dil);
 }
 
 static uint32_t divided(cd_te_compute *c, const cd_fuse_node *n, uint32_t sum) {
@@ -107,7 +127,8 @@ static uint32_t divided(cd_te_compute *c, const cd_fuse_node *n, uint32_t sum) {
     const cd_graph_shape *in = &c->f->node[n->in[0]].shape;
     cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_load_at(c, sum, "ax", &n->shape);
-    cd_compute_put(c, "/%s(%s", cd_expr_dtype_format(n->dtype, type, sizeof type), n->a.include_pad ? "" : "max(");
+    cd_compute_put(c, "/%s(%s", cd_expr_dtype_format(n->dtype, type, sizeof type),
+                   n->a.include_pad ? "" : "max(");
     for (uint32_t d = 0; d < n->a.n; d++) {
         counted(n, d, in->dim[d + cd_compute_spatial(n)], one);
         cd_compute_put(c, "%s%s", d ? "*" : "", one);
@@ -133,8 +154,10 @@ static void adaptive_extent(char out[CD_COMPUTE_INDEX_SIZE], const char *axis, i
 }
 
 /* Sum or maximum over the window of an adaptive pool; its extent is an expression of the output axis, hence text. */
-static uint32_t adaptive_sum(cd_te_compute *c, const cd_fuse_node *n, uint32_t x, const cd_graph_shape *in) {
-    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], axis[CD_COMPUTE_INDEX_SIZE], r[CD_COMPUTE_INDEX_SIZE], extent[CD_COMPUTE_INDEX_SIZE], start[CD_COMPUTE_INDEX_SIZE];
+static uint32_t adaptive_sum(cd_te_compute *c, const cd_fuse_node *n, uint32_t x,
+                             const cd_graph_shape *in) {
+    char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], axis[CD_COMPUTE_INDEX_SIZE],
+        r[CD_COMPUTE_INDEX_SIZE], extent[CD_COMPUTE_INDEX_SIZE], start[CD_COMPUTE_INDEX_SIZE];
     cd_compute_begin_axes(c, "ax", &n->shape);
     for (uint32_t d = 0; d < n->shape.rank; d++) cd_compute_index_format(ix[d], "ax%u", d);
     for (uint32_t d = 0; d < n->a.n; d++) {
@@ -147,7 +170,8 @@ static uint32_t adaptive_sum(cd_te_compute *c, const cd_fuse_node *n, uint32_t x
         cd_compute_index_format(ix[at], "%.80s + %s", start, r);
     }
     cd_compute_load(c, x, ix);
-    return cd_compute_end(c, "tensor", n->a.is_max ? "adaptive_pool_max" : "adaptive_pool_sum", n->a.is_max ? "\"max\"" : "\"sum\"");
+    return cd_compute_end(c, "tensor", n->a.is_max ? "adaptive_pool_max" : "adaptive_pool_sum",
+                          n->a.is_max ? "\"max\"" : "\"sum\"");
 }
 
 /* An average divides the sum by the window's extent, which is written as one factor a dimension. */
@@ -162,7 +186,8 @@ uint32_t cd_te_compute_adaptive(cd_te_compute *c, const cd_fuse_node *n) {
     for (uint32_t d = 0; d < n->a.n; d++) {
         cd_compute_index_format(axis, "ax%u", d + cd_compute_spatial(n));
         adaptive_extent(extent, axis, in->dim[d + cd_compute_spatial(n)]);
-        cd_compute_put(c, "%s%s(%s)", d ? "*" : "", cd_expr_dtype_format(n->dtype, type, sizeof type), extent);
+        cd_compute_put(c, "%s%s(%s)", d ? "*" : "",
+                       cd_expr_dtype_format(n->dtype, type, sizeof type), extent);
     }
     if (n->a.n > 1) cd_compute_put(c, ")");
     return cd_compute_end(c, "tensor", "elemwise", NULL);
@@ -174,7 +199,8 @@ static uint32_t near_squares(cd_te_compute *c, const cd_fuse_node *n, uint32_t x
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_add_reduce_axis(c, "rxs", size);
-    for (uint32_t d = 0; d < n->shape.rank; d++) cd_compute_index_format(ix[d], d == 1 ? "ax%u + rxs" : "ax%u", d);
+    for (uint32_t d = 0; d < n->shape.rank; d++)
+        cd_compute_index_format(ix[d], d == 1 ? "ax%u + rxs" : "ax%u", d);
     cd_compute_load(c, x, ix);
     cd_compute_put(c, "*");
     cd_compute_load(c, x, ix);
@@ -184,9 +210,11 @@ static uint32_t near_squares(cd_te_compute *c, const cd_fuse_node *n, uint32_t x
 /* Four stages: padded channels, sum of squares, power, division. */
 uint32_t cd_te_compute_lrn(cd_te_compute *c, const cd_fuse_node *n) {
     const int64_t size = n->a.v[0];
-    const int64_t before[CD_GRAPH_MAX_RANK] = {0, (size - 1) / 2}, after[CD_GRAPH_MAX_RANK] = {0, size - 1 - (size - 1) / 2};
+    const int64_t before[CD_GRAPH_MAX_RANK] = {0, (size - 1) / 2},
+                  after[CD_GRAPH_MAX_RANK] = {0, size - 1 - (size - 1) / 2};
     const uint32_t x = cd_compute_operand(c, n, 0);
-    const uint32_t sum = near_squares(c, n, cd_compute_pad(c, x, "pad_data", false, before, after, 0, n->dtype), size);
+    const uint32_t sum = near_squares(
+        c, n, cd_compute_pad(c, x, "pad_data", false, before, after, 0, n->dtype), size);
     cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_put(c, "pow(");
     cd_compute_put_literal(c, n->a.s, n->dtype);

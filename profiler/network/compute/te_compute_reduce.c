@@ -33,8 +33,10 @@ static void across(const cd_fuse_node *n, const soft *s, char (*ix)[CD_COMPUTE_I
 }
 
 /* The reduction of x, or of exp(x - less). */
-static uint32_t over(cd_te_compute *c, const cd_fuse_node *n, const soft *s, uint32_t x, uint32_t less, bool exps, const char *name, const char *how) {
-    char full[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], own[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
+static uint32_t over(cd_te_compute *c, const cd_fuse_node *n, const soft *s, uint32_t x,
+                     uint32_t less, bool exps, const char *name, const char *how) {
+    char full[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE],
+        own[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE];
     cd_compute_begin_axes(c, "i", &s->reduced);
     cd_compute_add_reduce_axis(c, "k", n->shape.dim[s->axis]);
     along(n, s, full);
@@ -46,7 +48,8 @@ static uint32_t over(cd_te_compute *c, const cd_fuse_node *n, const soft *s, uin
         cd_compute_load(c, less, own);
         cd_compute_put(c, ")");
     }
-    return cd_compute_end(c, name, n->op == CD_FUSE_OP_SOFTMAX ? "softmax_output" : "log_softmax_output", how);
+    return cd_compute_end(
+        c, name, n->op == CD_FUSE_OP_SOFTMAX ? "softmax_output" : "log_softmax_output", how);
 }
 
 /* Four stages: maximum, exponential, sum, quotient. The maximum keeps the exponential finite. */
@@ -100,7 +103,8 @@ static bool gone(const cd_fuse_node *n, uint32_t d) {
 }
 
 /* Axes and reduce axes of the open stage; indices of the operand. */
-static void positions(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *in, char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
+static void positions(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_shape *in,
+                      char (*ix)[CD_COMPUTE_INDEX_SIZE]) {
     cd_compute_add_axes(c, "ax", &n->shape);
     for (uint32_t d = 0, o = 0; d < in->rank; d++) {
         const bool out = gone(n, d);
@@ -112,8 +116,9 @@ static void positions(cd_te_compute *c, const cd_fuse_node *n, const cd_graph_sh
 
 /* TOPI names the stage after the one that it reads: NAME_red. A mean is a sum and a division. */
 uint32_t cd_te_compute_reduce(cd_te_compute *c, const cd_fuse_node *n) {
-    static const char *const how[] = {"\"sum\"", "\"sum\"", "\"max\"", "\"min\"",
-                                      "{\"lhs\": [\"x\"], \"rhs\": [\"y\"], \"result\": [\"x*y\"], \"identity\": [\"1\"]}"};
+    static const char *const how[] = {
+        "\"sum\"", "\"sum\"", "\"max\"", "\"min\"",
+        "{\"lhs\": [\"x\"], \"rhs\": [\"y\"], \"result\": [\"x*y\"], \"identity\": [\"1\"]}"};
     char ix[CD_GRAPH_MAX_RANK][CD_COMPUTE_INDEX_SIZE], name[CD_COMPUTE_INDEX_SIZE];
     const uint32_t x = cd_compute_operand(c, n, 0);
     const cd_graph_shape *in = &c->f->node[n->in[0]].shape;
@@ -141,17 +146,22 @@ uint32_t cd_te_compute_arg(cd_te_compute *c, const cd_fuse_node *n) {
     cd_fuse_node over_axis = *n;
     over_axis.a.n = 1;
     over_axis.a.v[0] = n->a.axis;
-    if (!cd_expr_dtype_is_float(from->dtype)) return cd_compute_fail(c, "the place of the largest integer has no compute definition");
-    const char *sign = n->a.is_max ? ">" : "<", *t = cd_expr_dtype_format(from->dtype, type, sizeof type);
+    if (!cd_expr_dtype_is_float(from->dtype))
+        return cd_compute_fail(c, "the place of the largest integer has no compute definition");
+    const char *sign = n->a.is_max ? ">" : "<",
+               *t = cd_expr_dtype_format(from->dtype, type, sizeof type);
     snprintf(how, sizeof how,
-             "{\"lhs\": [\"x0\", \"x1\"], \"rhs\": [\"y0\", \"y1\"], \"result\": [\"select(x1 %s y1 || x1 == y1 && x0 < y0, x0, y0)\", "
-             "\"select(x1 %s y1, x1, y1)\"], \"identity\": [\"-1:int32\", \"%s%.9e:%s\"]}", sign, sign, n->a.is_max ? "-" : "", (double)FLT_MAX, t);
+             "{\"lhs\": [\"x0\", \"x1\"], \"rhs\": [\"y0\", \"y1\"], \"result\": [\"select(x1 %s "
+             "y1 || x1 == y1 && x0 < y0, x0, y0)\", "
+             "\"select(x1 %s y1, x1, y1)\"], \"identity\": [\"-1:int32\", \"%s%.9e:%s\"]}",
+             sign, sign, n->a.is_max ? "-" : "", (double)FLT_MAX, t);
     cd_compute_begin(c);
     positions(c, &over_axis, &from->shape, ix);
     cd_compute_put(c, "[\"k%u\", \"", (unsigned)n->a.axis);
     cd_compute_load(c, x, ix);
     cd_compute_put(c, "\"]");
-    const uint32_t pair = cd_compute_end(c, n->a.is_max ? "argmax" : "argmin", "comm_reduce_idx", how);
+    const uint32_t pair =
+        cd_compute_end(c, n->a.is_max ? "argmax" : "argmin", "comm_reduce_idx", how);
     cd_compute_begin_axes(c, "ax", &n->shape);
     cd_compute_load_first_at(c, pair, "ax", &n->shape);
     return cd_compute_end(c, "T_cast", "elemwise", NULL);

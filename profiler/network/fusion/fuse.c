@@ -9,18 +9,18 @@
 #include <string.h>
 
 typedef struct edge {
-    uint32_t to, next;          /* next + 1; 0: the last */
+    uint32_t to, next; /* next + 1; 0: the last */
     cd_fuse_pattern pattern;
 } edge;
 
-typedef struct place {          /* of a node */
-    bool op;                    /* an operator of the network */
-    uint32_t first;             /* edge + 1 */
-    uint32_t parent, depth;     /* in the tree; the sink's parent is itself */
-    cd_fuse_pattern path;       /* worst pattern up to the parent */
-    uint32_t root, size;        /* union-find */
-    uint32_t more;              /* of a root: what the group reads, less one, at most */
-    cd_fuse_pattern kind;       /* of the group that the node was the last of */
+typedef struct place {      /* of a node */
+    bool op;                /* an operator of the network */
+    uint32_t first;         /* edge + 1 */
+    uint32_t parent, depth; /* in the tree; the sink's parent is itself */
+    cd_fuse_pattern path;   /* worst pattern up to the parent */
+    uint32_t root, size;    /* union-find */
+    uint32_t more;          /* of a root: what the group reads, less one, at most */
+    cd_fuse_pattern kind;   /* of the group that the node was the last of */
     uint32_t seen, counted;
 } place;
 
@@ -29,9 +29,9 @@ typedef struct cutter {
     const cd_fusion_rules *rules; /* NULL: TVM's alone */
     cdmpp_err *err;
     cdmpp_status st;
-    uint32_t sink, n_edge;      /* sink: number of nodes; reads the network's results */
+    uint32_t sink, n_edge; /* sink: number of nodes; reads the network's results */
     edge *edge;
-    place *node;                /* (n + 1) */
+    place *node; /* (n + 1) */
     uint32_t stamp, *list, n_list;
     uint32_t most;
 } cutter;
@@ -49,7 +49,9 @@ static void connect(cutter *c, uint32_t from, uint32_t to, cd_fuse_pattern p) {
     c->node[from].first = ++c->n_edge;
 }
 
-static bool is_operator(const cd_fuse_node *n) { return n->op != CD_FUSE_OP_LEAF && n->op != CD_FUSE_OP_CONST && !n->is_const; }
+static bool is_operator(const cd_fuse_node *n) {
+    return n->op != CD_FUSE_OP_LEAF && n->op != CD_FUSE_OP_CONST && !n->is_const;
+}
 
 /* Backwards from the results: only operators that a result needs are partitioned, and those that unsupported operators read. */
 static void mark_live(cutter *c) {
@@ -57,7 +59,8 @@ static void mark_live(cutter *c) {
     for (uint32_t k = 0; k < f->n_out; k++) c->node[f->out[k]].op = true;
     for (uint32_t i = f->n; i-- > 1;) {
         c->node[i].op = c->node[i].op || f->node[i].op == CD_FUSE_OP_EXTERN;
-        for (uint32_t k = 0; c->node[i].op && k < f->node[i].n_in; k++) c->node[f->node[i].in[k]].op = true;
+        for (uint32_t k = 0; c->node[i].op && k < f->node[i].n_in; k++)
+            c->node[f->node[i].in[k]].op = true;
     }
     for (uint32_t i = 0; i < f->n; i++) c->node[i].op = c->node[i].op && is_operator(&f->node[i]);
 }
@@ -71,8 +74,10 @@ static void build(cutter *c) {
         const cd_fuse_node *n = &f->node[i];
         for (uint32_t k = 0; c->node[i].op && k < n->n_in; k++) {
             if (!c->node[n->in[k]].op) continue;
-            cd_fuse_pattern p = n->op == CD_FUSE_OP_TUPLE ? CD_FUSE_PATTERN_INJECTIVE : cd_fuse_op_pattern(n->op);
-            if (p == CD_FUSE_PATTERN_BROADCAST && same_shape(&n->shape, &f->node[n->in[k]].shape)) p = CD_FUSE_PATTERN_ELEM;
+            cd_fuse_pattern p =
+                n->op == CD_FUSE_OP_TUPLE ? CD_FUSE_PATTERN_INJECTIVE : cd_fuse_op_pattern(n->op);
+            if (p == CD_FUSE_PATTERN_BROADCAST && same_shape(&n->shape, &f->node[n->in[k]].shape))
+                p = CD_FUSE_PATTERN_ELEM;
             connect(c, n->in[k], i, p);
         }
     }
@@ -87,7 +92,8 @@ static void build(cutter *c) {
 /* The nearest common ancestor of a and b, and the worst pattern on both ways up. */
 static uint32_t meet(const cutter *c, uint32_t a, uint32_t b, cd_fuse_pattern *worst) {
     while (a != b) {
-        const bool up_a = c->node[a].depth >= c->node[b].depth, up_b = c->node[b].depth >= c->node[a].depth;
+        const bool up_a = c->node[a].depth >= c->node[b].depth,
+                   up_b = c->node[b].depth >= c->node[a].depth;
         if (up_a) *worst = worse(*worst, c->node[a].path), a = c->node[a].parent;
         if (up_b) *worst = worse(*worst, c->node[b].path), b = c->node[b].parent;
     }
@@ -164,13 +170,16 @@ static void join(cutter *c, uint32_t child, uint32_t parent) {
     c->node[parent].size += c->node[child].size;
     c->node[parent].more += c->node[child].more;
     c->node[child].root = parent;
-    if (c->node[child].kind == CD_FUSE_PATTERN_OUT) c->node[parent].kind = CD_FUSE_PATTERN_OUT; /* its anchor goes along */
+    if (c->node[child].kind == CD_FUSE_PATTERN_OUT)
+        c->node[parent].kind = CD_FUSE_PATTERN_OUT; /* its anchor goes along */
 }
 
 /* ---- rules of a back end ---- */
 
 /* Views, and changes of layout, are no operators of the network: they go with either side. */
-static bool is_neutral(const cutter *c, uint32_t i) { return c->f->node[i].origin == CD_GRAPH_NONE || c->f->node[i].op == CD_FUSE_OP_RESHAPE; }
+static bool is_neutral(const cutter *c, uint32_t i) {
+    return c->f->node[i].origin == CD_GRAPH_NONE || c->f->node[i].op == CD_FUSE_OP_RESHAPE;
+}
 
 /* The operator whose value node i is, behind views; 0: none. */
 static uint32_t maker(const cutter *c, uint32_t i) {
@@ -178,7 +187,9 @@ static uint32_t maker(const cutter *c, uint32_t i) {
     return c->node[i].op ? i : 0;
 }
 
-static const char *name(const cutter *c, uint32_t i) { return cd_fusion_rules_name(c->f->g, &c->f->g->node[c->f->node[i].origin]); }
+static const char *name(const cutter *c, uint32_t i) {
+    return cd_fusion_rules_name(c->f->g, &c->f->g->node[c->f->node[i].origin]);
+}
 
 /* The operator in the group of i that i's operator reads; 0: none. */
 static uint32_t before(cutter *c, uint32_t i) {
@@ -202,7 +213,9 @@ static bool is_read_by_many(const cutter *c, uint32_t i, uint32_t *first) {
             if (is_read_by_many(c, to, first)) return true;
             continue;
         }
-        if (*first && (to == c->sink || *first == c->sink || c->f->node[to].origin != c->f->node[*first].origin)) return true;
+        if (*first && (to == c->sink || *first == c->sink ||
+                       c->f->node[to].origin != c->f->node[*first].origin))
+            return true;
         *first = to;
     }
     return false;
@@ -213,7 +226,8 @@ static bool ask(cutter *c, const char *before, const char *first, const char *se
     const cd_fusion_answer a = cd_fusion_rules_find(c->rules, before, first, second);
     if (a != CD_FUSION_UNKNOWN) return a == CD_FUSION_FUSED;
     for (uint32_t k = 0; k < c->f->open.n; k++)
-        if (!strcmp(c->f->open.rule[k].first, first) && !strcmp(c->f->open.rule[k].second, second)) return false;
+        if (!strcmp(c->f->open.rule[k].first, first) && !strcmp(c->f->open.rule[k].second, second))
+            return false;
     if (!c->st) c->st = cd_fusion_rules_add(&c->f->open, NULL, first, second, a, c->err);
     return false;
 }
@@ -223,12 +237,15 @@ static bool may_join(cutter *c, uint32_t from, uint32_t to) {
     uint32_t reader = 0;
     if (!m || is_neutral(c, to) || c->f->node[m].origin == c->f->node[to].origin) return true;
     const uint32_t b = before(c, m);
-    return ask(c, b ? name(c, b) : NULL, name(c, m), name(c, to)) && (!is_read_by_many(c, m, &reader) || ask(c, NULL, name(c, m), CD_FUSION_RULES_MANY));
+    return ask(c, b ? name(c, b) : NULL, name(c, m), name(c, to)) &&
+           (!is_read_by_many(c, m, &reader) || ask(c, NULL, name(c, m), CD_FUSION_RULES_MANY));
 }
 
 static bool may_join_all(cutter *c, uint32_t from, uint32_t sink) {
     for (uint32_t k = c->node[from].first; k; k = c->edge[k - 1].next)
-        if ((c->edge[k - 1].to == sink || c->node[c->edge[k - 1].to].seen == c->stamp) && !may_join(c, from, c->edge[k - 1].to)) return false;
+        if ((c->edge[k - 1].to == sink || c->node[c->edge[k - 1].to].seen == c->stamp) &&
+            !may_join(c, from, c->edge[k - 1].to))
+            return false;
     return true;
 }
 
@@ -243,14 +260,18 @@ static void fuse(cutter *c, uint32_t src, uint32_t sink) {
 
 /* An anchor's parent must read it element by element, with nothing but broadcasts between. */
 static void try_anchor(cutter *c, uint32_t i, uint32_t p) {
-    if (c->node[i].path == CD_FUSE_PATTERN_ELEM && all_at_most(c, CD_FUSE_PATTERN_BROADCAST) && c->node[root_of(c, p)].kind <= CD_FUSE_PATTERN_BROADCAST) fuse(c, i, p);
+    if (c->node[i].path == CD_FUSE_PATTERN_ELEM && all_at_most(c, CD_FUSE_PATTERN_BROADCAST) &&
+        c->node[root_of(c, p)].kind <= CD_FUSE_PATTERN_BROADCAST)
+        fuse(c, i, p);
 }
 
 /* Element-wise and broadcast operators join anything up to an anchor. */
 static void try_broadcast(cutter *c, uint32_t i, uint32_t p) {
     const cd_fuse_pattern end = c->node[root_of(c, p)].kind;
-    const bool path = c->node[i].path <= CD_FUSE_PATTERN_REDUCE; /* at most injective, or a reduction */
-    if (path && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && end <= CD_FUSE_PATTERN_OUT) fuse(c, i, p);
+    const bool path =
+        c->node[i].path <= CD_FUSE_PATTERN_REDUCE; /* at most injective, or a reduction */
+    if (path && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && end <= CD_FUSE_PATTERN_OUT)
+        fuse(c, i, p);
 }
 
 /* What operator i does in this phase. */
@@ -261,7 +282,9 @@ static void one(cutter *c, uint32_t i, int phase) {
     const bool to_tuple = cd_fuse_op_pattern(c->f->node[p].op) == CD_FUSE_PATTERN_TUPLE;
     if (phase == 2) {
         const cd_fuse_pattern end = c->node[root_of(c, p)].kind;
-        if (own <= CD_FUSE_PATTERN_INJECTIVE && to_tuple && end <= CD_FUSE_PATTERN_INJECTIVE && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE)) fuse(c, i, p);
+        if (own <= CD_FUSE_PATTERN_INJECTIVE && to_tuple && end <= CD_FUSE_PATTERN_INJECTIVE &&
+            all_at_most(c, CD_FUSE_PATTERN_INJECTIVE))
+            fuse(c, i, p);
         return;
     }
     if (to_tuple || root_of(c, i) == root_of(c, p)) return;
@@ -270,7 +293,8 @@ static void one(cutter *c, uint32_t i, int phase) {
     } else if (own <= CD_FUSE_PATTERN_BROADCAST) {
         try_broadcast(c, i, p);
     } else if (own == CD_FUSE_PATTERN_INJECTIVE || own == CD_FUSE_PATTERN_TUPLE) {
-        if (phase == 1 && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) && c->node[root_of(c, p)].kind <= CD_FUSE_PATTERN_INJECTIVE)
+        if (phase == 1 && all_at_most(c, CD_FUSE_PATTERN_INJECTIVE) &&
+            c->node[root_of(c, p)].kind <= CD_FUSE_PATTERN_INJECTIVE)
             fuse(c, i, p);
     }
 }
@@ -291,7 +315,8 @@ static cdmpp_status set_up(cutter *c, cd_fuse_graph *f, cd_arena *a, cdmpp_err *
     c->node = CD_NEWN(a, place, n);
     c->list = CD_NEWN(a, uint32_t, n);
     f->group = CD_NEWN(&f->arena, uint32_t, n);
-    if (!c->edge || !c->node || !c->list || !f->group) return CD_FAIL(err, ENOMEM, "out of memory for groups");
+    if (!c->edge || !c->node || !c->list || !f->group)
+        return CD_FAIL(err, ENOMEM, "out of memory for groups");
     for (uint32_t i = 0; i < n; i++) {
         c->node[i].root = i;
         c->node[i].size = 1;
@@ -302,7 +327,8 @@ static cdmpp_status set_up(cutter *c, cd_fuse_graph *f, cd_arena *a, cdmpp_err *
 }
 
 /* Phases in TVM's order, operators in topological order: the outcome depends on both. */
-cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, const cd_fusion_rules *rules, cdmpp_err *err) {
+cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, const cd_fusion_rules *rules,
+                            cdmpp_err *err) {
     cd_arena a = {0};
     cutter c = {.f = f, .rules = rules, .err = err, .sink = f->n, .most = max_depth};
     cdmpp_status st = set_up(&c, f, &a, err);
@@ -312,7 +338,8 @@ cdmpp_status cd_fuse_groups(cd_fuse_graph *f, uint32_t max_depth, const cd_fusio
         for (int phase = 0; phase < 3; phase++)
             for (uint32_t i = 1; i < f->n; i++)
                 if (c.node[i].op) one(&c, i, phase);
-        for (uint32_t i = 0; i < f->n; i++) f->group[i] = c.node[i].op ? root_of(&c, i) : CD_GRAPH_NONE;
+        for (uint32_t i = 0; i < f->n; i++)
+            f->group[i] = c.node[i].op ? root_of(&c, i) : CD_GRAPH_NONE;
         st = c.st;
     }
     cd_arena_free(&a);

@@ -7,15 +7,26 @@
 
 /* ---- operands and results ---- */
 
-bool cd_fuse_import_has(const cd_fuse_importer *m, uint32_t k) { return k < m->n->n_in && m->n->in[k] != CD_GRAPH_NONE; }
-const cd_graph_tensor *cd_fuse_import_tensor(const cd_fuse_importer *m, uint32_t k) { return &m->g->tensor[m->n->in[k]]; }
-bool cd_fuse_import_is_used(const cd_fuse_importer *m, uint32_t k) { return k < m->n->n_out && m->uses[m->n->out[k]] > 0; }
-const cd_graph_shape *cd_fuse_import_result_shape(const cd_fuse_importer *m) { return &m->g->tensor[m->n->out[0]].shape; }
-int64_t cd_fuse_import_axis(const cd_graph_shape *s, int64_t axis) { return axis < 0 ? axis + s->rank : axis; }
+bool cd_fuse_import_has(const cd_fuse_importer *m, uint32_t k) {
+    return k < m->n->n_in && m->n->in[k] != CD_GRAPH_NONE;
+}
+const cd_graph_tensor *cd_fuse_import_tensor(const cd_fuse_importer *m, uint32_t k) {
+    return &m->g->tensor[m->n->in[k]];
+}
+bool cd_fuse_import_is_used(const cd_fuse_importer *m, uint32_t k) {
+    return k < m->n->n_out && m->uses[m->n->out[k]] > 0;
+}
+const cd_graph_shape *cd_fuse_import_result_shape(const cd_fuse_importer *m) {
+    return &m->g->tensor[m->n->out[0]].shape;
+}
+int64_t cd_fuse_import_axis(const cd_graph_shape *s, int64_t axis) {
+    return axis < 0 ? axis + s->rank : axis;
+}
 
 static uint32_t known(cd_fuse_importer *m, uint32_t tensor) {
     const cd_graph_tensor *t = &m->g->tensor[tensor];
-    if (t->shape.rank || !(t->value || t->fvalue)) return cd_fuse_leaf(m->f, tensor, !t->is_input && !t->is_trained);
+    if (t->shape.rank || !(t->value || t->fvalue))
+        return cd_fuse_leaf(m->f, tensor, !t->is_input && !t->is_trained);
     return cd_fuse_const(m->f, t->dtype, t->value ? (double)t->value[0] : t->fvalue[0]);
 }
 
@@ -25,7 +36,9 @@ static uint32_t node_of(cd_fuse_importer *m, uint32_t tensor) {
     return m->id[tensor];
 }
 
-uint32_t cd_fuse_import_input(cd_fuse_importer *m, uint32_t k) { return cd_fuse_import_has(m, k) ? node_of(m, m->n->in[k]) : 0; }
+uint32_t cd_fuse_import_input(cd_fuse_importer *m, uint32_t k) {
+    return cd_fuse_import_has(m, k) ? node_of(m, m->n->in[k]) : 0;
+}
 
 /* The array is as long as the largest node that was marked, in steps of 1024. */
 bool cd_fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node) {
@@ -44,18 +57,22 @@ bool cd_fuse_import_mark_shared(cd_fuse_importer *m, uint32_t node) {
     return true;
 }
 
-bool cd_fuse_import_is_shared(const cd_fuse_importer *m, uint32_t node) { return node < m->cap_shared && m->shared[node]; }
+bool cd_fuse_import_is_shared(const cd_fuse_importer *m, uint32_t node) {
+    return node < m->cap_shared && m->shared[node];
+}
 
 /* A result that several operators read is shared, and so is a node that a later operator passes on as its own result (Identity). */
 void cd_fuse_import_output(cd_fuse_importer *m, uint32_t k, uint32_t node) {
     if (k >= m->n->n_out || m->f->st) return;
     const uint32_t t = m->n->out[k];
-    const bool again = node < m->f->n && m->f->node[node].origin != m->f->origin; /* another operator's result, renamed */
+    const bool again = node < m->f->n && m->f->node[node].origin !=
+                                             m->f->origin; /* another operator's result, renamed */
     m->id[t] = node;
     if (m->uses[t] > 1 || again) cd_fuse_import_mark_shared(m, node);
 }
 
-const int64_t *cd_fuse_import_ints(const cd_fuse_importer *m, uint32_t k, const char *attr, uint32_t *n) {
+const int64_t *cd_fuse_import_ints(const cd_fuse_importer *m, uint32_t k, const char *attr,
+                                   uint32_t *n) {
     const cd_graph_attr *a = attr ? cd_graph_node_attr(m->n, attr) : NULL;
     *n = 0;
     if (a && a->kind == CD_GRAPH_ATTR_INTS) {
@@ -78,7 +95,8 @@ bool cd_fuse_import_number(const cd_fuse_importer *m, uint32_t k, double *v) {
 /* ---- weights take up what follows them ---- */
 
 uint32_t cd_fuse_import_channels(cd_fuse_importer *m, uint32_t c, uint32_t rank) {
-    cd_graph_shape s = {rank > 2 ? rank - 1 : 1, {cd_graph_shape_elements(cd_fuse_import_shape(m, c))}};
+    cd_graph_shape s = {rank > 2 ? rank - 1 : 1,
+                        {cd_graph_shape_elements(cd_fuse_import_shape(m, c))}};
     for (uint32_t d = 1; d < s.rank; d++) s.dim[d] = 1;
     return cd_fuse_reshape(m->f, c, &s);
 }
@@ -89,7 +107,8 @@ static bool per_channel(const cd_fuse_importer *m, uint32_t x, uint32_t c) {
     const int64_t n = cd_graph_shape_elements(s);
     if (!m->f->node[c].is_const || t->rank < 2) return false;
     if (n == 1) return s->rank <= t->rank;
-    return n == t->dim[1] && s->rank + 1 >= t->rank && s->rank <= t->rank && s->dim[s->rank - (t->rank - 1)] == n;
+    return n == t->dim[1] && s->rank + 1 >= t->rank && s->rank <= t->rank &&
+           s->dim[s->rank - (t->rank - 1)] == n;
 }
 
 /* w * c along the dimension of the filters. */
@@ -106,14 +125,19 @@ static uint32_t scaled_weight(cd_fuse_importer *m, const cd_fuse_node *x, uint32
  * neither is what others read too. */
 uint32_t cd_fuse_import_scale(cd_fuse_importer *m, uint32_t x, uint32_t c) {
     const cd_fuse_node n = m->f->node[x];
-    const bool one = cd_graph_shape_elements(cd_fuse_import_shape(m, c)) == 1 && n.shape.rank > 1 && n.shape.dim[1] != 1; /* TVM folds no scalars */
-    if (one || !per_channel(m, x, c) || cd_fuse_import_is_shared(m, x)) return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, c);
+    const bool one = cd_graph_shape_elements(cd_fuse_import_shape(m, c)) == 1 && n.shape.rank > 1 &&
+                     n.shape.dim[1] != 1; /* TVM folds no scalars */
+    if (one || !per_channel(m, x, c) || cd_fuse_import_is_shared(m, x))
+        return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, c);
     if (n.op == CD_FUSE_OP_ADD && per_channel(m, x, n.in[1])) {
         const uint32_t y = cd_fuse_import_scale(m, n.in[0], c);
-        return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y, cd_fuse_binary(m->f, CD_FUSE_OP_MUL, n.in[1], c));
+        return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y,
+                              cd_fuse_binary(m->f, CD_FUSE_OP_MUL, n.in[1], c));
     }
-    const bool product = n.op == CD_FUSE_OP_CONV || n.op == CD_FUSE_OP_DENSE || (n.op == CD_FUSE_OP_CONVT && n.a.groups == 1);
-    if (!product || n.a.dot4 || !m->f->node[n.in[1]].is_const) return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, c);
+    const bool product = n.op == CD_FUSE_OP_CONV || n.op == CD_FUSE_OP_DENSE ||
+                         (n.op == CD_FUSE_OP_CONVT && n.a.groups == 1);
+    if (!product || n.a.dot4 || !m->f->node[n.in[1]].is_const)
+        return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, c);
     const uint32_t in[2] = {n.in[0], scaled_weight(m, &n, c)};
     const uint32_t y = cd_fuse_add_node(m->f, n.op, n.dtype, &n.shape, in, 2, &n.a);
     if (y) m->f->node[y].origin = n.origin;
@@ -122,15 +146,20 @@ uint32_t cd_fuse_import_scale(cd_fuse_importer *m, uint32_t x, uint32_t c) {
 
 uint32_t cd_fuse_import_shift(cd_fuse_importer *m, uint32_t x, uint32_t c) {
     const cd_fuse_node n = m->f->node[x];
-    if (!per_channel(m, x, c) || cd_fuse_import_is_shared(m, x) || n.op != CD_FUSE_OP_ADD || !per_channel(m, x, n.in[1]))
+    if (!per_channel(m, x, c) || cd_fuse_import_is_shared(m, x) || n.op != CD_FUSE_OP_ADD ||
+        !per_channel(m, x, n.in[1]))
         return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, x, c);
-    return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, n.in[0], cd_fuse_binary(m->f, CD_FUSE_OP_ADD, n.in[1], c));
+    return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, n.in[0],
+                          cd_fuse_binary(m->f, CD_FUSE_OP_ADD, n.in[1], c));
 }
 
 /* ---- the walk ---- */
 
 static const cd_fuse_import_rule *rule_of(const char *op) {
-    const cd_fuse_import_rule *const table[] = {cd_fuse_import_rules_elementwise, cd_fuse_import_rules_nn, cd_fuse_import_rules_move, cd_fuse_import_rules_rnn, cd_fuse_import_rules_quantize, cd_fuse_import_rules_integer};
+    const cd_fuse_import_rule *const table[] = {
+        cd_fuse_import_rules_elementwise, cd_fuse_import_rules_nn,
+        cd_fuse_import_rules_move,        cd_fuse_import_rules_rnn,
+        cd_fuse_import_rules_quantize,    cd_fuse_import_rules_integer};
     for (size_t t = 0; t < sizeof table / sizeof *table; t++)
         for (const cd_fuse_import_rule *r = table[t]; r->op; r++)
             if (!strcmp(r->op, op)) return r;
@@ -159,7 +188,8 @@ static void external(cd_fuse_importer *m, uint32_t node) {
         if (cd_fuse_import_has(m, k)) in[n++] = cd_fuse_import_input(m, k);
     for (uint32_t k = 0; k < m->n->n_out; k++) {
         const cd_graph_tensor *t = &m->g->tensor[m->n->out[k]];
-        const uint32_t id = cd_fuse_add_node(m->f, CD_FUSE_OP_EXTERN, t->dtype, &t->shape, in, n, NULL);
+        const uint32_t id =
+            cd_fuse_add_node(m->f, CD_FUSE_OP_EXTERN, t->dtype, &t->shape, in, n, NULL);
         if (id) m->f->node[id].tensor = m->n->out[k];
         cd_fuse_import_output(m, k, id);
     }
@@ -193,7 +223,9 @@ static void hand_on_type(cd_fuse_importer *m) {
 
 static void refuse_type(cd_fuse_importer *m, cd_dtype t, uint32_t which) {
     char type[32], text[256];
-    const int n = snprintf(text, sizeof text, "\"%.100s\" is %s: no program computes with this type", m->g->tensor[which].name, cd_expr_dtype_format(t, type, sizeof type));
+    const int n =
+        snprintf(text, sizeof text, "\"%.100s\" is %s: no program computes with this type",
+                 m->g->tensor[which].name, cd_expr_dtype_format(t, type, sizeof type));
     m->why = cd_str_dup(&m->f->arena, (cd_str){text, (size_t)n});
     if (!m->why) cd_fuse_fail(m->f, CDMPP_ENOMEM, "out of memory for a list");
 }
@@ -212,7 +244,8 @@ static void one(cd_fuse_importer *m, uint32_t node) {
     else if (r) r->fn(m);
     else if (m->n->opaque || !cd_fuse_import_elementwise(m)) m->why = why_not(m->n);
     for (uint32_t k = 0; !m->why && k < m->n->n_out; k++)
-        if (cd_fuse_import_is_used(m, k) && m->id[m->n->out[k]] == CD_GRAPH_NONE) m->why = "a result that has no compute definition is used";
+        if (cd_fuse_import_is_used(m, k) && m->id[m->n->out[k]] == CD_GRAPH_NONE)
+            m->why = "a result that has no compute definition is used";
     if (m->why) external(m, node);
 }
 
@@ -232,7 +265,8 @@ static void walk(cd_fuse_importer *m) {
     count_uses(m);
     for (uint32_t i = 0; i < m->g->n_node && !f->st; i++) one(m, i);
     f->origin = CD_GRAPH_NONE;
-    for (uint32_t k = 0; k < m->g->n_output && !f->st; k++) f->out[f->n_out++] = node_of(m, m->g->output[k]);
+    for (uint32_t k = 0; k < m->g->n_output && !f->st; k++)
+        f->out[f->n_out++] = node_of(m, m->g->output[k]);
 }
 
 cdmpp_status cd_fuse_import(cd_fuse_graph *f, cdmpp_err *err) {
@@ -242,7 +276,8 @@ cdmpp_status cd_fuse_import(cd_fuse_graph *f, cdmpp_err *err) {
     m.uses = CD_NEWN(&f->arena, uint32_t, m.g->n_tensor + 1);
     m.odd = CD_NEWN(&f->arena, cd_dtype, m.g->n_tensor + 1);
     f->out = CD_NEWN(&f->arena, uint32_t, m.g->n_output + 1);
-    if (!m.id || !m.uses || !m.odd || !f->out) return CD_FAIL(err, ENOMEM, "out of memory for a graph");
+    if (!m.id || !m.uses || !m.odd || !f->out)
+        return CD_FAIL(err, ENOMEM, "out of memory for a graph");
     CD_TRY(cd_fuse_same_weights(m.g, &f->arena, &m.same, err));
     walk(&m);
     cd_mem_free(m.shared);

@@ -15,14 +15,16 @@
 typedef struct cd_fuse_importer {
     cd_fuse_graph *f;
     const cd_graph *g;
-    const cd_graph_node *n;          /* at work */
-    uint32_t *id;               /* (tensors of g) node; CD_GRAPH_NONE: not made yet */
-    uint32_t *uses;             /* (tensors of g) readers, the network's result counts */
-    bool *shared;               /* (nodes so far, grown) several readers */
+    const cd_graph_node *n; /* at work */
+    uint32_t *id;           /* (tensors of g) node; CD_GRAPH_NONE: not made yet */
+    uint32_t *uses;         /* (tensors of g) readers, the network's result counts */
+    bool *shared;           /* (nodes so far, grown) several readers */
     uint32_t cap_shared;
-    uint32_t *same;             /* (tensors of g) an equal one with a smaller number, made of weights by the same operator; else itself */
-    cd_dtype *odd;              /* (tensors of g) type that no program computes with: its own, or that of weights it is made of; 0: none */
-    const char *why;            /* set: cannot be done */
+    uint32_t *
+        same; /* (tensors of g) an equal one with a smaller number, made of weights by the same operator; else itself */
+    cd_dtype *
+        odd; /* (tensors of g) type that no program computes with: its own, or that of weights it is made of; 0: none */
+    const char *why; /* set: cannot be done */
 } cd_fuse_importer;
 
 typedef void (*cd_fuse_import_fn)(cd_fuse_importer *m);
@@ -39,10 +41,13 @@ void cd_fuse_import_output(cd_fuse_importer *m, uint32_t k, uint32_t node);
 /* Is result k read by anybody? */
 bool cd_fuse_import_is_used(const cd_fuse_importer *m, uint32_t k);
 /* Known integers of operand k, or of an attribute: n of them; NULL: neither. */
-const int64_t *cd_fuse_import_ints(const cd_fuse_importer *m, uint32_t k, const char *attr, uint32_t *n);
+const int64_t *cd_fuse_import_ints(const cd_fuse_importer *m, uint32_t k, const char *attr,
+                                   uint32_t *n);
 /* Known single number of operand k; false when unknown. */
 bool cd_fuse_import_number(const cd_fuse_importer *m, uint32_t k, double *v);
-static inline const cd_graph_shape *cd_fuse_import_shape(const cd_fuse_importer *m, uint32_t node) { return &m->f->node[node].shape; }
+static inline const cd_graph_shape *cd_fuse_import_shape(const cd_fuse_importer *m, uint32_t node) {
+    return &m->f->node[node].shape;
+}
 /* The only result's shape, as the graph inferred it. */
 const cd_graph_shape *cd_fuse_import_result_shape(const cd_fuse_importer *m);
 /* A dimension, counted from the end when negative. */
@@ -67,8 +72,10 @@ uint32_t cd_fuse_import_matmul(cd_fuse_importer *m, uint32_t a, uint32_t b);
 
 /* fuse_same.c: for each tensor of g the first of those that are made of weights in the same way (operator, operands, attributes), in a: such a weight is there once, however many nodes of
  * the file make it. Others are themselves. Errors: ENOMEM. */
-cdmpp_status cd_fuse_same_weights(const cd_graph *g, cd_arena *a, CD_KEEP uint32_t **same, cdmpp_err *err);
+cdmpp_status cd_fuse_same_weights(const cd_graph *g, cd_arena *a, CD_KEEP uint32_t **same,
+                                  cdmpp_err *err);
 
-extern const cd_fuse_import_rule cd_fuse_import_rules_elementwise[], cd_fuse_import_rules_nn[], cd_fuse_import_rules_move[], cd_fuse_import_rules_rnn[],
-    cd_fuse_import_rules_quantize[], cd_fuse_import_rules_integer[]; /* end with op NULL */
+extern const cd_fuse_import_rule cd_fuse_import_rules_elementwise[], cd_fuse_import_rules_nn[],
+    cd_fuse_import_rules_move[], cd_fuse_import_rules_rnn[], cd_fuse_import_rules_quantize[],
+    cd_fuse_import_rules_integer[]; /* end with op NULL */
 #endif

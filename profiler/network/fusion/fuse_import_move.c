@@ -6,7 +6,10 @@
 static void same(cd_fuse_importer *m) { cd_fuse_import_output(m, 0, cd_fuse_import_input(m, 0)); }
 
 /* Reshape, Flatten, Squeeze, Unsqueeze: the graph knows the shape. */
-static void view(cd_fuse_importer *m) { cd_fuse_import_output(m, 0, cd_fuse_reshape(m->f, cd_fuse_import_input(m, 0), cd_fuse_import_result_shape(m))); }
+static void view(cd_fuse_importer *m) {
+    cd_fuse_import_output(
+        m, 0, cd_fuse_reshape(m->f, cd_fuse_import_input(m, 0), cd_fuse_import_result_shape(m)));
+}
 
 static void transpose(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0), rank = cd_fuse_import_shape(m, x)->rank;
@@ -24,8 +27,15 @@ static void concat(cd_fuse_importer *m) {
         return;
     }
     for (uint32_t k = 0; k < m->n->n_in; k++)
-        if (cd_fuse_import_has(m, k) && cd_graph_shape_elements(&cd_fuse_import_tensor(m, k)->shape)) in[n++] = cd_fuse_import_input(m, k);
-    if (n) cd_fuse_import_output(m, 0, cd_fuse_concat(m->f, in, n, cd_fuse_import_axis(cd_fuse_import_result_shape(m), cd_graph_node_int(m->n, "axis", 1))));
+        if (cd_fuse_import_has(m, k) &&
+            cd_graph_shape_elements(&cd_fuse_import_tensor(m, k)->shape))
+            in[n++] = cd_fuse_import_input(m, k);
+    if (n)
+        cd_fuse_import_output(
+            m, 0,
+            cd_fuse_concat(m->f, in, n,
+                           cd_fuse_import_axis(cd_fuse_import_result_shape(m),
+                                               cd_graph_node_int(m->n, "axis", 1))));
     else m->why = "nothing to put together";
 }
 
@@ -42,7 +52,9 @@ static void slice(cd_fuse_importer *m) {
     const cd_graph_shape s = *cd_fuse_import_shape(m, x);
     int64_t start[CD_GRAPH_MAX_RANK] = {0}, step[CD_GRAPH_MAX_RANK];
     uint32_t n, n_axis, n_step;
-    const int64_t *b = cd_fuse_import_ints(m, 1, "starts", &n), *axes = cd_fuse_import_ints(m, 3, "axes", &n_axis), *st = cd_fuse_import_ints(m, 4, "steps", &n_step);
+    const int64_t *b = cd_fuse_import_ints(m, 1, "starts", &n),
+                  *axes = cd_fuse_import_ints(m, 3, "axes", &n_axis),
+                  *st = cd_fuse_import_ints(m, 4, "steps", &n_step);
     if (!b || (!axes && cd_fuse_import_has(m, 3)) || (!st && cd_fuse_import_has(m, 4))) {
         m->why = "where the slice begins is not known";
         return;
@@ -54,13 +66,15 @@ static void slice(cd_fuse_importer *m) {
         step[d] = st && i < n_step ? st[i] : 1;
         start[d] = begin_of(b[i], step[d], s.dim[d]);
     }
-    cd_fuse_import_output(m, 0, cd_fuse_slice(m->f, x, start, step, cd_fuse_import_result_shape(m)));
+    cd_fuse_import_output(m, 0,
+                          cd_fuse_slice(m->f, x, start, step, cd_fuse_import_result_shape(m)));
 }
 
 static void split(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
     int64_t start[CD_GRAPH_MAX_RANK] = {0};
-    const int64_t axis = cd_fuse_import_axis(cd_fuse_import_shape(m, x), cd_graph_node_int(m->n, "axis", 0));
+    const int64_t axis =
+        cd_fuse_import_axis(cd_fuse_import_shape(m, x), cd_graph_node_int(m->n, "axis", 0));
     for (uint32_t k = 0; k < m->n->n_out; k++) {
         const cd_graph_shape s = m->g->tensor[m->n->out[k]].shape;
         cd_fuse_import_output(m, k, cd_fuse_slice(m->f, x, start, NULL, &s));
@@ -78,18 +92,25 @@ static void gather(cd_fuse_importer *m) {
         int64_t start[CD_GRAPH_MAX_RANK] = {0};
         start[axis] = at < 0 ? (int64_t)at + s.dim[axis] : (int64_t)at;
         s.dim[axis] = 1;
-        cd_fuse_import_output(m, 0, cd_fuse_reshape(m->f, cd_fuse_slice(m->f, x, start, NULL, &s), cd_fuse_import_result_shape(m)));
+        cd_fuse_import_output(m, 0,
+                              cd_fuse_reshape(m->f, cd_fuse_slice(m->f, x, start, NULL, &s),
+                                              cd_fuse_import_result_shape(m)));
         return;
     }
     const uint32_t in[2] = {x, cd_fuse_import_input(m, 1)};
     const cd_fuse_attr a = {.axis = axis};
-    cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_TAKE, m->f->node[x].dtype, cd_fuse_import_result_shape(m), in, 2, &a));
+    cd_fuse_import_output(m, 0,
+                          cd_fuse_add_node(m->f, CD_FUSE_OP_TAKE, m->f->node[x].dtype,
+                                           cd_fuse_import_result_shape(m), in, 2, &a));
 }
 
 static void gather_elements(cd_fuse_importer *m) {
     const uint32_t in[2] = {cd_fuse_import_input(m, 0), cd_fuse_import_input(m, 1)};
-    const cd_fuse_attr a = {.axis = cd_fuse_import_axis(cd_fuse_import_shape(m, in[0]), cd_graph_node_int(m->n, "axis", 0))};
-    cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_GATHER, m->f->node[in[0]].dtype, cd_fuse_import_result_shape(m), in, 2, &a));
+    const cd_fuse_attr a = {.axis = cd_fuse_import_axis(cd_fuse_import_shape(m, in[0]),
+                                                        cd_graph_node_int(m->n, "axis", 0))};
+    cd_fuse_import_output(m, 0,
+                          cd_fuse_add_node(m->f, CD_FUSE_OP_GATHER, m->f->node[in[0]].dtype,
+                                           cd_fuse_import_result_shape(m), in, 2, &a));
 }
 
 static int pad_mode(const cd_fuse_importer *m) {
@@ -103,28 +124,41 @@ static void pad(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0), rank = cd_fuse_import_shape(m, x)->rank;
     cd_fuse_attr a = {.n = rank, .mode = pad_mode(m), .p = cd_graph_node_float(m->n, "value", 0)};
     uint32_t n, n_axis;
-    const int64_t *p = cd_fuse_import_ints(m, 1, "pads", &n), *axes = cd_fuse_import_ints(m, 3, NULL, &n_axis);
+    const int64_t *p = cd_fuse_import_ints(m, 1, "pads", &n),
+                  *axes = cd_fuse_import_ints(m, 3, NULL, &n_axis);
     const uint32_t half = n / 2;
     bool any = false;
     if (a.mode < 0) m->why = "this mode of padding has no compute definition";
-    else if (!p || (cd_fuse_import_has(m, 2) && !cd_fuse_import_number(m, 2, &a.p))) m->why = "the padding is not known";
+    else if (!p || (cd_fuse_import_has(m, 2) && !cd_fuse_import_number(m, 2, &a.p)))
+        m->why = "the padding is not known";
     for (uint32_t i = 0; !m->why && i < half; i++) {
-        const int64_t d = axes && i < n_axis ? cd_fuse_import_axis(cd_fuse_import_shape(m, x), axes[i]) : i;
+        const int64_t d =
+            axes && i < n_axis ? cd_fuse_import_axis(cd_fuse_import_shape(m, x), axes[i]) : i;
         if (d < 0 || d >= rank) continue;
         a.before[d] = p[i];
         a.after[d] = p[i + half];
         any = any || p[i] || p[i + half];
     }
-    if (!m->why) cd_fuse_import_output(m, 0, any ? cd_fuse_add_node(m->f, CD_FUSE_OP_PAD, m->f->node[x].dtype, cd_fuse_import_result_shape(m), &x, 1, &a) : x);
+    if (!m->why)
+        cd_fuse_import_output(m, 0,
+                              any ? cd_fuse_add_node(m->f, CD_FUSE_OP_PAD, m->f->node[x].dtype,
+                                                     cd_fuse_import_result_shape(m), &x, 1, &a)
+                                  : x);
 }
 
-static void expand(cd_fuse_importer *m) { cd_fuse_import_output(m, 0, cd_fuse_expand(m->f, cd_fuse_import_input(m, 0), cd_fuse_import_result_shape(m))); }
+static void expand(cd_fuse_importer *m) {
+    cd_fuse_import_output(
+        m, 0, cd_fuse_expand(m->f, cd_fuse_import_input(m, 0), cd_fuse_import_result_shape(m)));
+}
 
 static void tile(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
     const cd_graph_shape *s = cd_fuse_import_result_shape(m);
-    if (cd_graph_shape_elements(s) == cd_graph_shape_elements(cd_fuse_import_shape(m, x))) cd_fuse_import_output(m, 0, x);
-    else cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_TILE, m->f->node[x].dtype, s, &x, 1, NULL));
+    if (cd_graph_shape_elements(s) == cd_graph_shape_elements(cd_fuse_import_shape(m, x)))
+        cd_fuse_import_output(m, 0, x);
+    else
+        cd_fuse_import_output(
+            m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_TILE, m->f->node[x].dtype, s, &x, 1, NULL));
 }
 
 /* [N, C*b*b, H, W] <-> [N, C, H*b, W*b]: a transpose between two views. */
@@ -135,8 +169,13 @@ static void depth_to_space(cd_fuse_importer *m) {
     const int64_t b = cd_graph_node_int(m->n, "blocksize", 1), c = s.dim[1] / (b * b);
     const cd_graph_attr *mode = cd_graph_node_attr(m->n, "mode");
     const bool is_crd = mode && mode->kind == CD_GRAPH_ATTR_STR && !strcmp(mode->s, "CRD");
-    const cd_graph_shape six = {6, {s.dim[0], is_crd ? c : b, b, is_crd ? b : c, s.dim[2], s.dim[3]}};
-    cd_fuse_import_output(m, 0, cd_fuse_reshape(m->f, cd_fuse_transpose(m->f, cd_fuse_reshape(m->f, x, &six), is_crd ? crd : dcr), cd_fuse_import_result_shape(m)));
+    const cd_graph_shape six = {6,
+                                {s.dim[0], is_crd ? c : b, b, is_crd ? b : c, s.dim[2], s.dim[3]}};
+    cd_fuse_import_output(
+        m, 0,
+        cd_fuse_reshape(m->f,
+                        cd_fuse_transpose(m->f, cd_fuse_reshape(m->f, x, &six), is_crd ? crd : dcr),
+                        cd_fuse_import_result_shape(m)));
 }
 
 static void space_to_depth(cd_fuse_importer *m) {
@@ -145,7 +184,10 @@ static void space_to_depth(cd_fuse_importer *m) {
     const cd_graph_shape s = *cd_fuse_import_shape(m, x);
     const int64_t b = cd_graph_node_int(m->n, "blocksize", 1);
     const cd_graph_shape six = {6, {s.dim[0], s.dim[1], s.dim[2] / b, b, s.dim[3] / b, b}};
-    cd_fuse_import_output(m, 0, cd_fuse_reshape(m->f, cd_fuse_transpose(m->f, cd_fuse_reshape(m->f, x, &six), perm), cd_fuse_import_result_shape(m)));
+    cd_fuse_import_output(
+        m, 0,
+        cd_fuse_reshape(m->f, cd_fuse_transpose(m->f, cd_fuse_reshape(m->f, x, &six), perm),
+                        cd_fuse_import_result_shape(m)));
 }
 
 /* ---- resize ---- */
@@ -157,7 +199,8 @@ static const char *text(const cd_fuse_importer *m, const char *name, const char 
 
 /* How positions of the result become those of the operand; -1: unknown. */
 static int coordinates(const cd_fuse_importer *m) {
-    static const char *const names[] = {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric"};
+    static const char *const names[] = {"half_pixel", "asymmetric", "align_corners",
+                                        "pytorch_half_pixel", "half_pixel_symmetric"};
     const bool old = !strcmp(m->n->op, "Upsample") || m->g->opset < 11;
     const char *s = text(m, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
     for (int i = 0; i < 5; i++)
@@ -167,20 +210,24 @@ static int coordinates(const cd_fuse_importer *m) {
 
 static int rounding(const cd_fuse_importer *m) {
     static const char *const names[] = {"round_prefer_floor", "floor", "ceil", "round_prefer_ceil"};
-    const char *s = text(m, "nearest_mode", !strcmp(m->n->op, "Upsample") || m->g->opset < 11 ? "floor" : "round_prefer_floor");
+    const char *s =
+        text(m, "nearest_mode",
+             !strcmp(m->n->op, "Upsample") || m->g->opset < 11 ? "floor" : "round_prefer_floor");
     for (int i = 0; i < 4; i++)
         if (!strcmp(s, names[i])) return i;
     return -1;
 }
 
 /* Scales as the file has them: positions are divided by these, and by the ratio of the extents only where both are the same. *less: some are below 1. */
-static void scales_of(const cd_fuse_importer *m, const cd_graph_shape *x, cd_fuse_attr *a, bool *less) {
+static void scales_of(const cd_fuse_importer *m, const cd_graph_shape *x, cd_fuse_attr *a,
+                      bool *less) {
     const cd_graph_attr *s = cd_graph_node_attr(m->n, "scales");
     const cd_graph_shape *y = cd_fuse_import_result_shape(m);
     *less = false;
     for (uint32_t d = 0; d < x->rank; d++) {
         const float ratio = x->dim[d] ? (float)y->dim[d] / (float)x->dim[d] : 1;
-        const double given = s && s->kind == CD_GRAPH_ATTR_FLOATS && s->n == x->rank ? s->floats[d] : (double)ratio;
+        const double given =
+            s && s->kind == CD_GRAPH_ATTR_FLOATS && s->n == x->rank ? s->floats[d] : (double)ratio;
         if ((float)given < ratio || (float)given > ratio) a->scale[d] = given;
         *less = *less || given < 1;
     }
@@ -190,13 +237,20 @@ static void scales_of(const cd_fuse_importer *m, const cd_graph_shape *x, cd_fus
 static void resize(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
     const char *mode = text(m, "mode", "nearest");
-    cd_fuse_attr a = {.mode = !strcmp(mode, "linear"), .groups = coordinates(m), .axis = rounding(m)};
+    cd_fuse_attr a = {
+        .mode = !strcmp(mode, "linear"), .groups = coordinates(m), .axis = rounding(m)};
     bool less;
     scales_of(m, cd_fuse_import_shape(m, x), &a, &less);
-    if (a.groups < 0 || a.axis < 0 || (!a.mode && strcmp(mode, "nearest"))) m->why = "this kind of resize has no compute definition";
-    else if (a.mode && less && cd_graph_node_int(m->n, "antialias", 0)) m->why = "resizing to less with antialias has no compute definition";
-    else if (a.mode && cd_graph_node_int(m->n, "exclude_outside", 0)) m->why = "resizing with exclude_outside has no compute definition";
-    else cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_RESIZE, m->f->node[x].dtype, cd_fuse_import_result_shape(m), &x, 1, &a));
+    if (a.groups < 0 || a.axis < 0 || (!a.mode && strcmp(mode, "nearest")))
+        m->why = "this kind of resize has no compute definition";
+    else if (a.mode && less && cd_graph_node_int(m->n, "antialias", 0))
+        m->why = "resizing to less with antialias has no compute definition";
+    else if (a.mode && cd_graph_node_int(m->n, "exclude_outside", 0))
+        m->why = "resizing with exclude_outside has no compute definition";
+    else
+        cd_fuse_import_output(m, 0,
+                              cd_fuse_add_node(m->f, CD_FUSE_OP_RESIZE, m->f->node[x].dtype,
+                                               cd_fuse_import_result_shape(m), &x, 1, &a));
 }
 
 /* ---- reductions ---- */
@@ -204,7 +258,8 @@ static void resize(cd_fuse_importer *m) {
 static uint32_t axes_of(const cd_fuse_importer *m, const cd_graph_shape *s, int64_t *axis) {
     uint32_t n, count = 0;
     const int64_t *v = cd_fuse_import_ints(m, 1, "axes", &n);
-    for (uint32_t i = 0; v && i < n && count < CD_GRAPH_MAX_RANK; i++) axis[count++] = cd_fuse_import_axis(s, v[i]);
+    for (uint32_t i = 0; v && i < n && count < CD_GRAPH_MAX_RANK; i++)
+        axis[count++] = cd_fuse_import_axis(s, v[i]);
     if (n || cd_graph_node_int(m->n, "noop_with_empty_axes", 0)) return count;
     for (uint32_t d = 0; d < s->rank; d++) axis[d] = d;
     return s->rank;
@@ -213,7 +268,9 @@ static uint32_t axes_of(const cd_fuse_importer *m, const cd_graph_shape *s, int6
 /* The mean of (x - mean)^2 subtracts for itself: TVM's variance, one task. */
 static uint32_t own_difference(cd_fuse_importer *m, uint32_t x) {
     const cd_fuse_node sq = m->f->node[x];
-    if (sq.op != CD_FUSE_OP_MUL || sq.in[0] != sq.in[1] || m->f->node[sq.in[0]].op != CD_FUSE_OP_SUB) return x;
+    if (sq.op != CD_FUSE_OP_MUL || sq.in[0] != sq.in[1] ||
+        m->f->node[sq.in[0]].op != CD_FUSE_OP_SUB)
+        return x;
     const cd_fuse_node d = m->f->node[sq.in[0]];
     const uint32_t again = cd_fuse_binary(m->f, CD_FUSE_OP_SUB, d.in[0], d.in[1]);
     return cd_fuse_binary(m->f, CD_FUSE_OP_MUL, again, again);
@@ -226,7 +283,9 @@ static uint32_t reduced(cd_fuse_importer *m, cd_fuse_reduction how, uint32_t x) 
 }
 
 static bool axes_known(cd_fuse_importer *m) {
-    if (cd_fuse_import_has(m, 1) && !cd_fuse_import_tensor(m, 1)->value && !cd_graph_node_attr(m->n, "axes")) m->why = "the dimensions are not known";
+    if (cd_fuse_import_has(m, 1) && !cd_fuse_import_tensor(m, 1)->value &&
+        !cd_graph_node_attr(m->n, "axes"))
+        m->why = "the dimensions are not known";
     return !m->why;
 }
 
@@ -234,7 +293,10 @@ static void reduce(cd_fuse_importer *m) {
     static const struct {
         const char *op;
         cd_fuse_reduction how;
-    } kinds[] = {{"ReduceMean", CD_FUSE_REDUCE_MEAN}, {"ReduceMax", CD_FUSE_REDUCE_MAX}, {"ReduceMin", CD_FUSE_REDUCE_MIN}, {"ReduceProd", CD_FUSE_REDUCE_PROD}};
+    } kinds[] = {{"ReduceMean", CD_FUSE_REDUCE_MEAN},
+                 {"ReduceMax", CD_FUSE_REDUCE_MAX},
+                 {"ReduceMin", CD_FUSE_REDUCE_MIN},
+                 {"ReduceProd", CD_FUSE_REDUCE_PROD}};
     cd_fuse_reduction how = CD_FUSE_REDUCE_SUM;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(kinds[i].op, m->n->op)) how = kinds[i].how;
@@ -250,7 +312,8 @@ static void reduce_norm(cd_fuse_importer *m) {
     uint32_t x = cd_fuse_import_input(m, 0);
     if (!axes_known(m)) return;
     if (!strcmp(op, "L1")) x = cd_fuse_unary(m->f, CD_FUSE_OP_ABS, x, 0, 0);
-    if (!strcmp(op, "L2") || !strcmp(op, "SumSquare")) x = cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, x);
+    if (!strcmp(op, "L2") || !strcmp(op, "SumSquare"))
+        x = cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, x);
     if (!strcmp(op, "LogSumExp")) x = cd_fuse_unary(m->f, CD_FUSE_OP_EXP, x, 0, 0);
     x = reduced(m, CD_FUSE_REDUCE_SUM, x);
     if (!strcmp(op, "L2")) x = cd_fuse_unary(m->f, CD_FUSE_OP_SQRT, x, 0, 0);
@@ -260,22 +323,54 @@ static void reduce_norm(cd_fuse_importer *m) {
 
 static void arg(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
-    const cd_fuse_attr a = {.axis = cd_fuse_import_axis(cd_fuse_import_shape(m, x), cd_graph_node_int(m->n, "axis", 0)), .keepdims = cd_graph_node_int(m->n, "keepdims", 1) != 0,
-                        .is_max = !strcmp(m->n->op, "ArgMax")};
-    const uint32_t y = cd_fuse_add_node(m->f, CD_FUSE_OP_ARG, CD_I32, cd_fuse_import_result_shape(m), &x, 1, &a);
-    if (cd_graph_node_int(m->n, "select_last_index", 0)) m->why = "the last of equal elements has no compute definition";
+    const cd_fuse_attr a = {
+        .axis = cd_fuse_import_axis(cd_fuse_import_shape(m, x), cd_graph_node_int(m->n, "axis", 0)),
+        .keepdims = cd_graph_node_int(m->n, "keepdims", 1) != 0,
+        .is_max = !strcmp(m->n->op, "ArgMax")};
+    const uint32_t y =
+        cd_fuse_add_node(m->f, CD_FUSE_OP_ARG, CD_I32, cd_fuse_import_result_shape(m), &x, 1, &a);
+    if (cd_graph_node_int(m->n, "select_last_index", 0))
+        m->why = "the last of equal elements has no compute definition";
     else cd_fuse_import_output(m, 0, cd_fuse_cast(m->f, y, CD_I64));
 }
 
 /* Filled with one number: a weight to the network. */
-static void filled(cd_fuse_importer *m) { cd_fuse_import_output(m, 0, cd_fuse_leaf(m->f, m->n->out[0], true)); }
+static void filled(cd_fuse_importer *m) {
+    cd_fuse_import_output(m, 0, cd_fuse_leaf(m->f, m->n->out[0], true));
+}
 
 const cd_fuse_import_rule cd_fuse_import_rules_move[] = {
-    {"Identity", same}, {"Dropout", same}, {"Reshape", view}, {"Flatten", view}, {"Squeeze", view}, {"Unsqueeze", view},
-    {"Transpose", transpose}, {"Concat", concat}, {"Slice", slice}, {"Split", split}, {"Gather", gather},
-    {"GatherElements", gather_elements}, {"Pad", pad}, {"Expand", expand}, {"Tile", tile}, {"DepthToSpace", depth_to_space},
-    {"SpaceToDepth", space_to_depth}, {"Resize", resize}, {"Upsample", resize}, {"ReduceSum", reduce}, {"ReduceMean", reduce},
-    {"ReduceMax", reduce}, {"ReduceMin", reduce}, {"ReduceProd", reduce}, {"ReduceL1", reduce_norm}, {"ReduceL2", reduce_norm},
-    {"ReduceSumSquare", reduce_norm}, {"ReduceLogSum", reduce_norm}, {"ReduceLogSumExp", reduce_norm}, {"ArgMax", arg},
-    {"ArgMin", arg}, {"ConstantOfShape", filled}, {NULL, NULL},
+    {"Identity", same},
+    {"Dropout", same},
+    {"Reshape", view},
+    {"Flatten", view},
+    {"Squeeze", view},
+    {"Unsqueeze", view},
+    {"Transpose", transpose},
+    {"Concat", concat},
+    {"Slice", slice},
+    {"Split", split},
+    {"Gather", gather},
+    {"GatherElements", gather_elements},
+    {"Pad", pad},
+    {"Expand", expand},
+    {"Tile", tile},
+    {"DepthToSpace", depth_to_space},
+    {"SpaceToDepth", space_to_depth},
+    {"Resize", resize},
+    {"Upsample", resize},
+    {"ReduceSum", reduce},
+    {"ReduceMean", reduce},
+    {"ReduceMax", reduce},
+    {"ReduceMin", reduce},
+    {"ReduceProd", reduce},
+    {"ReduceL1", reduce_norm},
+    {"ReduceL2", reduce_norm},
+    {"ReduceSumSquare", reduce_norm},
+    {"ReduceLogSum", reduce_norm},
+    {"ReduceLogSumExp", reduce_norm},
+    {"ArgMax", arg},
+    {"ArgMin", arg},
+    {"ConstantOfShape", filled},
+    {NULL, NULL},
 };

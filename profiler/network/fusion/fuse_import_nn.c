@@ -4,9 +4,11 @@
 
 #include "profiler/network/fusion/fuse_import_internal.h"
 
-static void ints(const cd_fuse_importer *m, const char *name, int64_t *to, uint32_t n, int64_t absent) {
+static void ints(const cd_fuse_importer *m, const char *name, int64_t *to, uint32_t n,
+                 int64_t absent) {
     const cd_graph_attr *a = cd_graph_node_attr(m->n, name);
-    for (uint32_t i = 0; i < n; i++) to[i] = a && a->kind == CD_GRAPH_ATTR_INTS && i < a->n ? a->ints[i] : absent;
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = a && a->kind == CD_GRAPH_ATTR_INTS && i < a->n ? a->ints[i] : absent;
 }
 
 /* Window of a convolution or pooling over n dimensions. */
@@ -31,9 +33,12 @@ static uint32_t take_padding(cd_fuse_importer *m, uint32_t x, cd_fuse_attr *a, b
     const cd_fuse_node *p = &m->f->node[x];
     bool own = false;
     for (uint32_t d = 0; d < a->n; d++) own = own || a->before[d] || a->after[d];
-    if (p->op != CD_FUSE_OP_PAD || p->a.mode || p->a.p != 0 || cd_fuse_import_is_shared(m, x) || (pool && (own || a->is_max || a->ceil))) return x;
+    if (p->op != CD_FUSE_OP_PAD || p->a.mode || p->a.p != 0 || cd_fuse_import_is_shared(m, x) ||
+        (pool && (own || a->is_max || a->ceil)))
+        return x;
     for (uint32_t d = 0; d < a->n + 2; d++)
-        if (p->a.before[d] < 0 || p->a.after[d] < 0 || (d < 2 && (p->a.before[d] || p->a.after[d]))) return x;
+        if (p->a.before[d] < 0 || p->a.after[d] < 0 || (d < 2 && (p->a.before[d] || p->a.after[d])))
+            return x;
     for (uint32_t d = 0; d < a->n; d++) {
         a->before[d] += p->a.before[d + 2];
         a->after[d] += p->a.after[d + 2];
@@ -45,7 +50,9 @@ static uint32_t take_padding(cd_fuse_importer *m, uint32_t x, cd_fuse_attr *a, b
 /* x + bias of each channel, operand k. */
 static uint32_t biased(cd_fuse_importer *m, uint32_t x, uint32_t k) {
     if (!cd_fuse_import_has(m, k)) return x;
-    return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, x, cd_fuse_import_channels(m, cd_fuse_import_input(m, k), cd_fuse_import_shape(m, x)->rank));
+    return cd_fuse_binary(
+        m->f, CD_FUSE_OP_ADD, x,
+        cd_fuse_import_channels(m, cd_fuse_import_input(m, k), cd_fuse_import_shape(m, x)->rank));
 }
 
 uint32_t cd_fuse_import_conv(cd_fuse_importer *m, cd_fuse_op op, uint32_t x, uint32_t w) {
@@ -55,11 +62,13 @@ uint32_t cd_fuse_import_conv(cd_fuse_importer *m, cd_fuse_op op, uint32_t x, uin
     memcpy(a.kernel, cd_fuse_import_shape(m, in[1])->dim + 2, a.n * sizeof *a.kernel);
     if (op == CD_FUSE_OP_CONVT) ints(m, "output_padding", a.v, a.n, 0);
     else in[0] = take_padding(m, in[0], &a, false);
-    return cd_fuse_add_node(m->f, op, m->f->node[in[0]].dtype, cd_fuse_import_result_shape(m), in, 2, &a);
+    return cd_fuse_add_node(m->f, op, m->f->node[in[0]].dtype, cd_fuse_import_result_shape(m), in,
+                            2, &a);
 }
 
 static void convolution(cd_fuse_importer *m, cd_fuse_op op) {
-    const uint32_t y = cd_fuse_import_conv(m, op, cd_fuse_import_input(m, 0), cd_fuse_import_input(m, 1));
+    const uint32_t y =
+        cd_fuse_import_conv(m, op, cd_fuse_import_input(m, 0), cd_fuse_import_input(m, 1));
     if (!m->why) cd_fuse_import_output(m, 0, biased(m, y, 2));
 }
 
@@ -69,19 +78,30 @@ static void conv_transpose(cd_fuse_importer *m) { convolution(m, CD_FUSE_OP_CONV
 
 static void pool(cd_fuse_importer *m, bool is_max) {
     uint32_t x = cd_fuse_import_input(m, 0);
-    cd_fuse_attr a = {.is_max = is_max, .ceil = cd_graph_node_int(m->n, "ceil_mode", 0) != 0, .include_pad = cd_graph_node_int(m->n, "count_include_pad", 0) != 0};
-    if (cd_fuse_import_is_used(m, 1)) m->why = "the indices of a maximum have no compute definition";
+    cd_fuse_attr a = {.is_max = is_max,
+                      .ceil = cd_graph_node_int(m->n, "ceil_mode", 0) != 0,
+                      .include_pad = cd_graph_node_int(m->n, "count_include_pad", 0) != 0};
+    if (cd_fuse_import_is_used(m, 1))
+        m->why = "the indices of a maximum have no compute definition";
     if (m->why || !window(m, &a, cd_fuse_import_shape(m, x)->rank - 2)) return;
     x = take_padding(m, x, &a, true);
-    cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_POOL, m->f->node[x].dtype, cd_fuse_import_result_shape(m), &x, 1, &a));
+    cd_fuse_import_output(m, 0,
+                          cd_fuse_add_node(m->f, CD_FUSE_OP_POOL, m->f->node[x].dtype,
+                                           cd_fuse_import_result_shape(m), &x, 1, &a));
 }
 
 /* The gradient needs the forward window: its padding is not folded away. */
 static void pool_grad(cd_fuse_importer *m, bool is_max) {
-    const uint32_t dy = cd_fuse_import_input(m, 1), in[2] = {is_max ? cd_fuse_import_input(m, 0) : dy, dy}; /* an average reads no x */
-    cd_fuse_attr a = {.is_max = is_max, .ceil = cd_graph_node_int(m->n, "ceil_mode", 0) != 0, .include_pad = cd_graph_node_int(m->n, "count_include_pad", 0) != 0};
+    const uint32_t dy = cd_fuse_import_input(m, 1),
+                   in[2] = {is_max ? cd_fuse_import_input(m, 0) : dy,
+                            dy}; /* an average reads no x */
+    cd_fuse_attr a = {.is_max = is_max,
+                      .ceil = cd_graph_node_int(m->n, "ceil_mode", 0) != 0,
+                      .include_pad = cd_graph_node_int(m->n, "count_include_pad", 0) != 0};
     if (window(m, &a, cd_fuse_import_shape(m, dy)->rank - 2))
-        cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_POOLGRAD, m->f->node[dy].dtype, cd_fuse_import_result_shape(m), in, 2, &a));
+        cd_fuse_import_output(m, 0,
+                              cd_fuse_add_node(m->f, CD_FUSE_OP_POOLGRAD, m->f->node[dy].dtype,
+                                               cd_fuse_import_result_shape(m), in, 2, &a));
 }
 
 static void max_pool_grad(cd_fuse_importer *m) { pool_grad(m, true); }
@@ -94,24 +114,33 @@ static void global_pool(cd_fuse_importer *m, bool is_max) {
     const uint32_t x = cd_fuse_import_input(m, 0);
     const cd_fuse_attr a = {.n = cd_fuse_import_shape(m, x)->rank - 2, .is_max = is_max};
     if (a.n < 1 || a.n > 3) m->why = "only 1 to 3 spatial dimensions have a compute definition";
-    else cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_ADAPTIVE, m->f->node[x].dtype, cd_fuse_import_result_shape(m), &x, 1, &a));
+    else
+        cd_fuse_import_output(m, 0,
+                              cd_fuse_add_node(m->f, CD_FUSE_OP_ADAPTIVE, m->f->node[x].dtype,
+                                               cd_fuse_import_result_shape(m), &x, 1, &a));
 }
 
 static void global_max(cd_fuse_importer *m) { global_pool(m, true); }
 static void global_average(cd_fuse_importer *m) { global_pool(m, false); }
 
-static uint32_t eps_of(cd_fuse_importer *m, uint32_t like) { return cd_fuse_const(m->f, m->f->node[like].dtype, cd_graph_node_float(m->n, "epsilon", 1e-5)); }
+static uint32_t eps_of(cd_fuse_importer *m, uint32_t like) {
+    return cd_fuse_const(m->f, m->f->node[like].dtype, cd_graph_node_float(m->n, "epsilon", 1e-5));
+}
 
 /* x*s + t with s = gamma/sqrt(var + eps), t = beta - mean*s: weights of weights. */
 static void batch_norm(cd_fuse_importer *m) {
-    const uint32_t x = cd_fuse_import_input(m, 0), rank = cd_fuse_import_shape(m, x)->rank, var = cd_fuse_import_input(m, 4);
+    const uint32_t x = cd_fuse_import_input(m, 0), rank = cd_fuse_import_shape(m, x)->rank,
+                   var = cd_fuse_import_input(m, 4);
     if (cd_graph_node_int(m->n, "training_mode", 0)) {
         m->why = "batch norm that trains";
         return;
     }
-    const uint32_t root = cd_fuse_unary(m->f, CD_FUSE_OP_SQRT, cd_fuse_binary(m->f, CD_FUSE_OP_ADD, var, eps_of(m, var)), 0, 0);
+    const uint32_t root = cd_fuse_unary(
+        m->f, CD_FUSE_OP_SQRT, cd_fuse_binary(m->f, CD_FUSE_OP_ADD, var, eps_of(m, var)), 0, 0);
     const uint32_t s = cd_fuse_binary(m->f, CD_FUSE_OP_DIV, cd_fuse_import_input(m, 1), root);
-    const uint32_t t = cd_fuse_binary(m->f, CD_FUSE_OP_SUB, cd_fuse_import_input(m, 2), cd_fuse_binary(m->f, CD_FUSE_OP_MUL, cd_fuse_import_input(m, 3), s));
+    const uint32_t t =
+        cd_fuse_binary(m->f, CD_FUSE_OP_SUB, cd_fuse_import_input(m, 2),
+                       cd_fuse_binary(m->f, CD_FUSE_OP_MUL, cd_fuse_import_input(m, 3), s));
     const uint32_t y = cd_fuse_import_scale(m, x, cd_fuse_import_channels(m, s, rank));
     cd_fuse_import_output(m, 0, cd_fuse_import_shift(m, y, cd_fuse_import_channels(m, t, rank)));
 }
@@ -121,8 +150,10 @@ static uint32_t normal(cd_fuse_importer *m, uint32_t x, const int64_t *axis, uin
     cd_fuse_graph *f = m->f;
     const uint32_t mu = cd_fuse_reduce(f, CD_FUSE_REDUCE_MEAN, x, axis, n, true);
     const uint32_t d = cd_fuse_binary(f, CD_FUSE_OP_SUB, x, mu);
-    const uint32_t var = cd_fuse_reduce(f, CD_FUSE_REDUCE_MEAN, cd_fuse_binary(f, CD_FUSE_OP_MUL, d, d), axis, n, true);
-    const uint32_t root = cd_fuse_unary(f, CD_FUSE_OP_SQRT, cd_fuse_binary(f, CD_FUSE_OP_ADD, var, eps_of(m, x)), 0, 0);
+    const uint32_t var = cd_fuse_reduce(f, CD_FUSE_REDUCE_MEAN,
+                                        cd_fuse_binary(f, CD_FUSE_OP_MUL, d, d), axis, n, true);
+    const uint32_t root = cd_fuse_unary(f, CD_FUSE_OP_SQRT,
+                                        cd_fuse_binary(f, CD_FUSE_OP_ADD, var, eps_of(m, x)), 0, 0);
     return cd_fuse_binary(f, CD_FUSE_OP_DIV, cd_fuse_binary(f, CD_FUSE_OP_SUB, x, mu), root);
 }
 
@@ -130,9 +161,14 @@ static void layer_norm(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0), rank = cd_fuse_import_shape(m, x)->rank;
     int64_t axis[CD_GRAPH_MAX_RANK];
     uint32_t n = 0;
-    for (int64_t d = cd_fuse_import_axis(cd_fuse_import_shape(m, x), cd_graph_node_int(m->n, "axis", -1)); d >= 0 && d < rank; d++) axis[n++] = d;
-    uint32_t y = cd_fuse_binary(m->f, CD_FUSE_OP_MUL, normal(m, x, axis, n), cd_fuse_import_input(m, 1));
-    if (cd_fuse_import_has(m, 2)) y = cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y, cd_fuse_import_input(m, 2));
+    for (int64_t d =
+             cd_fuse_import_axis(cd_fuse_import_shape(m, x), cd_graph_node_int(m->n, "axis", -1));
+         d >= 0 && d < rank; d++)
+        axis[n++] = d;
+    uint32_t y =
+        cd_fuse_binary(m->f, CD_FUSE_OP_MUL, normal(m, x, axis, n), cd_fuse_import_input(m, 1));
+    if (cd_fuse_import_has(m, 2))
+        y = cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y, cd_fuse_import_input(m, 2));
     cd_fuse_import_output(m, 0, y);
 }
 
@@ -144,8 +180,10 @@ static uint32_t rest(int64_t *axis, uint32_t from, uint32_t rank) {
 
 static uint32_t affine(cd_fuse_importer *m, uint32_t x) {
     const uint32_t rank = cd_fuse_import_shape(m, x)->rank;
-    const uint32_t y = cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, cd_fuse_import_channels(m, cd_fuse_import_input(m, 1), rank));
-    return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y, cd_fuse_import_channels(m, cd_fuse_import_input(m, 2), rank));
+    const uint32_t y = cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x,
+                                      cd_fuse_import_channels(m, cd_fuse_import_input(m, 1), rank));
+    return cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y,
+                          cd_fuse_import_channels(m, cd_fuse_import_input(m, 2), rank));
 }
 
 static void instance_norm(cd_fuse_importer *m) {
@@ -163,8 +201,11 @@ static void group_norm(cd_fuse_importer *m) {
         m->why = "scales of groups, not of channels";
         return;
     }
-    const cd_graph_shape by = {3, {s.dim[0], groups, cd_graph_shape_elements(&s) / (s.dim[0] * groups)}};
-    cd_fuse_import_output(m, 0, affine(m, cd_fuse_reshape(m->f, normal(m, cd_fuse_reshape(m->f, x, &by), axis, 1), &s)));
+    const cd_graph_shape by = {
+        3, {s.dim[0], groups, cd_graph_shape_elements(&s) / (s.dim[0] * groups)}};
+    cd_fuse_import_output(
+        m, 0,
+        affine(m, cd_fuse_reshape(m->f, normal(m, cd_fuse_reshape(m->f, x, &by), axis, 1), &s)));
 }
 
 /* Up to opset 12 softmax is of everything from `axis` on. */
@@ -179,7 +220,9 @@ static void softmax_of(cd_fuse_importer *m, cd_fuse_op op) {
     }
     cd_graph_shape two = {2, {1, 1}};
     for (uint32_t d = 0; d < s.rank; d++) two.dim[d >= axis] *= s.dim[d];
-    cd_fuse_import_output(m, 0, cd_fuse_reshape(m->f, cd_fuse_softmax(m->f, op, cd_fuse_reshape(m->f, x, &two), 1), &s));
+    cd_fuse_import_output(
+        m, 0,
+        cd_fuse_reshape(m->f, cd_fuse_softmax(m->f, op, cd_fuse_reshape(m->f, x, &two), 1), &s));
 }
 
 static void softmax(cd_fuse_importer *m) { softmax_of(m, CD_FUSE_OP_SOFTMAX); }
@@ -187,9 +230,13 @@ static void log_softmax(cd_fuse_importer *m) { softmax_of(m, CD_FUSE_OP_LOGSOFTM
 
 static void lrn(cd_fuse_importer *m) {
     const uint32_t x = cd_fuse_import_input(m, 0);
-    const cd_fuse_attr a = {.v = {cd_graph_node_int(m->n, "size", 1)}, .p = cd_graph_node_float(m->n, "alpha", 1e-4),
-                        .q = cd_graph_node_float(m->n, "beta", 0.75), .s = cd_graph_node_float(m->n, "bias", 1)};
-    cd_fuse_import_output(m, 0, cd_fuse_add_node(m->f, CD_FUSE_OP_LRN, m->f->node[x].dtype, cd_fuse_import_result_shape(m), &x, 1, &a));
+    const cd_fuse_attr a = {.v = {cd_graph_node_int(m->n, "size", 1)},
+                            .p = cd_graph_node_float(m->n, "alpha", 1e-4),
+                            .q = cd_graph_node_float(m->n, "beta", 0.75),
+                            .s = cd_graph_node_float(m->n, "bias", 1)};
+    cd_fuse_import_output(m, 0,
+                          cd_fuse_add_node(m->f, CD_FUSE_OP_LRN, m->f->node[x].dtype,
+                                           cd_fuse_import_result_shape(m), &x, 1, &a));
 }
 
 /* ---- products ---- */
@@ -203,9 +250,12 @@ static uint32_t flip(cd_fuse_importer *m, uint32_t x) {
  * new in every iteration would else be moved in every one. */
 static uint32_t as_it_lies(cd_fuse_importer *m, uint32_t x, int bit, int *how) {
     const cd_fuse_node *n = &m->f->node[x];
-    if (!m->g->training || n->is_const || n->op != CD_FUSE_OP_TRANSPOSE || n->shape.rank < 2) return x;
+    if (!m->g->training || n->is_const || n->op != CD_FUSE_OP_TRANSPOSE || n->shape.rank < 2)
+        return x;
     for (uint32_t d = 0; d < n->shape.rank; d++) {
-        const uint32_t rank = n->shape.rank, from = d + 2 < rank ? d : d + 2 == rank ? rank - 1 : rank - 2;
+        const uint32_t rank = n->shape.rank, from = d + 2 < rank    ? d
+                                                    : d + 2 == rank ? rank - 1
+                                                                    : rank - 2;
         if (n->a.v[d] != from) return x;
     }
     *how ^= bit;
@@ -214,13 +264,17 @@ static uint32_t as_it_lies(cd_fuse_importer *m, uint32_t x, int bit, int *how) {
 
 /* A constant is turned once, before. */
 static uint32_t product(cd_fuse_importer *m, uint32_t x, uint32_t y, int how) {
-    if (how & CD_FUSE_TRANSPOSED_X && m->f->node[x].is_const) x = flip(m, x), how &= ~CD_FUSE_TRANSPOSED_X;
-    if (how & CD_FUSE_TRANSPOSED_Y && m->f->node[y].is_const) y = flip(m, y), how &= ~CD_FUSE_TRANSPOSED_Y;
+    if (how & CD_FUSE_TRANSPOSED_X && m->f->node[x].is_const)
+        x = flip(m, x), how &= ~CD_FUSE_TRANSPOSED_X;
+    if (how & CD_FUSE_TRANSPOSED_Y && m->f->node[y].is_const)
+        y = flip(m, y), how &= ~CD_FUSE_TRANSPOSED_Y;
     return cd_fuse_product(m->f, x, y, how);
 }
 
 static uint32_t times(cd_fuse_importer *m, uint32_t x, double v) {
-    return v == 1 ? x : cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x, cd_fuse_const(m->f, m->f->node[x].dtype, v));
+    return v == 1 ? x
+                  : cd_fuse_binary(m->f, CD_FUSE_OP_MUL, x,
+                                   cd_fuse_const(m->f, m->f->node[x].dtype, v));
 }
 
 /* At inference TVM transposes weights beforehand, and other operands with operators of their own. */
@@ -233,15 +287,20 @@ static uint32_t turned_product(cd_fuse_importer *m, double alpha) {
 }
 
 static uint32_t lying_product(cd_fuse_importer *m, double alpha) {
-    int how = (cd_graph_node_int(m->n, "transA", 0) ? CD_FUSE_TRANSPOSED_X : 0) | (cd_graph_node_int(m->n, "transB", 0) ? 0 : CD_FUSE_TRANSPOSED_Y);
-    const uint32_t a = as_it_lies(m, cd_fuse_import_input(m, 0), CD_FUSE_TRANSPOSED_X, &how), b = as_it_lies(m, cd_fuse_import_input(m, 1), CD_FUSE_TRANSPOSED_Y, &how);
+    int how = (cd_graph_node_int(m->n, "transA", 0) ? CD_FUSE_TRANSPOSED_X : 0) |
+              (cd_graph_node_int(m->n, "transB", 0) ? 0 : CD_FUSE_TRANSPOSED_Y);
+    const uint32_t a = as_it_lies(m, cd_fuse_import_input(m, 0), CD_FUSE_TRANSPOSED_X, &how),
+                   b = as_it_lies(m, cd_fuse_import_input(m, 1), CD_FUSE_TRANSPOSED_Y, &how);
     return product(m, times(m, a, alpha), b, how);
 }
 
 static void gemm(cd_fuse_importer *m) {
     const double alpha = cd_graph_node_float(m->n, "alpha", 1);
     uint32_t y = m->g->training ? lying_product(m, alpha) : turned_product(m, alpha);
-    if (cd_fuse_import_has(m, 2)) y = cd_fuse_binary(m->f, CD_FUSE_OP_ADD, y, times(m, cd_fuse_import_input(m, 2), cd_graph_node_float(m->n, "beta", 1)));
+    if (cd_fuse_import_has(m, 2))
+        y = cd_fuse_binary(
+            m->f, CD_FUSE_OP_ADD, y,
+            times(m, cd_fuse_import_input(m, 2), cd_graph_node_float(m->n, "beta", 1)));
     cd_fuse_import_output(m, 0, y);
 }
 
@@ -260,7 +319,8 @@ static uint32_t batches(cd_fuse_importer *m, uint32_t x, const cd_graph_shape *l
     for (uint32_t d = 0; d < lead->rank; d++) three.dim[0] *= lead->dim[d];
     full.dim[full.rank++] = s.dim[s.rank - 2];
     full.dim[full.rank++] = s.dim[s.rank - 1];
-    if (cd_graph_shape_elements(&s) != cd_graph_shape_elements(&full)) x = cd_fuse_expand(m->f, x, &full);
+    if (cd_graph_shape_elements(&s) != cd_graph_shape_elements(&full))
+        x = cd_fuse_expand(m->f, x, &full);
     return cd_fuse_reshape(m->f, x, &three);
 }
 
@@ -275,7 +335,8 @@ static cd_graph_shape lead_of(const cd_graph_shape *a, const cd_graph_shape *b) 
     const uint32_t most = a->rank > b->rank ? a->rank : b->rank;
     cd_graph_shape lead = {most - 2, {0}};
     for (uint32_t d = 0; d < lead.rank; d++) {
-        const int64_t da = d + a->rank < most ? 1 : a->dim[d + a->rank - most], db = d + b->rank < most ? 1 : b->dim[d + b->rank - most];
+        const int64_t da = d + a->rank < most ? 1 : a->dim[d + a->rank - most],
+                      db = d + b->rank < most ? 1 : b->dim[d + b->rank - most];
         lead.dim[d] = da == 1 ? db : da;
     }
     return lead;
@@ -286,7 +347,8 @@ static cd_graph_shape lead_of(const cd_graph_shape *a, const cd_graph_shape *b) 
 uint32_t cd_fuse_import_matmul(cd_fuse_importer *m, uint32_t a, uint32_t b) {
     uint32_t y;
     a = at_least_two(m, a, true), b = at_least_two(m, b, false);
-    const cd_graph_shape sa = *cd_fuse_import_shape(m, a), sb = *cd_fuse_import_shape(m, b), *out = cd_fuse_import_result_shape(m);
+    const cd_graph_shape sa = *cd_fuse_import_shape(m, a), sb = *cd_fuse_import_shape(m, b),
+                         *out = cd_fuse_import_result_shape(m);
     int how = CD_FUSE_TRANSPOSED_Y;
     if (sa.rank < 2 || sb.rank < 2) return 0;
     if (sa.rank == 2 || sb.rank > 2) a = as_it_lies(m, a, CD_FUSE_TRANSPOSED_X, &how);
@@ -303,14 +365,28 @@ uint32_t cd_fuse_import_matmul(cd_fuse_importer *m, uint32_t a, uint32_t b) {
 }
 
 static void matmul(cd_fuse_importer *m) {
-    const uint32_t y = cd_fuse_import_matmul(m, cd_fuse_import_input(m, 0), cd_fuse_import_input(m, 1));
+    const uint32_t y =
+        cd_fuse_import_matmul(m, cd_fuse_import_input(m, 0), cd_fuse_import_input(m, 1));
     if (y) cd_fuse_import_output(m, 0, y);
 }
 
 const cd_fuse_import_rule cd_fuse_import_rules_nn[] = {
-    {"Conv", conv}, {"ConvTranspose", conv_transpose}, {"MaxPool", max_pool}, {"AveragePool", average_pool},
-    {"MaxPoolGrad", max_pool_grad}, {"AveragePoolGrad", average_pool_grad},
-    {"GlobalMaxPool", global_max}, {"GlobalAveragePool", global_average}, {"BatchNormalization", batch_norm},
-    {"LayerNormalization", layer_norm}, {"InstanceNormalization", instance_norm}, {"GroupNormalization", group_norm},
-    {"Softmax", softmax}, {"LogSoftmax", log_softmax}, {"LRN", lrn}, {"Gemm", gemm}, {"MatMul", matmul}, {NULL, NULL},
+    {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
+    {"MaxPool", max_pool},
+    {"AveragePool", average_pool},
+    {"MaxPoolGrad", max_pool_grad},
+    {"AveragePoolGrad", average_pool_grad},
+    {"GlobalMaxPool", global_max},
+    {"GlobalAveragePool", global_average},
+    {"BatchNormalization", batch_norm},
+    {"LayerNormalization", layer_norm},
+    {"InstanceNormalization", instance_norm},
+    {"GroupNormalization", group_norm},
+    {"Softmax", softmax},
+    {"LogSoftmax", log_softmax},
+    {"LRN", lrn},
+    {"Gemm", gemm},
+    {"MatMul", matmul},
+    {NULL, NULL},
 };

@@ -8,9 +8,9 @@
 
 typedef enum form { PLAIN, LAST, ROWS } form;
 
-typedef struct place {          /* of a node */
+typedef struct place { /* of a node */
     bool live;
-    uint32_t to, plain, other;  /* new nodes; 0: not made */
+    uint32_t to, plain, other; /* new nodes; 0: not made */
     form form;
 } place;
 
@@ -18,7 +18,7 @@ typedef struct layout {
     const cd_fuse_graph *from;
     cd_fuse_graph *f;
     bool last;
-    place *node;                /* (from->n) */
+    place *node; /* (from->n) */
 } layout;
 
 static const cd_fuse_node *old(const layout *l, uint32_t i) { return &l->from->node[i]; }
@@ -59,7 +59,8 @@ static uint32_t plain(layout *l, uint32_t i) {
     const uint32_t origin = l->f->origin;
     l->f->origin = CD_GRAPH_NONE;
     from_last(old(l, i)->shape.rank, perm);
-    n->plain = n->form == ROWS ? cd_fuse_reshape(l->f, n->to, &old(l, i)->shape) : cd_fuse_transpose(l->f, n->to, perm);
+    n->plain = n->form == ROWS ? cd_fuse_reshape(l->f, n->to, &old(l, i)->shape)
+                               : cd_fuse_transpose(l->f, n->to, perm);
     l->f->origin = origin;
     return n->plain;
 }
@@ -78,7 +79,8 @@ static uint32_t last(layout *l, uint32_t i) {
 }
 
 /* A copy of n with other operands, shape and attributes. */
-static uint32_t same_as(layout *l, const cd_fuse_node *n, const cd_graph_shape *s, const uint32_t *in, const cd_fuse_attr *a) {
+static uint32_t same_as(layout *l, const cd_fuse_node *n, const cd_graph_shape *s,
+                        const uint32_t *in, const cd_fuse_attr *a) {
     const uint32_t id = cd_fuse_add_node(l->f, n->op, n->dtype, s, in, n->n_in, a);
     if (!id) return 0;
     l->f->node[id].value = n->value;
@@ -103,7 +105,8 @@ static void keep(layout *l, uint32_t i) {
 
 static bool any_is(const layout *l, const cd_fuse_node *n, form want) {
     for (uint32_t k = 0; k < n->n_in; k++)
-        if (l->node[n->in[k]].form == want && old(l, n->in[k])->shape.rank == n->shape.rank) return true;
+        if (l->node[n->in[k]].form == want && old(l, n->in[k])->shape.rank == n->shape.rank)
+            return true;
     return false;
 }
 
@@ -180,7 +183,8 @@ static void reduce(layout *l, uint32_t i) {
         keep(l, i);
         return;
     }
-    l->node[i].to = cd_fuse_reduce(l->f, (cd_fuse_reduction)n->a.mode, l->node[x].to, axis, n->a.n, n->a.keepdims);
+    l->node[i].to = cd_fuse_reduce(l->f, (cd_fuse_reduction)n->a.mode, l->node[x].to, axis, n->a.n,
+                                   n->a.keepdims);
     l->node[i].form = n->a.keepdims ? LAST : PLAIN;
 }
 
@@ -191,7 +195,8 @@ static uint32_t full_rank(layout *l, const cd_fuse_node *n, uint32_t k) {
     const uint32_t x = n->in[k];
     const cd_graph_shape *s = &old(l, x)->shape;
     cd_graph_shape full = n->shape;
-    for (uint32_t d = 0; d < full.rank; d++) full.dim[d] = d + s->rank < full.rank ? 1 : s->dim[d + s->rank - full.rank];
+    for (uint32_t d = 0; d < full.rank; d++)
+        full.dim[d] = d + s->rank < full.rank ? 1 : s->dim[d + s->rank - full.rank];
     return s->rank ? cd_fuse_reshape(l->f, plain(l, x), &full) : plain(l, x);
 }
 
@@ -210,7 +215,8 @@ static uint32_t last_operand(layout *l, const cd_fuse_node *n, uint32_t k) {
 static uint32_t rows_operand(layout *l, const cd_fuse_node *n, uint32_t k) {
     const uint32_t x = n->in[k], r = n->shape.rank;
     const cd_graph_shape *s = &old(l, x)->shape;
-    const int64_t cols = n->shape.dim[r - 1], all = cd_graph_shape_elements(&n->shape), mine = cd_graph_shape_elements(s);
+    const int64_t cols = n->shape.dim[r - 1], all = cd_graph_shape_elements(&n->shape),
+                  mine = cd_graph_shape_elements(s);
     if (l->node[x].form == ROWS && mine == all) return l->node[x].to;
     if (mine == 1) return s->rank ? 0 : plain(l, x);
     const bool one_row = mine == cols && s->dim[s->rank - 1] == cols;
@@ -237,7 +243,8 @@ static void element(layout *l, uint32_t i) {
     uint32_t in[3] = {0};
     const bool is_last = any_is(l, n, LAST);
     if (!is_last && as_rows(l, i)) return;
-    for (uint32_t k = 0; k < n->n_in && k < 3; k++) in[k] = is_last ? last_operand(l, n, k) : l->last ? full_rank(l, n, k) : plain(l, n->in[k]);
+    for (uint32_t k = 0; k < n->n_in && k < 3; k++)
+        in[k] = is_last ? last_operand(l, n, k) : l->last ? full_rank(l, n, k) : plain(l, n->in[k]);
     const cd_graph_shape s = is_last ? last_shape(&n->shape) : n->shape;
     l->node[i].to = same_as(l, n, &s, in, &n->a);
     l->node[i].form = is_last ? LAST : PLAIN;
@@ -246,7 +253,8 @@ static void element(layout *l, uint32_t i) {
 /* Rows of a product that only got their leading dimensions back stay rows. */
 static void view(layout *l, uint32_t i) {
     const cd_fuse_node *n = old(l, i), *x = old(l, n->in[0]);
-    const bool is_rows = x->op == CD_FUSE_OP_DENSE && n->shape.rank > 2 && n->shape.dim[n->shape.rank - 1] == x->shape.dim[1] && x->shape.dim[1] > 0;
+    const bool is_rows = x->op == CD_FUSE_OP_DENSE && n->shape.rank > 2 &&
+                         n->shape.dim[n->shape.rank - 1] == x->shape.dim[1] && x->shape.dim[1] > 0;
     const uint32_t y = l->node[n->in[0]].form == LAST ? plain(l, n->in[0]) : l->node[n->in[0]].to;
     l->node[i].to = is_rows ? y : cd_fuse_reshape(l->f, y, &n->shape);
     l->node[i].form = is_rows ? ROWS : PLAIN;
@@ -282,8 +290,11 @@ static void one(layout *l, uint32_t i) {
     else if (n->op == CD_FUSE_OP_RESHAPE) view(l, i);
     else if (n->op == CD_FUSE_OP_TRANSPOSE) transpose(l, i);
     else if (n->op == CD_FUSE_OP_REDUCE) reduce(l, i);
-    else if (n->op == CD_FUSE_OP_POOL || n->op == CD_FUSE_OP_POOLGRAD || n->op == CD_FUSE_OP_ADAPTIVE) follow(l, i);
-    else if (n->op == CD_FUSE_OP_PAD || n->op == CD_FUSE_OP_SLICE || n->op == CD_FUSE_OP_RESIZE) follow(l, i);
+    else if (n->op == CD_FUSE_OP_POOL || n->op == CD_FUSE_OP_POOLGRAD ||
+             n->op == CD_FUSE_OP_ADAPTIVE)
+        follow(l, i);
+    else if (n->op == CD_FUSE_OP_PAD || n->op == CD_FUSE_OP_SLICE || n->op == CD_FUSE_OP_RESIZE)
+        follow(l, i);
     else if (n->op == CD_FUSE_OP_TUPLE || n->op == CD_FUSE_OP_CONCAT) follow(l, i);
     else if (cd_fuse_op_is_expr(n->op)) element(l, i);
     else keep(l, i);
@@ -298,19 +309,23 @@ static cdmpp_status set_up(layout *l, cdmpp_err *err) {
     if (!l->node || !l->f->out) return CD_FAIL(err, ENOMEM, "out of memory for a graph");
     for (uint32_t k = 0; k < l->from->n_out; k++) l->node[l->from->out[k]].live = true;
     for (uint32_t i = n; i-- > 0;)
-        for (uint32_t k = 0; (l->node[i].live || old(l, i)->op == CD_FUSE_OP_EXTERN) && k < old(l, i)->n_in; k++) l->node[old(l, i)->in[k]].live = true;
+        for (uint32_t k = 0;
+             (l->node[i].live || old(l, i)->op == CD_FUSE_OP_EXTERN) && k < old(l, i)->n_in; k++)
+            l->node[old(l, i)->in[k]].live = true;
     return CDMPP_OK;
 }
 
 /* One pass in topological order; results are asked for in the plain form. */
-cdmpp_status cd_fuse_layout(const cd_fuse_graph *from, bool channels_last, cd_fuse_graph **out, cdmpp_err *err) {
+cdmpp_status cd_fuse_layout(const cd_fuse_graph *from, bool channels_last, cd_fuse_graph **out,
+                            cdmpp_err *err) {
     layout l = {.from = from, .last = channels_last};
     *out = NULL;
     CD_TRY(cd_fuse_new(from->g, &l.f, err));
     cdmpp_status st = set_up(&l, err);
     for (uint32_t i = 1; !st && i < from->n && !l.f->st; i++)
         if (l.node[i].live || old(&l, i)->op == CD_FUSE_OP_EXTERN) one(&l, i);
-    for (uint32_t k = 0; !st && k < from->n_out; k++) l.f->out[l.f->n_out++] = plain(&l, from->out[k]);
+    for (uint32_t k = 0; !st && k < from->n_out; k++)
+        l.f->out[l.f->n_out++] = plain(&l, from->out[k]);
     if (!st) st = l.f->st;
     if (st) {
         cd_fuse_free(l.f);

@@ -14,7 +14,7 @@ static const struct {
     CD_FUSE_OPS_SPECIAL(CD_X)
 #undef CD_X
 #define CD_X(id, name, pattern, ...) {name, CD_FUSE_PATTERN_##pattern},
-    CD_FUSE_OPS_EXPR(CD_X)
+        CD_FUSE_OPS_EXPR(CD_X)
 #undef CD_X
 };
 
@@ -74,9 +74,11 @@ static bool from_weights(const cd_fuse_graph *f, cd_fuse_op op, const uint32_t *
 
 static bool is_same_attr(const cd_fuse_attr *a, const cd_fuse_attr *b) {
 #define SAME(member) (memcmp(a->member, b->member, sizeof a->member) == 0)
-    return a->n == b->n && SAME(kernel) && SAME(stride) && SAME(dilation) && SAME(before) && SAME(after) && SAME(v) && SAME(step) && a->groups == b->groups &&
-           a->axis == b->axis && a->last == b->last && a->keepdims == b->keepdims && a->ceil == b->ceil && a->include_pad == b->include_pad &&
-           a->is_max == b->is_max && a->mode == b->mode && !memcmp(&a->p, &b->p, sizeof a->p) && !memcmp(&a->q, &b->q, sizeof a->q) &&
+    return a->n == b->n && SAME(kernel) && SAME(stride) && SAME(dilation) && SAME(before) &&
+           SAME(after) && SAME(v) && SAME(step) && a->groups == b->groups && a->axis == b->axis &&
+           a->last == b->last && a->keepdims == b->keepdims && a->ceil == b->ceil &&
+           a->include_pad == b->include_pad && a->is_max == b->is_max && a->mode == b->mode &&
+           !memcmp(&a->p, &b->p, sizeof a->p) && !memcmp(&a->q, &b->q, sizeof a->q) &&
            !memcmp(&a->s, &b->s, sizeof a->s) && a->dot4 == b->dot4 && SAME(scale);
 #undef SAME
 }
@@ -94,16 +96,20 @@ static uint64_t key_of(const cd_fuse_graph *f, const cd_fuse_node *n) {
         if (x->op == CD_FUSE_OP_CONST) memcpy(&v, &x->value, sizeof v);
         h = (h ^ v) * 0x100000001b3U;
     }
-    for (uint32_t d = 0; d < n->shape.rank; d++) h = (h ^ (uint64_t)n->shape.dim[d]) * 0x100000001b3U;
+    for (uint32_t d = 0; d < n->shape.rank; d++)
+        h = (h ^ (uint64_t)n->shape.dim[d]) * 0x100000001b3U;
     return h ^ h >> 29;
 }
 
 static bool is_same_operand(const cd_fuse_node *a, const cd_fuse_node *b) {
-    return a == b || (a->op == CD_FUSE_OP_CONST && b->op == CD_FUSE_OP_CONST && a->dtype == b->dtype && !memcmp(&a->value, &b->value, sizeof a->value));
+    return a == b || (a->op == CD_FUSE_OP_CONST && b->op == CD_FUSE_OP_CONST &&
+                      a->dtype == b->dtype && !memcmp(&a->value, &b->value, sizeof a->value));
 }
 
 static bool is_same(const cd_fuse_graph *f, const cd_fuse_node *a, const cd_fuse_node *b) {
-    if (a->op != b->op || a->dtype != b->dtype || a->n_in != b->n_in || !b->is_const || !is_same_shape(&a->shape, &b->shape) || !is_same_attr(&a->a, &b->a)) return false;
+    if (a->op != b->op || a->dtype != b->dtype || a->n_in != b->n_in || !b->is_const ||
+        !is_same_shape(&a->shape, &b->shape) || !is_same_attr(&a->a, &b->a))
+        return false;
     for (uint32_t i = 0; i < a->n_in; i++)
         if (!is_same_operand(&f->node[a->in[i]], &f->node[b->in[i]])) return false;
     return true;
@@ -140,16 +146,26 @@ static uint32_t once(cd_fuse_graph *f) {
     return *s = f->n++;
 }
 
-uint32_t cd_fuse_add_node(cd_fuse_graph *f, cd_fuse_op op, cd_dtype t, const cd_graph_shape *s, const uint32_t *in, uint32_t n_in, const cd_fuse_attr *a) {
+uint32_t cd_fuse_add_node(cd_fuse_graph *f, cd_fuse_op op, cd_dtype t, const cd_graph_shape *s,
+                          const uint32_t *in, uint32_t n_in, const cd_fuse_attr *a) {
     if (f->st) return 0;
-    if (f->n == CD_FUSE_MAX_NODE) return cd_fuse_fail(f, CDMPP_ERANGE, "more than %u operators after they are taken apart", CD_FUSE_MAX_NODE);
-    if (CD_GROW(f->node, f->n, f->cap)) return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
+    if (f->n == CD_FUSE_MAX_NODE)
+        return cd_fuse_fail(f, CDMPP_ERANGE, "more than %u operators after they are taken apart",
+                            CD_FUSE_MAX_NODE);
+    if (CD_GROW(f->node, f->n, f->cap))
+        return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
     uint32_t *copy = CD_NEWN(&f->arena, uint32_t, n_in + 1);
     if (!copy) return cd_fuse_fail(f, CDMPP_ENOMEM, "out of memory for operators");
     if (n_in) memcpy(copy, in, n_in * sizeof *in);
     const bool is_const = from_weights(f, op, in, n_in);
-    f->node[f->n] = (cd_fuse_node){.op = op, .dtype = t, .n_in = n_in, .in = copy, .shape = *s, .is_const = is_const,
-                               .origin = f->origin, .tensor = CD_GRAPH_NONE};
+    f->node[f->n] = (cd_fuse_node){.op = op,
+                                   .dtype = t,
+                                   .n_in = n_in,
+                                   .in = copy,
+                                   .shape = *s,
+                                   .is_const = is_const,
+                                   .origin = f->origin,
+                                   .tensor = CD_GRAPH_NONE};
     if (a) f->node[f->n].a = *a;
     return is_const && n_in ? once(f) : f->n++;
 }
@@ -177,7 +193,8 @@ uint32_t cd_fuse_unary(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, double p, do
     const cd_fuse_node *n = &f->node[x];
     const cd_graph_shape s = n->shape;
     const cd_fuse_attr a = {.p = p, .q = q};
-    return cd_fuse_add_node(f, op, op == CD_FUSE_OP_NOT || op == CD_FUSE_OP_ISNAN ? CD_BOOL : n->dtype, &s, &x, 1, &a);
+    return cd_fuse_add_node(
+        f, op, op == CD_FUSE_OP_NOT || op == CD_FUSE_OP_ISNAN ? CD_BOOL : n->dtype, &s, &x, 1, &a);
 }
 
 uint32_t cd_fuse_cast(cd_fuse_graph *f, uint32_t x, cd_dtype t) {
@@ -191,7 +208,8 @@ static bool broadcast(cd_graph_shape *s, const cd_graph_shape *t) {
     const cd_graph_shape a = *s;
     s->rank = a.rank > t->rank ? a.rank : t->rank;
     for (uint32_t d = 0; d < s->rank; d++) { /* from the last dimension */
-        const int64_t x = d < a.rank ? a.dim[a.rank - 1 - d] : 1, y = d < t->rank ? t->dim[t->rank - 1 - d] : 1;
+        const int64_t x = d < a.rank ? a.dim[a.rank - 1 - d] : 1,
+                      y = d < t->rank ? t->dim[t->rank - 1 - d] : 1;
         if (x != y && x != 1 && y != 1) return false;
         s->dim[s->rank - 1 - d] = x == 1 ? y : x;
     }
@@ -201,7 +219,8 @@ static bool broadcast(cd_graph_shape *s, const cd_graph_shape *t) {
 uint32_t cd_fuse_binary(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, uint32_t y) {
     cd_graph_shape s = f->node[x].shape;
     const uint32_t in[2] = {x, y};
-    if (!broadcast(&s, &f->node[y].shape)) return cd_fuse_fail(f, CDMPP_ESCHEMA, "%s: operands do not broadcast", cd_fuse_op_name(op));
+    if (!broadcast(&s, &f->node[y].shape))
+        return cd_fuse_fail(f, CDMPP_ESCHEMA, "%s: operands do not broadcast", cd_fuse_op_name(op));
     const bool cmp = op >= CD_FUSE_OP_EQ && op <= CD_FUSE_OP_OR;
     return cd_fuse_add_node(f, op, cmp ? CD_BOOL : f->node[x].dtype, &s, in, 2, NULL);
 }
@@ -219,7 +238,8 @@ static bool same_shape(const cd_graph_shape *a, const cd_graph_shape *b) {
 }
 
 uint32_t cd_fuse_reshape(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s) {
-    while (f->node[x].op == CD_FUSE_OP_RESHAPE) x = f->node[x].in[0]; /* only the last of several counts */
+    while (f->node[x].op == CD_FUSE_OP_RESHAPE)
+        x = f->node[x].in[0]; /* only the last of several counts */
     if (same_shape(&f->node[x].shape, s)) return x;
     if (!f->st && cd_graph_shape_elements(&f->node[x].shape) != cd_graph_shape_elements(s))
         return cd_fuse_fail(f, CDMPP_ESCHEMA, "reshape: another number of elements");
@@ -231,7 +251,9 @@ static uint32_t both_transposes(cd_fuse_graph *f, uint32_t x, const int64_t *per
     int64_t both[CD_GRAPH_MAX_RANK];
     const cd_fuse_node *n = &f->node[x];
     for (uint32_t d = 0; d < n->shape.rank; d++) {
-        if (perm[d] < 0 || perm[d] >= n->shape.rank) return cd_fuse_fail(f, CDMPP_ESCHEMA, "transpose: no dimension %lld", (long long)perm[d]);
+        if (perm[d] < 0 || perm[d] >= n->shape.rank)
+            return cd_fuse_fail(f, CDMPP_ESCHEMA, "transpose: no dimension %lld",
+                                (long long)perm[d]);
         both[d] = n->a.v[perm[d]];
     }
     return cd_fuse_transpose(f, n->in[0], both);
@@ -246,7 +268,9 @@ uint32_t cd_fuse_transpose(cd_fuse_graph *f, uint32_t x, const int64_t *perm) {
     bool view = true;
     int64_t last = -1;
     for (uint32_t d = 0; d < in.rank; d++) {
-        if (perm[d] < 0 || perm[d] >= in.rank) return cd_fuse_fail(f, CDMPP_ESCHEMA, "transpose: no dimension %lld", (long long)perm[d]);
+        if (perm[d] < 0 || perm[d] >= in.rank)
+            return cd_fuse_fail(f, CDMPP_ESCHEMA, "transpose: no dimension %lld",
+                                (long long)perm[d]);
         a.v[d] = perm[d];
         s.dim[d] = in.dim[perm[d]];
         if (s.dim[d] == 1) continue;
@@ -257,7 +281,8 @@ uint32_t cd_fuse_transpose(cd_fuse_graph *f, uint32_t x, const int64_t *perm) {
     return cd_fuse_add_node(f, CD_FUSE_OP_TRANSPOSE, f->node[x].dtype, &s, &x, 1, &a);
 }
 
-uint32_t cd_fuse_reduce(cd_fuse_graph *f, cd_fuse_reduction how, uint32_t x, const int64_t *axis, uint32_t n, bool keepdims) {
+uint32_t cd_fuse_reduce(cd_fuse_graph *f, cd_fuse_reduction how, uint32_t x, const int64_t *axis,
+                        uint32_t n, bool keepdims) {
     if (f->st) return 0; /* out of memory: there may be no node */
     const cd_graph_shape in = f->node[x].shape;
     cd_graph_shape s = {0, {0}};
@@ -273,7 +298,8 @@ uint32_t cd_fuse_reduce(cd_fuse_graph *f, cd_fuse_reduction how, uint32_t x, con
     return cd_fuse_add_node(f, CD_FUSE_OP_REDUCE, f->node[x].dtype, &s, &x, 1, &a);
 }
 
-uint32_t cd_fuse_slice(cd_fuse_graph *f, uint32_t x, const int64_t *start, const int64_t *step, const cd_graph_shape *s) {
+uint32_t cd_fuse_slice(cd_fuse_graph *f, uint32_t x, const int64_t *start, const int64_t *step,
+                       const cd_graph_shape *s) {
     const cd_graph_shape in = f->node[x].shape;
     cd_fuse_attr a = {.n = in.rank};
     bool whole = true;
@@ -287,7 +313,8 @@ uint32_t cd_fuse_slice(cd_fuse_graph *f, uint32_t x, const int64_t *start, const
 }
 
 uint32_t cd_fuse_expand(cd_fuse_graph *f, uint32_t x, const cd_graph_shape *s) {
-    if (cd_graph_shape_elements(&f->node[x].shape) == cd_graph_shape_elements(s)) return cd_fuse_reshape(f, x, s);
+    if (cd_graph_shape_elements(&f->node[x].shape) == cd_graph_shape_elements(s))
+        return cd_fuse_reshape(f, x, s);
     return cd_fuse_add_node(f, CD_FUSE_OP_EXPAND, f->node[x].dtype, s, &x, 1, NULL);
 }
 
@@ -310,9 +337,11 @@ uint32_t cd_fuse_concat(cd_fuse_graph *f, const uint32_t *in, uint32_t n, int64_
     const cd_fuse_attr a = {.axis = axis};
     if (n == 1) return in[0];
     if (n > CD_FUSE_MAX_READS) return concat_in_pieces(f, in, n, axis);
-    if (axis < 0 || axis >= s.rank) return cd_fuse_fail(f, CDMPP_ESCHEMA, "concatenate: no dimension %lld", (long long)axis);
+    if (axis < 0 || axis >= s.rank)
+        return cd_fuse_fail(f, CDMPP_ESCHEMA, "concatenate: no dimension %lld", (long long)axis);
     for (uint32_t i = 1; i < n; i++) s.dim[axis] += f->node[in[i]].shape.dim[axis];
-    const uint32_t tuple = cd_fuse_add_node(f, CD_FUSE_OP_TUPLE, f->node[in[0]].dtype, &s, in, n, NULL);
+    const uint32_t tuple =
+        cd_fuse_add_node(f, CD_FUSE_OP_TUPLE, f->node[in[0]].dtype, &s, in, n, NULL);
     return cd_fuse_add_node(f, CD_FUSE_OP_CONCAT, f->node[in[0]].dtype, &s, &tuple, 1, &a);
 }
 
@@ -320,7 +349,8 @@ uint32_t cd_fuse_dense(cd_fuse_graph *f, uint32_t x, uint32_t w) {
     const cd_graph_shape a = f->node[x].shape, b = f->node[w].shape;
     const cd_graph_shape s = {2, {a.dim[0], b.dim[0]}};
     const uint32_t in[2] = {x, w};
-    if (!f->st && (a.rank != 2 || b.rank != 2 || a.dim[1] != b.dim[1])) return cd_fuse_fail(f, CDMPP_ESCHEMA, "dense: operands do not fit");
+    if (!f->st && (a.rank != 2 || b.rank != 2 || a.dim[1] != b.dim[1]))
+        return cd_fuse_fail(f, CDMPP_ESCHEMA, "dense: operands do not fit");
     return cd_fuse_add_node(f, CD_FUSE_OP_DENSE, f->node[x].dtype, &s, in, 2, NULL);
 }
 
@@ -328,7 +358,8 @@ uint32_t cd_fuse_bmm(cd_fuse_graph *f, uint32_t x, uint32_t y) {
     const cd_graph_shape a = f->node[x].shape, b = f->node[y].shape;
     const cd_graph_shape s = {3, {a.dim[0] > b.dim[0] ? a.dim[0] : b.dim[0], a.dim[1], b.dim[1]}};
     const uint32_t in[2] = {x, y};
-    if (!f->st && (a.rank != 3 || b.rank != 3 || a.dim[2] != b.dim[2])) return cd_fuse_fail(f, CDMPP_ESCHEMA, "batch_matmul: operands do not fit");
+    if (!f->st && (a.rank != 3 || b.rank != 3 || a.dim[2] != b.dim[2]))
+        return cd_fuse_fail(f, CDMPP_ESCHEMA, "batch_matmul: operands do not fit");
     return cd_fuse_add_node(f, CD_FUSE_OP_BMM, f->node[x].dtype, &s, in, 2, NULL);
 }
 
@@ -337,13 +368,17 @@ uint32_t cd_fuse_product(cd_fuse_graph *f, uint32_t x, uint32_t y, int how) {
     const cd_graph_shape a = f->node[x].shape, b = f->node[y].shape;
     const cd_fuse_attr attr = {.mode = how};
     const uint32_t in[2] = {x, y};
-    const bool three = a.rank == 3, tx = how & CD_FUSE_TRANSPOSED_X, ty = how & CD_FUSE_TRANSPOSED_Y;
+    const bool three = a.rank == 3, tx = how & CD_FUSE_TRANSPOSED_X,
+               ty = how & CD_FUSE_TRANSPOSED_Y;
     if (!how) return three ? cd_fuse_bmm(f, x, y) : cd_fuse_dense(f, x, y);
-    const bool fit = a.rank == b.rank && (three || a.rank == 2) && a.dim[three + !tx] == b.dim[three + !ty];
+    const bool fit =
+        a.rank == b.rank && (three || a.rank == 2) && a.dim[three + !tx] == b.dim[three + !ty];
     if (!f->st && !fit) return cd_fuse_fail(f, CDMPP_ESCHEMA, "matmul: operands do not fit");
     cd_graph_shape s = {2, {a.dim[three + tx], b.dim[three + ty]}};
-    if (three) s = (cd_graph_shape){3, {a.dim[0] > b.dim[0] ? a.dim[0] : b.dim[0], s.dim[0], s.dim[1]}};
-    return cd_fuse_add_node(f, three ? CD_FUSE_OP_BMM : CD_FUSE_OP_DENSE, f->node[x].dtype, &s, in, 2, &attr);
+    if (three)
+        s = (cd_graph_shape){3, {a.dim[0] > b.dim[0] ? a.dim[0] : b.dim[0], s.dim[0], s.dim[1]}};
+    return cd_fuse_add_node(f, three ? CD_FUSE_OP_BMM : CD_FUSE_OP_DENSE, f->node[x].dtype, &s, in,
+                            2, &attr);
 }
 
 uint32_t cd_fuse_softmax(cd_fuse_graph *f, cd_fuse_op op, uint32_t x, int64_t axis) {

@@ -12,7 +12,9 @@ void cd_fuse_quantize_scale(float low, float high, float *scale, int *zero) {
     if (*zero > 255) *zero = 255;
 }
 
-static bool is_data_dequantize(const cd_fuse_node *n) { return n->op == CD_FUSE_OP_DEQUANTIZE && !n->is_const; }
+static bool is_data_dequantize(const cd_fuse_node *n) {
+    return n->op == CD_FUSE_OP_DEQUANTIZE && !n->is_const;
+}
 
 /* ---- what reads what ---- */
 
@@ -22,7 +24,8 @@ static void mark_live(cd_quantize_walk *w) {
     for (uint32_t k = 0; k < g->n_out; k++) w->live[g->out[k]] = true;
     for (uint32_t i = g->n; i-- > 1;) {
         w->live[i] = w->live[i] || g->node[i].op == CD_FUSE_OP_EXTERN;
-        for (uint32_t k = 0; w->live[i] && k < g->node[i].n_in; k++) w->live[g->node[i].in[k]] = true;
+        for (uint32_t k = 0; w->live[i] && k < g->node[i].n_in; k++)
+            w->live[g->node[i].in[k]] = true;
     }
 }
 
@@ -55,7 +58,9 @@ static void find_observed(cd_quantize_walk *w) {
     for (uint32_t i = 0; i < g->n; i++) w->observed[i] = CD_GRAPH_NONE;
     w->n_observed = 0;
     for (uint32_t i = 1; i < g->n; i++) {
-        if (!w->live[i] || !cd_fuse_quantize_layer_is(&g->node[i]) || cd_fuse_quantize_layer_refuse(g, &g->node[i])) continue;
+        if (!w->live[i] || !cd_fuse_quantize_layer_is(&g->node[i]) ||
+            cd_fuse_quantize_layer_refuse(g, &g->node[i]))
+            continue;
         const uint32_t x = base_of(g, g->node[i].in[0]);
         if (w->observed[x] == CD_GRAPH_NONE) w->observed[x] = w->n_observed++;
     }
@@ -65,7 +70,8 @@ static void find_observed(cd_quantize_walk *w) {
 
 static bool is_shifted(const cd_quantize_walk *w, uint32_t i) {
     const cd_fuse_node *n = &w->from->node[i];
-    return w->q->mode == CD_QUANTIZE_FILE && n->op == CD_FUSE_OP_QUANTIZE && n->dtype == CD_QUANTIZE_I8 && !n->is_const && w->undone[i];
+    return w->q->mode == CD_QUANTIZE_FILE && n->op == CD_FUSE_OP_QUANTIZE &&
+           n->dtype == CD_QUANTIZE_I8 && !n->is_const && w->undone[i];
 }
 
 /* Who undoes a quantisation does it in its own program: a node for each reader. */
@@ -83,7 +89,8 @@ static uint32_t operand(cd_quantize_walk *w, uint32_t i) {
     const cd_quantize_code c = cd_fuse_quantize_layer_code(w, i);
     const uint32_t in[2] = {c.node, cd_fuse_const(w->f, CD_F32, (double)c.scale)};
     const cd_graph_shape s = w->from->node[i].shape;
-    return cd_fuse_add_node(w->f, CD_FUSE_OP_DEQUANTIZE, CD_F32, &s, in, 2, &(cd_fuse_attr){.s = c.zero});
+    return cd_fuse_add_node(w->f, CD_FUSE_OP_DEQUANTIZE, CD_F32, &s, in, 2,
+                            &(cd_fuse_attr){.s = c.zero});
 }
 
 static void copy(cd_quantize_walk *w, uint32_t i) {
@@ -116,7 +123,8 @@ uint32_t cd_fuse_quantize_constant(cd_quantize_walk *w, uint32_t i) {
 /* The data between two quantisations, in float. */
 static bool skip(cd_quantize_walk *w, uint32_t i) {
     const cd_fuse_node *n = &w->from->node[i], *q = n->n_in ? &w->from->node[n->in[0]] : NULL;
-    if (w->q->mode == CD_QUANTIZE_FILE || !is_data_dequantize(n) || q->op != CD_FUSE_OP_QUANTIZE) return false;
+    if (w->q->mode == CD_QUANTIZE_FILE || !is_data_dequantize(n) || q->op != CD_FUSE_OP_QUANTIZE)
+        return false;
     w->to[i] = w->to[q->in[0]];
     return true;
 }
@@ -126,8 +134,11 @@ static bool skip(cd_quantize_walk *w, uint32_t i) {
 static double flop_of(const cd_fuse_graph *g, const cd_fuse_node *n) {
     const cd_graph_shape *x = &g->node[n->in[0]].shape, *y = &g->node[n->in[1]].shape;
     const double out = (double)cd_graph_shape_elements(&n->shape) * (n->a.dot4 ? 4 : 1);
-    if (n->op == CD_FUSE_OP_CONV) return 2 * out * (double)cd_graph_shape_elements(y) / (double)(y->dim[0] ? y->dim[0] : 1);
-    if (n->op == CD_FUSE_OP_CONVT) return 2 * (double)cd_graph_shape_elements(x) * (double)cd_graph_shape_elements(y) / (double)(y->dim[0] ? y->dim[0] : 1);
+    if (n->op == CD_FUSE_OP_CONV)
+        return 2 * out * (double)cd_graph_shape_elements(y) / (double)(y->dim[0] ? y->dim[0] : 1);
+    if (n->op == CD_FUSE_OP_CONVT)
+        return 2 * (double)cd_graph_shape_elements(x) * (double)cd_graph_shape_elements(y) /
+               (double)(y->dim[0] ? y->dim[0] : 1);
     return 2 * out * (double)x->dim[x->rank - (n->a.mode & CD_FUSE_TRANSPOSED_X ? 2 : 1)];
 }
 
@@ -147,8 +158,10 @@ static bool layer(cd_quantize_walk *w, uint32_t i) {
         return false;
     }
     const char *why = cd_fuse_quantize_layer_refuse(w->from, n);
-    if (!why && w->q->mode == CD_QUANTIZE_FILE) why = cd_fuse_quantize_layer_refuse_file(w->from, n);
-    if (!why && (w->q->mode == CD_QUANTIZE_FLOAT || w->q->mode == CD_QUANTIZE_OBSERVE)) why = "in float";
+    if (!why && w->q->mode == CD_QUANTIZE_FILE)
+        why = cd_fuse_quantize_layer_refuse_file(w->from, n);
+    if (!why && (w->q->mode == CD_QUANTIZE_FLOAT || w->q->mode == CD_QUANTIZE_OBSERVE))
+        why = "in float";
     list(w, n, why);
     if (!why) cd_fuse_quantize_layer_emit(w, i);
     return !why;
@@ -170,7 +183,8 @@ static cdmpp_status set_up(cd_quantize_walk *w, cdmpp_err *err) {
     w->observed = CD_NEWN(a, uint32_t, n);
     w->undone = CD_NEWN(a, bool, n);
     w->live = CD_NEWN(a, bool, n);
-    if (!w->live || !w->to || !w->code || !w->readers || !w->reader || !w->observed || !w->undone) return CD_FAIL(err, ENOMEM, "out of memory for a graph");
+    if (!w->live || !w->to || !w->code || !w->readers || !w->reader || !w->observed || !w->undone)
+        return CD_FAIL(err, ENOMEM, "out of memory for a graph");
     mark_live(w);
     count_readers(w);
     find_observed(w);
@@ -185,7 +199,8 @@ static void results(cd_quantize_walk *w) {
     cd_fuse_graph *f = w->f;
     f->origin = CD_GRAPH_NONE;
     for (uint32_t k = 0; k < w->from->n_out; k++) {
-        const bool undone = w->q->mode == CD_QUANTIZE_FILE && is_data_dequantize(&w->from->node[w->from->out[k]]);
+        const bool undone =
+            w->q->mode == CD_QUANTIZE_FILE && is_data_dequantize(&w->from->node[w->from->out[k]]);
         f->out[f->n_out++] = undone ? undo(w, w->from->out[k]) : w->to[w->from->out[k]];
     }
     if (w->q->mode != CD_QUANTIZE_OBSERVE) return;
@@ -195,7 +210,8 @@ static void results(cd_quantize_walk *w) {
     f->n_out += w->n_observed;
 }
 
-static cdmpp_status walk(const cd_fuse_graph *from, const cd_quantize *q, cd_fuse_graph **out, cdmpp_err *err) {
+static cdmpp_status walk(const cd_fuse_graph *from, const cd_quantize *q, cd_fuse_graph **out,
+                         cdmpp_err *err) {
     cd_quantize_walk w = {.from = from, .q = q};
     *out = NULL;
     CD_TRY(cd_fuse_new(from->g, &w.f, err));
@@ -209,7 +225,8 @@ static cdmpp_status walk(const cd_fuse_graph *from, const cd_quantize *q, cd_fus
 }
 
 /* Ranges are of the network in float: what the file quantises is left out first. */
-cdmpp_status cd_fuse_quantize(const cd_fuse_graph *from, const cd_quantize *q, cd_fuse_graph **out, cdmpp_err *err) {
+cdmpp_status cd_fuse_quantize(const cd_fuse_graph *from, const cd_quantize *q, cd_fuse_graph **out,
+                              cdmpp_err *err) {
     static const cd_quantize file = {.mode = CD_QUANTIZE_FILE}, plain = {.mode = CD_QUANTIZE_FLOAT};
     cd_fuse_graph *float_net = NULL;
     if (!q) q = &file;

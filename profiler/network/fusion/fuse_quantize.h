@@ -24,24 +24,25 @@
 #include <stdint.h>
 
 typedef enum cd_quantize_mode {
-    CD_QUANTIZE_FILE,           /* as the file says: layers whose operands it quantises are in 8 bits */
-    CD_QUANTIZE_FLOAT,          /* quantising of data is left out: the network in float */
-    CD_QUANTIZE_OBSERVE,        /* the same, and what a layer could read in 8 bits is a result too, behind those of the network */
-    CD_QUANTIZE_RANGES          /* in 8 bits by ranges of these */
+    CD_QUANTIZE_FILE,  /* as the file says: layers whose operands it quantises are in 8 bits */
+    CD_QUANTIZE_FLOAT, /* quantising of data is left out: the network in float */
+    CD_QUANTIZE_OBSERVE, /* the same, and what a layer could read in 8 bits is a result too, behind those of the network */
+    CD_QUANTIZE_RANGES /* in 8 bits by ranges of these */
 } cd_quantize_mode;
 
 typedef struct cd_quantize {
     cd_quantize_mode mode;
-    uint32_t n;                 /* RANGES: as many as there are observed tensors, in their order */
-    const float *low, *high;    /* (n) */
-    const uint32_t *mean;       /* (n) tensors of the graph: the mean of each channel of it, or of each place in its last dimension; NULL: not known */
+    uint32_t n;              /* RANGES: as many as there are observed tensors, in their order */
+    const float *low, *high; /* (n) */
+    const uint32_t *
+        mean; /* (n) tensors of the graph: the mean of each channel of it, or of each place in its last dimension; NULL: not known */
 } cd_quantize;
 
 /* A convolution or product of the network. */
 typedef struct cd_quantize_layer {
-    uint32_t node;              /* of the graph; CD_GRAPH_NONE */
+    uint32_t node; /* of the graph; CD_GRAPH_NONE */
     double flop;
-    const char *why;            /* it stays in float; NULL: it is in 8 bits */
+    const char *why; /* it stays in float; NULL: it is in 8 bits */
 } cd_quantize_layer;
 
 /* Scale and zero point of the range low .. high, which is widened to contain 0. A range without extent has scale 1. */

@@ -13,10 +13,10 @@ typedef struct cd_quantize_walk {
     uint32_t *to;               /* (from->n) new node; 0: not made */
     uint32_t *code;             /* (from->n) new node of its value as uint8; 0: not made */
     uint32_t *readers, *reader; /* (from->n) how many, and the last; a result counts twice */
-    uint32_t *observed;         /* (from->n) its number among the tensors with a range; CD_GRAPH_NONE */
+    uint32_t *observed; /* (from->n) its number among the tensors with a range; CD_GRAPH_NONE */
     uint32_t n_observed;
-    bool *live;                 /* (from->n) a result needs it */
-    bool *undone;               /* (from->n) all readers are DEQUANTIZE */
+    bool *live;   /* (from->n) a result needs it */
+    bool *undone; /* (from->n) all readers are DEQUANTIZE */
 } cd_quantize_walk;
 
 /* A value as uint8, in the new graph: (q - zero) * scale. */

@@ -5,13 +5,15 @@
 
 typedef struct table {
     const cd_graph *g;
-    uint32_t *same;             /* (tensors) */
-    uint32_t *slot, cap;        /* 1 + number of a folded node; 0: free */
+    uint32_t *same;      /* (tensors) */
+    uint32_t *slot, cap; /* 1 + number of a folded node; 0: free */
 } table;
 
 static uint64_t mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x100000001b3U; }
 
-static uint32_t operand(const table *t, const cd_graph_node *n, uint32_t k) { return n->in[k] == CD_GRAPH_NONE ? CD_GRAPH_NONE : t->same[n->in[k]]; }
+static uint32_t operand(const table *t, const cd_graph_node *n, uint32_t k) {
+    return n->in[k] == CD_GRAPH_NONE ? CD_GRAPH_NONE : t->same[n->in[k]];
+}
 
 static uint64_t key_of(const table *t, const cd_graph_node *n) {
     uint64_t h = 0xcbf29ce484222325U;
@@ -26,13 +28,17 @@ static bool is_same_attr(const cd_graph_attr *a, const cd_graph_attr *b) {
     case CD_GRAPH_ATTR_INT: return a->i == b->i;
     case CD_GRAPH_ATTR_FLOAT: return !memcmp(&a->f, &b->f, sizeof a->f);
     case CD_GRAPH_ATTR_STR: return !strcmp(a->s, b->s);
-    case CD_GRAPH_ATTR_INTS: return a->n == b->n && (!a->n || !memcmp(a->ints, b->ints, a->n * sizeof *a->ints));
-    default: return a->n == b->n && (!a->n || !memcmp(a->floats, b->floats, a->n * sizeof *a->floats));
+    case CD_GRAPH_ATTR_INTS:
+        return a->n == b->n && (!a->n || !memcmp(a->ints, b->ints, a->n * sizeof *a->ints));
+    default:
+        return a->n == b->n && (!a->n || !memcmp(a->floats, b->floats, a->n * sizeof *a->floats));
     }
 }
 
 static bool is_same(const table *t, const cd_graph_node *a, const cd_graph_node *b) {
-    if (strcmp(a->op, b->op) != 0 || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attr != b->n_attr) return false;
+    if (strcmp(a->op, b->op) != 0 || a->n_in != b->n_in || a->n_out != b->n_out ||
+        a->n_attr != b->n_attr)
+        return false;
     for (uint32_t k = 0; k < a->n_in; k++)
         if (operand(t, a, k) != operand(t, b, k)) return false;
     for (uint32_t k = 0; k < a->n_attr; k++)

@@ -16,7 +16,11 @@
 #define CD_FUSION_RULES_H
 #include "base/core/core.h"
 
-typedef enum cd_fusion_answer { CD_FUSION_UNKNOWN, CD_FUSION_APART, CD_FUSION_FUSED } cd_fusion_answer;
+typedef enum cd_fusion_answer {
+    CD_FUSION_UNKNOWN,
+    CD_FUSION_APART,
+    CD_FUSION_FUSED
+} cd_fusion_answer;
 
 typedef struct cd_fusion_rule {
     const char *before, *first, *second; /* before NULL: whatever stands there */
@@ -26,18 +30,20 @@ typedef struct cd_fusion_rule {
 typedef struct cd_fusion_rules {
     cd_arena arena;
     uint32_t n, cap;
-    cd_fusion_rule *rule;       /* (n) */
+    cd_fusion_rule *rule; /* (n) */
 } cd_fusion_rules;
 
 #define CD_FUSION_RULES_SCHEMA "cdmpp.fusion_rules/1"
-#define CD_FUSION_RULES_MANY "*"
+#define CD_FUSION_RULES_MANY   "*"
 
 /* Append a rule; texts are copied. Errors: ENOMEM. */
-cdmpp_status cd_fusion_rules_add(cd_fusion_rules *r, const char *before, const char *first, const char *second, cd_fusion_answer answer, cdmpp_err *err);
+cdmpp_status cd_fusion_rules_add(cd_fusion_rules *r, const char *before, const char *first,
+                                 const char *second, cd_fusion_answer answer, cdmpp_err *err);
 /* Other members of the object and of each rule are ignored: a detection keeps its figures there. Errors: EIO, EPARSE, ESCHEMA (which
  * rule), ENOMEM, with the path. Free *r, after an error too. */
 cdmpp_status cd_fusion_rules_read(const char *path, cd_fusion_rules *r, cdmpp_err *err);
 void cd_fusion_rules_free(cd_fusion_rules *r); /* zeroed is fine */
 /* before NULL: nothing stands there. */
-cd_fusion_answer cd_fusion_rules_find(const cd_fusion_rules *r, const char *before, const char *first, const char *second);
+cd_fusion_answer cd_fusion_rules_find(const cd_fusion_rules *r, const char *before,
+                                      const char *first, const char *second);
 #endif

@@ -7,14 +7,19 @@
 #include "profiler/network/gradient/autodiff_internal.h"
 
 static const cd_autodiff_rule *rule_of(const char *op) {
-    const cd_autodiff_rule *const table[] = {cd_autodiff_rules_elementwise, cd_autodiff_rules_conv, cd_autodiff_rules_matmul, cd_autodiff_rules_norm, cd_autodiff_rules_pool, cd_autodiff_rules_move, cd_autodiff_rules_gather};
+    const cd_autodiff_rule *const table[] = {cd_autodiff_rules_elementwise, cd_autodiff_rules_conv,
+                                             cd_autodiff_rules_matmul,      cd_autodiff_rules_norm,
+                                             cd_autodiff_rules_pool,        cd_autodiff_rules_move,
+                                             cd_autodiff_rules_gather};
     for (size_t t = 0; t < sizeof table / sizeof *table; t++)
         for (const cd_autodiff_rule *r = table[t]; r->op; r++)
             if (!strcmp(r->op, op)) return r;
     return NULL;
 }
 
-static uint32_t no_memory(cd_autodiff_builder *b) { return cd_autodiff_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for an iteration")); }
+static uint32_t no_memory(cd_autodiff_builder *b) {
+    return cd_autodiff_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for an iteration"));
+}
 
 /* ---- which weights are learned ---- */
 
@@ -22,7 +27,8 @@ static uint32_t no_memory(cd_autodiff_builder *b) { return cd_autodiff_fail(b, C
 static void mark_statistics(cd_autodiff_builder *b) {
     for (uint32_t i = 0; i < b->from->n_node; i++) {
         const cd_graph_node *n = &b->from->node[i];
-        for (uint32_t k = 3; k < n->n_in && k < 5 && !strcmp(n->op, "BatchNormalization"); k++) b->frozen[n->in[k]] = true;
+        for (uint32_t k = 3; k < n->n_in && k < 5 && !strcmp(n->op, "BatchNormalization"); k++)
+            b->frozen[n->in[k]] = true;
     }
 }
 
@@ -33,15 +39,21 @@ static void mark_frozen(cd_autodiff_builder *b) {
     mark_statistics(b);
     for (uint32_t t = 0; t < g->n_tensor; t++) {
         const cd_graph_tensor *x = &g->tensor[t];
-        if (!x->is_weight || !cd_expr_dtype_is_float(x->dtype) || (x->name && strstr(x->name, "mask"))) b->frozen[t] = true;
+        if (!x->is_weight || !cd_expr_dtype_is_float(x->dtype) ||
+            (x->name && strstr(x->name, "mask")))
+            b->frozen[t] = true;
     }
     for (uint32_t i = 0; i < b->o->n_frozen && !b->st; i++) {
         bool any = false;
         for (uint32_t t = 0; t < g->n_tensor; t++) {
-            if (!g->tensor[t].is_weight || g->tensor[t].node != CD_GRAPH_NONE || strcmp(g->tensor[t].name, b->o->frozen[i])) continue;
+            if (!g->tensor[t].is_weight || g->tensor[t].node != CD_GRAPH_NONE ||
+                strcmp(g->tensor[t].name, b->o->frozen[i]))
+                continue;
             any = b->frozen[t] = true;
         }
-        if (!any) cd_autodiff_fail(b, CD_FAIL(b->err, EINVALID, "no weight is called \"%s\"", b->o->frozen[i]));
+        if (!any)
+            cd_autodiff_fail(
+                b, CD_FAIL(b->err, EINVALID, "no weight is called \"%s\"", b->o->frozen[i]));
     }
 }
 
@@ -58,13 +70,15 @@ static void copy_source(cd_autodiff_builder *b, uint32_t t) {
         b->st = cd_graph_weight(b->g, x->name, x->dtype, &x->shape, to, b->err);
         if (!b->st) b->g->tensor[*to].is_trained = !b->frozen[t];
     } else {
-        b->st = cd_graph_constant(b->g, x->name, x->dtype, &x->shape, x->value, x->fvalue, to, b->err);
+        b->st =
+            cd_graph_constant(b->g, x->name, x->dtype, &x->shape, x->value, x->fvalue, to, b->err);
         if (!b->st) b->g->tensor[*to].is_weight = x->is_weight;
     }
 }
 
 /* An operator that the graph does not know is copied with the shapes that it had. */
-static cdmpp_status opaque(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in, uint32_t *out) {
+static cdmpp_status opaque(cd_autodiff_builder *b, const cd_graph_node *n, const uint32_t *in,
+                           uint32_t *out) {
     cd_graph_shape *s = CD_NEWN(&b->g->arena, cd_graph_shape, n->n_out + 1U);
     cd_dtype *t = CD_NEWN(&b->g->arena, cd_dtype, n->n_out + 1U);
     if (!s || !t) return CD_FAIL(b->err, ENOMEM, "out of memory for an iteration");
@@ -72,14 +86,17 @@ static cdmpp_status opaque(cd_autodiff_builder *b, const cd_graph_node *n, const
         s[k] = b->from->tensor[n->out[k]].shape;
         t[k] = b->from->tensor[n->out[k]].dtype;
     }
-    return cd_graph_opaque(b->g, n->name, n->domain, n->op, in, n->n_in, s, t, out, n->n_out, b->err);
+    return cd_graph_opaque(b->g, n->name, n->domain, n->op, in, n->n_in, s, t, out, n->n_out,
+                           b->err);
 }
 
 /* Files without their weights fill them with a number that is not zero: such a tensor is a weight. */
 static bool is_filled(cd_autodiff_builder *b, const cd_graph_node *n) {
     const cd_graph_tensor *x = &b->from->tensor[n->out[0]];
     uint32_t *to = &b->map[n->out[0]];
-    if (strcmp(n->op, "ConstantOfShape") || !x->is_weight || b->frozen[n->out[0]] || cd_graph_node_float(n, "value", 0) == 0) return false;
+    if (strcmp(n->op, "ConstantOfShape") || !x->is_weight || b->frozen[n->out[0]] ||
+        cd_graph_node_float(n, "value", 0) == 0)
+        return false;
     if (!b->st) b->st = cd_graph_weight(b->g, x->name, x->dtype, &x->shape, to, b->err);
     if (!b->st) b->g->tensor[*to].is_trained = true;
     return true;
@@ -88,19 +105,24 @@ static bool is_filled(cd_autodiff_builder *b, const cd_graph_node *n) {
 /* Results keep the names that they have in the forward network. */
 static void copy_node(cd_autodiff_builder *b, const cd_graph_node *n) {
     if (is_filled(b, n)) return;
-    uint32_t *in = CD_NEWN(&b->g->arena, uint32_t, n->n_in + 1U), *out = CD_NEWN(&b->g->arena, uint32_t, n->n_out + 1U);
+    uint32_t *in = CD_NEWN(&b->g->arena, uint32_t, n->n_in + 1U),
+             *out = CD_NEWN(&b->g->arena, uint32_t, n->n_out + 1U);
     if (!in || !out) {
         no_memory(b);
         return;
     }
-    for (uint32_t k = 0; k < n->n_in; k++) in[k] = n->in[k] == CD_GRAPH_NONE ? n->in[k] : b->map[n->in[k]];
+    for (uint32_t k = 0; k < n->n_in; k++)
+        in[k] = n->in[k] == CD_GRAPH_NONE ? n->in[k] : b->map[n->in[k]];
     b->at = n->name;
     if (n->opaque) b->st = opaque(b, n, in, out);
-    else if (!cd_autodiff_decompose_norm(b, n, in, out) && !cd_autodiff_decompose_rnn(b, n, in, out))
-        b->st = cd_graph_add(b->g, n->name, n->op, in, n->n_in, n->attr, n->n_attr, out, n->n_out, b->err);
+    else if (!cd_autodiff_decompose_norm(b, n, in, out) &&
+             !cd_autodiff_decompose_rnn(b, n, in, out))
+        b->st = cd_graph_add(b->g, n->name, n->op, in, n->n_in, n->attr, n->n_attr, out, n->n_out,
+                             b->err);
     for (uint32_t k = 0; k < n->n_out && !b->st; k++) {
         b->map[n->out[k]] = out[k];
-        if (out[k] != CD_GRAPH_NONE) b->st = cd_graph_rename(b->g, out[k], b->from->tensor[n->out[k]].name, b->err);
+        if (out[k] != CD_GRAPH_NONE)
+            b->st = cd_graph_rename(b->g, out[k], b->from->tensor[n->out[k]].name, b->err);
     }
 }
 
@@ -110,7 +132,8 @@ static void forward(cd_autodiff_builder *b) {
     for (uint32_t t = 0; t < g->n_tensor; t++)
         if (g->tensor[t].node == CD_GRAPH_NONE) copy_source(b, t);
     for (uint32_t i = 0; i < g->n_node && !b->st; i++) copy_node(b, &g->node[i]);
-    for (uint32_t k = 0; k < g->n_output && !b->st; k++) b->st = cd_graph_result(b->g, b->map[g->output[k]], b->err);
+    for (uint32_t k = 0; k < g->n_output && !b->st; k++)
+        b->st = cd_graph_result(b->g, b->map[g->output[k]], b->err);
 }
 
 /* ---- back ---- */
@@ -126,9 +149,12 @@ static void mark_need(cd_autodiff_builder *b) {
         const cd_graph_node *n = &g->node[i];
         const cd_autodiff_rule *r = n->opaque ? NULL : rule_of(n->op);
         bool any = false;
-        for (uint32_t k = 0; k < n->n_in; k++) any = any || (n->in[k] != CD_GRAPH_NONE && b->need[n->in[k]]);
+        for (uint32_t k = 0; k < n->n_in; k++)
+            any = any || (n->in[k] != CD_GRAPH_NONE && b->need[n->in[k]]);
         for (uint32_t k = 0; k < n->n_out; k++)
-            b->need[n->out[k]] = any && !(r && !r->fn) && cd_expr_dtype_is_float(g->tensor[n->out[k]].dtype) && !cd_graph_tensor_is_static(&g->tensor[n->out[k]]);
+            b->need[n->out[k]] = any && !(r && !r->fn) &&
+                                 cd_expr_dtype_is_float(g->tensor[n->out[k]].dtype) &&
+                                 !cd_graph_tensor_is_static(&g->tensor[n->out[k]]);
     }
 }
 
@@ -137,21 +163,28 @@ static void seed_of(cd_autodiff_builder *b, uint32_t y, const uint32_t *seed) {
     const cd_graph_shape s = *cd_autodiff_shape(b, y);
     if (y == CD_GRAPH_NONE || b->st || !b->need[y]) return;
     if (seed[0] == CD_GRAPH_NONE) {
-        cd_autodiff_accumulate_tensor(b, y, cd_autodiff_expand(b, cd_autodiff_const_scalar(b, y, 1), &s));
+        cd_autodiff_accumulate_tensor(b, y,
+                                      cd_autodiff_expand(b, cd_autodiff_const_scalar(b, y, 1), &s));
         return;
     }
     if (seed[1] == CD_GRAPH_NONE) {
-        cd_autodiff_accumulate_tensor(b, y, cd_autodiff_binary_scalar(b, "Mul", seed[0], 2 / (double)(cd_graph_shape_elements(&s) ? cd_graph_shape_elements(&s) : 1)));
+        cd_autodiff_accumulate_tensor(
+            b, y,
+            cd_autodiff_binary_scalar(
+                b, "Mul", seed[0],
+                2 / (double)(cd_graph_shape_elements(&s) ? cd_graph_shape_elements(&s) : 1)));
         return;
     }
     const int64_t classes = s.dim[s.rank == 3 ? 2 : 1];
     const double rows = classes ? (double)(cd_graph_shape_elements(&s) / classes) : 1;
     const uint32_t d = cd_autodiff_binary(b, "Sub", cd_autodiff_unary(b, "Exp", seed[1]), seed[0]);
-    cd_autodiff_accumulate_tensor(b, y, cd_autodiff_binary_scalar(b, "Div", d, rows > 0 ? rows : 1));
+    cd_autodiff_accumulate_tensor(b, y,
+                                  cd_autodiff_binary_scalar(b, "Div", d, rows > 0 ? rows : 1));
 }
 
 /* The reason is static text, the names are copied into the graph. */
-static void list_missing(cd_autodiff_builder *b, const cd_graph_node *n, const char *name, const char *why) {
+static void list_missing(cd_autodiff_builder *b, const cd_graph_node *n, const char *name,
+                         const char *why) {
     cd_gradient *r = b->result;
     if (CD_GROW_IN(&b->g->arena, r->missing, r->n_missing, b->cap_missing)) {
         no_memory(b);
@@ -166,7 +199,8 @@ static void list_missing(cd_autodiff_builder *b, const cd_graph_node *n, const c
  * those of the operands. */
 static void unknown(cd_autodiff_builder *b, const cd_graph_node *n, const char *why) {
     const uint32_t most = n->n_in + n->n_out;
-    uint32_t n_in = 0, n_out = 0, *in = CD_NEWN(&b->g->arena, uint32_t, most + 1), *out = CD_NEWN(&b->g->arena, uint32_t, n->n_in + 1U);
+    uint32_t n_in = 0, n_out = 0, *in = CD_NEWN(&b->g->arena, uint32_t, most + 1),
+             *out = CD_NEWN(&b->g->arena, uint32_t, n->n_in + 1U);
     cd_graph_shape *s = CD_NEWN(&b->g->arena, cd_graph_shape, n->n_in + 1U);
     cd_dtype *t = CD_NEWN(&b->g->arena, cd_dtype, n->n_in + 1U);
     char op[80], name[160];
@@ -181,11 +215,14 @@ static void unknown(cd_autodiff_builder *b, const cd_graph_node *n, const char *
         t[n_out++] = b->g->tensor[n->in[k]].dtype;
     }
     for (uint32_t k = 0; k < n->n_out; k++)
-        if (cd_autodiff_output_grad(b, k) != CD_GRAPH_NONE) in[n_in++] = cd_autodiff_output_grad(b, k);
+        if (cd_autodiff_output_grad(b, k) != CD_GRAPH_NONE)
+            in[n_in++] = cd_autodiff_output_grad(b, k);
     snprintf(op, sizeof op, "%.60sGrad", n->op);
     snprintf(name, sizeof name, "%.120s/%sGrad", n->name, n->op);
     list_missing(b, n, name, why);
-    if (!b->st) b->st = cd_graph_opaque(b->g, name, CD_GRADIENT_DOMAIN, op, in, n_in, s, t, out, n_out, b->err);
+    if (!b->st)
+        b->st =
+            cd_graph_opaque(b->g, name, CD_GRADIENT_DOMAIN, op, in, n_in, s, t, out, n_out, b->err);
     for (uint32_t k = 0, o = 0; k < n->n_in && !b->st; k++)
         if (cd_autodiff_needs_grad(b, k)) cd_autodiff_accumulate(b, k, out[o++]);
 }
@@ -239,7 +276,10 @@ static void set_phases(cd_autodiff_builder *b, uint32_t back, uint32_t update) {
     const uint32_t n = b->g->n_node;
     b->result->phase = CD_NEWN(&b->g->arena, uint8_t, n + 1);
     if (!b->result->phase) no_memory(b);
-    for (uint32_t i = 0; i < n && !b->st; i++) b->result->phase[i] = i < back ? CD_GRADIENT_FORWARD : i < update ? CD_GRADIENT_BACKWARD : CD_GRADIENT_UPDATE;
+    for (uint32_t i = 0; i < n && !b->st; i++)
+        b->result->phase[i] = i < back     ? CD_GRADIENT_FORWARD
+                              : i < update ? CD_GRADIENT_BACKWARD
+                                           : CD_GRADIENT_UPDATE;
 }
 
 /* The order of the phases: forward, loss, backward, update. Arrays by tensor have the size of the forward part: gradients of
@@ -260,7 +300,8 @@ static void iteration(cd_autodiff_builder *b) {
     if (!b->st) cd_autodiff_add_loss(b, &b->result->loss, seed);
     if (!b->st) b->st = cd_graph_result(b->g, b->result->loss, b->err);
     const uint32_t back = b->g->n_node;
-    for (uint32_t k = 0; k < b->from->n_output && !b->st; k++) seed_of(b, b->map[b->from->output[k]], seed + 2 * k);
+    for (uint32_t k = 0; k < b->from->n_output && !b->st; k++)
+        seed_of(b, b->map[b->from->output[k]], seed + 2 * k);
     backward(b);
     if (!b->st) list_weights(b);
     const uint32_t update = b->g->n_node;
@@ -268,13 +309,15 @@ static void iteration(cd_autodiff_builder *b) {
     if (!b->st) set_phases(b, back, update);
 }
 
-cdmpp_status cd_autodiff(const cd_graph *from, const cd_gradient_options *o, cd_gradient *out, cdmpp_err *err) {
+cdmpp_status cd_autodiff(const cd_graph *from, const cd_gradient_options *o, cd_gradient *out,
+                         cdmpp_err *err) {
     static const cd_gradient_options none = {0};
     *out = (cd_gradient){.loss = CD_GRAPH_NONE};
     CD_TRY(cd_graph_new(from->name, &out->graph, err));
     out->graph->opset = from->opset;
     out->graph->training = true;
-    cd_autodiff_builder b = {.from = from, .g = out->graph, .o = o ? o : &none, .err = err, .result = out, .at = ""};
+    cd_autodiff_builder b = {
+        .from = from, .g = out->graph, .o = o ? o : &none, .err = err, .result = out, .at = ""};
     iteration(&b);
     if (b.st) cd_gradient_free(out);
     return b.st;

@@ -17,7 +17,9 @@ const cd_graph_shape *cd_autodiff_shape(const cd_autodiff_builder *b, uint32_t t
     return b->st || t == CD_GRAPH_NONE ? &none : &b->g->tensor[t].shape;
 }
 
-void cd_autodiff_op_outputs(cd_autodiff_builder *b, const char *op, uint32_t n_in, const uint32_t *in, uint32_t n_attr, const cd_graph_attr *attr, uint32_t n_out, uint32_t *out) {
+void cd_autodiff_op_outputs(cd_autodiff_builder *b, const char *op, uint32_t n_in,
+                            const uint32_t *in, uint32_t n_attr, const cd_graph_attr *attr,
+                            uint32_t n_out, uint32_t *out) {
     char name[160];
     for (uint32_t k = 0; k < n_out; k++) out[k] = CD_GRAPH_NONE;
     if (b->st) return;
@@ -28,15 +30,22 @@ void cd_autodiff_op_outputs(cd_autodiff_builder *b, const char *op, uint32_t n_i
     b->g->opset = opset;
 }
 
-uint32_t cd_autodiff_op(cd_autodiff_builder *b, const char *op, uint32_t n_in, const uint32_t *in, uint32_t n_attr, const cd_graph_attr *attr) {
+uint32_t cd_autodiff_op(cd_autodiff_builder *b, const char *op, uint32_t n_in, const uint32_t *in,
+                        uint32_t n_attr, const cd_graph_attr *attr) {
     uint32_t y;
     cd_autodiff_op_outputs(b, op, n_in, in, n_attr, attr, 1, &y);
     return y;
 }
 
-uint32_t cd_autodiff_unary(cd_autodiff_builder *b, const char *op, uint32_t x) { return cd_autodiff_op(b, op, 1, &x, 0, NULL); }
-uint32_t cd_autodiff_binary(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t y) { return cd_autodiff_op(b, op, 2, (const uint32_t[]){x, y}, 0, NULL); }
-uint32_t cd_autodiff_where(cd_autodiff_builder *b, uint32_t c, uint32_t x, uint32_t y) { return cd_autodiff_op(b, "Where", 3, (const uint32_t[]){c, x, y}, 0, NULL); }
+uint32_t cd_autodiff_unary(cd_autodiff_builder *b, const char *op, uint32_t x) {
+    return cd_autodiff_op(b, op, 1, &x, 0, NULL);
+}
+uint32_t cd_autodiff_binary(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t y) {
+    return cd_autodiff_op(b, op, 2, (const uint32_t[]){x, y}, 0, NULL);
+}
+uint32_t cd_autodiff_where(cd_autodiff_builder *b, uint32_t c, uint32_t x, uint32_t y) {
+    return cd_autodiff_op(b, "Where", 3, (const uint32_t[]){c, x, y}, 0, NULL);
+}
 
 static const char *constant_name(cd_autodiff_builder *b, char buf[160]) {
     snprintf(buf, 160, "%.100s/c_%u", b->at, b->count++);
@@ -48,18 +57,24 @@ uint32_t cd_autodiff_const_scalar(cd_autodiff_builder *b, uint32_t like, double 
     const cd_graph_shape s = {0, {0}};
     uint32_t t = CD_GRAPH_NONE;
     if (b->st) return t;
-    b->st = cd_graph_constant(b->g, constant_name(b, name), b->g->tensor[like].dtype, &s, NULL, &v, &t, b->err);
+    b->st = cd_graph_constant(b->g, constant_name(b, name), b->g->tensor[like].dtype, &s, NULL, &v,
+                              &t, b->err);
     return t;
 }
 
-uint32_t cd_autodiff_binary_scalar(cd_autodiff_builder *b, const char *op, uint32_t x, double v) { return cd_autodiff_binary(b, op, x, cd_autodiff_const_scalar(b, x, v)); }
-uint32_t cd_autodiff_scalar_binary(cd_autodiff_builder *b, const char *op, double v, uint32_t x) { return cd_autodiff_binary(b, op, cd_autodiff_const_scalar(b, x, v), x); }
+uint32_t cd_autodiff_binary_scalar(cd_autodiff_builder *b, const char *op, uint32_t x, double v) {
+    return cd_autodiff_binary(b, op, x, cd_autodiff_const_scalar(b, x, v));
+}
+uint32_t cd_autodiff_scalar_binary(cd_autodiff_builder *b, const char *op, double v, uint32_t x) {
+    return cd_autodiff_binary(b, op, cd_autodiff_const_scalar(b, x, v), x);
+}
 
 uint32_t cd_autodiff_const_ints(cd_autodiff_builder *b, uint32_t n, const int64_t *v) {
     char name[160];
     const cd_graph_shape s = {1, {n}};
     uint32_t t = CD_GRAPH_NONE;
-    if (!b->st) b->st = cd_graph_constant(b->g, constant_name(b, name), CD_I64, &s, v, NULL, &t, b->err);
+    if (!b->st)
+        b->st = cd_graph_constant(b->g, constant_name(b, name), CD_I64, &s, v, NULL, &t, b->err);
     return t;
 }
 
@@ -77,15 +92,20 @@ uint32_t cd_autodiff_cast(cd_autodiff_builder *b, uint32_t x, cd_dtype t) {
     return cd_autodiff_op(b, "Cast", 1, &x, 1, &to);
 }
 
-static bool same(const cd_graph_shape *a, const cd_graph_shape *s) { return a->rank == s->rank && !memcmp(a->dim, s->dim, s->rank * sizeof *s->dim); }
+static bool same(const cd_graph_shape *a, const cd_graph_shape *s) {
+    return a->rank == s->rank && !memcmp(a->dim, s->dim, s->rank * sizeof *s->dim);
+}
 
 uint32_t cd_autodiff_reshape(cd_autodiff_builder *b, uint32_t x, const cd_graph_shape *s) {
     if (b->st || same(cd_autodiff_shape(b, x), s)) return x;
     const cd_graph_attr zero = cd_autodiff_attr_int("allowzero", 1);
-    return cd_autodiff_op(b, "Reshape", 2, (const uint32_t[]){x, cd_autodiff_const_ints(b, s->rank, s->dim)}, 1, &zero);
+    return cd_autodiff_op(b, "Reshape", 2,
+                          (const uint32_t[]){x, cd_autodiff_const_ints(b, s->rank, s->dim)}, 1,
+                          &zero);
 }
 
-uint32_t cd_autodiff_transpose(cd_autodiff_builder *b, uint32_t x, uint32_t rank, const int64_t *perm) {
+uint32_t cd_autodiff_transpose(cd_autodiff_builder *b, uint32_t x, uint32_t rank,
+                               const int64_t *perm) {
     const cd_graph_attr p = cd_autodiff_attr_ints("perm", rank, perm);
     return cd_autodiff_op(b, "Transpose", 1, &x, 1, &p);
 }
@@ -106,14 +126,18 @@ uint32_t cd_autodiff_expand(cd_autodiff_builder *b, uint32_t x, const cd_graph_s
 }
 
 /* It is made of constants alone, so the graph folds it. */
-uint32_t cd_autodiff_zeros(cd_autodiff_builder *b, const cd_graph_shape *s, uint32_t like) { return cd_autodiff_expand(b, cd_autodiff_const_scalar(b, like, 0), s); }
+uint32_t cd_autodiff_zeros(cd_autodiff_builder *b, const cd_graph_shape *s, uint32_t like) {
+    return cd_autodiff_expand(b, cd_autodiff_const_scalar(b, like, 0), s);
+}
 
-uint32_t cd_autodiff_reduce(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t axes, bool keep) {
+uint32_t cd_autodiff_reduce(cd_autodiff_builder *b, const char *op, uint32_t x, uint32_t axes,
+                            bool keep) {
     int64_t v[CD_GRAPH_MAX_RANK];
     uint32_t n = 0;
     for (uint32_t d = 0; d < CD_GRAPH_MAX_RANK; d++)
         if (cd_autodiff_has_axis(axes, d)) v[n++] = d;
-    const cd_graph_attr attr[] = {cd_autodiff_attr_ints("axes", n, v), cd_autodiff_attr_int("keepdims", keep)};
+    const cd_graph_attr attr[] = {cd_autodiff_attr_ints("axes", n, v),
+                                  cd_autodiff_attr_int("keepdims", keep)};
     return n ? cd_autodiff_op(b, op, 1, &x, 2, attr) : x;
 }
 
@@ -129,7 +153,8 @@ uint32_t cd_autodiff_sum_to(cd_autodiff_builder *b, uint32_t x, const cd_graph_s
     return cd_autodiff_reshape(b, cd_autodiff_reduce(b, "ReduceSum", x, axes, false), s);
 }
 
-uint32_t cd_autodiff_slice(cd_autodiff_builder *b, uint32_t x, const int64_t *start, const cd_graph_shape *s) {
+uint32_t cd_autodiff_slice(cd_autodiff_builder *b, uint32_t x, const int64_t *start,
+                           const cd_graph_shape *s) {
     const cd_graph_shape in = *cd_autodiff_shape(b, x);
     int64_t from[CD_GRAPH_MAX_RANK], to[CD_GRAPH_MAX_RANK], axis[CD_GRAPH_MAX_RANK];
     uint32_t n = 0;
@@ -140,11 +165,13 @@ uint32_t cd_autodiff_slice(cd_autodiff_builder *b, uint32_t x, const int64_t *st
         to[n++] = start[d] + s->dim[d];
     }
     if (b->st || !n) return x;
-    const uint32_t in4[4] = {x, cd_autodiff_const_ints(b, n, from), cd_autodiff_const_ints(b, n, to), cd_autodiff_const_ints(b, n, axis)};
+    const uint32_t in4[4] = {x, cd_autodiff_const_ints(b, n, from),
+                             cd_autodiff_const_ints(b, n, to), cd_autodiff_const_ints(b, n, axis)};
     return cd_autodiff_op(b, "Slice", 4, in4, 0, NULL);
 }
 
-uint32_t cd_autodiff_pad(cd_autodiff_builder *b, uint32_t x, const int64_t *before, const int64_t *after) {
+uint32_t cd_autodiff_pad(cd_autodiff_builder *b, uint32_t x, const int64_t *before,
+                         const int64_t *after) {
     const uint32_t rank = cd_autodiff_shape(b, x)->rank;
     int64_t pads[2 * CD_GRAPH_MAX_RANK];
     bool any = false;
@@ -154,11 +181,15 @@ uint32_t cd_autodiff_pad(cd_autodiff_builder *b, uint32_t x, const int64_t *befo
         any = any || before[d] || after[d];
     }
     if (b->st || !any) return x;
-    return cd_autodiff_op(b, "Pad", 3, (const uint32_t[]){x, cd_autodiff_const_ints(b, 2 * rank, pads), cd_autodiff_const_scalar(b, x, 0)}, 0, NULL);
+    return cd_autodiff_op(b, "Pad", 3,
+                          (const uint32_t[]){x, cd_autodiff_const_ints(b, 2 * rank, pads),
+                                             cd_autodiff_const_scalar(b, x, 0)},
+                          0, NULL);
 }
 
 uint32_t cd_autodiff_gemm(cd_autodiff_builder *b, uint32_t x, uint32_t y, bool tx, bool ty) {
-    const cd_graph_attr attr[] = {cd_autodiff_attr_int("transA", tx), cd_autodiff_attr_int("transB", ty)};
+    const cd_graph_attr attr[] = {cd_autodiff_attr_int("transA", tx),
+                                  cd_autodiff_attr_int("transB", ty)};
     return cd_autodiff_op(b, "Gemm", 2, (const uint32_t[]){x, y}, 2, attr);
 }
 
@@ -202,7 +233,8 @@ const int64_t *cd_autodiff_known_ints(const cd_autodiff_builder *b, uint32_t k, 
 
 bool cd_autodiff_known_number(const cd_autodiff_builder *b, uint32_t k, double *v) {
     const uint32_t t = cd_autodiff_input(b, k);
-    if (b->st || t == CD_GRAPH_NONE || cd_graph_shape_elements(cd_autodiff_shape(b, t)) != 1) return false;
+    if (b->st || t == CD_GRAPH_NONE || cd_graph_shape_elements(cd_autodiff_shape(b, t)) != 1)
+        return false;
     const cd_graph_tensor *x = &b->g->tensor[t];
     if (!x->value && !x->fvalue) return false;
     *v = x->value ? (double)x->value[0] : x->fvalue[0];

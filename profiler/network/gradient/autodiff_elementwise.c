@@ -5,61 +5,102 @@
 
 #include "profiler/network/gradient/autodiff_internal.h"
 
-static uint32_t mul(cd_autodiff_builder *b, uint32_t x, uint32_t y) { return cd_autodiff_binary(b, "Mul", x, y); }
-static uint32_t scaled(cd_autodiff_builder *b, uint32_t x, double v) { return v == 1 ? x : cd_autodiff_binary_scalar(b, "Mul", x, v); }
-static uint32_t one_minus(cd_autodiff_builder *b, uint32_t x) { return cd_autodiff_scalar_binary(b, "Sub", 1, x); }
-static uint32_t positive(cd_autodiff_builder *b, uint32_t x) { return cd_autodiff_binary_scalar(b, "Greater", x, 0); }
+static uint32_t mul(cd_autodiff_builder *b, uint32_t x, uint32_t y) {
+    return cd_autodiff_binary(b, "Mul", x, y);
+}
+static uint32_t scaled(cd_autodiff_builder *b, uint32_t x, double v) {
+    return v == 1 ? x : cd_autodiff_binary_scalar(b, "Mul", x, v);
+}
+static uint32_t one_minus(cd_autodiff_builder *b, uint32_t x) {
+    return cd_autodiff_scalar_binary(b, "Sub", 1, x);
+}
+static uint32_t positive(cd_autodiff_builder *b, uint32_t x) {
+    return cd_autodiff_binary_scalar(b, "Greater", x, 0);
+}
 static uint32_t xx(const cd_autodiff_builder *b) { return cd_autodiff_input(b, 0); }
 static uint32_t yy(const cd_autodiff_builder *b) { return cd_autodiff_output(b, 0); }
 static uint32_t dd(const cd_autodiff_builder *b) { return cd_autodiff_output_grad(b, 0); }
 /* dy times what the result changes with operand 0. */
-static void times(cd_autodiff_builder *b, uint32_t slope) { cd_autodiff_accumulate(b, 0, mul(b, dd(b), slope)); }
+static void times(cd_autodiff_builder *b, uint32_t slope) {
+    cd_autodiff_accumulate(b, 0, mul(b, dd(b), slope));
+}
 /* dy where c holds, else nothing. */
-static uint32_t where_else_0(cd_autodiff_builder *b, uint32_t c, uint32_t dy) { return cd_autodiff_where(b, c, dy, cd_autodiff_const_scalar(b, dy, 0)); }
+static uint32_t where_else_0(cd_autodiff_builder *b, uint32_t c, uint32_t dy) {
+    return cd_autodiff_where(b, c, dy, cd_autodiff_const_scalar(b, dy, 0));
+}
 
 /* ---- of one operand ---- */
 
-static void relu(cd_autodiff_builder *b) { cd_autodiff_accumulate(b, 0, where_else_0(b, positive(b, yy(b)), dd(b))); }
+static void relu(cd_autodiff_builder *b) {
+    cd_autodiff_accumulate(b, 0, where_else_0(b, positive(b, yy(b)), dd(b)));
+}
 static void sigmoid(cd_autodiff_builder *b) { times(b, mul(b, yy(b), one_minus(b, yy(b)))); }
 static void tanh_(cd_autodiff_builder *b) { times(b, one_minus(b, mul(b, yy(b), yy(b)))); }
 static void exp_(cd_autodiff_builder *b) { times(b, yy(b)); }
-static void log_(cd_autodiff_builder *b) { cd_autodiff_accumulate(b, 0, cd_autodiff_binary(b, "Div", dd(b), xx(b))); }
-static void sqrt_(cd_autodiff_builder *b) { cd_autodiff_accumulate(b, 0, cd_autodiff_binary(b, "Div", scaled(b, dd(b), 0.5), yy(b))); }
-static void neg(cd_autodiff_builder *b) { cd_autodiff_accumulate(b, 0, cd_autodiff_unary(b, "Neg", dd(b))); }
+static void log_(cd_autodiff_builder *b) {
+    cd_autodiff_accumulate(b, 0, cd_autodiff_binary(b, "Div", dd(b), xx(b)));
+}
+static void sqrt_(cd_autodiff_builder *b) {
+    cd_autodiff_accumulate(b, 0, cd_autodiff_binary(b, "Div", scaled(b, dd(b), 0.5), yy(b)));
+}
+static void neg(cd_autodiff_builder *b) {
+    cd_autodiff_accumulate(b, 0, cd_autodiff_unary(b, "Neg", dd(b)));
+}
 static void abs_(cd_autodiff_builder *b) { times(b, cd_autodiff_unary(b, "Sign", xx(b))); }
 static void sin_(cd_autodiff_builder *b) { times(b, cd_autodiff_unary(b, "Cos", xx(b))); }
-static void cos_(cd_autodiff_builder *b) { times(b, cd_autodiff_unary(b, "Neg", cd_autodiff_unary(b, "Sin", xx(b)))); }
-static void reciprocal(cd_autodiff_builder *b) { times(b, cd_autodiff_unary(b, "Neg", mul(b, yy(b), yy(b)))); }
+static void cos_(cd_autodiff_builder *b) {
+    times(b, cd_autodiff_unary(b, "Neg", cd_autodiff_unary(b, "Sin", xx(b))));
+}
+static void reciprocal(cd_autodiff_builder *b) {
+    times(b, cd_autodiff_unary(b, "Neg", mul(b, yy(b), yy(b))));
+}
 static void same(cd_autodiff_builder *b) { cd_autodiff_accumulate(b, 0, dd(b)); }
 
 /* exp(-x^2) * 2/sqrt(pi) */
-static uint32_t bell(cd_autodiff_builder *b, uint32_t x) { return scaled(b, cd_autodiff_unary(b, "Exp", cd_autodiff_unary(b, "Neg", mul(b, x, x))), 1.1283791670955126); }
+static uint32_t bell(cd_autodiff_builder *b, uint32_t x) {
+    return scaled(b, cd_autodiff_unary(b, "Exp", cd_autodiff_unary(b, "Neg", mul(b, x, x))),
+                  1.1283791670955126);
+}
 static void erf_(cd_autodiff_builder *b) { times(b, bell(b, xx(b))); }
 
 /* At a bound ONNX's functions stand still. */
 static void clip(cd_autodiff_builder *b) {
-    const double lo = cd_graph_node_float(b->n, "min", -DBL_MAX), hi = cd_graph_node_float(b->n, "max", DBL_MAX);
+    const double lo = cd_graph_node_float(b->n, "min", -DBL_MAX),
+                 hi = cd_graph_node_float(b->n, "max", DBL_MAX);
     uint32_t dx = dd(b);
-    if (cd_autodiff_needs_grad(b, 1) || cd_autodiff_needs_grad(b, 2)) b->why = "bounds that are learned";
-    if (lo > -(double)FLT_MAX) dx = where_else_0(b, cd_autodiff_binary_scalar(b, "Greater", xx(b), lo), dx);
-    else if (cd_autodiff_input(b, 1) != CD_GRAPH_NONE) dx = where_else_0(b, cd_autodiff_binary(b, "Greater", xx(b), cd_autodiff_input(b, 1)), dx);
-    if (hi < (double)FLT_MAX) dx = where_else_0(b, cd_autodiff_binary_scalar(b, "Less", xx(b), hi), dx);
-    else if (cd_autodiff_input(b, 2) != CD_GRAPH_NONE) dx = where_else_0(b, cd_autodiff_binary(b, "Less", xx(b), cd_autodiff_input(b, 2)), dx);
+    if (cd_autodiff_needs_grad(b, 1) || cd_autodiff_needs_grad(b, 2))
+        b->why = "bounds that are learned";
+    if (lo > -(double)FLT_MAX)
+        dx = where_else_0(b, cd_autodiff_binary_scalar(b, "Greater", xx(b), lo), dx);
+    else if (cd_autodiff_input(b, 1) != CD_GRAPH_NONE)
+        dx = where_else_0(b, cd_autodiff_binary(b, "Greater", xx(b), cd_autodiff_input(b, 1)), dx);
+    if (hi < (double)FLT_MAX)
+        dx = where_else_0(b, cd_autodiff_binary_scalar(b, "Less", xx(b), hi), dx);
+    else if (cd_autodiff_input(b, 2) != CD_GRAPH_NONE)
+        dx = where_else_0(b, cd_autodiff_binary(b, "Less", xx(b), cd_autodiff_input(b, 2)), dx);
     if (!b->why) cd_autodiff_accumulate(b, 0, dx);
 }
 
 static void leaky(cd_autodiff_builder *b) {
     const uint32_t dy = dd(b);
-    cd_autodiff_accumulate(b, 0, cd_autodiff_where(b, positive(b, xx(b)), dy, scaled(b, dy, cd_graph_node_float(b->n, "alpha", 0.01))));
+    cd_autodiff_accumulate(
+        b, 0,
+        cd_autodiff_where(b, positive(b, xx(b)), dy,
+                          scaled(b, dy, cd_graph_node_float(b->n, "alpha", 0.01))));
 }
 
 /* q x, or p (e^x - 1): there it changes with y + p. */
 static void exponential_unit(cd_autodiff_builder *b, double p, double q) {
     const uint32_t dy = dd(b);
-    cd_autodiff_accumulate(b, 0, cd_autodiff_where(b, positive(b, xx(b)), scaled(b, dy, q), mul(b, dy, cd_autodiff_binary_scalar(b, "Add", yy(b), p))));
+    cd_autodiff_accumulate(
+        b, 0,
+        cd_autodiff_where(b, positive(b, xx(b)), scaled(b, dy, q),
+                          mul(b, dy, cd_autodiff_binary_scalar(b, "Add", yy(b), p))));
 }
 
-static void elu(cd_autodiff_builder *b) { exponential_unit(b, cd_graph_node_float(b->n, "alpha", 1), 1); }
+static void elu(cd_autodiff_builder *b) {
+    exponential_unit(b, cd_graph_node_float(b->n, "alpha", 1), 1);
+}
 static void selu(cd_autodiff_builder *b) {
     const double gamma = cd_graph_node_float(b->n, "gamma", 1.0507009873554805);
     exponential_unit(b, gamma * cd_graph_node_float(b->n, "alpha", 1.6732632423543772), gamma);
@@ -67,7 +108,8 @@ static void selu(cd_autodiff_builder *b) {
 
 /* Is lo < x < hi? */
 static uint32_t within(cd_autodiff_builder *b, uint32_t x, double lo, double hi) {
-    return cd_autodiff_binary(b, "And", cd_autodiff_binary_scalar(b, "Greater", x, lo), cd_autodiff_binary_scalar(b, "Less", x, hi));
+    return cd_autodiff_binary(b, "And", cd_autodiff_binary_scalar(b, "Greater", x, lo),
+                              cd_autodiff_binary_scalar(b, "Less", x, hi));
 }
 
 static void hardsigmoid(cd_autodiff_builder *b) {
@@ -78,9 +120,12 @@ static void hardsigmoid(cd_autodiff_builder *b) {
 /* 0, (2x + 3)/6, 1 */
 static void hardswish(cd_autodiff_builder *b) {
     const uint32_t dy = dd(b), x = xx(b);
-    const uint32_t slope = scaled(b, cd_autodiff_binary_scalar(b, "Add", scaled(b, x, 2), 3), 1.0 / 6);
-    const uint32_t low = where_else_0(b, cd_autodiff_binary_scalar(b, "Greater", x, -3), mul(b, dy, slope));
-    cd_autodiff_accumulate(b, 0, cd_autodiff_where(b, cd_autodiff_binary_scalar(b, "Less", x, 3), low, dy));
+    const uint32_t slope =
+        scaled(b, cd_autodiff_binary_scalar(b, "Add", scaled(b, x, 2), 3), 1.0 / 6);
+    const uint32_t low =
+        where_else_0(b, cd_autodiff_binary_scalar(b, "Greater", x, -3), mul(b, dy, slope));
+    cd_autodiff_accumulate(
+        b, 0, cd_autodiff_where(b, cd_autodiff_binary_scalar(b, "Less", x, 3), low, dy));
 }
 
 static void softplus(cd_autodiff_builder *b) { times(b, cd_autodiff_unary(b, "Sigmoid", xx(b))); }
@@ -93,14 +138,16 @@ static void softsign(cd_autodiff_builder *b) {
 /* t + x (1 - t^2) sigmoid(x), t = tanh(softplus(x)) */
 static void mish(cd_autodiff_builder *b) {
     const uint32_t x = xx(b), t = cd_autodiff_unary(b, "Tanh", cd_autodiff_unary(b, "Softplus", x));
-    const uint32_t more = mul(b, mul(b, x, one_minus(b, mul(b, t, t))), cd_autodiff_unary(b, "Sigmoid", x));
+    const uint32_t more =
+        mul(b, mul(b, x, one_minus(b, mul(b, t, t))), cd_autodiff_unary(b, "Sigmoid", x));
     times(b, cd_autodiff_binary(b, "Add", t, more));
 }
 
 /* (1 + erf(x/sqrt 2))/2 + x exp(-x^2/2)/sqrt(2 pi) */
 static uint32_t gelu_slope(cd_autodiff_builder *b, uint32_t x) {
     const uint32_t u = scaled(b, x, 0.7071067811865476);
-    const uint32_t half = cd_autodiff_binary_scalar(b, "Add", scaled(b, cd_autodiff_unary(b, "Erf", u), 0.5), 0.5);
+    const uint32_t half =
+        cd_autodiff_binary_scalar(b, "Add", scaled(b, cd_autodiff_unary(b, "Erf", u), 0.5), 0.5);
     return cd_autodiff_binary(b, "Add", half, scaled(b, mul(b, x, bell(b, u)), 0.3535533905932738));
 }
 
@@ -108,8 +155,11 @@ static uint32_t gelu_slope(cd_autodiff_builder *b, uint32_t x) {
 static uint32_t gelu_tanh_slope(cd_autodiff_builder *b, uint32_t x) {
     const double k = 0.7978845608028654, c = 0.044715;
     const uint32_t sq = mul(b, x, x);
-    const uint32_t t = cd_autodiff_unary(b, "Tanh", scaled(b, mul(b, x, cd_autodiff_binary_scalar(b, "Add", scaled(b, sq, c), 1)), k));
-    const uint32_t in = scaled(b, cd_autodiff_binary_scalar(b, "Add", scaled(b, sq, 3 * c), 1), 0.5 * k);
+    const uint32_t t = cd_autodiff_unary(
+        b, "Tanh",
+        scaled(b, mul(b, x, cd_autodiff_binary_scalar(b, "Add", scaled(b, sq, c), 1)), k));
+    const uint32_t in =
+        scaled(b, cd_autodiff_binary_scalar(b, "Add", scaled(b, sq, 3 * c), 1), 0.5 * k);
     const uint32_t half = cd_autodiff_binary_scalar(b, "Add", scaled(b, t, 0.5), 0.5);
     return cd_autodiff_binary(b, "Add", half, mul(b, mul(b, x, one_minus(b, mul(b, t, t))), in));
 }
@@ -120,7 +170,9 @@ static void gelu(cd_autodiff_builder *b) {
     times(b, t ? gelu_tanh_slope(b, xx(b)) : gelu_slope(b, xx(b)));
 }
 
-static void cast(cd_autodiff_builder *b) { cd_autodiff_accumulate(b, 0, cd_autodiff_cast(b, dd(b), b->g->tensor[xx(b)].dtype)); }
+static void cast(cd_autodiff_builder *b) {
+    cd_autodiff_accumulate(b, 0, cd_autodiff_cast(b, dd(b), b->g->tensor[xx(b)].dtype));
+}
 
 /* ---- of several ---- */
 
@@ -136,18 +188,27 @@ static void mean(cd_autodiff_builder *b) {
 static void sub(cd_autodiff_builder *b) {
     const uint32_t dy = dd(b);
     cd_autodiff_accumulate(b, 0, dy);
-    if (cd_autodiff_needs_grad(b, 1)) cd_autodiff_accumulate(b, 1, cd_autodiff_unary(b, "Neg", cd_autodiff_sum_to(b, dy, cd_autodiff_shape(b, cd_autodiff_input(b, 1)))));
+    if (cd_autodiff_needs_grad(b, 1))
+        cd_autodiff_accumulate(
+            b, 1,
+            cd_autodiff_unary(
+                b, "Neg",
+                cd_autodiff_sum_to(b, dy, cd_autodiff_shape(b, cd_autodiff_input(b, 1)))));
 }
 
 static void multiply(cd_autodiff_builder *b) {
     for (uint32_t k = 0; k < 2; k++)
-        if (cd_autodiff_needs_grad(b, k)) cd_autodiff_accumulate(b, k, mul(b, dd(b), cd_autodiff_input(b, 1 - k)));
+        if (cd_autodiff_needs_grad(b, k))
+            cd_autodiff_accumulate(b, k, mul(b, dd(b), cd_autodiff_input(b, 1 - k)));
 }
 
 static void divide(cd_autodiff_builder *b) {
     const uint32_t dy = dd(b), d = cd_autodiff_input(b, 1);
-    if (cd_autodiff_needs_grad(b, 0)) cd_autodiff_accumulate(b, 0, cd_autodiff_binary(b, "Div", dy, d));
-    if (cd_autodiff_needs_grad(b, 1)) cd_autodiff_accumulate(b, 1, cd_autodiff_unary(b, "Neg", cd_autodiff_binary(b, "Div", mul(b, dy, yy(b)), d)));
+    if (cd_autodiff_needs_grad(b, 0))
+        cd_autodiff_accumulate(b, 0, cd_autodiff_binary(b, "Div", dy, d));
+    if (cd_autodiff_needs_grad(b, 1))
+        cd_autodiff_accumulate(
+            b, 1, cd_autodiff_unary(b, "Neg", cd_autodiff_binary(b, "Div", mul(b, dy, yy(b)), d)));
 }
 
 /* e x^(e-1); y log(x) */
@@ -155,13 +216,16 @@ static void power(cd_autodiff_builder *b) {
     const uint32_t dy = dd(b), x = xx(b), to = cd_autodiff_input(b, 1);
     double e;
     const bool known = cd_autodiff_known_number(b, 1, &e);
-    if (cd_autodiff_needs_grad(b, 1)) cd_autodiff_accumulate(b, 1, mul(b, dy, mul(b, yy(b), cd_autodiff_unary(b, "Log", x))));
+    if (cd_autodiff_needs_grad(b, 1))
+        cd_autodiff_accumulate(b, 1, mul(b, dy, mul(b, yy(b), cd_autodiff_unary(b, "Log", x))));
     if (!cd_autodiff_needs_grad(b, 0)) return;
     uint32_t slope;
     if (known && e == 2) slope = scaled(b, x, 2);
     else if (known && e == 3) slope = scaled(b, mul(b, x, x), 3);
     else if (known) slope = scaled(b, cd_autodiff_binary_scalar(b, "Pow", x, e - 1), e);
-    else slope = mul(b, to, cd_autodiff_binary(b, "Pow", x, cd_autodiff_binary_scalar(b, "Sub", to, 1)));
+    else
+        slope =
+            mul(b, to, cd_autodiff_binary(b, "Pow", x, cd_autodiff_binary_scalar(b, "Sub", to, 1)));
     cd_autodiff_accumulate(b, 0, mul(b, dy, slope));
 }
 
@@ -181,12 +245,15 @@ static void extreme(cd_autodiff_builder *b) {
     if (b->st) return;
     const uint32_t share = n > 1 ? cd_autodiff_binary(b, "Div", dd(b), count) : dd(b);
     for (uint32_t k = 0; k < n; k++)
-        if (cd_autodiff_needs_grad(b, k)) cd_autodiff_accumulate(b, k, where_else_0(b, is[k], share));
+        if (cd_autodiff_needs_grad(b, k))
+            cd_autodiff_accumulate(b, k, where_else_0(b, is[k], share));
 }
 
 static void prelu(cd_autodiff_builder *b) {
     const uint32_t dy = dd(b), x = xx(b);
-    if (cd_autodiff_needs_grad(b, 0)) cd_autodiff_accumulate(b, 0, cd_autodiff_where(b, positive(b, x), dy, mul(b, dy, cd_autodiff_input(b, 1))));
+    if (cd_autodiff_needs_grad(b, 0))
+        cd_autodiff_accumulate(
+            b, 0, cd_autodiff_where(b, positive(b, x), dy, mul(b, dy, cd_autodiff_input(b, 1))));
     if (cd_autodiff_needs_grad(b, 1)) {
         const uint32_t none = cd_autodiff_const_scalar(b, dy, 0);
         cd_autodiff_accumulate(b, 1, cd_autodiff_where(b, positive(b, x), none, mul(b, dy, x)));
@@ -196,15 +263,52 @@ static void prelu(cd_autodiff_builder *b) {
 static void where(cd_autodiff_builder *b) {
     const uint32_t c = xx(b), dy = dd(b);
     if (cd_autodiff_needs_grad(b, 1)) cd_autodiff_accumulate(b, 1, where_else_0(b, c, dy));
-    if (cd_autodiff_needs_grad(b, 2)) cd_autodiff_accumulate(b, 2, cd_autodiff_where(b, c, cd_autodiff_const_scalar(b, dy, 0), dy));
+    if (cd_autodiff_needs_grad(b, 2))
+        cd_autodiff_accumulate(b, 2,
+                               cd_autodiff_where(b, c, cd_autodiff_const_scalar(b, dy, 0), dy));
 }
 
 const cd_autodiff_rule cd_autodiff_rules_elementwise[] = {
-    {"Relu", relu}, {"Sigmoid", sigmoid}, {"Tanh", tanh_}, {"Exp", exp_}, {"Log", log_}, {"Sqrt", sqrt_}, {"Neg", neg}, {"Abs", abs_},
-    {"Sin", sin_}, {"Cos", cos_}, {"Reciprocal", reciprocal}, {"Erf", erf_}, {"Clip", clip}, {"LeakyRelu", leaky}, {"Elu", elu},
-    {"Selu", selu}, {"HardSigmoid", hardsigmoid}, {"HardSwish", hardswish}, {"Softplus", softplus}, {"Softsign", softsign},
-    {"Mish", mish}, {"Gelu", gelu}, {"Cast", cast}, {"CastLike", cast}, {"Identity", same}, {"Dropout", same}, {"Add", add}, {"Sum", add},
-    {"Mean", mean}, {"Sub", sub}, {"Mul", multiply}, {"Div", divide}, {"Pow", power}, {"Max", extreme}, {"Min", extreme},
-    {"PRelu", prelu}, {"Where", where},
-    {"Floor", NULL}, {"Ceil", NULL}, {"Round", NULL}, {"Sign", NULL}, {NULL, NULL},
+    {"Relu", relu},
+    {"Sigmoid", sigmoid},
+    {"Tanh", tanh_},
+    {"Exp", exp_},
+    {"Log", log_},
+    {"Sqrt", sqrt_},
+    {"Neg", neg},
+    {"Abs", abs_},
+    {"Sin", sin_},
+    {"Cos", cos_},
+    {"Reciprocal", reciprocal},
+    {"Erf", erf_},
+    {"Clip", clip},
+    {"LeakyRelu", leaky},
+    {"Elu", elu},
+    {"Selu", selu},
+    {"HardSigmoid", hardsigmoid},
+    {"HardSwish", hardswish},
+    {"Softplus", softplus},
+    {"Softsign", softsign},
+    {"Mish", mish},
+    {"Gelu", gelu},
+    {"Cast", cast},
+    {"CastLike", cast},
+    {"Identity", same},
+    {"Dropout", same},
+    {"Add", add},
+    {"Sum", add},
+    {"Mean", mean},
+    {"Sub", sub},
+    {"Mul", multiply},
+    {"Div", divide},
+    {"Pow", power},
+    {"Max", extreme},
+    {"Min", extreme},
+    {"PRelu", prelu},
+    {"Where", where},
+    {"Floor", NULL},
+    {"Ceil", NULL},
+    {"Round", NULL},
+    {"Sign", NULL},
+    {NULL, NULL},
 };

@@ -29,13 +29,16 @@ typedef struct picked {
 
 static picked shape_of(const cd_autodiff_builder *b, int64_t axis) {
     const cd_graph_shape *x = cd_autodiff_shape(b, cd_autodiff_input(b, 0));
-    picked s = {1, x->dim[axis], cd_graph_shape_elements(cd_autodiff_shape(b, cd_autodiff_input(b, 1))), 1};
-    for (uint32_t d = 0; d < x->rank; d++) *((int64_t)d < axis ? &s.a : &s.d) *= (int64_t)d == axis ? 1 : x->dim[d];
+    picked s = {1, x->dim[axis],
+                cd_graph_shape_elements(cd_autodiff_shape(b, cd_autodiff_input(b, 1))), 1};
+    for (uint32_t d = 0; d < x->rank; d++)
+        *((int64_t)d < axis ? &s.a : &s.d) *= (int64_t)d == axis ? 1 : x->dim[d];
     return s;
 }
 
 /* n integers of 32 bits along dimension d of 4: `from`, those below 0 counted from `dim`; NULL: 0 .. n - 1. */
-static uint32_t numbers(cd_autodiff_builder *b, uint32_t d, int64_t n, const int64_t *from, int64_t dim) {
+static uint32_t numbers(cd_autodiff_builder *b, uint32_t d, int64_t n, const int64_t *from,
+                        int64_t dim) {
     char name[48];
     cd_graph_shape line = {4, {1, 1, 1, 1}};
     uint32_t t = CD_GRAPH_NONE;
@@ -59,7 +62,9 @@ static uint32_t indices(cd_autodiff_builder *b, uint32_t d, const picked *s) {
     if (v) return numbers(b, d, n, v, s->v);
     const bool given = b->g->tensor[k].is_input;
     k = cd_autodiff_cast(b, k, CD_I32);
-    if (!given) k = cd_autodiff_where(b, cd_autodiff_binary_scalar(b, "Less", k, 0), cd_autodiff_binary_scalar(b, "Add", k, (double)s->v), k);
+    if (!given)
+        k = cd_autodiff_where(b, cd_autodiff_binary_scalar(b, "Less", k, 0),
+                              cd_autodiff_binary_scalar(b, "Add", k, (double)s->v), k);
     return cd_autodiff_reshape(b, k, &line);
 }
 
@@ -68,14 +73,24 @@ static uint32_t collected(cd_autodiff_builder *b, uint32_t wanted, const picked 
     const cd_graph_shape rows = {4, {s->a, 1, s->p, s->d}};
     const uint32_t dy = cd_autodiff_reshape(b, cd_autodiff_output_grad(b, 0), &rows);
     const uint32_t mine = cd_autodiff_binary(b, "Equal", indices(b, 2, s), wanted);
-    return cd_autodiff_reduce(b, "ReduceSum", cd_autodiff_where(b, mine, dy, cd_autodiff_const_scalar(b, dy, 0)), 1U << 2, false);
+    return cd_autodiff_reduce(b, "ReduceSum",
+                              cd_autodiff_where(b, mine, dy, cd_autodiff_const_scalar(b, dy, 0)),
+                              1U << 2, false);
 }
 
 /* Of each row the last place that read it, else -1: [v]. */
 static uint32_t last_reader(cd_autodiff_builder *b, const picked *s) {
-    const uint32_t place = numbers(b, 2, s->p, NULL, 0), mine = cd_autodiff_binary(b, "Equal", indices(b, 2, s), numbers(b, 1, s->v, NULL, 0));
+    const uint32_t place = numbers(b, 2, s->p, NULL, 0),
+                   mine = cd_autodiff_binary(b, "Equal", indices(b, 2, s),
+                                             numbers(b, 1, s->v, NULL, 0));
     const cd_graph_shape line = {1, {s->v}};
-    return cd_autodiff_reshape(b, cd_autodiff_reduce(b, "ReduceMax", cd_autodiff_where(b, mine, place, cd_autodiff_const_scalar(b, place, -1)), 1U << 2, false), &line);
+    return cd_autodiff_reshape(
+        b,
+        cd_autodiff_reduce(
+            b, "ReduceMax",
+            cd_autodiff_where(b, mine, place, cd_autodiff_const_scalar(b, place, -1)), 1U << 2,
+            false),
+        &line);
 }
 
 /* Many rows: sum dy for each place first, then let each row read the sum at its last reader. */
@@ -83,8 +98,11 @@ static uint32_t by_reader(cd_autodiff_builder *b, const picked *s) {
     const cd_graph_shape column = {3, {1, s->v, 1}};
     const cd_graph_attr axis = cd_autodiff_attr_int("axis", 1);
     const uint32_t all = collected(b, indices(b, 1, s), s), last = last_reader(b, s);
-    const uint32_t read = cd_autodiff_reshape(b, cd_autodiff_binary_scalar(b, "GreaterOrEqual", last, 0), &column);
-    const uint32_t rows = cd_autodiff_op(b, "Gather", 2, (const uint32_t[]){all, cd_autodiff_binary_scalar(b, "Max", last, 0)}, 1, &axis);
+    const uint32_t read =
+        cd_autodiff_reshape(b, cd_autodiff_binary_scalar(b, "GreaterOrEqual", last, 0), &column);
+    const uint32_t rows = cd_autodiff_op(
+        b, "Gather", 2, (const uint32_t[]){all, cd_autodiff_binary_scalar(b, "Max", last, 0)}, 1,
+        &axis);
     return cd_autodiff_where(b, read, rows, cd_autodiff_const_scalar(b, rows, 0));
 }
 
@@ -96,7 +114,8 @@ static void added(cd_autodiff_builder *b, int64_t axis) {
         b->why = "a table of more than 2^31 rows";
         return;
     }
-    const uint32_t dx = s.v <= s.p ? collected(b, numbers(b, 1, s.v, NULL, 0), &s) : by_reader(b, &s);
+    const uint32_t dx =
+        s.v <= s.p ? collected(b, numbers(b, 1, s.v, NULL, 0), &s) : by_reader(b, &s);
     cd_autodiff_accumulate(b, 0, cd_autodiff_reshape(b, dx, &x));
 }
 
@@ -114,7 +133,10 @@ static void gather(cd_autodiff_builder *b) {
     }
     part.dim[axis] = n;
     after[axis] = x.dim[axis] - start[axis] - n;
-    cd_autodiff_accumulate(b, 0, cd_autodiff_pad(b, cd_autodiff_reshape(b, cd_autodiff_output_grad(b, 0), &part), start, after));
+    cd_autodiff_accumulate(
+        b, 0,
+        cd_autodiff_pad(b, cd_autodiff_reshape(b, cd_autodiff_output_grad(b, 0), &part), start,
+                        after));
 }
 
 const cd_autodiff_rule cd_autodiff_rules_gather[] = {{"Gather", gather}, {NULL, NULL}};

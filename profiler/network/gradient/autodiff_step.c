@@ -7,8 +7,10 @@
 /* ---- the loss ---- */
 
 static cd_gradient_loss kind_of(const cd_autodiff_builder *b, const cd_graph_shape *s) {
-    if (b->o->loss == CD_GRADIENT_AUTO) return s->rank == 2 || s->rank == 3 ? CD_GRADIENT_CROSS_ENTROPY : CD_GRADIENT_SQUARES;
-    if (b->o->loss == CD_GRADIENT_CROSS_ENTROPY && (s->rank < 2 || s->rank > 4)) return CD_GRADIENT_SQUARES;
+    if (b->o->loss == CD_GRADIENT_AUTO)
+        return s->rank == 2 || s->rank == 3 ? CD_GRADIENT_CROSS_ENTROPY : CD_GRADIENT_SQUARES;
+    if (b->o->loss == CD_GRADIENT_CROSS_ENTROPY && (s->rank < 2 || s->rank > 4))
+        return CD_GRADIENT_SQUARES;
     return b->o->loss;
 }
 
@@ -32,8 +34,11 @@ static uint32_t one_hot(cd_autodiff_builder *b, uint32_t y, uint32_t axis) {
     one.dim[axis] = 1;
     snprintf(name, sizeof name, b->count ? "labels_%u" : "labels", b->count);
     if (!b->st) b->st = cd_graph_input(b->g, name, CD_I64, &labels, &t, b->err);
-    if (!b->st) b->st = cd_graph_constant(b->g, "classes", CD_I64, &line, v, NULL, &classes, b->err);
-    return cd_autodiff_cast(b, cd_autodiff_binary(b, "Equal", cd_autodiff_reshape(b, t, &one), classes), b->g->tensor[y].dtype);
+    if (!b->st)
+        b->st = cd_graph_constant(b->g, "classes", CD_I64, &line, v, NULL, &classes, b->err);
+    return cd_autodiff_cast(
+        b, cd_autodiff_binary(b, "Equal", cd_autodiff_reshape(b, t, &one), classes),
+        b->g->tensor[y].dtype);
 }
 
 /* -mean over rows of log p[label]; its gradient (p - label)/rows. */
@@ -43,7 +48,8 @@ static uint32_t cross_entropy(cd_autodiff_builder *b, uint32_t y, uint32_t *seed
     const cd_graph_attr at = cd_autodiff_attr_int("axis", axis);
     const double rows = s.dim[axis] ? (double)(cd_graph_shape_elements(&s) / s.dim[axis]) : 1;
     const uint32_t label = one_hot(b, y, axis), p = cd_autodiff_op(b, "LogSoftmax", 1, &y, 1, &at);
-    const uint32_t sum = cd_autodiff_reduce(b, "ReduceSum", cd_autodiff_binary(b, "Mul", label, p), all_of(s.rank), false);
+    const uint32_t sum = cd_autodiff_reduce(b, "ReduceSum", cd_autodiff_binary(b, "Mul", label, p),
+                                            all_of(s.rank), false);
     seed[0] = label;
     seed[1] = p;
     return cd_autodiff_binary_scalar(b, "Mul", sum, -1 / (rows > 0 ? rows : 1));
@@ -58,7 +64,11 @@ static uint32_t squares(cd_autodiff_builder *b, uint32_t y, uint32_t *seed) {
     snprintf(name, sizeof name, b->count ? "target_%u" : "target", b->count);
     if (!b->st) b->st = cd_graph_input(b->g, name, b->g->tensor[y].dtype, &s, &t, b->err);
     const uint32_t d = seed[0] = cd_autodiff_binary(b, "Sub", y, t);
-    return cd_autodiff_binary_scalar(b, "Div", cd_autodiff_reduce(b, "ReduceSum", cd_autodiff_binary(b, "Mul", d, d), all_of(s.rank), false), n > 0 ? n : 1);
+    return cd_autodiff_binary_scalar(b, "Div",
+                                     cd_autodiff_reduce(b, "ReduceSum",
+                                                        cd_autodiff_binary(b, "Mul", d, d),
+                                                        all_of(s.rank), false),
+                                     n > 0 ? n : 1);
 }
 
 static uint32_t loss_of(cd_autodiff_builder *b, uint32_t y, uint32_t *seed) {
@@ -82,7 +92,9 @@ void cd_autodiff_add_loss(cd_autodiff_builder *b, uint32_t *loss, uint32_t *seed
         const uint32_t one = loss_of(b, y, seed + 2 * k);
         *loss = *loss == CD_GRAPH_NONE ? one : cd_autodiff_binary(b, "Add", *loss, one);
     }
-    if (!b->st && *loss == CD_GRAPH_NONE) cd_autodiff_fail(b, CD_FAIL(b->err, EINVALID, "expected a result of a real type: nothing to learn from"));
+    if (!b->st && *loss == CD_GRAPH_NONE)
+        cd_autodiff_fail(b, CD_FAIL(b->err, EINVALID,
+                                    "expected a result of a real type: nothing to learn from"));
 }
 
 /* ---- the optimizer ---- */
@@ -103,7 +115,8 @@ static uint32_t state(cd_autodiff_builder *b, uint32_t w, const char *what) {
 /* keep x + add y */
 static uint32_t blend(cd_autodiff_builder *b, uint32_t x, double keep, uint32_t y, double add) {
     const uint32_t old = cd_autodiff_binary_scalar(b, "Mul", x, keep);
-    return cd_autodiff_binary(b, "Add", old, add == 1 ? y : cd_autodiff_binary_scalar(b, "Mul", y, add));
+    return cd_autodiff_binary(b, "Add", old,
+                              add == 1 ? y : cd_autodiff_binary_scalar(b, "Mul", y, add));
 }
 
 static void result(cd_autodiff_builder *b, uint32_t t) {
@@ -120,10 +133,12 @@ static uint32_t sgd(cd_autodiff_builder *b, uint32_t w, uint32_t g, double rate)
 /* The corrections of the first iterations are left to the rate. */
 static uint32_t adam(cd_autodiff_builder *b, uint32_t w, uint32_t g, double rate) {
     const uint32_t m = blend(b, state(b, w, "mean"), BETA1, g, 1 - BETA1);
-    const uint32_t v = blend(b, state(b, w, "square"), BETA2, cd_autodiff_binary(b, "Mul", g, g), 1 - BETA2);
+    const uint32_t v =
+        blend(b, state(b, w, "square"), BETA2, cd_autodiff_binary(b, "Mul", g, g), 1 - BETA2);
     result(b, m);
     result(b, v);
-    const uint32_t step = cd_autodiff_binary(b, "Div", m, cd_autodiff_binary_scalar(b, "Add", cd_autodiff_unary(b, "Sqrt", v), EPSILON));
+    const uint32_t step = cd_autodiff_binary(
+        b, "Div", m, cd_autodiff_binary_scalar(b, "Add", cd_autodiff_unary(b, "Sqrt", v), EPSILON));
     return cd_autodiff_binary(b, "Sub", w, cd_autodiff_binary_scalar(b, "Mul", step, rate));
 }
 
@@ -133,7 +148,8 @@ void cd_autodiff_add_update(cd_autodiff_builder *b) {
         cd_gradient_weight *w = &b->result->weight[k];
         if (w->grad == CD_GRAPH_NONE) continue;
         b->at = b->g->tensor[w->weight].name;
-        w->now = b->o->optimizer == CD_GRADIENT_ADAM ? adam(b, w->weight, w->grad, rate) : sgd(b, w->weight, w->grad, rate);
+        w->now = b->o->optimizer == CD_GRADIENT_ADAM ? adam(b, w->weight, w->grad, rate)
+                                                     : sgd(b, w->weight, w->grad, rate);
         result(b, w->now);
     }
 }

@@ -23,40 +23,53 @@
 /* AUTO: cross entropy of results with 2 or 3 dimensions, the mean squared difference from a target of others. Cross
  * entropy adds an input of int64 labels for each result ("labels" ...): the classes are dimension 1 of 2 or 4, the last one of
  * 3. SQUARES adds an input "target" of the result's shape. SUM: the gradient of a result is ones, and what depends on them alone is folded. */
-typedef enum cd_gradient_loss { CD_GRADIENT_AUTO, CD_GRADIENT_SUM, CD_GRADIENT_CROSS_ENTROPY, CD_GRADIENT_SQUARES } cd_gradient_loss;
+typedef enum cd_gradient_loss {
+    CD_GRADIENT_AUTO,
+    CD_GRADIENT_SUM,
+    CD_GRADIENT_CROSS_ENTROPY,
+    CD_GRADIENT_SQUARES
+} cd_gradient_loss;
 typedef enum cd_gradient_optimizer { CD_GRADIENT_SGD, CD_GRADIENT_ADAM } cd_gradient_optimizer;
-typedef enum cd_gradient_phase { CD_GRADIENT_FORWARD, CD_GRADIENT_BACKWARD, CD_GRADIENT_UPDATE } cd_gradient_phase;
+typedef enum cd_gradient_phase {
+    CD_GRADIENT_FORWARD,
+    CD_GRADIENT_BACKWARD,
+    CD_GRADIENT_UPDATE
+} cd_gradient_phase;
 
 typedef struct cd_gradient_options {
     cd_gradient_loss loss;
     cd_gradient_optimizer optimizer;
-    double rate;                /* 0: 0.01 */
-    double momentum;            /* of SGD; 0: 0.9, below 0: none and no state */
-    bool no_update;             /* stop after the gradients */
-    const char *const *frozen;  /* (n_frozen) names of weights that are not learned; those with "mask" in their name never are */
+    double rate;     /* 0: 0.01 */
+    double momentum; /* of SGD; 0: 0.9, below 0: none and no state */
+    bool no_update;  /* stop after the gradients */
+    const char *const *
+        frozen; /* (n_frozen) names of weights that are not learned; those with "mask" in their name never are */
     uint32_t n_frozen;
 } cd_gradient_options;
 
 typedef struct cd_gradient_weight {
-    uint32_t weight, grad;      /* tensors; grad CD_GRAPH_NONE: no result depends on it, so it is not updated */
-    uint32_t now;               /* the updated weight; CD_GRAPH_NONE: none */
+    uint32_t weight,
+        grad;     /* tensors; grad CD_GRAPH_NONE: no result depends on it, so it is not updated */
+    uint32_t now; /* the updated weight; CD_GRAPH_NONE: none */
 } cd_gradient_weight;
 
 typedef struct cd_gradient_miss {
-    const char *op, *node, *name, *reason; /* the forward operator, its node's name, the name of the opaque node in place of the gradient */
+    const char *op, *node, *name,
+        *reason; /* the forward operator, its node's name, the name of the opaque node in place of the gradient */
 } cd_gradient_miss;
 
 typedef struct cd_gradient {
-    cd_graph *graph;            /* the rest lives in its arena */
-    uint8_t *phase;             /* (graph->n_node) cd_gradient_phase */
-    uint32_t loss;              /* tensor */
+    cd_graph *graph; /* the rest lives in its arena */
+    uint8_t *phase;  /* (graph->n_node) cd_gradient_phase */
+    uint32_t loss;   /* tensor */
     uint32_t n_weight, n_missing;
-    cd_gradient_weight *weight;     /* (n_weight) */
-    cd_gradient_miss *missing;      /* (n_missing) */
+    cd_gradient_weight *weight; /* (n_weight) */
+    cd_gradient_miss *missing;  /* (n_missing) */
 } cd_gradient;
 
 /* The iteration for a forward graph, which may be freed afterwards. `o` NULL: defaults. Free *out. Errors: EINVALID (no result is of a real type; a
  * name in frozen that no weight has), ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_autodiff(const cd_graph *forward, const cd_gradient_options *o, cd_gradient *out, cdmpp_err *err);
+cdmpp_status cd_autodiff(const cd_graph *forward, const cd_gradient_options *o, cd_gradient *out,
+                         cdmpp_err *err);
 void cd_gradient_free(CD_TAKE cd_gradient *g); /* zeroed is fine */
 #endif

@@ -18,9 +18,11 @@ int64_t cd_graph_shape_elements(const cd_graph_shape *s) {
 cdmpp_status cd_graph_shape_check(const cd_graph_shape *s, cdmpp_err *err) {
     int64_t n = 1;
     if (s->rank > CD_GRAPH_MAX_RANK)
-        return CD_FAIL(err, ERANGE, "expected at most %d dimensions, found %u", CD_GRAPH_MAX_RANK, s->rank);
+        return CD_FAIL(err, ERANGE, "expected at most %d dimensions, found %u", CD_GRAPH_MAX_RANK,
+                       s->rank);
     for (uint32_t d = 0; d < s->rank; d++) {
-        if (s->dim[d] < 0) return CD_FAIL(err, ERANGE, "dimension %u is %lld", d, (long long)s->dim[d]);
+        if (s->dim[d] < 0)
+            return CD_FAIL(err, ERANGE, "dimension %u is %lld", d, (long long)s->dim[d]);
         /* Empty tensors too: what is multiplied with the other dimensions must not overflow. */
         const int64_t by = s->dim[d] ? s->dim[d] : 1;
         if (by > CD_GRAPH_MAX_ELEMENTS / n) return CD_FAIL(err, ERANGE, "more than 2^48 elements");
@@ -84,27 +86,33 @@ int64_t cd_graph_shape_bytes(const cd_graph_shape *s, cd_dtype t) {
     return bits < 8 && t != CD_BOOL ? (n * bits + 7) / 8 : n * (int64_t)cd_expr_dtype_bytes(t);
 }
 
-cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *tensor, cdmpp_err *err) {
-    if (CD_GROW_IN(&g->arena, g->tensor, g->n_tensor, g->cap_tensor)) return CD_FAIL(err, ENOMEM, "a graph of %u", g->n_tensor);
+cdmpp_status cd_graph_publish(cd_graph *g, const cd_graph_tensor *t, uint32_t *tensor,
+                              cdmpp_err *err) {
+    if (CD_GROW_IN(&g->arena, g->tensor, g->n_tensor, g->cap_tensor))
+        return CD_FAIL(err, ENOMEM, "a graph of %u", g->n_tensor);
     g->tensor[g->n_tensor] = *t;
     *tensor = g->n_tensor++;
     return CDMPP_OK;
 }
 
 cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_graph_node *n, cdmpp_err *err) {
-    if (CD_GROW_IN(&g->arena, g->node, g->n_node, g->cap_node)) return CD_FAIL(err, ENOMEM, "a graph of %u", g->n_node);
+    if (CD_GROW_IN(&g->arena, g->node, g->n_node, g->cap_node))
+        return CD_FAIL(err, ENOMEM, "a graph of %u", g->n_node);
     g->node[g->n_node++] = *n;
     return CDMPP_OK;
 }
 
 /* A tensor that no node makes. */
-static cdmpp_status source(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, cd_graph_tensor *out, cdmpp_err *err) {
+static cdmpp_status source(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s,
+                           cd_graph_tensor *out, cdmpp_err *err) {
     CD_TRY(cd_err_key(err, cd_graph_shape_check(s, err), name ? name : ""));
-    *out = (cd_graph_tensor){.name = cd_graph_keep(g, name), .dtype = t, .shape = *s, .node = CD_GRAPH_NONE};
+    *out = (cd_graph_tensor){
+        .name = cd_graph_keep(g, name), .dtype = t, .shape = *s, .node = CD_GRAPH_NONE};
     return out->name ? CDMPP_OK : CD_FAIL(err, ENOMEM, "a tensor");
 }
 
-static cdmpp_status list(cd_graph *g, uint32_t **array, uint32_t *n, uint32_t tensor, cdmpp_err *err) {
+static cdmpp_status list(cd_graph *g, uint32_t **array, uint32_t *n, uint32_t tensor,
+                         cdmpp_err *err) {
     if (!(*n & (*n - 1))) { /* 0 and powers of two: full */
         uint32_t *p = CD_NEWN(&g->arena, uint32_t, *n ? *n * 2 : 1);
         if (!p) return CD_FAIL(err, ENOMEM, "a graph");
@@ -115,7 +123,8 @@ static cdmpp_status list(cd_graph *g, uint32_t **array, uint32_t *n, uint32_t te
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, uint32_t *tensor, cdmpp_err *err) {
+cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s,
+                            uint32_t *tensor, cdmpp_err *err) {
     cd_graph_tensor x;
     CD_TRY(source(g, name, t, s, &x, err));
     x.is_input = true;
@@ -123,7 +132,8 @@ cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_
     return list(g, &g->input, &g->n_input, *tensor, err);
 }
 
-cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, uint32_t *tensor, cdmpp_err *err) {
+cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s,
+                             uint32_t *tensor, cdmpp_err *err) {
     cd_graph_tensor x;
     CD_TRY(source(g, name, t, s, &x, err));
     x.is_weight = true;
@@ -136,12 +146,14 @@ static int64_t whole_of(double v) {
     return v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v;
 }
 
-cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, const int64_t *value,
-                               const double *fvalue, uint32_t *tensor, cdmpp_err *err) {
+cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s,
+                               const int64_t *value, const double *fvalue, uint32_t *tensor,
+                               cdmpp_err *err) {
     cd_graph_tensor x;
     CD_TRY(source(g, name, t, s, &x, err));
     const int64_t n = cd_graph_shape_elements(s);
-    if (n > (g->contents ? CD_GRAPH_MAX_VALUES : CD_GRAPH_MAX_VALUE) || n > CD_GRAPH_MAX_VALUES - g->n_value) {
+    if (n > (g->contents ? CD_GRAPH_MAX_VALUES : CD_GRAPH_MAX_VALUE) ||
+        n > CD_GRAPH_MAX_VALUES - g->n_value) {
         x.is_weight = true; /* too much to keep: a shape like any other weight */
         return cd_graph_publish(g, &x, tensor, err);
     }
@@ -186,7 +198,9 @@ int64_t cd_graph_node_int(const cd_graph_node *n, const char *name, int64_t abse
 
 double cd_graph_node_float(const cd_graph_node *n, const char *name, double absent) {
     const cd_graph_attr *a = cd_graph_node_attr(n, name);
-    return a && a->kind == CD_GRAPH_ATTR_FLOAT ? a->f : a && a->kind == CD_GRAPH_ATTR_INT ? (double)a->i : absent;
+    return a && a->kind == CD_GRAPH_ATTR_FLOAT ? a->f
+           : a && a->kind == CD_GRAPH_ATTR_INT ? (double)a->i
+                                               : absent;
 }
 
 double cd_graph_flop(const cd_graph *g) {

@@ -34,12 +34,21 @@
 #define CD_GRAPH_NONE UINT32_MAX
 
 /* Kinds of types that networks have and programs do not compute with: reals of 8 and of 4 bits, by TVM's codes (features/expr/dtype.c has their names). */
-enum { CD_T_E4M3FN = 10, CD_T_E4M3FNUZ = 11, CD_T_E5M2 = 12, CD_T_E5M2FNUZ = 13, CD_T_E8M0FNU = 14, CD_T_E2M1FN = 17 };
+enum {
+    CD_T_E4M3FN = 10,
+    CD_T_E4M3FNUZ = 11,
+    CD_T_E5M2 = 12,
+    CD_T_E5M2FNUZ = 13,
+    CD_T_E8M0FNU = 14,
+    CD_T_E2M1FN = 17
+};
 /* Can programs compute with it? Not with these, nor with integers of 4 or 2 bits. */
 static inline bool cd_graph_type_is_computed(cd_dtype t) {
     return cd_expr_dtype_kind(t) < CD_T_E4M3FN && (cd_expr_dtype_bits(t) >= 8 || t == CD_BOOL);
 }
-static inline bool cd_graph_type_is_float(cd_dtype t) { return cd_expr_dtype_is_float(t) || cd_expr_dtype_kind(t) >= CD_T_E4M3FN; }
+static inline bool cd_graph_type_is_float(cd_dtype t) {
+    return cd_expr_dtype_is_float(t) || cd_expr_dtype_kind(t) >= CD_T_E4M3FN;
+}
 
 typedef struct cd_graph_shape {
     uint32_t rank;
@@ -51,19 +60,25 @@ typedef struct cd_graph_tensor {
     cd_dtype dtype;
     cd_graph_shape shape;
     bool is_weight, is_input, is_output;
-    bool is_trained;            /* a weight that every run changes: what is made from it is not made once */
-    uint32_t node;              /* that makes it; CD_GRAPH_NONE for inputs and weights */
+    bool is_trained; /* a weight that every run changes: what is made from it is not made once */
+    uint32_t node;   /* that makes it; CD_GRAPH_NONE for inputs and weights */
     /* Known content in row-major order, integers and bool as they are, floats in f; both NULL: unknown. */
-    const int64_t *value;       /* (elements) */
-    const double *fvalue;       /* (elements) */
+    const int64_t *value; /* (elements) */
+    const double *fvalue; /* (elements) */
 } cd_graph_tensor;
 
-typedef enum cd_graph_attr_kind { CD_GRAPH_ATTR_INT, CD_GRAPH_ATTR_FLOAT, CD_GRAPH_ATTR_STR, CD_GRAPH_ATTR_INTS, CD_GRAPH_ATTR_FLOATS } cd_graph_attr_kind;
+typedef enum cd_graph_attr_kind {
+    CD_GRAPH_ATTR_INT,
+    CD_GRAPH_ATTR_FLOAT,
+    CD_GRAPH_ATTR_STR,
+    CD_GRAPH_ATTR_INTS,
+    CD_GRAPH_ATTR_FLOATS
+} cd_graph_attr_kind;
 
 typedef struct cd_graph_attr {
     const char *name;
     cd_graph_attr_kind kind;
-    uint32_t n;                 /* of ints, floats */
+    uint32_t n; /* of ints, floats */
     int64_t i;
     double f;
     const char *s;
@@ -74,30 +89,36 @@ typedef struct cd_graph_attr {
 typedef struct cd_graph_node {
     const char *name, *op, *domain; /* "Conv", "" for ONNX's own domain */
     uint32_t n_in, n_out, n_attr;
-    const uint32_t *in, *out;   /* tensor numbers; in may hold CD_GRAPH_NONE */
+    const uint32_t *in, *out; /* tensor numbers; in may hold CD_GRAPH_NONE */
     const cd_graph_attr *attr;
-    double flop;                /* multiply-add = 2; element-wise, pooling and exp = 1 each an element; 0 when folded or a view */
-    bool folded;                /* its outputs are known or weights (4): nothing runs */
-    bool view;                  /* moves no data: Reshape, Flatten, Squeeze, Identity, Dropout ... */
-    bool opaque;                /* of cd_graph_opaque: its operands may be missing and its attributes are unknown, whatever it is called */
+    double
+        flop; /* multiply-add = 2; element-wise, pooling and exp = 1 each an element; 0 when folded or a view */
+    bool folded; /* its outputs are known or weights (4): nothing runs */
+    bool view;   /* moves no data: Reshape, Flatten, Squeeze, Identity, Dropout ... */
+    bool
+        opaque; /* of cd_graph_opaque: its operands may be missing and its attributes are unknown, whatever it is called */
 } cd_graph_node;
 
 typedef struct cd_graph {
     cd_arena arena;
     const char *name;
     uint32_t n_tensor, cap_tensor, n_node, cap_node;
-    cd_graph_tensor *tensor;         /* (n_tensor) */
-    cd_graph_node *node;             /* (n_node) */
+    cd_graph_tensor *tensor;    /* (n_tensor) */
+    cd_graph_node *node;        /* (n_node) */
     uint32_t n_input, n_output; /* of the network, weights not among them */
     uint32_t *input, *output;
-    int opset;                  /* 13 unless the maker changes it */
-    bool contents;              /* constants of any length are kept, up to CD_GRAPH_MAX_VALUES together */
-    bool training;              /* an iteration (graph_grad.h): products read transposed operands as they lie */
-    int64_t n_value;            /* folded elements so far, CD_GRAPH_MAX_VALUES at most: more stay unknown */
-    int64_t n_step;             /* elements read to fold them, CD_GRAPH_MAX_STEPS at most: what is behind stays unknown */
-    uint32_t batch_axis;        /* of input 0: which dimension is the batch; 1 where a recurrent layer reads time first */
-    const char **note;          /* (n_note) what was guessed or left out when it was read: for people, a line each */
-    uint32_t n_note, n_more_note; /* n_more_note: notes beyond CD_GRAPH_MAX_NOTE, which are only counted */
+    int opset;     /* 13 unless the maker changes it */
+    bool contents; /* constants of any length are kept, up to CD_GRAPH_MAX_VALUES together */
+    bool training; /* an iteration (graph_grad.h): products read transposed operands as they lie */
+    int64_t n_value; /* folded elements so far, CD_GRAPH_MAX_VALUES at most: more stay unknown */
+    int64_t
+        n_step; /* elements read to fold them, CD_GRAPH_MAX_STEPS at most: what is behind stays unknown */
+    uint32_t
+        batch_axis; /* of input 0: which dimension is the batch; 1 where a recurrent layer reads time first */
+    const char *
+        *note; /* (n_note) what was guessed or left out when it was read: for people, a line each */
+    uint32_t n_note,
+        n_more_note; /* n_more_note: notes beyond CD_GRAPH_MAX_NOTE, which are only counted */
 } cd_graph;
 
 /* An empty graph of opset 13; the name is copied. Errors: ENOMEM. */
@@ -106,11 +127,14 @@ void cd_graph_free(CD_TAKE cd_graph *g); /* NULL is fine */
 
 /* A network input, and a weight. Errors: ERANGE (rank, a dimension below 0, more
  * than 2^48 elements), ENOMEM. */
-cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, uint32_t *tensor, cdmpp_err *err);
-cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, uint32_t *tensor, cdmpp_err *err);
+cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s,
+                            uint32_t *tensor, cdmpp_err *err);
+cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s,
+                             uint32_t *tensor, cdmpp_err *err);
 /* A tensor of known integers or reals (exactly one not NULL). */
-cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s, const int64_t *value,
-                               const double *fvalue, uint32_t *tensor, cdmpp_err *err);
+cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_graph_shape *s,
+                               const int64_t *value, const double *fvalue, uint32_t *tensor,
+                               cdmpp_err *err);
 
 /* Append an operator of ONNX's own domain: infers the shapes of its n_out outputs (written to out),
  * folds what is known, counts its operations. Everything is copied. The first output
@@ -121,19 +145,21 @@ cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const 
  * EUNSUPPORTED (an operator, attribute or unknown shape-giving input that
  * nothing can be inferred from: the caller may keep going with cd_graph_opaque),
  * ESCHEMA (operands do not fit), ERANGE, ENOMEM; key = the node's name. */
-cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const uint32_t *in, uint32_t n_in,
-                          const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out, cdmpp_err *err);
+cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const uint32_t *in,
+                          uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out,
+                          uint32_t n_out, cdmpp_err *err);
 
 /* Does ONNX define this attribute for this operator, in opset 7 or any later one? */
 bool cd_graph_attr_is_known(const char *op, const char *name);
 /* Takes attributes out of the list that ONNX does not define for an operator that g's rules know, with a note for each. Errors: EUNSUPPORTED (a text that is none of those
  * that the attribute may be), ENOMEM. */
-cdmpp_status cd_graph_attrs_take_known(cd_graph *g, const char *op, cd_graph_attr *attr, uint32_t *n, cdmpp_err *err);
+cdmpp_status cd_graph_attrs_take_known(cd_graph *g, const char *op, cd_graph_attr *attr,
+                                       uint32_t *n, cdmpp_err *err);
 
 /* An operator nobody knows, with outputs whose shapes the caller knows. */
-cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, const char *op, const uint32_t *in,
-                             uint32_t n_in, const cd_graph_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
-                             cdmpp_err *err);
+cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, const char *op,
+                             const uint32_t *in, uint32_t n_in, const cd_graph_shape *shape,
+                             const cd_dtype *t, uint32_t *out, uint32_t n_out, cdmpp_err *err);
 /* Call a tensor otherwise. */
 cdmpp_status cd_graph_rename(cd_graph *g, uint32_t tensor, const char *name, cdmpp_err *err);
 /* Mark a result of the network. */
@@ -147,7 +173,9 @@ int64_t cd_graph_shape_elements(const cd_graph_shape *s);
 /* Rank and dimensions within their limits? Errors: ERANGE. */
 cdmpp_status cd_graph_shape_check(const cd_graph_shape *s, cdmpp_err *err);
 /* Weight, or content known: not computed when the network runs. */
-static inline bool cd_graph_tensor_is_static(const cd_graph_tensor *t) { return (t->is_weight && !t->is_trained) || t->value || t->fvalue; }
+static inline bool cd_graph_tensor_is_static(const cd_graph_tensor *t) {
+    return (t->is_weight && !t->is_trained) || t->value || t->fvalue;
+}
 /* Type of ONNX's number (TensorProto.DataType); false: strings, complex numbers, unknown. */
 bool cd_graph_dtype(int64_t onnx, cd_dtype *out);
 /* What such a number is where it is none of these, for people: "texts (type 8)", "a type that is not known (99)". */
@@ -156,7 +184,8 @@ const char *cd_graph_dtype_name(int64_t onnx, char *buf, size_t n);
 double cd_graph_flop(const cd_graph *g);
 
 /* One more note, with what printf makes of the text. The same text twice is one note. Errors: ENOMEM. */
-cdmpp_status cd_graph_note(cd_graph *g, cdmpp_err *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+cdmpp_status cd_graph_note(cd_graph *g, cdmpp_err *err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The notes of `from` are g's, too. Errors: ENOMEM. */
 cdmpp_status cd_graph_take_notes(cd_graph *g, const cd_graph *from, cdmpp_err *err);
 /* Bytes that a tensor takes, those of less than 8 bits packed. */

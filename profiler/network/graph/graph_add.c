@@ -9,7 +9,8 @@ enum { SPARE = 12 }; /* attributes that infer may add */
 
 /* The caller's attribute may be gone after the call: texts and lists are copied. Integers and reals have the same size, so one copy
  * serves both. */
-static cdmpp_status copy_attr(cd_graph *g, const cd_graph_attr *a, cd_graph_attr *out, cdmpp_err *err) {
+static cdmpp_status copy_attr(cd_graph *g, const cd_graph_attr *a, cd_graph_attr *out,
+                              cdmpp_err *err) {
     *out = *a;
     out->name = cd_graph_keep(g, a->name);
     bool oom = !out->name;
@@ -18,24 +19,30 @@ static cdmpp_status copy_attr(cd_graph *g, const cd_graph_attr *a, cd_graph_attr
         const size_t bytes = a->n * sizeof(int64_t);
         void *p = cd_arena_alloc(&g->arena, (size_t)a->n + 1, sizeof(int64_t));
         oom |= !p;
-        if (p && a->n) memcpy(p, a->kind == CD_GRAPH_ATTR_INTS ? (const void *)a->ints : (const void *)a->floats, bytes);
+        if (p && a->n)
+            memcpy(p,
+                   a->kind == CD_GRAPH_ATTR_INTS ? (const void *)a->ints : (const void *)a->floats,
+                   bytes);
         out->ints = a->kind == CD_GRAPH_ATTR_INTS ? p : NULL;
         out->floats = a->kind == CD_GRAPH_ATTR_FLOATS ? p : NULL;
     }
     return oom ? CD_FAIL(err, ENOMEM, "an attribute") : CDMPP_OK;
 }
 
-static cdmpp_status copy_attrs(cd_graph_call *c, const cd_graph_attr *attr, uint32_t n, cdmpp_err *err) {
+static cdmpp_status copy_attrs(cd_graph_call *c, const cd_graph_attr *attr, uint32_t n,
+                               cdmpp_err *err) {
     c->cap_attr = n + SPARE;
     c->attr = CD_NEWN(&c->g->arena, cd_graph_attr, (size_t)n + SPARE);
     if (!c->attr) return CD_FAIL(err, ENOMEM, "attributes");
-    for (; c->n_attr < n; c->n_attr++) CD_TRY(copy_attr(c->g, &attr[c->n_attr], &c->attr[c->n_attr], err));
+    for (; c->n_attr < n; c->n_attr++)
+        CD_TRY(copy_attr(c->g, &attr[c->n_attr], &c->attr[c->n_attr], err));
     return CDMPP_OK;
 }
 
 static cdmpp_status check_in(const cd_graph *g, const uint32_t *in, uint32_t n_in, cdmpp_err *err) {
     for (uint32_t i = 0; i < n_in; i++)
-        if (in[i] != CD_GRAPH_NONE && in[i] >= g->n_tensor) return CD_FAIL(err, ESCHEMA, "operand %u: no tensor %u", i, in[i]);
+        if (in[i] != CD_GRAPH_NONE && in[i] >= g->n_tensor)
+            return CD_FAIL(err, ESCHEMA, "operand %u: no tensor %u", i, in[i]);
     return CDMPP_OK;
 }
 
@@ -44,11 +51,14 @@ static cdmpp_status check(const cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_rule *r = c->rule;
     CD_TRY(check_in(c->g, c->in, c->n_in, err));
     if (c->n_in < (uint32_t)r->min_in || (r->max_in >= 0 && c->n_in > (uint32_t)r->max_in))
-        return CD_FAIL(err, ESCHEMA, "%s: expected %d to %d operands, found %u", r->op, r->min_in, r->max_in, c->n_in);
+        return CD_FAIL(err, ESCHEMA, "%s: expected %d to %d operands, found %u", r->op, r->min_in,
+                       r->max_in, c->n_in);
     for (uint32_t i = 0; i < (uint32_t)r->min_in; i++)
-        if (c->in[i] == CD_GRAPH_NONE) return CD_FAIL(err, ESCHEMA, "%s: operand %u is missing", r->op, i);
+        if (c->in[i] == CD_GRAPH_NONE)
+            return CD_FAIL(err, ESCHEMA, "%s: operand %u is missing", r->op, i);
     if (c->n_out == 0 || (r->max_out >= 0 && c->n_out > (uint32_t)r->max_out))
-        return CD_FAIL(err, ESCHEMA, "%s: expected 1 to %d results, found %u", r->op, r->max_out, c->n_out);
+        return CD_FAIL(err, ESCHEMA, "%s: expected 1 to %d results, found %u", r->op, r->max_out,
+                       c->n_out);
     return CDMPP_OK;
 }
 
@@ -68,7 +78,8 @@ static cdmpp_status look_up(cd_graph_call *c, cdmpp_err *err) {
     bool known = false;
     c->rule = cd_graph_rule_find(c->op, c->g->opset, &known);
     if (c->rule) return CDMPP_OK;
-    return known ? CD_FAIL(err, EUNSUPPORTED, "operator %s is not part of opset %d", c->op, c->g->opset)
+    return known ? CD_FAIL(err, EUNSUPPORTED, "operator %s is not part of opset %d", c->op,
+                           c->g->opset)
                  : CD_FAIL(err, EUNSUPPORTED, "unknown operator %s", c->op);
 }
 
@@ -76,7 +87,8 @@ static cdmpp_status look_up(cd_graph_call *c, cdmpp_err *err) {
 static int64_t steps(const cd_graph_call *c) {
     int64_t n = 0;
     for (uint32_t i = 0; i < c->n_in; i++)
-        if (cd_graph_call_input(c, i)) n += cd_graph_shape_elements(&cd_graph_call_input(c, i)->shape);
+        if (cd_graph_call_input(c, i))
+            n += cd_graph_shape_elements(&cd_graph_call_input(c, i)->shape);
     return n;
 }
 
@@ -86,7 +98,8 @@ static cdmpp_status infer(cd_graph_call *c, bool *folded, cdmpp_err *err) {
     bool known, still, all = true;
     CD_TRY(c->rule->infer(c, err));
     operands(c, &known, &still);
-    if (known && c->rule->fold && cd_graph_call_may_read(c, steps(c))) CD_TRY(c->rule->fold(c, err));
+    if (known && c->rule->fold && cd_graph_call_may_read(c, steps(c)))
+        CD_TRY(c->rule->fold(c, err));
     for (uint32_t o = 0; o < c->n_out; o++) {
         if (cd_graph_call_is_known(&c->out[o])) continue;
         c->out[o].is_weight |= still && !(c->rule->flags & CD_GRAPH_RULE_RANDOM);
@@ -133,7 +146,8 @@ static cdmpp_status publish(cd_graph_call *c, cd_graph_node *n, uint32_t *out, c
     return cd_graph_publish_node(g, n, err);
 }
 
-static cdmpp_status add(cd_graph_call *c, const cd_graph_attr *attr, uint32_t n_attr, cd_graph_node *n, uint32_t *out, cdmpp_err *err) {
+static cdmpp_status add(cd_graph_call *c, const cd_graph_attr *attr, uint32_t n_attr,
+                        cd_graph_node *n, uint32_t *out, cdmpp_err *err) {
     CD_TRY(look_up(c, err));
     CD_TRY(check(c, err));
     CD_TRY(copy_attrs(c, attr, n_attr, err));
@@ -147,8 +161,9 @@ static cdmpp_status add(cd_graph_call *c, const cd_graph_attr *attr, uint32_t n_
 }
 
 /* On an error the tensors published so far are taken back; the node was not published yet. */
-cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const uint32_t *in, uint32_t n_in,
-                          const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out, cdmpp_err *err) {
+cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const uint32_t *in,
+                          uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out,
+                          uint32_t n_out, cdmpp_err *err) {
     cd_graph_call c = {.g = g, .op = op, .in = in, .n_in = n_in, .n_out = n_out};
     cd_graph_node n = {.name = cd_graph_keep(g, name), .domain = ""};
     const uint32_t n_tensor = g->n_tensor;
@@ -158,11 +173,14 @@ cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const u
     return st && name && *name ? cd_err_key(err, st, name) : st;
 }
 
-cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, const char *op, const uint32_t *in,
-                             uint32_t n_in, const cd_graph_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
-                             cdmpp_err *err) {
+cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, const char *op,
+                             const uint32_t *in, uint32_t n_in, const cd_graph_shape *shape,
+                             const cd_dtype *t, uint32_t *out, uint32_t n_out, cdmpp_err *err) {
     cd_graph_call c = {.g = g, .op = op, .in = in, .n_in = n_in, .n_out = n_out};
-    cd_graph_node n = {.name = cd_graph_keep(g, name), .domain = cd_graph_keep(g, domain), .op = cd_graph_keep(g, op), .opaque = true};
+    cd_graph_node n = {.name = cd_graph_keep(g, name),
+                       .domain = cd_graph_keep(g, domain),
+                       .op = cd_graph_keep(g, op),
+                       .opaque = true};
     const uint32_t n_tensor = g->n_tensor;
     CD_TRY(check_in(g, in, n_in, err));
     c.out = CD_NEWN(&g->arena, cd_graph_tensor, (size_t)n_out + 1);

@@ -10,7 +10,7 @@
 #include "profiler/network/graph/graph_call_internal.h"
 
 #define WINDOW "auto_pad dilations kernel_shape pads strides"
-#define CELL "activation_alpha activation_beta activations clip direction hidden_size layout"
+#define CELL   "activation_alpha activation_beta activations clip direction hidden_size layout"
 
 /* A line for operators with the same attributes: "operators: attributes". */
 static const char *const lists[][2] = {
@@ -21,7 +21,8 @@ static const char *const lists[][2] = {
     {"MaxUnpool", "kernel_shape pads strides"},
     {"GlobalLpPool", "p"},
     {"MaxRoiPool", "pooled_shape spatial_scale"},
-    {"RoiAlign", "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale"},
+    {"RoiAlign",
+     "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale"},
     {"Conv ConvInteger QLinearConv", WINDOW " group"},
     {"ConvTranspose", WINDOW " group output_padding output_shape"},
     {"DeformConv", "dilations group kernel_shape offset_group pads strides"},
@@ -36,7 +37,8 @@ static const char *const lists[][2] = {
     {"LayerNormalization RMSNormalization SimplifiedLayerNormalization", "axis epsilon stash_type"},
     {"LpNormalization", "axis p"},
     {"LRN", "alpha beta bias size"},
-    {"Attention", "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale softcap softmax_precision"},
+    {"Attention", "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode "
+                  "right_window_size scale softcap softmax_precision"},
     {"RotaryEmbedding", "interleaved num_heads rotary_embedding_dim"},
     {"NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss", "ignore_index reduction"},
     {"Celu Elu LeakyRelu SwiGLU Swish ThresholdedRelu", "alpha"},
@@ -54,11 +56,14 @@ static const char *const lists[][2] = {
     {"Dropout", "ratio seed"},
     {"QuantizeLinear", "axis block_size output_dtype precision saturate"},
     {"DequantizeLinear", "axis block_size output_dtype"},
-    {"ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare", "axes keepdims noop_with_empty_axes"},
+    {"ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd "
+     "ReduceSum ReduceSumSquare",
+     "axes keepdims noop_with_empty_axes"},
     {"CumSum CumProd", "exclusive reverse"},
     {"TopK", "axis k largest sorted"},
     {"Unique", "axis sorted"},
-    {"Compress Concat Flatten Gather GatherElements Hardmax LogSoftmax OneHot Scatter Softmax", "axis"},
+    {"Compress Concat Flatten Gather GatherElements Hardmax LogSoftmax OneHot Scatter Softmax",
+     "axis"},
     {"CenterCropPad MeanVarianceNormalization Squeeze Unsqueeze", "axes"},
     {"GatherND", "batch_dims"},
     {"ScatterElements", "axis reduction"},
@@ -72,7 +77,8 @@ static const char *const lists[][2] = {
     {"Pad", "mode pads value"},
     {"Trilu", "upper"},
     {"ReverseSequence", "batch_axis time_axis"},
-    {"Resize", "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value keep_aspect_ratio_policy mode nearest_mode"},
+    {"Resize", "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
+               "extrapolation_value keep_aspect_ratio_policy mode nearest_mode"},
     {"Upsample", "mode scales"},
     {"GridSample", "align_corners mode padding_mode"},
     {"DepthToSpace", "blocksize mode"},
@@ -99,7 +105,9 @@ static const char *const texts[][3] = {
     {"Resize", "mode", "nearest linear cubic"},
     {"Upsample", "mode", "nearest linear bilinear"},
     {"GridSample", "mode", "linear nearest cubic bilinear bicubic"},
-    {"Resize", "coordinate_transformation_mode", "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_half_pixel_for_nn tf_crop_and_resize"},
+    {"Resize", "coordinate_transformation_mode",
+     "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric "
+     "tf_half_pixel_for_nn tf_crop_and_resize"},
     {"Resize", "nearest_mode", "round_prefer_floor round_prefer_ceil floor ceil"},
     {"Resize", "keep_aspect_ratio_policy", "stretch not_larger not_smaller"},
 };
@@ -119,19 +127,26 @@ bool cd_graph_attr_is_known(const char *op, const char *name) {
 
 static cdmpp_status check_text(const char *op, const cd_graph_attr *a, cdmpp_err *err) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts && a->kind == CD_GRAPH_ATTR_STR; i++)
-        if ((*texts[i][0] == '*' || !strcmp(texts[i][0], op)) && !strcmp(texts[i][1], a->name) && *a->s && !has_word(texts[i][2], a->s))
-            return CD_FAIL(err, EUNSUPPORTED, "attribute %s: expected one of %s, found \"%.60s\"", a->name, texts[i][2], a->s);
+        if ((*texts[i][0] == '*' || !strcmp(texts[i][0], op)) && !strcmp(texts[i][1], a->name) &&
+            *a->s && !has_word(texts[i][2], a->s))
+            return CD_FAIL(err, EUNSUPPORTED, "attribute %s: expected one of %s, found \"%.60s\"",
+                           a->name, texts[i][2], a->s);
     return CDMPP_OK;
 }
 
 /* In place: what is left over keeps its order. */
-cdmpp_status cd_graph_attrs_take_known(cd_graph *g, const char *op, cd_graph_attr *attr, uint32_t *n, cdmpp_err *err) {
+cdmpp_status cd_graph_attrs_take_known(cd_graph *g, const char *op, cd_graph_attr *attr,
+                                       uint32_t *n, cdmpp_err *err) {
     uint32_t left = 0;
     bool ignored;
     if (!cd_graph_rule_find(op, g->opset, &ignored)) return CDMPP_OK;
     for (uint32_t i = 0; i < *n; i++) {
         if (cd_graph_attr_is_known(op, attr[i].name)) attr[left++] = attr[i];
-        else CD_TRY(cd_graph_note(g, err, "%.40s has an attribute \"%.60s\", which is none of ONNX's: it is not taken into account", op, attr[i].name));
+        else
+            CD_TRY(cd_graph_note(g, err,
+                                 "%.40s has an attribute \"%.60s\", which is none of ONNX's: it is "
+                                 "not taken into account",
+                                 op, attr[i].name));
     }
     *n = left;
     for (uint32_t i = 0; i < left; i++) CD_TRY(check_text(op, &attr[i], err));

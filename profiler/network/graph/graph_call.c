@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 const cd_graph_tensor *cd_graph_call_input(const cd_graph_call *c, uint32_t i) {
     return i < c->n_in && c->in[i] != CD_GRAPH_NONE ? &c->g->tensor[c->in[i]] : NULL;
 }
@@ -18,23 +17,33 @@ const char *cd_graph_shape_text(const cd_graph_shape *s, char *buf, size_t n) {
     return buf;
 }
 
-cdmpp_status cd_graph_call_rank(const cd_graph_call *c, uint32_t i, uint32_t lo, uint32_t hi, cdmpp_err *err) {
+cdmpp_status cd_graph_call_rank(const cd_graph_call *c, uint32_t i, uint32_t lo, uint32_t hi,
+                                cdmpp_err *err) {
     char text[192];
     const cd_graph_tensor *t = cd_graph_call_input(c, i);
     if (t->shape.rank >= lo && t->shape.rank <= hi) return CDMPP_OK;
     cd_graph_shape_text(&t->shape, text, sizeof text);
-    if (lo == hi) return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected %u dimensions, found %s", c->op, i, lo, text);
-    return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected %u to %u dimensions, found %s", c->op, i, lo, hi, text);
+    if (lo == hi)
+        return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected %u dimensions, found %s", c->op, i,
+                       lo, text);
+    return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected %u to %u dimensions, found %s", c->op, i,
+                   lo, hi, text);
 }
 
-cdmpp_status cd_graph_call_ints(const cd_graph_call *c, uint32_t i, const int64_t **v, uint32_t *n, cdmpp_err *err) {
+cdmpp_status cd_graph_call_ints(const cd_graph_call *c, uint32_t i, const int64_t **v, uint32_t *n,
+                                cdmpp_err *err) {
     const cd_graph_tensor *t = cd_graph_call_input(c, i);
     if (!t) return CD_FAIL(err, ESCHEMA, "%s: operand %u is missing", c->op, i);
-    if (cd_expr_dtype_is_float(t->dtype)) return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected integers", c->op, i);
+    if (cd_expr_dtype_is_float(t->dtype))
+        return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected integers", c->op, i);
     if (!t->value)
-        return CD_FAIL(err, EUNSUPPORTED, "%s: its shape depends on the content of \"%s\", which is not known before it runs",
-                       c->op, t->name);
-    if (t->shape.rank > 1) return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected one dimension, found %u", c->op, i, t->shape.rank);
+        return CD_FAIL(
+            err, EUNSUPPORTED,
+            "%s: its shape depends on the content of \"%s\", which is not known before it runs",
+            c->op, t->name);
+    if (t->shape.rank > 1)
+        return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected one dimension, found %u", c->op, i,
+                       t->shape.rank);
     *v = t->value;
     *n = (uint32_t)cd_graph_shape_elements(&t->shape);
     return CDMPP_OK;
@@ -47,35 +56,42 @@ const cd_graph_attr *cd_graph_call_attr(const cd_graph_call *c, const char *name
 }
 
 /* Attribute of one kind; *out NULL where it is absent. */
-static cdmpp_status kind(const cd_graph_call *c, const char *name, cd_graph_attr_kind want, const cd_graph_attr **out, cdmpp_err *err) {
-    static const char *const what[] = {"an integer", "a real number", "a text", "integers", "real numbers"};
+static cdmpp_status kind(const cd_graph_call *c, const char *name, cd_graph_attr_kind want,
+                         const cd_graph_attr **out, cdmpp_err *err) {
+    static const char *const what[] = {"an integer", "a real number", "a text", "integers",
+                                       "real numbers"};
     *out = cd_graph_call_attr(c, name);
     if (!*out || (*out)->kind == want) return CDMPP_OK;
-    return CD_FAIL(err, ESCHEMA, "%s: attribute %s: expected %s, found %s", c->op, name, what[want], what[(*out)->kind]);
+    return CD_FAIL(err, ESCHEMA, "%s: attribute %s: expected %s, found %s", c->op, name, what[want],
+                   what[(*out)->kind]);
 }
 
-cdmpp_status cd_graph_call_int(const cd_graph_call *c, const char *name, int64_t absent, int64_t *v, cdmpp_err *err) {
+cdmpp_status cd_graph_call_int(const cd_graph_call *c, const char *name, int64_t absent, int64_t *v,
+                               cdmpp_err *err) {
     const cd_graph_attr *a;
     CD_TRY(kind(c, name, CD_GRAPH_ATTR_INT, &a, err));
     *v = a ? a->i : absent;
     return CDMPP_OK;
 }
 
-static cdmpp_status read_float(const cd_graph_call *c, const char *name, double absent, double *v, cdmpp_err *err) {
+static cdmpp_status read_float(const cd_graph_call *c, const char *name, double absent, double *v,
+                               cdmpp_err *err) {
     const cd_graph_attr *a;
     CD_TRY(kind(c, name, CD_GRAPH_ATTR_FLOAT, &a, err));
     *v = a ? a->f : absent;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_call_str(const cd_graph_call *c, const char *name, const char *absent, const char **v, cdmpp_err *err) {
+cdmpp_status cd_graph_call_str(const cd_graph_call *c, const char *name, const char *absent,
+                               const char **v, cdmpp_err *err) {
     const cd_graph_attr *a;
     CD_TRY(kind(c, name, CD_GRAPH_ATTR_STR, &a, err));
     *v = a ? a->s : absent;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_call_attr_ints(const cd_graph_call *c, const char *name, const int64_t **v, uint32_t *n, cdmpp_err *err) {
+cdmpp_status cd_graph_call_attr_ints(const cd_graph_call *c, const char *name, const int64_t **v,
+                                     uint32_t *n, cdmpp_err *err) {
     const cd_graph_attr *a;
     CD_TRY(kind(c, name, CD_GRAPH_ATTR_INTS, &a, err));
     *v = a ? a->ints : NULL;
@@ -110,7 +126,8 @@ cdmpp_status cd_graph_call_set_float(cd_graph_call *c, const char *name, double 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_call_set_ints(cd_graph_call *c, const char *name, const int64_t *v, uint32_t n, cdmpp_err *err) {
+cdmpp_status cd_graph_call_set_ints(cd_graph_call *c, const char *name, const int64_t *v,
+                                    uint32_t n, cdmpp_err *err) {
     cd_graph_attr *a;
     CD_TRY(slot(c, name, &a, err));
     int64_t *p = CD_NEWN(&c->g->arena, int64_t, (size_t)n + 1);
@@ -120,7 +137,8 @@ cdmpp_status cd_graph_call_set_ints(cd_graph_call *c, const char *name, const in
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_call_set_floats(cd_graph_call *c, const char *name, const double *v, uint32_t n, cdmpp_err *err) {
+cdmpp_status cd_graph_call_set_floats(cd_graph_call *c, const char *name, const double *v,
+                                      uint32_t n, cdmpp_err *err) {
     cd_graph_attr *a;
     CD_TRY(slot(c, name, &a, err));
     double *p = CD_NEWN(&c->g->arena, double, (size_t)n + 1);
@@ -130,38 +148,45 @@ cdmpp_status cd_graph_call_set_floats(cd_graph_call *c, const char *name, const 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_call_default_int(cd_graph_call *c, const char *name, int64_t absent, int64_t *v, cdmpp_err *err) {
+cdmpp_status cd_graph_call_default_int(cd_graph_call *c, const char *name, int64_t absent,
+                                       int64_t *v, cdmpp_err *err) {
     CD_TRY(cd_graph_call_int(c, name, absent, v, err));
     return cd_graph_call_set_int(c, name, *v, err);
 }
 
-cdmpp_status cd_graph_call_default_float(cd_graph_call *c, const char *name, double absent, cdmpp_err *err) {
+cdmpp_status cd_graph_call_default_float(cd_graph_call *c, const char *name, double absent,
+                                         cdmpp_err *err) {
     double v;
     CD_TRY(read_float(c, name, absent, &v, err));
     return cd_graph_call_set_float(c, name, v, err);
 }
 
-cdmpp_status cd_graph_call_normalize_axis(int64_t axis, uint32_t rank, uint32_t *out, cdmpp_err *err) {
+cdmpp_status cd_graph_call_normalize_axis(int64_t axis, uint32_t rank, uint32_t *out,
+                                          cdmpp_err *err) {
     const int64_t r = rank;
-    if (axis < -r || axis >= r) return CD_FAIL(err, ESCHEMA, "axis %lld of %u dimensions", (long long)axis, rank);
+    if (axis < -r || axis >= r)
+        return CD_FAIL(err, ESCHEMA, "axis %lld of %u dimensions", (long long)axis, rank);
     *out = (uint32_t)(axis < 0 ? axis + r : axis);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_call_axis(cd_graph_call *c, int64_t absent, uint32_t rank, uint32_t *out, cdmpp_err *err) {
+cdmpp_status cd_graph_call_axis(cd_graph_call *c, int64_t absent, uint32_t rank, uint32_t *out,
+                                cdmpp_err *err) {
     int64_t axis;
     CD_TRY(cd_graph_call_int(c, "axis", absent, &axis, err));
     CD_TRY(cd_graph_call_normalize_axis(axis, rank, out, err));
     return cd_graph_call_set_int(c, "axis", *out, err);
 }
 
-cdmpp_status cd_graph_call_param(const cd_graph_call *c, uint32_t i, const char *name, const int64_t **v, uint32_t *n, cdmpp_err *err) {
+cdmpp_status cd_graph_call_param(const cd_graph_call *c, uint32_t i, const char *name,
+                                 const int64_t **v, uint32_t *n, cdmpp_err *err) {
     if (cd_graph_call_input(c, i)) return cd_graph_call_ints(c, i, v, n, err);
     return cd_graph_call_attr_ints(c, name, v, n, err);
 }
 
 /* A mask of bits finds repeats and sorts at once. */
-cdmpp_status cd_graph_call_axes(cd_graph_call *c, uint32_t i, uint32_t rank, uint32_t axes[CD_GRAPH_MAX_RANK], uint32_t *n, cdmpp_err *err) {
+cdmpp_status cd_graph_call_axes(cd_graph_call *c, uint32_t i, uint32_t rank,
+                                uint32_t axes[CD_GRAPH_MAX_RANK], uint32_t *n, cdmpp_err *err) {
     const int64_t *v;
     uint32_t m, mask = 0;
     int64_t sorted[CD_GRAPH_MAX_RANK];
@@ -181,7 +206,8 @@ cdmpp_status cd_graph_call_axes(cd_graph_call *c, uint32_t i, uint32_t rank, uin
     return m ? cd_graph_call_set_ints(c, "axes", sorted, *n, err) : CDMPP_OK;
 }
 
-cdmpp_status cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t, const cd_graph_shape *s, cdmpp_err *err) {
+cdmpp_status cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t,
+                                      const cd_graph_shape *s, cdmpp_err *err) {
     if (o >= c->n_out) return CDMPP_OK;
     c->out[o].dtype = t;
     c->out[o].shape = *s;
@@ -189,7 +215,8 @@ cdmpp_status cd_graph_call_set_output(cd_graph_call *c, uint32_t o, cd_dtype t, 
 }
 
 cdmpp_status cd_graph_shape_push(cd_graph_shape *s, int64_t d, cdmpp_err *err) {
-    if (s->rank == CD_GRAPH_MAX_RANK) return CD_FAIL(err, ERANGE, "expected at most %d dimensions", CD_GRAPH_MAX_RANK);
+    if (s->rank == CD_GRAPH_MAX_RANK)
+        return CD_FAIL(err, ERANGE, "expected at most %d dimensions", CD_GRAPH_MAX_RANK);
     s->dim[s->rank++] = d;
     return CDMPP_OK;
 }
@@ -198,24 +225,53 @@ cdmpp_status cd_graph_shape_broadcast(cd_graph_shape *a, const cd_graph_shape *b
     char ta[96], tb[96];
     cd_graph_shape o = {.rank = a->rank > b->rank ? a->rank : b->rank};
     for (uint32_t k = 1; k <= o.rank; k++) {
-        const int64_t x = k <= a->rank ? a->dim[a->rank - k] : 1, y = k <= b->rank ? b->dim[b->rank - k] : 1;
+        const int64_t x = k <= a->rank ? a->dim[a->rank - k] : 1,
+                      y = k <= b->rank ? b->dim[b->rank - k] : 1;
         if (x != y && x != 1 && y != 1)
-            return CD_FAIL(err, ESCHEMA, "%s and %s do not broadcast", cd_graph_shape_text(a, ta, sizeof ta), cd_graph_shape_text(b, tb, sizeof tb));
+            return CD_FAIL(err, ESCHEMA, "%s and %s do not broadcast",
+                           cd_graph_shape_text(a, ta, sizeof ta),
+                           cd_graph_shape_text(b, tb, sizeof tb));
         o.dim[o.rank - k] = x == 1 ? y : x;
     }
     *a = o;
     return CDMPP_OK;
 }
 
-double cd_graph_flop_out(const cd_graph_call *c) { return (double)cd_graph_shape_elements(&c->out[0].shape); }
-double cd_graph_flop_in(const cd_graph_call *c) { return (double)cd_graph_shape_elements(&cd_graph_call_input(c, 0)->shape); }
+double cd_graph_flop_out(const cd_graph_call *c) {
+    return (double)cd_graph_shape_elements(&c->out[0].shape);
+}
+double cd_graph_flop_in(const cd_graph_call *c) {
+    return (double)cd_graph_shape_elements(&cd_graph_call_input(c, 0)->shape);
+}
 
 bool cd_graph_dtype(int64_t onnx, cd_dtype *out) {
-    static const cd_dtype type[] = {0, CD_F32, CD_DTYPE(CD_T_UINT, 8), CD_DTYPE(CD_T_INT, 8), CD_DTYPE(CD_T_UINT, 16),
-        CD_DTYPE(CD_T_INT, 16), CD_I32, CD_I64, 0, CD_BOOL, CD_DTYPE(CD_T_FLOAT, 16), CD_DTYPE(CD_T_FLOAT, 64),
-        CD_DTYPE(CD_T_UINT, 32), CD_DTYPE(CD_T_UINT, 64), 0, 0, CD_DTYPE(CD_T_BFLOAT, 16), CD_DTYPE(CD_T_E4M3FN, 8), CD_DTYPE(CD_T_E4M3FNUZ, 8),
-        CD_DTYPE(CD_T_E5M2, 8), CD_DTYPE(CD_T_E5M2FNUZ, 8), CD_DTYPE(CD_T_UINT, 4), CD_DTYPE(CD_T_INT, 4), CD_DTYPE(CD_T_E2M1FN, 4), CD_DTYPE(CD_T_E8M0FNU, 8),
-        CD_DTYPE(CD_T_UINT, 2), CD_DTYPE(CD_T_INT, 2)};
+    static const cd_dtype type[] = {0,
+                                    CD_F32,
+                                    CD_DTYPE(CD_T_UINT, 8),
+                                    CD_DTYPE(CD_T_INT, 8),
+                                    CD_DTYPE(CD_T_UINT, 16),
+                                    CD_DTYPE(CD_T_INT, 16),
+                                    CD_I32,
+                                    CD_I64,
+                                    0,
+                                    CD_BOOL,
+                                    CD_DTYPE(CD_T_FLOAT, 16),
+                                    CD_DTYPE(CD_T_FLOAT, 64),
+                                    CD_DTYPE(CD_T_UINT, 32),
+                                    CD_DTYPE(CD_T_UINT, 64),
+                                    0,
+                                    0,
+                                    CD_DTYPE(CD_T_BFLOAT, 16),
+                                    CD_DTYPE(CD_T_E4M3FN, 8),
+                                    CD_DTYPE(CD_T_E4M3FNUZ, 8),
+                                    CD_DTYPE(CD_T_E5M2, 8),
+                                    CD_DTYPE(CD_T_E5M2FNUZ, 8),
+                                    CD_DTYPE(CD_T_UINT, 4),
+                                    CD_DTYPE(CD_T_INT, 4),
+                                    CD_DTYPE(CD_T_E2M1FN, 4),
+                                    CD_DTYPE(CD_T_E8M0FNU, 8),
+                                    CD_DTYPE(CD_T_UINT, 2),
+                                    CD_DTYPE(CD_T_INT, 2)};
     *out = onnx > 0 && onnx < (int64_t)(sizeof type / sizeof *type) ? type[onnx] : 0;
     return *out != 0;
 }

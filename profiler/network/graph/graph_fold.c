@@ -8,15 +8,25 @@
 typedef bool int_op(int64_t a, int64_t b, int64_t *out); /* false: not defined */
 typedef double real_op(double a, double b);
 
-static bool add_i(int64_t a, int64_t b, int64_t *o) { *o = (int64_t)((uint64_t)a + (uint64_t)b); return true; }
-static bool sub_i(int64_t a, int64_t b, int64_t *o) { *o = (int64_t)((uint64_t)a - (uint64_t)b); return true; }
-static bool mul_i(int64_t a, int64_t b, int64_t *o) { *o = (int64_t)((uint64_t)a * (uint64_t)b); return true; }
+static bool add_i(int64_t a, int64_t b, int64_t *o) {
+    *o = (int64_t)((uint64_t)a + (uint64_t)b);
+    return true;
+}
+static bool sub_i(int64_t a, int64_t b, int64_t *o) {
+    *o = (int64_t)((uint64_t)a - (uint64_t)b);
+    return true;
+}
+static bool mul_i(int64_t a, int64_t b, int64_t *o) {
+    *o = (int64_t)((uint64_t)a * (uint64_t)b);
+    return true;
+}
 static bool div_i(int64_t a, int64_t b, int64_t *o) {
     if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
     *o = a / b;
     return true;
 }
-static bool mod_i(int64_t a, int64_t b, int64_t *o) { /* Mod of ONNX with fmod 0: the sign of the divisor, as Python */
+static bool mod_i(int64_t a, int64_t b,
+                  int64_t *o) { /* Mod of ONNX with fmod 0: the sign of the divisor, as Python */
     if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
     *o = cd_expr_floormod(a, b);
     return true;
@@ -33,16 +43,46 @@ static bool pow_i(int64_t a, int64_t b, int64_t *o) {
     *o = r;
     return true;
 }
-static bool min_i(int64_t a, int64_t b, int64_t *o) { *o = a < b ? a : b; return true; }
-static bool max_i(int64_t a, int64_t b, int64_t *o) { *o = a > b ? a : b; return true; }
-static bool and_i(int64_t a, int64_t b, int64_t *o) { *o = a & b; return true; }
-static bool or_i(int64_t a, int64_t b, int64_t *o) { *o = a | b; return true; }
-static bool xor_i(int64_t a, int64_t b, int64_t *o) { *o = a ^ b; return true; }
-static bool eq_i(int64_t a, int64_t b, int64_t *o) { *o = a == b; return true; }
-static bool lt_i(int64_t a, int64_t b, int64_t *o) { *o = a < b; return true; }
-static bool le_i(int64_t a, int64_t b, int64_t *o) { *o = a <= b; return true; }
-static bool gt_i(int64_t a, int64_t b, int64_t *o) { *o = a > b; return true; }
-static bool ge_i(int64_t a, int64_t b, int64_t *o) { *o = a >= b; return true; }
+static bool min_i(int64_t a, int64_t b, int64_t *o) {
+    *o = a < b ? a : b;
+    return true;
+}
+static bool max_i(int64_t a, int64_t b, int64_t *o) {
+    *o = a > b ? a : b;
+    return true;
+}
+static bool and_i(int64_t a, int64_t b, int64_t *o) {
+    *o = a & b;
+    return true;
+}
+static bool or_i(int64_t a, int64_t b, int64_t *o) {
+    *o = a | b;
+    return true;
+}
+static bool xor_i(int64_t a, int64_t b, int64_t *o) {
+    *o = a ^ b;
+    return true;
+}
+static bool eq_i(int64_t a, int64_t b, int64_t *o) {
+    *o = a == b;
+    return true;
+}
+static bool lt_i(int64_t a, int64_t b, int64_t *o) {
+    *o = a < b;
+    return true;
+}
+static bool le_i(int64_t a, int64_t b, int64_t *o) {
+    *o = a <= b;
+    return true;
+}
+static bool gt_i(int64_t a, int64_t b, int64_t *o) {
+    *o = a > b;
+    return true;
+}
+static bool ge_i(int64_t a, int64_t b, int64_t *o) {
+    *o = a >= b;
+    return true;
+}
 static double add_f(double a, double b) { return a + b; }
 static double sub_f(double a, double b) { return a - b; }
 static double mul_f(double a, double b) { return a * b; }
@@ -57,10 +97,16 @@ static const struct {
     const char *op;
     int_op *i;
     real_op *f; /* NULL: of integers alone */
-} ops[] = {{"Add", add_i, add_f}, {"Sub", sub_i, sub_f}, {"Mul", mul_i, mul_f}, {"Div", div_i, div_f}, {"Mod", mod_i, fmod},
-           {"Pow", pow_i, pow}, {"Min", min_i, fmin}, {"Max", max_i, fmax}, {"Sum", add_i, add_f}, {"And", and_i, NULL}, {"Or", or_i, NULL},
-           {"Xor", xor_i, NULL}, {"BitwiseAnd", and_i, NULL}, {"BitwiseOr", or_i, NULL}, {"BitwiseXor", xor_i, NULL}, {"Equal", eq_i, eq_f},
-           {"Less", lt_i, lt_f}, {"LessOrEqual", le_i, le_f}, {"Greater", gt_i, gt_f}, {"GreaterOrEqual", ge_i, ge_f}};
+} ops[] = {{"Add", add_i, add_f},       {"Sub", sub_i, sub_f},
+           {"Mul", mul_i, mul_f},       {"Div", div_i, div_f},
+           {"Mod", mod_i, fmod},        {"Pow", pow_i, pow},
+           {"Min", min_i, fmin},        {"Max", max_i, fmax},
+           {"Sum", add_i, add_f},       {"And", and_i, NULL},
+           {"Or", or_i, NULL},          {"Xor", xor_i, NULL},
+           {"BitwiseAnd", and_i, NULL}, {"BitwiseOr", or_i, NULL},
+           {"BitwiseXor", xor_i, NULL}, {"Equal", eq_i, eq_f},
+           {"Less", lt_i, lt_f},        {"LessOrEqual", le_i, le_f},
+           {"Greater", gt_i, gt_f},     {"GreaterOrEqual", ge_i, ge_f}};
 
 static bool find(const cd_graph_call *c, int_op **i, real_op **f) {
     const cd_graph_attr *fm = cd_graph_call_attr(c, "fmod");
@@ -74,7 +120,8 @@ static bool find(const cd_graph_call *c, int_op **i, real_op **f) {
 }
 
 /* Element `at` of the operands' fold from the left; false: not defined. */
-static bool element(const cd_graph_call *c, uint32_t rank, const int64_t *at, int_op *op, int64_t *out) {
+static bool element(const cd_graph_call *c, uint32_t rank, const int64_t *at, int_op *op,
+                    int64_t *out) {
     for (uint32_t i = 0; i < c->n_in; i++) {
         const cd_graph_tensor *x = cd_graph_call_input(c, i);
         const int64_t v = x->value[cd_graph_shape_offset(&x->shape, rank, at)];
@@ -98,7 +145,8 @@ static double real_element(const cd_graph_call *c, uint32_t rank, const int64_t 
 /* All operands integers, or all reals? */
 static bool alike(const cd_graph_call *c, bool real) {
     for (uint32_t i = 0; i < c->n_in; i++)
-        if (!cd_graph_call_input(c, i) || (cd_graph_call_input(c, i)->fvalue != NULL) != real) return false;
+        if (!cd_graph_call_input(c, i) || (cd_graph_call_input(c, i)->fvalue != NULL) != real)
+            return false;
     return true;
 }
 
@@ -127,7 +175,9 @@ cdmpp_status cd_graph_fold_binary(cd_graph_call *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_fold_compare(cd_graph_call *c, cdmpp_err *err) { return cd_graph_fold_binary(c, err); }
+cdmpp_status cd_graph_fold_compare(cd_graph_call *c, cdmpp_err *err) {
+    return cd_graph_fold_binary(c, err);
+}
 
 static double sign(double x) { return (x > 0) - (x < 0); }
 static double neg(double x) { return -x; }
@@ -136,8 +186,13 @@ static double reciprocal(double x) { return 1 / x; }
 static const struct {
     const char *op;
     double (*f)(double);
-} functions[] = {{"Floor", floor}, {"Ceil", ceil}, {"Round", nearbyint}, {"Sqrt", sqrt}, {"Exp", exp}, {"Log", log}, {"Abs", fabs},
-                 {"Neg", neg}, {"Sign", sign}, {"Reciprocal", reciprocal}, {"Sin", sin}, {"Cos", cos}, {"Tanh", tanh}};
+} functions[] = {{"Floor", floor},     {"Ceil", ceil},
+                 {"Round", nearbyint}, {"Sqrt", sqrt},
+                 {"Exp", exp},         {"Log", log},
+                 {"Abs", fabs},        {"Neg", neg},
+                 {"Sign", sign},       {"Reciprocal", reciprocal},
+                 {"Sin", sin},         {"Cos", cos},
+                 {"Tanh", tanh}};
 
 static bool int_unary(const char *op, int64_t a, int64_t *out) {
     if (!strcmp(op, "Neg") || (!strcmp(op, "Abs") && a < 0)) *out = (int64_t)(0 - (uint64_t)a);
@@ -156,9 +211,11 @@ cdmpp_status cd_graph_fold_unary(cd_graph_call *c, cdmpp_err *err) {
     double *f;
     size_t k = 0;
     while (k < sizeof functions / sizeof *functions && strcmp(c->op, functions[k].op)) k++;
-    if (x->fvalue ? k == sizeof functions / sizeof *functions : !int_unary(c->op, 0, &ignored)) return CDMPP_OK;
+    if (x->fvalue ? k == sizeof functions / sizeof *functions : !int_unary(c->op, 0, &ignored))
+        return CDMPP_OK;
     CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
-    for (int64_t i = 0; i < n && f && x->fvalue; i++) f[i] = cd_graph_type_round(x->dtype, functions[k].f(x->fvalue[i]));
+    for (int64_t i = 0; i < n && f && x->fvalue; i++)
+        f[i] = cd_graph_type_round(x->dtype, functions[k].f(x->fvalue[i]));
     for (int64_t i = 0; i < n && v && x->value; i++) {
         int_unary(c->op, x->value[i], &v[i]);
         v[i] = cd_graph_type_wrap(c->out[0].dtype, v[i]);
@@ -168,7 +225,8 @@ cdmpp_status cd_graph_fold_unary(cd_graph_call *c, cdmpp_err *err) {
 
 /* The branches must both be integers or both reals; the condition chooses element by element, with broadcasting. */
 cdmpp_status cd_graph_fold_where(cd_graph_call *c, cdmpp_err *err) {
-    const cd_graph_tensor *p = cd_graph_call_input(c, 0), *a = cd_graph_call_input(c, 1), *b = cd_graph_call_input(c, 2);
+    const cd_graph_tensor *p = cd_graph_call_input(c, 0), *a = cd_graph_call_input(c, 1),
+                          *b = cd_graph_call_input(c, 2);
     const cd_graph_shape *s = &c->out[0].shape;
     int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_graph_shape_elements(s);
     double *f;
@@ -192,7 +250,8 @@ cdmpp_status cd_graph_fold_cast(cd_graph_call *c, cdmpp_err *err) {
     for (int64_t k = 0; k < n && x->fvalue && !cd_expr_dtype_is_float(t); k++)
         if (!(fabs(x->fvalue[k]) < 9e18)) return CDMPP_OK;
     CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
-    for (int64_t k = 0; k < n && f; k++) f[k] = cd_graph_type_round(t, x->fvalue ? x->fvalue[k] : (double)x->value[k]);
+    for (int64_t k = 0; k < n && f; k++)
+        f[k] = cd_graph_type_round(t, x->fvalue ? x->fvalue[k] : (double)x->value[k]);
     for (int64_t k = 0; k < n && v; k++) {
         if (t == CD_BOOL) v[k] = x->fvalue ? x->fvalue[k] != 0 : x->value[k] != 0;
         else v[k] = cd_graph_type_wrap(t, x->fvalue ? (int64_t)x->fvalue[k] : x->value[k]);
@@ -217,7 +276,8 @@ cdmpp_status cd_graph_fold_clip(cd_graph_call *c, cdmpp_err *err) {
     if (cd_graph_call_input(c, 2) && !int_bound(c, 2, &hi)) return CDMPP_OK;
     if (lo > hi) lo = hi;
     CD_TRY(cd_graph_call_content(c, 0, &v, &f, err));
-    for (int64_t k = 0; k < n && v; k++) v[k] = x->value[k] > hi ? hi : x->value[k] < lo ? lo : x->value[k];
+    for (int64_t k = 0; k < n && v; k++)
+        v[k] = x->value[k] > hi ? hi : x->value[k] < lo ? lo : x->value[k];
     return CDMPP_OK;
 }
 

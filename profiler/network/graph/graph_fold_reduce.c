@@ -4,7 +4,8 @@
 #include "profiler/network/graph/graph_call_internal.h"
 
 enum { SUM, MEAN, PROD, MIN, MAX, KINDS };
-static const char *const names[KINDS] = {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMin", "ReduceMax"};
+static const char *const names[KINDS] = {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMin",
+                                         "ReduceMax"};
 
 static double real_step(int kind, double a, double b) {
     switch (kind) {
@@ -43,7 +44,8 @@ static uint32_t reduced(const cd_graph_call *c) {
  * identity is needed. A mean of integers is truncated, as C division does. */
 cdmpp_status cd_graph_fold_reduce(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
-    const int64_t n = cd_graph_shape_elements(&x->shape), m = cd_graph_shape_elements(&c->out[0].shape);
+    const int64_t n = cd_graph_shape_elements(&x->shape),
+                  m = cd_graph_shape_elements(&c->out[0].shape);
     const uint32_t gone = reduced(c);
     int64_t *v, at[CD_GRAPH_MAX_RANK] = {0};
     double *f;
@@ -55,7 +57,9 @@ cdmpp_status cd_graph_fold_reduce(cd_graph_call *c, cdmpp_err *err) {
     if (!seen) return CD_FAIL(err, ENOMEM, "a reduction");
     for (int64_t k = 0; k < n && (v || f); k++, cd_graph_shape_next(&x->shape, at)) {
         const int64_t j = target(&x->shape, gone, at);
-        if (f) f[j] = seen[j] ? cd_graph_type_round(x->dtype, real_step(kind, f[j], x->fvalue[k])) : x->fvalue[k];
+        if (f)
+            f[j] = seen[j] ? cd_graph_type_round(x->dtype, real_step(kind, f[j], x->fvalue[k]))
+                           : x->fvalue[k];
         if (v) v[j] = seen[j] ? int_step(kind, v[j], x->value[k]) : x->value[k];
         seen[j] = true;
     }

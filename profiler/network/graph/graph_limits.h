@@ -24,21 +24,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CD_GRAPH_MAX_RANK 8
-#define CD_GRAPH_MAX_ELEMENTS ((int64_t)1 << 48)
-#define CD_GRAPH_MAX_VALUE 65536
-#define CD_GRAPH_MAX_VALUES (1 << 23)
-#define CD_GRAPH_MAX_STEPS ((int64_t)1 << 27)
-#define CD_GRAPH_MAX_NOTE 64
-#define CD_ONNX_MAX_NODE (1U << 20)
-#define CD_ONNX_MAX_EXPANDED (1U << 17)
-#define CD_ONNX_MAX_RUNS (1 << 16)
-#define CD_ONNX_MAX_NESTED 16
-#define CD_ONNX_MAX_DEPTH 64
-#define CD_ONNX_MAX_STRIPPED ((size_t)256 << 20)
-#define CD_ONNX_QUOTA_BASE ((size_t)16 << 20)
+#define CD_GRAPH_MAX_RANK      8
+#define CD_GRAPH_MAX_ELEMENTS  ((int64_t)1 << 48)
+#define CD_GRAPH_MAX_VALUE     65536
+#define CD_GRAPH_MAX_VALUES    (1 << 23)
+#define CD_GRAPH_MAX_STEPS     ((int64_t)1 << 27)
+#define CD_GRAPH_MAX_NOTE      64
+#define CD_ONNX_MAX_NODE       (1U << 20)
+#define CD_ONNX_MAX_EXPANDED   (1U << 17)
+#define CD_ONNX_MAX_RUNS       (1 << 16)
+#define CD_ONNX_MAX_NESTED     16
+#define CD_ONNX_MAX_DEPTH      64
+#define CD_ONNX_MAX_STRIPPED   ((size_t)256 << 20)
+#define CD_ONNX_QUOTA_BASE     ((size_t)16 << 20)
 #define CD_ONNX_QUOTA_PER_BYTE 40
-#define CD_ONNX_QUOTA_MOST ((size_t)2 << 30)
-#define CD_FUSE_MAX_STEPS (1 << 14)
-#define CD_FUSE_MAX_NODE (1U << 21)
+#define CD_ONNX_QUOTA_MOST     ((size_t)2 << 30)
+#define CD_FUSE_MAX_STEPS      (1 << 14)
+#define CD_FUSE_MAX_NODE       (1U << 21)
 #endif

@@ -8,8 +8,8 @@
 static cdmpp_status channels(const cd_graph_call *c, uint32_t i, int64_t n, cdmpp_err *err) {
     const cd_graph_tensor *t = cd_graph_call_input(c, i);
     if (!t || cd_graph_shape_elements(&t->shape) == n) return CDMPP_OK;
-    return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected %lld elements, found %lld", c->op, i, (long long)n,
-                   (long long)cd_graph_shape_elements(&t->shape));
+    return CD_FAIL(err, ESCHEMA, "%s: operand %u: expected %lld elements, found %lld", c->op, i,
+                   (long long)n, (long long)cd_graph_shape_elements(&t->shape));
 }
 
 cdmpp_status cd_graph_infer_batchnorm(cd_graph_call *c, cdmpp_err *err) {
@@ -18,11 +18,13 @@ cdmpp_status cd_graph_infer_batchnorm(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_shape one = {1, {x->shape.rank > 1 ? x->shape.dim[1] : 1}};
     int64_t spatial;
     CD_TRY(cd_graph_call_int(c, "spatial", 1, &spatial, err));
-    if (!spatial) return CD_FAIL(err, EUNSUPPORTED, "%s with spatial 0: statistics of each element", c->op);
+    if (!spatial)
+        return CD_FAIL(err, EUNSUPPORTED, "%s with spatial 0: statistics of each element", c->op);
     for (uint32_t i = 1; i < 5; i++) CD_TRY(channels(c, i, one.dim[0], err));
     CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
     CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
-    for (uint32_t o = 1; o < c->n_out; o++) CD_TRY(cd_graph_call_set_output(c, o, cd_graph_call_input(c, 3)->dtype, &one, err));
+    for (uint32_t o = 1; o < c->n_out; o++)
+        CD_TRY(cd_graph_call_set_output(c, o, cd_graph_call_input(c, 3)->dtype, &one, err));
     return CDMPP_OK;
 }
 
@@ -43,7 +45,8 @@ cdmpp_status cd_graph_infer_groupnorm(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
     CD_TRY(cd_graph_call_int(c, "num_groups", 0, &n, err));
     if (n < 1 || x->shape.dim[1] % n)
-        return CD_FAIL(err, ESCHEMA, "%s: %lld groups of %lld channels", c->op, (long long)n, (long long)x->shape.dim[1]);
+        return CD_FAIL(err, ESCHEMA, "%s: %lld groups of %lld channels", c->op, (long long)n,
+                       (long long)x->shape.dim[1]);
     CD_TRY(cd_graph_call_default_float(c, "epsilon", 1e-5, err));
     return cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err);
 }
@@ -58,7 +61,9 @@ cdmpp_status cd_graph_infer_layernorm(cd_graph_call *c, cdmpp_err *err) {
     cd_dtype t;
     char text[64];
     CD_TRY(cd_graph_call_int(c, "stash_type", 1, &stash, err));
-    if (!cd_graph_dtype(stash, &t)) return CD_FAIL(err, EUNSUPPORTED, "%s: stash_type: %s", c->op, cd_graph_dtype_name(stash, text, sizeof text));
+    if (!cd_graph_dtype(stash, &t))
+        return CD_FAIL(err, EUNSUPPORTED, "%s: stash_type: %s", c->op,
+                       cd_graph_dtype_name(stash, text, sizeof text));
     for (uint32_t d = axis; d < stat.rank; d++) stat.dim[d] = 1;
     CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
     CD_TRY(cd_graph_call_set_output(c, 1, t, &stat, err));
@@ -76,7 +81,8 @@ cdmpp_status cd_graph_infer_softmax(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &x->shape, err));
     if (x->shape.rank == 0) return cd_graph_call_set_ints(c, "axes", axes, 0, err);
     const bool matrix = c->g->opset < 13;
-    CD_TRY(cd_graph_call_axis(c, matrix ? 1 : -1, x->shape.rank + (matrix && x->shape.rank == 1), &axis, err));
+    CD_TRY(cd_graph_call_axis(c, matrix ? 1 : -1, x->shape.rank + (matrix && x->shape.rank == 1),
+                              &axis, err));
     for (uint32_t d = axis; d < x->shape.rank && (matrix || n == 0); d++) axes[n++] = d;
     return cd_graph_call_set_ints(c, "axes", axes, n, err);
 }
@@ -99,11 +105,14 @@ cdmpp_status cd_graph_infer_lrn(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_default_float(c, "alpha", 1e-4, err));
     CD_TRY(cd_graph_call_default_float(c, "beta", 0.75, err));
     CD_TRY(cd_graph_call_default_float(c, "bias", 1, err));
-    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype, &cd_graph_call_input(c, 0)->shape, err);
+    return cd_graph_call_set_output(c, 0, cd_graph_call_input(c, 0)->dtype,
+                                    &cd_graph_call_input(c, 0)->shape, err);
 }
 
 /* A square and a sum over the window; scaled, shifted, to the power, divided. */
-double cd_graph_flop_lrn(const cd_graph_call *c) { return cd_graph_flop_out(c) * ((double)cd_graph_call_attr(c, "size")->i + 5); }
+double cd_graph_flop_lrn(const cd_graph_call *c) {
+    return cd_graph_flop_out(c) * ((double)cd_graph_call_attr(c, "size")->i + 5);
+}
 
 cdmpp_status cd_graph_infer_mvn(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
@@ -121,6 +130,7 @@ cdmpp_status cd_graph_infer_nll(cd_graph_call *c, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, 0);
     const cd_graph_shape one = {0};
     CD_TRY(cd_graph_call_str(c, "reduction", "mean", &s, err));
-    CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, !strcmp(s, "none") ? &cd_graph_call_input(c, 1)->shape : &one, err));
+    CD_TRY(cd_graph_call_set_output(
+        c, 0, x->dtype, !strcmp(s, "none") ? &cd_graph_call_input(c, 1)->shape : &one, err));
     return cd_graph_call_set_output(c, 1, x->dtype, &x->shape, err);
 }

@@ -7,7 +7,8 @@
 
 static void shape(cd_buf *b, const cd_graph_shape *s) {
     cd_buf_puts(b, "[");
-    for (uint32_t d = 0; d < s->rank; d++) cd_buf_putf(b, "%s%lld", d ? "," : "", (long long)s->dim[d]);
+    for (uint32_t d = 0; d < s->rank; d++)
+        cd_buf_putf(b, "%s%lld", d ? "," : "", (long long)s->dim[d]);
     cd_buf_puts(b, "]");
 }
 
@@ -34,14 +35,16 @@ void cd_graph_print(cd_buf *b, const cd_graph *g) {
     cd_buf_putf(b, "%s: %u nodes, %.0f operations\n", g->name, g->n_node, cd_graph_flop(g));
 }
 
-static void tensors(cd_json_writer *w, const char *key, const cd_graph *g, const uint32_t *t, uint32_t n) {
+static void tensors(cd_json_writer *w, const char *key, const cd_graph *g, const uint32_t *t,
+                    uint32_t n) {
     char type_text[32];
     cd_json_write_key(w, key), cd_json_write_open(w, '[');
     for (uint32_t i = 0; i < n; i++) {
         const cd_graph_tensor *x = &g->tensor[t[i]];
         cd_json_write_open(w, '{');
         cd_json_write_member_str(w, "name", x->name);
-        cd_json_write_member_str(w, "dtype", cd_expr_dtype_format(x->dtype, type_text, sizeof type_text));
+        cd_json_write_member_str(w, "dtype",
+                                 cd_expr_dtype_format(x->dtype, type_text, sizeof type_text));
         cd_json_write_key(w, "shape"), cd_json_write_open(w, '[');
         for (uint32_t d = 0; d < x->shape.rank; d++) cd_json_write_int(w, x->shape.dim[d]);
         cd_json_write_close(w, ']');
@@ -78,7 +81,8 @@ static void node(cd_json_writer *w, const cd_graph *g, const cd_graph_node *n) {
     cd_json_write_member_str(w, "op", n->op);
     cd_json_write_member_str(w, "domain", n->domain);
     cd_json_write_key(w, "in"), cd_json_write_open(w, '[');
-    for (uint32_t i = 0; i < n->n_in; i++) cd_json_write_str(w, n->in[i] == CD_GRAPH_NONE ? NULL : g->tensor[n->in[i]].name);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        cd_json_write_str(w, n->in[i] == CD_GRAPH_NONE ? NULL : g->tensor[n->in[i]].name);
     cd_json_write_close(w, ']');
     tensors(w, "out", g, n->out, n->n_out);
     cd_json_write_key(w, "attributes"), cd_json_write_open(w, '{');

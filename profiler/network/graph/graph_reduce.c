@@ -33,7 +33,8 @@ cdmpp_status cd_graph_infer_arg(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_axis(c, 0, x->shape.rank, &axis, err));
     CD_TRY(cd_graph_call_default_int(c, "keepdims", 1, &keep, err));
     for (uint32_t d = 0; d < x->shape.rank; d++)
-        if (d != axis || keep) CD_TRY(cd_graph_shape_push(&o, d == axis ? 1 : x->shape.dim[d], err));
+        if (d != axis || keep)
+            CD_TRY(cd_graph_shape_push(&o, d == axis ? 1 : x->shape.dim[d], err));
     return cd_graph_call_set_output(c, 0, CD_I64, &o, err);
 }
 
@@ -48,7 +49,8 @@ cdmpp_status cd_graph_infer_topk(cd_graph_call *c, cdmpp_err *err) {
     if (cd_graph_call_input(c, 1)) CD_TRY(cd_graph_call_ints(c, 1, &k, &n, err));
     else k = &attr;
     if (n != 1 || k[0] < 0 || k[0] > x->shape.dim[axis])
-        return CD_FAIL(err, ESCHEMA, "TopK: %lld of %lld elements", n ? (long long)k[0] : 0LL, (long long)x->shape.dim[axis]);
+        return CD_FAIL(err, ESCHEMA, "TopK: %lld of %lld elements", n ? (long long)k[0] : 0LL,
+                       (long long)x->shape.dim[axis]);
     cd_graph_shape o = x->shape;
     o.dim[axis] = k[0];
     CD_TRY(cd_graph_call_set_output(c, 0, x->dtype, &o, err));
@@ -78,6 +80,8 @@ cdmpp_status cd_graph_infer_det(cd_graph_call *c, cdmpp_err *err) {
     CD_TRY(cd_graph_call_rank(c, 0, 2, CD_GRAPH_MAX_RANK, err));
     cd_graph_shape o = x->shape;
     o.rank -= 2;
-    if (o.dim[o.rank] != o.dim[o.rank + 1]) return CD_FAIL(err, ESCHEMA, "%s: matrices of %lld x %lld", c->op, (long long)o.dim[o.rank], (long long)o.dim[o.rank + 1]);
+    if (o.dim[o.rank] != o.dim[o.rank + 1])
+        return CD_FAIL(err, ESCHEMA, "%s: matrices of %lld x %lld", c->op, (long long)o.dim[o.rank],
+                       (long long)o.dim[o.rank + 1]);
     return cd_graph_call_set_output(c, 0, x->dtype, &o, err);
 }

@@ -187,14 +187,17 @@ static const cd_graph_rule rules[] = {
     {"Xor", 1, 0, 2, 2, 1, I(compare), F(binary), N(out), 0},
 };
 
-const cd_graph_rule *cd_graph_rule_at(size_t i) { return i < sizeof rules / sizeof *rules ? &rules[i] : NULL; }
+const cd_graph_rule *cd_graph_rule_at(size_t i) {
+    return i < sizeof rules / sizeof *rules ? &rules[i] : NULL;
+}
 
 const cd_graph_rule *cd_graph_rule_find(const char *op, int opset, bool *known) {
     *known = false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(rules[i].op, op)) continue;
         *known = true;
-        if (opset >= rules[i].first && (rules[i].last == 0 || opset <= rules[i].last)) return &rules[i];
+        if (opset >= rules[i].first && (rules[i].last == 0 || opset <= rules[i].last))
+            return &rules[i];
     }
     return NULL;
 }

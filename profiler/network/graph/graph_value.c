@@ -3,13 +3,17 @@
 
 #include "profiler/network/graph/graph_call_internal.h"
 
-cdmpp_status cd_graph_call_content(cd_graph_call *c, uint32_t o, int64_t **v, double **f, cdmpp_err *err) {
+cdmpp_status cd_graph_call_content(cd_graph_call *c, uint32_t o, int64_t **v, double **f,
+                                   cdmpp_err *err) {
     cd_graph_tensor *t = &c->out[o];
     const int64_t n = cd_graph_shape_elements(&t->shape);
     *v = NULL;
     *f = NULL;
-    if (!cd_graph_type_is_computed(t->dtype) || n > CD_GRAPH_MAX_VALUE || n > CD_GRAPH_MAX_VALUES - c->g->n_value) return CDMPP_OK;
-    void *p = cd_arena_zalloc(&c->g->arena, (size_t)n + 1, sizeof(int64_t)); /* one more: empty content is content */
+    if (!cd_graph_type_is_computed(t->dtype) || n > CD_GRAPH_MAX_VALUE ||
+        n > CD_GRAPH_MAX_VALUES - c->g->n_value)
+        return CDMPP_OK;
+    void *p = cd_arena_zalloc(&c->g->arena, (size_t)n + 1,
+                              sizeof(int64_t)); /* one more: empty content is content */
     if (!p) return CD_FAIL(err, ENOMEM, "content of %lld elements", (long long)n);
     c->g->n_value += n;
     if (cd_expr_dtype_is_float(t->dtype)) t->fvalue = *f = p;
@@ -39,7 +43,8 @@ bool cd_graph_shape_next(const cd_graph_shape *s, int64_t *at) {
 
 int64_t cd_graph_shape_offset(const cd_graph_shape *s, uint32_t rank, const int64_t *at) {
     int64_t k = 0;
-    for (uint32_t d = 0; d < s->rank; d++) k = k * s->dim[d] + (s->dim[d] == 1 ? 0 : at[rank - s->rank + d]);
+    for (uint32_t d = 0; d < s->rank; d++)
+        k = k * s->dim[d] + (s->dim[d] == 1 ? 0 : at[rank - s->rank + d]);
     return k;
 }
 
@@ -54,7 +59,8 @@ int64_t cd_graph_type_wrap(cd_dtype t, int64_t v) {
 
 double cd_graph_type_round(cd_dtype t, double v) { return t == CD_F32 ? (double)(float)v : v; }
 
-cdmpp_status cd_graph_call_gather(cd_graph_call *c, uint32_t i, cd_graph_gather_fn *from, const void *ctx, cdmpp_err *err) {
+cdmpp_status cd_graph_call_gather(cd_graph_call *c, uint32_t i, cd_graph_gather_fn *from,
+                                  const void *ctx, cdmpp_err *err) {
     const cd_graph_tensor *x = cd_graph_call_input(c, i);
     const cd_graph_shape *s = &c->out[0].shape;
     int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_graph_shape_elements(s);

@@ -4,11 +4,11 @@
 
 #include "profiler/network/merge/merge_internal.h"
 
-enum { OPSET = 18 };            /* of the operators that are added */
+enum { OPSET = 18 }; /* of the operators that are added */
 
 typedef struct {
-    uint32_t whole;             /* tensor of the new graph; CD_GRAPH_NONE: not made yet */
-    uint32_t end[CD_MERGE_MOST]; /* tensors of the old graph: parts */
+    uint32_t whole;                /* tensor of the new graph; CD_GRAPH_NONE: not made yet */
+    uint32_t end[CD_MERGE_MOST];   /* tensors of the old graph: parts */
     int64_t at[CD_MERGE_MOST + 1]; /* first channel of each part */
 } merged;
 
@@ -17,13 +17,15 @@ typedef struct {
     cd_graph *g;
     cd_arena own;
     const cd_merge_set *set;
-    merged *made;               /* (sets) */
+    merged *made; /* (sets) */
     cd_merge_readers readers;
-    uint32_t *map;              /* (tensors of from) */
-    uint32_t *of, *part;        /* (tensors of from) set, number in it; CD_GRAPH_NONE: no part */
-    uint32_t *first, *gone;     /* (nodes of from) set whose first member it is; not 0: merged into another */
+    uint32_t *map;       /* (tensors of from) */
+    uint32_t *of, *part; /* (tensors of from) set, number in it; CD_GRAPH_NONE: no part */
+    uint32_t *first,
+        *gone; /* (nodes of from) set whose first member it is; not 0: merged into another */
     uint32_t *origin, n_origin, cap_origin; /* (nodes of g) */
-    uint32_t now, count;        /* node of from that is written; tensors and operators on weights that were added */
+    uint32_t now,
+        count; /* node of from that is written; tensors and operators on weights that were added */
     cdmpp_err *err;
 } writer;
 
@@ -43,7 +45,8 @@ static cdmpp_status note(writer *w) {
     return CDMPP_OK;
 }
 
-static cdmpp_status add(writer *w, const char *name, const char *op, const uint32_t *in, uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out) {
+static cdmpp_status add(writer *w, const char *name, const char *op, const uint32_t *in,
+                        uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out) {
     const int opset = w->g->opset;
     w->g->opset = OPSET;
     const cdmpp_status st = cd_graph_add(w->g, name, op, in, n_in, attr, n_attr, out, 1, w->err);
@@ -59,11 +62,13 @@ static const char *numbered(writer *w, char name[48]) {
 
 static cdmpp_status ints(writer *w, const int64_t *v, uint32_t n, uint32_t *out) {
     char name[48];
-    return cd_graph_constant(w->g, numbered(w, name), CD_I64, &(cd_graph_shape){1, {n}}, v, NULL, out, w->err);
+    return cd_graph_constant(w->g, numbered(w, name), CD_I64, &(cd_graph_shape){1, {n}}, v, NULL,
+                             out, w->err);
 }
 
 /* Channels lo to hi of a merged result. */
-static cdmpp_status cut(writer *w, uint32_t whole, int64_t lo, int64_t hi, const char *name, uint32_t *out) {
+static cdmpp_status cut(writer *w, uint32_t whole, int64_t lo, int64_t hi, const char *name,
+                        uint32_t *out) {
     static const int64_t channel = 1;
     uint32_t in[4] = {whole};
     CD_TRY(ints(w, &lo, 1, &in[1]));
@@ -87,7 +92,9 @@ static cdmpp_status copy_source(writer *w, uint32_t t) {
     const cd_graph_tensor *x = &w->from->tensor[t];
     uint32_t *to = &w->map[t];
     if (x->is_input) CD_TRY(cd_graph_input(w->g, x->name, x->dtype, &x->shape, to, w->err));
-    else if (x->value || x->fvalue) CD_TRY(cd_graph_constant(w->g, x->name, x->dtype, &x->shape, x->value, x->fvalue, to, w->err));
+    else if (x->value || x->fvalue)
+        CD_TRY(
+            cd_graph_constant(w->g, x->name, x->dtype, &x->shape, x->value, x->fvalue, to, w->err));
     else CD_TRY(cd_graph_weight(w->g, x->name, x->dtype, &x->shape, to, w->err));
     w->g->tensor[*to].is_weight = x->is_weight;
     w->g->tensor[*to].is_trained = x->is_trained;
@@ -104,9 +111,14 @@ static cdmpp_status copy_node(writer *w, const cd_graph_node *n) {
         in[k] = CD_GRAPH_NONE;
         if (n->in[k] != CD_GRAPH_NONE) CD_TRY(resolve(w, n->in[k], &in[k]));
     }
-    for (uint32_t k = 0; k < n->n_out; k++) s[k] = w->from->tensor[n->out[k]].shape, t[k] = w->from->tensor[n->out[k]].dtype;
-    if (n->opaque) CD_TRY(cd_graph_opaque(w->g, n->name, n->domain, n->op, in, n->n_in, s, t, out, n->n_out, w->err));
-    else CD_TRY(cd_graph_add(w->g, n->name, n->op, in, n->n_in, n->attr, n->n_attr, out, n->n_out, w->err));
+    for (uint32_t k = 0; k < n->n_out; k++)
+        s[k] = w->from->tensor[n->out[k]].shape, t[k] = w->from->tensor[n->out[k]].dtype;
+    if (n->opaque)
+        CD_TRY(cd_graph_opaque(w->g, n->name, n->domain, n->op, in, n->n_in, s, t, out, n->n_out,
+                               w->err));
+    else
+        CD_TRY(cd_graph_add(w->g, n->name, n->op, in, n->n_in, n->attr, n->n_attr, out, n->n_out,
+                            w->err));
     for (uint32_t k = 0; k < n->n_out; k++) {
         w->map[n->out[k]] = out[k];
         CD_TRY(cd_graph_rename(w->g, out[k], w->from->tensor[n->out[k]].name, w->err));
@@ -119,11 +131,14 @@ static cdmpp_status copy_node(writer *w, const cd_graph_node *n) {
 static void name_of(const writer *w, const cd_merge_set *s, const uint32_t *node, char name[200]) {
     size_t n = 0;
     name[0] = 0;
-    for (uint32_t i = 0; i < s->n && n < 150; i++) n += (size_t)snprintf(name + n, 200 - n, "%s%.40s", i ? "+" : "", w->from->node[node[i]].name);
+    for (uint32_t i = 0; i < s->n && n < 150; i++)
+        n += (size_t)snprintf(name + n, 200 - n, "%s%.40s", i ? "+" : "",
+                              w->from->node[node[i]].name);
 }
 
 /* Operand k of all members as one, along the first dimension. */
-static cdmpp_status stack(writer *w, const cd_merge_set *s, const uint32_t *node, uint32_t k, uint32_t *out) {
+static cdmpp_status stack(writer *w, const cd_merge_set *s, const uint32_t *node, uint32_t k,
+                          uint32_t *out) {
     const cd_graph_attr axis = {.name = "axis", .kind = CD_GRAPH_ATTR_INT};
     uint32_t in[CD_MERGE_MOST];
     char name[48];
@@ -132,7 +147,8 @@ static cdmpp_status stack(writer *w, const cd_merge_set *s, const uint32_t *node
 }
 
 /* A kernel with zeros around it: the window begins where its padding says. */
-static cdmpp_status widen(writer *w, const cd_graph_node *n, const cd_merge_window *x, uint32_t *out) {
+static cdmpp_status widen(writer *w, const cd_graph_node *n, const cd_merge_window *x,
+                          uint32_t *out) {
     const int64_t *pad = cd_merge_ints(n, "pads"), *kernel = cd_merge_ints(n, "kernel_shape");
     const uint32_t rank = x->n + 2;
     static const double zero = 0;
@@ -147,7 +163,8 @@ static cdmpp_status widen(writer *w, const cd_graph_node *n, const cd_merge_wind
     *out = in[0];
     if (!any) return CDMPP_OK;
     CD_TRY(ints(w, by, 2 * rank, &in[1]));
-    CD_TRY(cd_graph_constant(w->g, numbered(w, name), w->g->tensor[in[0]].dtype, &(cd_graph_shape){0}, NULL, &zero, &in[2], w->err));
+    CD_TRY(cd_graph_constant(w->g, numbered(w, name), w->g->tensor[in[0]].dtype,
+                             &(cd_graph_shape){0}, NULL, &zero, &in[2], w->err));
     return add(w, numbered(w, name), "Pad", in, 3, NULL, 0, out);
 }
 
@@ -158,21 +175,31 @@ static cdmpp_status convolution(writer *w, const cd_merge_set *s, uint32_t *out)
     cd_merge_window x;
     uint32_t kernel[CD_MERGE_MOST], in[3];
     char name[200];
-    if (!cd_merge_window_of(w->from, s, &x)) return CD_FAIL(w->err, EINVALID, "%.80s cannot be merged", a->name);
-    for (uint32_t i = 0; i < s->n; i++) CD_TRY(widen(w, &w->from->node[s->node[i]], &x, &kernel[i]));
+    if (!cd_merge_window_of(w->from, s, &x))
+        return CD_FAIL(w->err, EINVALID, "%.80s cannot be merged", a->name);
+    for (uint32_t i = 0; i < s->n; i++)
+        CD_TRY(widen(w, &w->from->node[s->node[i]], &x, &kernel[i]));
     CD_TRY(resolve(w, a->in[0], &in[0]));
     CD_TRY(add(w, numbered(w, name), "Concat", kernel, s->n, &axis, 1, &in[1]));
     if (bias) CD_TRY(stack(w, s, s->node, 2, &in[2]));
-    const cd_graph_attr attr[] = {{.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = x.n, .ints = x.kernel},
-                                  {.name = "strides", .kind = CD_GRAPH_ATTR_INTS, .n = x.n, .ints = cd_merge_ints(a, "strides")},
-                                  {.name = "dilations", .kind = CD_GRAPH_ATTR_INTS, .n = x.n, .ints = cd_merge_ints(a, "dilations")},
-                                  {.name = "pads", .kind = CD_GRAPH_ATTR_INTS, .n = 2 * x.n, .ints = x.pad}};
+    const cd_graph_attr attr[] = {
+        {.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = x.n, .ints = x.kernel},
+        {.name = "strides",
+         .kind = CD_GRAPH_ATTR_INTS,
+         .n = x.n,
+         .ints = cd_merge_ints(a, "strides")},
+        {.name = "dilations",
+         .kind = CD_GRAPH_ATTR_INTS,
+         .n = x.n,
+         .ints = cd_merge_ints(a, "dilations")},
+        {.name = "pads", .kind = CD_GRAPH_ATTR_INTS, .n = 2 * x.n, .ints = x.pad}};
     name_of(w, s, s->node, name);
     return add(w, name, "Conv", in, bias ? 3 : 2, attr, 4, out);
 }
 
 /* A batch norm has its statistics stacked; other operands of activations are the same tensor in all members. */
-static cdmpp_status follower(writer *w, const cd_merge_set *s, const uint32_t *node, uint32_t *whole) {
+static cdmpp_status follower(writer *w, const cd_merge_set *s, const uint32_t *node,
+                             uint32_t *whole) {
     const cd_graph_node *n = &w->from->node[node[0]];
     const bool norm = !strcmp(n->op, "BatchNormalization");
     uint32_t *in = CD_NEWN(&w->own, uint32_t, (size_t)n->n_in + 1);
@@ -208,7 +235,9 @@ static cdmpp_status write_set(writer *w, uint32_t k) {
 static uint32_t run_of(const writer *w, const cd_graph_node *n, uint32_t at) {
     const uint32_t set = w->of[n->in[at]], part = w->part[n->in[at]];
     uint32_t k = 1;
-    while (set != CD_GRAPH_NONE && at + k < n->n_in && w->of[n->in[at + k]] == set && w->part[n->in[at + k]] == part + k) k++;
+    while (set != CD_GRAPH_NONE && at + k < n->n_in && w->of[n->in[at + k]] == set &&
+           w->part[n->in[at + k]] == part + k)
+        k++;
     return k;
 }
 
@@ -217,7 +246,8 @@ static cdmpp_status run(writer *w, const cd_graph_node *n, uint32_t at, uint32_t
     if (k == 1) return resolve(w, n->in[at], out);
     const merged *m = &w->made[set];
     *out = m->whole;
-    return k == w->set[set].n ? CDMPP_OK : cut(w, m->whole, m->at[part], m->at[part + k], n->name, out);
+    return k == w->set[set].n ? CDMPP_OK
+                              : cut(w, m->whole, m->at[part], m->at[part + k], n->name, out);
 }
 
 static cdmpp_status join(writer *w, const cd_graph_node *n) {
@@ -239,9 +269,13 @@ static cdmpp_status prepare_set(writer *w, uint32_t k) {
     const cd_merge_set *s = &w->set[k];
     merged *m = &w->made[k];
     uint32_t tensor[CD_MERGE_MOST], next[CD_MERGE_MOST], first = s->node[0];
-    if (!cd_merge_fits(w->from, s)) return CD_FAIL(w->err, EINVALID, "%.80s and those beside it cannot be merged", s->n ? w->from->node[s->node[0]].name : "nothing");
+    if (!cd_merge_fits(w->from, s))
+        return CD_FAIL(w->err, EINVALID, "%.80s and those beside it cannot be merged",
+                       s->n ? w->from->node[s->node[0]].name : "nothing");
     for (uint32_t i = 0; i < s->n; i++) {
-        if (w->gone[s->node[i]]) return CD_FAIL(w->err, EINVALID, "%.80s is in two sets", w->from->node[s->node[i]].name);
+        if (w->gone[s->node[i]])
+            return CD_FAIL(w->err, EINVALID, "%.80s is in two sets",
+                           w->from->node[s->node[i]].name);
         w->gone[s->node[i]] = 1;
         if (s->node[i] < first) first = s->node[i];
         tensor[i] = w->from->node[s->node[i]].out[0];
@@ -249,7 +283,8 @@ static cdmpp_status prepare_set(writer *w, uint32_t k) {
     }
     w->first[first] = k;
     while (cd_merge_next(w->from, &w->readers, s, tensor, next))
-        for (uint32_t i = 0; i < s->n; i++) w->gone[next[i]] = 1, tensor[i] = w->from->node[next[i]].out[0];
+        for (uint32_t i = 0; i < s->n; i++)
+            w->gone[next[i]] = 1, tensor[i] = w->from->node[next[i]].out[0];
     for (uint32_t i = 0; i < s->n; i++) w->of[tensor[i]] = k, w->part[tensor[i]] = i;
     return CDMPP_OK;
 }
@@ -262,7 +297,8 @@ static cdmpp_status make_arrays(writer *w, uint32_t n) {
     w->part = CD_NEWN(&w->own, uint32_t, (size_t)g->n_tensor + 1);
     w->first = CD_NEWN(&w->own, uint32_t, (size_t)g->n_node + 1);
     w->gone = CD_NEWN(&w->own, uint32_t, (size_t)g->n_node + 1);
-    if (!w->made || !w->map || !w->of || !w->part || !w->first || !w->gone) return CD_FAIL(w->err, ENOMEM, "%u operators", g->n_node);
+    if (!w->made || !w->map || !w->of || !w->part || !w->first || !w->gone)
+        return CD_FAIL(w->err, ENOMEM, "%u operators", g->n_node);
     for (uint32_t t = 0; t < g->n_tensor; t++) w->map[t] = w->of[t] = CD_GRAPH_NONE;
     for (uint32_t k = 0; k < g->n_node; k++) w->first[k] = CD_GRAPH_NONE;
     return cd_merge_count_readers(g, &w->own, &w->readers, w->err);
@@ -275,8 +311,11 @@ static cdmpp_status node(writer *w, uint32_t k) {
     if (w->gone[k]) return CDMPP_OK;
     const cd_graph_attr *axis = cd_graph_node_attr(n, "axis");
     bool parts = false;
-    for (uint32_t i = 0; i < n->n_in; i++) parts |= n->in[i] != CD_GRAPH_NONE && w->of[n->in[i]] != CD_GRAPH_NONE;
-    return parts && !n->opaque && !strcmp(n->op, "Concat") && axis && axis->i == 1 ? join(w, n) : copy_node(w, n);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        parts |= n->in[i] != CD_GRAPH_NONE && w->of[n->in[i]] != CD_GRAPH_NONE;
+    return parts && !n->opaque && !strcmp(n->op, "Concat") && axis && axis->i == 1
+               ? join(w, n)
+               : copy_node(w, n);
 }
 
 static cdmpp_status write_all(writer *w, uint32_t n) {
@@ -297,7 +336,8 @@ static cdmpp_status write_all(writer *w, uint32_t n) {
     return note(w);
 }
 
-cdmpp_status cd_merge_apply(const cd_graph *g, const cd_merge_set *set, uint32_t n, cd_graph **out, const uint32_t **origin, cdmpp_err *err) {
+cdmpp_status cd_merge_apply(const cd_graph *g, const cd_merge_set *set, uint32_t n, cd_graph **out,
+                            const uint32_t **origin, cdmpp_err *err) {
     writer w = {.from = g, .set = set, .err = err};
     const cdmpp_status st = write_all(&w, n);
     cd_arena_free(&w.own);

@@ -12,16 +12,19 @@ typedef struct {
 
 static bool is_ours(const cd_graph *g, uint32_t t) {
     const uint32_t node = g->tensor[t].node;
-    return node != CD_GRAPH_NONE && g->node[node].folded && !strncmp(g->node[node].name, CD_MERGE_MARK, sizeof CD_MERGE_MARK - 1);
+    return node != CD_GRAPH_NONE && g->node[node].folded &&
+           !strncmp(g->node[node].name, CD_MERGE_MARK, sizeof CD_MERGE_MARK - 1);
 }
 
 /* Every element to its place in the wider kernel; the rest is zero. */
-static void place(const cd_graph_shape *in, const cd_graph_shape *out, const int64_t *pad, const float *from, float *to) {
+static void place(const cd_graph_shape *in, const cd_graph_shape *out, const int64_t *pad,
+                  const float *from, float *to) {
     const int64_t n = cd_graph_shape_elements(in);
     memset(to, 0, (size_t)cd_graph_shape_elements(out) * sizeof *to);
     for (int64_t i = 0; i < n; i++) {
         int64_t left = i, at = 0, step = 1;
-        for (uint32_t d = in->rank; d-- > 0; left /= in->dim[d], step *= out->dim[d]) at += (left % in->dim[d] + pad[d]) * step;
+        for (uint32_t d = in->rank; d-- > 0; left /= in->dim[d], step *= out->dim[d])
+            at += (left % in->dim[d] + pad[d]) * step;
         to[at] = from[i];
     }
 }
@@ -49,6 +52,7 @@ static cdmpp_status content(const reader *r, uint32_t t, float *to) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_merge_weight(const cd_graph *g, uint32_t tensor, cd_merge_fill *fill, void *ctx, float *to, cdmpp_err *err) {
+cdmpp_status cd_merge_weight(const cd_graph *g, uint32_t tensor, cd_merge_fill *fill, void *ctx,
+                             float *to, cdmpp_err *err) {
     return content(&(reader){g, fill, ctx, err}, tensor, to);
 }

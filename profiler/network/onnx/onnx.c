@@ -13,7 +13,8 @@
 
 enum { OPSET_LOW = 7, OPSET_KNOWN = 28 };
 
-static cdmpp_status unpack(cd_arena *a, const cd_buf *b, const CdOnnx__ModelProto **out, cdmpp_err *err) {
+static cdmpp_status unpack(cd_arena *a, const cd_buf *b, const CdOnnx__ModelProto **out,
+                           cdmpp_err *err) {
     cd_onnx_quota q;
     ProtobufCAllocator alloc = cd_onnx_quota_begin(&q, a, b->n);
     *out = cd_onnx__model_proto__unpack(&alloc, b->n, (const uint8_t *)(b->p ? b->p : ""));
@@ -23,10 +24,15 @@ static cdmpp_status unpack(cd_arena *a, const cd_buf *b, const CdOnnx__ModelProt
 static cdmpp_status check_model(const CdOnnx__ModelProto *m, cd_graph *g, cdmpp_err *err) {
     if (!m->graph) return CD_FAIL(err, ESCHEMA, "the model has no graph");
     const int64_t opset = cd_onnx_opset(m->opset_import, m->n_opset_import);
-    if (opset < OPSET_LOW || opset > INT32_MAX) return CD_FAIL(err, EUNSUPPORTED, "opset %lld: expected %d or more", (long long)opset, OPSET_LOW);
+    if (opset < OPSET_LOW || opset > INT32_MAX)
+        return CD_FAIL(err, EUNSUPPORTED, "opset %lld: expected %d or more", (long long)opset,
+                       OPSET_LOW);
     g->opset = (int)opset;
     if (opset <= OPSET_KNOWN) return CDMPP_OK;
-    return cd_graph_note(g, err, "opset %lld: the newest that is known here is %d, and operators are taken for what they are there", (long long)opset, OPSET_KNOWN);
+    return cd_graph_note(g, err,
+                         "opset %lld: the newest that is known here is %d, and operators are taken "
+                         "for what they are there",
+                         (long long)opset, OPSET_KNOWN);
 }
 
 /* The outputs of the file, where they are known. Then the operands of unsupported nodes: without that, nothing would read them, and
@@ -35,12 +41,17 @@ static cdmpp_status results(cd_onnx_reader *r, const cd_onnx_scope *s, cdmpp_err
     const CdOnnx__GraphProto *g = r->model->graph;
     for (size_t i = 0; i < g->n_output; i++) {
         const uint32_t *t = cd_onnx_look_up(s, cd_onnx_text(g->output[i]->name));
-        if (!t) return CD_FAIL(err, ESCHEMA, "result \"%s\" is not defined anywhere", cd_onnx_text(g->output[i]->name));
-        if (*t < r->g->n_tensor) CD_TRY(cd_graph_result(r->g, *t, err)); /* else behind an unsupported node */
+        if (!t)
+            return CD_FAIL(err, ESCHEMA, "result \"%s\" is not defined anywhere",
+                           cd_onnx_text(g->output[i]->name));
+        if (*t < r->g->n_tensor)
+            CD_TRY(cd_graph_result(r->g, *t, err)); /* else behind an unsupported node */
     }
-    for (uint32_t k = 0; k < r->n_kept; k++) { /* else what only an unsupported node reads would not be made */
+    for (uint32_t k = 0; k < r->n_kept;
+         k++) { /* else what only an unsupported node reads would not be made */
         const cd_graph_tensor *t = &r->g->tensor[r->kept[k]];
-        if (!t->is_output && !t->is_input && !t->is_weight && !t->value && !t->fvalue) CD_TRY(cd_graph_result(r->g, r->kept[k], err));
+        if (!t->is_output && !t->is_input && !t->is_weight && !t->value && !t->fvalue)
+            CD_TRY(cd_graph_result(r->g, r->kept[k], err));
     }
     return CDMPP_OK;
 }
@@ -55,7 +66,11 @@ static cdmpp_status read_graph(cd_onnx_reader *r, cdmpp_err *err) {
     CD_TRY(cd_onnx_inputs(r, &s, g, err));
     CD_TRY(cd_onnx_nodes(r, &s, g->node, g->n_node, err));
     for (uint32_t i = 0; i < r->o->n_dim; i++)
-        if (!r->used[i]) return CD_FAIL(err, EUSAGE, "\"%s\" is for no dimension of an input, no If, no Loop and no result whose size depends on the data", r->o->dim[i]);
+        if (!r->used[i])
+            return CD_FAIL(err, EUSAGE,
+                           "\"%s\" is for no dimension of an input, no If, no Loop and no result "
+                           "whose size depends on the data",
+                           r->o->dim[i]);
     return results(r, &s, err);
 }
 
@@ -69,13 +84,15 @@ static cdmpp_status parse(cd_onnx_reader *r, const void *data, size_t n, cdmpp_e
 }
 
 /* On success the misses are in the graph's arena, so that they live as long as it does. */
-cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const char *folder, const cd_onnx_options *o, cd_graph **out,
-                           const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
+cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const char *folder,
+                           const cd_onnx_options *o, cd_graph **out, const cd_onnx_miss **miss,
+                           uint32_t *n_miss, cdmpp_err *err) {
     static const cd_onnx_options none = {0};
     cd_arena scratch = {0};
     cd_onnx_reader r = {.o = o ? o : &none, .folder = folder, .a = &scratch};
     *out = NULL;
-    if (r.o->batch < 0 || r.o->batch > (int64_t)1 << 32) return CD_FAIL(err, EUSAGE, "a batch of %lld", (long long)r.o->batch);
+    if (r.o->batch < 0 || r.o->batch > (int64_t)1 << 32)
+        return CD_FAIL(err, EUSAGE, "a batch of %lld", (long long)r.o->batch);
     CD_TRY(cd_graph_new(name, &r.g, err));
     r.g->contents = r.o->contents;
     const cdmpp_status st = parse(&r, data, n, err);
@@ -101,8 +118,8 @@ static void split_path(char *path, const char **folder, const char **name) {
     if (dot) *dot = 0;
 }
 
-static cdmpp_status read_fd(int fd, char *path, const cd_onnx_options *o, cd_graph **out, const cd_onnx_miss **miss, uint32_t *n_miss,
-                            cdmpp_err *err) {
+static cdmpp_status read_fd(int fd, char *path, const cd_onnx_options *o, cd_graph **out,
+                            const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
     struct stat st;
     const char *folder, *name;
     if (fstat(fd, &st)) return CD_FAIL(err, EIO, "%s", strerror(errno));
@@ -111,13 +128,15 @@ static cdmpp_status read_fd(int fd, char *path, const cd_onnx_options *o, cd_gra
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED) return CD_FAIL(err, EIO, "%s", strerror(errno));
     split_path(path, &folder, &name);
-    const cdmpp_status s = cd_onnx_parse(p, (size_t)st.st_size, name, folder, o, out, miss, n_miss, err);
+    const cdmpp_status s =
+        cd_onnx_parse(p, (size_t)st.st_size, name, folder, o, out, miss, n_miss, err);
     munmap(p, (size_t)st.st_size);
     return s;
 }
 
 /* The path is copied: split_path cuts it into folder and name. */
-cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, cd_graph **out, const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
+cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, cd_graph **out,
+                          const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
     *out = NULL;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {

@@ -46,37 +46,43 @@
 #include "profiler/network/onnx/onnx_writer.h"
 
 typedef struct cd_onnx_options {
-    int64_t batch;              /* 0: as in the file */
-    const char *const *dim;     /* (n_dim) "seq=128": a symbolic dimension; "ids[1]=128": one of an input; "if_3=then", "loop_1=10": the branch of
+    int64_t batch; /* 0: as in the file */
+    const char *const *
+        dim; /* (n_dim) "seq=128": a symbolic dimension; "ids[1]=128": one of an input; "if_3=then", "loop_1=10": the branch of
                                  * an If, the runs of a Loop, "nms=100": the size of a result that depends on the data, by the name of
                                  * the node or of its first result */
     uint32_t n_dim;
-    const char *const *input;   /* (n_input) names of the data inputs */
+    const char *const *input; /* (n_input) names of the data inputs */
     uint32_t n_input;
-    bool contents;              /* all contents of weights are kept, CD_GRAPH_MAX_VALUES numbers at most: to compute with them */
+    bool
+        contents; /* all contents of weights are kept, CD_GRAPH_MAX_VALUES numbers at most: to compute with them */
 } cd_onnx_options;
 
 typedef struct cd_onnx_miss {
-    const char *node, *op, *domain, *reason; /* node: its name, or its first result's where it has none */
+    const char *node, *op, *domain,
+        *reason; /* node: its name, or its first result's where it has none */
 } cd_onnx_miss;
 
 /* `o` NULL: defaults. The misses live in the graph. Errors, with the path: EIO, EPARSE
  * (no or half a model), ESCHEMA (invalid), ERANGE (a limit of graph_limits.h),
  * EUNSUPPORTED (an opset before 7), EUSAGE (an option that fits nothing), ENOMEM. */
-cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, CD_GIVE cd_graph **out, CD_KEEP const cd_onnx_miss **miss,
-                          uint32_t *n_miss, cdmpp_err *err);
+cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, CD_GIVE cd_graph **out,
+                          CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err);
 
 /* A text that is kept in the file beside the model: the value of `key` in its metadata_props, the last one if there are several. *text is the
  * caller's to free, and NULL where there is none. Errors, with the path: EIO, EPARSE (no model), ENOMEM. */
-cdmpp_status cd_onnx_metadata(const char *path, const char *key, CD_GIVE char **text, size_t *n, cdmpp_err *err);
+cdmpp_status cd_onnx_metadata(const char *path, const char *key, CD_GIVE char **text, size_t *n,
+                              cdmpp_err *err);
 /* Writes the file of `path` to `to`, which may be the same, with this text in place of what `key` had. All other bytes of the model stay as they are,
  * in their order. Errors: the same. */
-cdmpp_status cd_onnx_metadata_write(const char *path, const char *to, const char *key, const char *text, size_t n, cdmpp_err *err);
+cdmpp_status cd_onnx_metadata_write(const char *path, const char *to, const char *key,
+                                    const char *text, size_t n, cdmpp_err *err);
 /* Whether the file begins as an ONNX model does, and not as JSON. */
 bool cd_onnx_is_model(const char *path);
 /* The same of bytes; `folder` is where external data would be, NULL: nowhere. */
-cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const char *folder, const cd_onnx_options *o,
-                           CD_GIVE cd_graph **out, CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err);
+cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const char *folder,
+                           const cd_onnx_options *o, CD_GIVE cd_graph **out,
+                           CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err);
 
 /* Append an ONNX file of the graph, in which weights hold made-up numbers. Of operators with attributes only the common ones of image
  * networks are known (onnx_write.c). Errors: EUNSUPPORTED (which operator; several results, a known tensor that is not float32 or

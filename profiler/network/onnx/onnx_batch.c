@@ -12,17 +12,35 @@ typedef struct trace {
 
 typedef struct tracer {
     cd_onnx_reader *r;
-    cd_onnx_map of;             /* name -> number in list */
-    trace *list;                /* (n of cap) */
+    cd_onnx_map of; /* name -> number in list */
+    trace *list;    /* (n of cap) */
     uint32_t n, cap;
 } tracer;
 
 /* Operators whose first result has its operand's dimensions. */
-static const char *const keeping[] = {"Identity", "Cast", "Dropout", "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Elu", "Gelu", "Clip", "Add", "Sub", "Mul", "Div", "Concat",
-                                      "LayerNormalization", "Softmax", "QuantizeLinear", "DequantizeLinear"};
+static const char *const keeping[] = {"Identity",
+                                      "Cast",
+                                      "Dropout",
+                                      "Relu",
+                                      "Tanh",
+                                      "Sigmoid",
+                                      "LeakyRelu",
+                                      "Elu",
+                                      "Gelu",
+                                      "Clip",
+                                      "Add",
+                                      "Sub",
+                                      "Mul",
+                                      "Div",
+                                      "Concat",
+                                      "LayerNormalization",
+                                      "Softmax",
+                                      "QuantizeLinear",
+                                      "DequantizeLinear"};
 
 static const trace *found(const tracer *t, const CdOnnx__NodeProto *n, size_t k) {
-    const uint32_t *i = k < n->n_input && *cd_onnx_text(n->input[k]) ? cd_onnx_map_find(&t->of, n->input[k]) : NULL;
+    const uint32_t *i =
+        k < n->n_input && *cd_onnx_text(n->input[k]) ? cd_onnx_map_find(&t->of, n->input[k]) : NULL;
     return i ? &t->list[*i] : NULL;
 }
 
@@ -34,7 +52,9 @@ static cdmpp_status put(tracer *t, const char *name, const trace *x, cdmpp_err *
     return cd_onnx_map_put(&t->of, t->r->a, name, t->n++, &old, err);
 }
 
-static const CdOnnx__AttributeProto *attr(const CdOnnx__NodeProto *n, const char *name) { return cd_onnx_attr(NULL, n, name); }
+static const CdOnnx__AttributeProto *attr(const CdOnnx__NodeProto *n, const char *name) {
+    return cd_onnx_attr(NULL, n, name);
+}
 
 /* The operand that x is, as the result of this node; false: its dimensions are lost. */
 static bool moved(const CdOnnx__NodeProto *n, trace *x, size_t operand) {
@@ -50,7 +70,8 @@ static bool moved(const CdOnnx__NodeProto *n, trace *x, size_t operand) {
         }
         return true;
     }
-    if (!strcmp(op, "Gather") && operand == 1 && x->rank < CD_GRAPH_MAX_RANK && (!attr(n, "axis") || !attr(n, "axis")->i)) { /* rows of a table */
+    if (!strcmp(op, "Gather") && operand == 1 && x->rank < CD_GRAPH_MAX_RANK &&
+        (!attr(n, "axis") || !attr(n, "axis")->i)) { /* rows of a table */
         x->at[x->rank++] = -1;
         return true;
     }
@@ -65,17 +86,22 @@ static bool moved(const CdOnnx__NodeProto *n, trace *x, size_t operand) {
 
 /* Data and states have the batch second, lengths of sequences are one for each item. */
 static void recurrent(const tracer *t, const CdOnnx__NodeProto *n, uint32_t *axis) {
-    static const struct { size_t operand; uint32_t dim; } batch[] = {{0, 1}, {4, 0}, {5, 1}, {6, 1}};
+    static const struct {
+        size_t operand;
+        uint32_t dim;
+    } batch[] = {{0, 1}, {4, 0}, {5, 1}, {6, 1}};
     if (attr(n, "layout") && attr(n, "layout")->i) return;
     for (size_t i = 0; i < sizeof batch / sizeof *batch; i++) {
         const trace *x = found(t, n, batch[i].operand);
-        if (x && batch[i].dim < x->rank && x->at[batch[i].dim] >= 0) axis[x->input] = (uint32_t)x->at[batch[i].dim];
+        if (x && batch[i].dim < x->rank && x->at[batch[i].dim] >= 0)
+            axis[x->input] = (uint32_t)x->at[batch[i].dim];
     }
 }
 
 static cdmpp_status node(tracer *t, const CdOnnx__NodeProto *n, uint32_t *axis, cdmpp_err *err) {
     const char *op = cd_onnx_text(n->op_type);
-    if (!strcmp(op, "LSTM") || !strcmp(op, "GRU") || !strcmp(op, "RNN")) return recurrent(t, n, axis), CDMPP_OK;
+    if (!strcmp(op, "LSTM") || !strcmp(op, "GRU") || !strcmp(op, "RNN"))
+        return recurrent(t, n, axis), CDMPP_OK;
     for (size_t k = 0; k < n->n_input && k < 2 && n->n_output; k++) {
         const trace *x = found(t, n, k);
         trace y = x ? *x : (trace){0};
@@ -84,11 +110,15 @@ static cdmpp_status node(tracer *t, const CdOnnx__NodeProto *n, uint32_t *axis, 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_batch_axes(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order, uint32_t *axis, cdmpp_err *err) {
+cdmpp_status cd_onnx_batch_axes(cd_onnx_reader *r, const CdOnnx__GraphProto *g,
+                                const uint32_t *order, uint32_t *axis, cdmpp_err *err) {
     tracer t = {.r = r};
     for (uint32_t i = 0; i < g->n_input; i++) {
         const CdOnnx__TypeProto *type = g->input[i]->type;
-        const CdOnnx__TensorShapeProto *s = type && type->value_case == CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type->shape : NULL;
+        const CdOnnx__TensorShapeProto *s =
+            type && type->value_case == CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+                ? type->tensor_type->shape
+                : NULL;
         trace x = {.input = i, .rank = s && s->n_dim <= CD_GRAPH_MAX_RANK ? (uint32_t)s->n_dim : 0};
         axis[i] = 0;
         for (uint32_t d = 0; d < x.rank; d++) x.at[d] = (int)d;

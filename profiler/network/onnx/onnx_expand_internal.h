@@ -16,26 +16,29 @@ typedef struct cd_expand {
     cd_onnx_reader *r;
     const cd_onnx_scope *s;
     const CdOnnx__NodeProto *n;
-    const char *name;           /* of the node */
-    const uint32_t *in;         /* (n_in) CD_GRAPH_NONE: absent */
+    const char *name;   /* of the node */
+    const uint32_t *in; /* (n_in) CD_GRAPH_NONE: absent */
     uint32_t n_in, n_out;
-    uint32_t *out;              /* (n_out) */
-    const char *why;            /* NULL: expanded; a text that stays */
+    uint32_t *out;   /* (n_out) */
+    const char *why; /* NULL: expanded; a text that stays */
     cdmpp_status st;
     cdmpp_err *err;
 } cd_expand;
 
 typedef struct cd_expansion {
-    const char *domain, *op;    /* "": ONNX's own */
+    const char *domain, *op; /* "": ONNX's own */
     void (*fn)(cd_expand *x);
-    const char *attrs;          /* that it reads, with blanks between; others are reported */
+    const char *attrs; /* that it reads, with blanks between; others are reported */
 } cd_expansion;
 
 /* Each ends with op NULL. */
-extern const cd_expansion cd_onnx_expansions_norm[], cd_onnx_expansions_attention[], cd_onnx_expansions_quantized[];
+extern const cd_expansion cd_onnx_expansions_norm[], cd_onnx_expansions_attention[],
+    cd_onnx_expansions_quantized[];
 
 /* ---- reading ---- */
-static inline bool cd_onnx_expand_has(const cd_expand *x, uint32_t k) { return k < x->n_in && x->in[k] != CD_GRAPH_NONE; }
+static inline bool cd_onnx_expand_has(const cd_expand *x, uint32_t k) {
+    return k < x->n_in && x->in[k] != CD_GRAPH_NONE;
+}
 /* Operand k; where it is absent the node is wrong (ESCHEMA). */
 uint32_t cd_onnx_expand_in(cd_expand *x, uint32_t k);
 /* Shape and type of a tensor; of CD_GRAPH_NONE a scalar of float32. */
@@ -53,9 +56,12 @@ void cd_onnx_expand_wrong(cd_expand *x, const char *what);
 
 /* ---- appending ---- */
 /* One result; operands that are CD_GRAPH_NONE at the end are left out. */
-uint32_t cd_onnx_expand_add(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr);
+uint32_t cd_onnx_expand_add(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in,
+                            const cd_graph_attr *attr, uint32_t n_attr);
 /* The same with several results; CD_GRAPH_NONE each where nothing is appended. */
-void cd_onnx_expand_several(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in, const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out);
+void cd_onnx_expand_several(cd_expand *x, const char *op, const uint32_t *in, uint32_t n_in,
+                            const cd_graph_attr *attr, uint32_t n_attr, uint32_t *out,
+                            uint32_t n_out);
 uint32_t cd_onnx_expand_unary(cd_expand *x, const char *op, uint32_t a);
 uint32_t cd_onnx_expand_binary(cd_expand *x, const char *op, uint32_t a, uint32_t b);
 /* A scalar of this real type. */
@@ -66,16 +72,19 @@ uint32_t cd_onnx_expand_times(cd_expand *x, uint32_t a, double v);
 uint32_t cd_onnx_expand_reshape(cd_expand *x, uint32_t a, uint32_t rank, const int64_t *dim);
 uint32_t cd_onnx_expand_transpose(cd_expand *x, uint32_t a, uint32_t rank, const int64_t *perm);
 /* from .. to of one axis, in steps. */
-uint32_t cd_onnx_expand_slice(cd_expand *x, uint32_t a, int64_t axis, int64_t from, int64_t to, int64_t step);
+uint32_t cd_onnx_expand_slice(cd_expand *x, uint32_t a, int64_t axis, int64_t from, int64_t to,
+                              int64_t step);
 uint32_t cd_onnx_expand_concat(cd_expand *x, uint32_t a, uint32_t b, int64_t axis);
 uint32_t cd_onnx_expand_gather(cd_expand *x, uint32_t table, uint32_t index, int64_t axis);
 uint32_t cd_onnx_expand_softmax(cd_expand *x, uint32_t a);
 /* To the type; a itself where it has it. */
 uint32_t cd_onnx_expand_cast(cd_expand *x, uint32_t a, cd_dtype t);
 /* With parameters of axis -1 and an epsilon. gamma, beta: CD_GRAPH_NONE is none. */
-uint32_t cd_onnx_expand_rms_norm(cd_expand *x, uint32_t a, uint32_t gamma, int64_t axis, double epsilon);
+uint32_t cd_onnx_expand_rms_norm(cd_expand *x, uint32_t a, uint32_t gamma, int64_t axis,
+                                 double epsilon);
 /* An activation by the name that fused operators have for it, with its parameters p (n_p). */
-uint32_t cd_onnx_expand_activation(cd_expand *x, uint32_t a, const char *name, const double *p, uint32_t n_p);
+uint32_t cd_onnx_expand_activation(cd_expand *x, uint32_t a, const char *name, const double *p,
+                                   uint32_t n_p);
 /* Gives result k; more than the node asks for are no error. */
 void cd_onnx_expand_out(cd_expand *x, uint32_t k, uint32_t t);
 /* Floats of an attribute; *n 0: absent. */
@@ -90,5 +99,6 @@ uint32_t cd_onnx_expand_integer_product(cd_expand *x, const cd_onnx_expand_produ
 /* The row for a node; NULL: none. */
 const cd_expansion *cd_onnx_expansion_of(const CdOnnx__NodeProto *n);
 /* Appends what stands for the node: out (n_output) its results. *why not NULL: it cannot be done, for this reason. Errors: those of cd_graph_add. */
-cdmpp_status cd_onnx_expand(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, const uint32_t *in, uint32_t *out, const char **why, cdmpp_err *err);
+cdmpp_status cd_onnx_expand(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n,
+                            const uint32_t *in, uint32_t *out, const char **why, cdmpp_err *err);
 #endif

@@ -6,7 +6,9 @@
 
 #define MS "com.microsoft"
 
-static uint32_t some(const cd_expand *x, uint32_t k) { return cd_onnx_expand_has(x, k) ? x->in[k] : CD_GRAPH_NONE; }
+static uint32_t some(const cd_expand *x, uint32_t k) {
+    return cd_onnx_expand_has(x, k) ? x->in[k] : CD_GRAPH_NONE;
+}
 
 static uint32_t dequantized(cd_expand *x, uint32_t k) {
     const uint32_t in[] = {cd_onnx_expand_in(x, k), cd_onnx_expand_in(x, k + 1), some(x, k + 2)};
@@ -47,7 +49,8 @@ static void binary(cd_expand *x) {
 static void concat(cd_expand *x) {
     uint32_t y = dequantized(x, 2);
     const int64_t axis = cd_onnx_expand_int(x, "axis", 0);
-    for (uint32_t k = 5; k + 1 < x->n_in && !x->st; k += 3) y = cd_onnx_expand_concat(x, y, dequantized(x, k), axis);
+    for (uint32_t k = 5; k + 1 < x->n_in && !x->st; k += 3)
+        y = cd_onnx_expand_concat(x, y, dequantized(x, k), axis);
     give_quantized(x, y, 0);
 }
 
@@ -61,14 +64,22 @@ static void same_domain(cd_expand *x) {
 /* Whole numbers are multiplied, then the sum is scaled and a bias added. */
 uint32_t cd_onnx_expand_integer_product(cd_expand *x, const cd_onnx_expand_product *p) {
     const uint32_t in[] = {p->a, p->b, p->a_zero, p->b_zero};
-    const uint32_t y = cd_onnx_expand_cast(x, cd_onnx_expand_add(x, "MatMulInteger", in, 4, NULL, 0), CD_F32);
-    const uint32_t scaled = cd_onnx_expand_binary(x, "Mul", y, cd_onnx_expand_binary(x, "Mul", p->a_scale, p->b_scale));
+    const uint32_t y =
+        cd_onnx_expand_cast(x, cd_onnx_expand_add(x, "MatMulInteger", in, 4, NULL, 0), CD_F32);
+    const uint32_t scaled =
+        cd_onnx_expand_binary(x, "Mul", y, cd_onnx_expand_binary(x, "Mul", p->a_scale, p->b_scale));
     return p->bias == CD_GRAPH_NONE ? scaled : cd_onnx_expand_binary(x, "Add", scaled, p->bias);
 }
 
 /* A, B, their scales, their zero points, bias */
 static void integer_to_float(cd_expand *x) {
-    const cd_onnx_expand_product p = {cd_onnx_expand_in(x, 0), cd_onnx_expand_in(x, 1), cd_onnx_expand_in(x, 2), cd_onnx_expand_in(x, 3), some(x, 4), some(x, 5), some(x, 6)};
+    const cd_onnx_expand_product p = {cd_onnx_expand_in(x, 0),
+                                      cd_onnx_expand_in(x, 1),
+                                      cd_onnx_expand_in(x, 2),
+                                      cd_onnx_expand_in(x, 3),
+                                      some(x, 4),
+                                      some(x, 5),
+                                      some(x, 6)};
     cd_onnx_expand_out(x, 0, cd_onnx_expand_integer_product(x, &p));
 }
 
@@ -77,7 +88,8 @@ static void dynamic_product(cd_expand *x) {
     uint32_t q[3];
     const uint32_t a = cd_onnx_expand_in(x, 0);
     cd_onnx_expand_several(x, "DynamicQuantizeLinear", &a, 1, NULL, 0, q, 3);
-    const cd_onnx_expand_product p = {q[0], cd_onnx_expand_in(x, 1), q[1], cd_onnx_expand_in(x, 2), q[2], some(x, 3), some(x, 4)};
+    const cd_onnx_expand_product p = {
+        q[0], cd_onnx_expand_in(x, 1), q[1], cd_onnx_expand_in(x, 2), q[2], some(x, 3), some(x, 4)};
     cd_onnx_expand_out(x, 0, cd_onnx_expand_integer_product(x, &p));
 }
 
@@ -86,8 +98,12 @@ static void gemm(cd_expand *x) {
     const uint32_t a = dequantized(x, 0), b = dequantized(x, 3), in[] = {a, b};
     uint32_t y = same_op(x, "Gemm", in, 2);
     if (cd_onnx_expand_has(x, 6)) {
-        const uint32_t units = cd_onnx_expand_times(x, cd_onnx_expand_binary(x, "Mul", cd_onnx_expand_in(x, 1), cd_onnx_expand_in(x, 4)), cd_onnx_expand_float(x, "alpha", 1));
-        y = cd_onnx_expand_binary(x, "Add", y, cd_onnx_expand_binary(x, "Mul", cd_onnx_expand_cast(x, x->in[6], CD_F32), units));
+        const uint32_t units = cd_onnx_expand_times(
+            x, cd_onnx_expand_binary(x, "Mul", cd_onnx_expand_in(x, 1), cd_onnx_expand_in(x, 4)),
+            cd_onnx_expand_float(x, "alpha", 1));
+        y = cd_onnx_expand_binary(
+            x, "Add", y,
+            cd_onnx_expand_binary(x, "Mul", cd_onnx_expand_cast(x, x->in[6], CD_F32), units));
     }
     if (cd_onnx_expand_has(x, 7)) give_quantized(x, y, 7);
     else cd_onnx_expand_out(x, 0, y);

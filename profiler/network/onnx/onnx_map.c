@@ -38,7 +38,8 @@ static cdmpp_status grow(cd_onnx_map *m, cd_arena *a, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_map_put(cd_onnx_map *m, cd_arena *a, const char *name, uint32_t value, bool *old, cdmpp_err *err) {
+cdmpp_status cd_onnx_map_put(cd_onnx_map *m, cd_arena *a, const char *name, uint32_t value,
+                             bool *old, cdmpp_err *err) {
     if (m->n * 2 >= m->cap) CD_TRY(grow(m, a, err));
     struct cd_onnx_slot *s = slot(m, name);
     *old = s->name != NULL;

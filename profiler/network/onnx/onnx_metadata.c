@@ -9,7 +9,12 @@
 #include "base/io/io.h"
 #include "profiler/network/onnx/onnx_internal.h"
 
-enum { PROPS = 14, KEY = 1, VALUE = 2, BYTES = 2 }; /* numbers of onnx.proto; wire type of what has a length */
+enum {
+    PROPS = 14,
+    KEY = 1,
+    VALUE = 2,
+    BYTES = 2
+}; /* numbers of onnx.proto; wire type of what has a length */
 
 typedef struct {
     const unsigned char *key, *value;
@@ -33,7 +38,8 @@ static cdmpp_status read_pair(const unsigned char *p, size_t n, pair *out, cdmpp
 
 /* Calls for each top-level field: its bytes with the tag, and the pair if it is one of this key. Nothing is changed by fields of no length: a file that is
  * no model has a wrong tag or length somewhere. */
-static cdmpp_status walk(const char *data, size_t n, const char *key, cd_buf *others, pair *found, cdmpp_err *err) {
+static cdmpp_status walk(const char *data, size_t n, const char *key, cd_buf *others, pair *found,
+                         cdmpp_err *err) {
     cd_onnx_wire w = {(const unsigned char *)data, 0, n, false};
     while (w.at < w.end) {
         const size_t begin = w.at;
@@ -54,7 +60,8 @@ static cdmpp_status walk(const char *data, size_t n, const char *key, cd_buf *ot
 
 enum { LONGEST = 0x7fffffff }; /* bytes of a message of protocol buffers */
 
-cdmpp_status cd_onnx_metadata(const char *path, const char *key, char **text, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_onnx_metadata(const char *path, const char *key, char **text, size_t *n,
+                              cdmpp_err *err) {
     char *data = NULL;
     size_t size = 0;
     pair p = {0};
@@ -64,7 +71,8 @@ cdmpp_status cd_onnx_metadata(const char *path, const char *key, char **text, si
     if (!st) st = cd_err_at(err, walk(data, size, key, NULL, &p, err), path, 0);
     if (!st && p.key) {
         *n = p.n_value;
-        if (!(*text = cd_mem_alloc(p.n_value + 1))) st = CD_FAIL(err, ENOMEM, "%zu bytes of metadata", p.n_value);
+        if (!(*text = cd_mem_alloc(p.n_value + 1)))
+            st = CD_FAIL(err, ENOMEM, "%zu bytes of metadata", p.n_value);
         if (*text && p.n_value) memcpy(*text, p.value, p.n_value);
         if (*text) (*text)[p.n_value] = 0;
     }
@@ -78,7 +86,8 @@ static void put_text(cd_buf *b, unsigned field, const char *text, size_t n) {
     cd_buf_put(b, text, n);
 }
 
-cdmpp_status cd_onnx_metadata_write(const char *path, const char *to, const char *key, const char *text, size_t n, cdmpp_err *err) {
+cdmpp_status cd_onnx_metadata_write(const char *path, const char *to, const char *key,
+                                    const char *text, size_t n, cdmpp_err *err) {
     char *data = NULL;
     size_t size = 0;
     cd_buf out = {0}, own = {0};

@@ -26,6 +26,10 @@ ProtobufCAllocator cd_onnx_quota_begin(cd_onnx_quota *q, cd_arena *a, size_t n) 
 }
 
 cdmpp_status cd_onnx_quota_why(const cd_onnx_quota *q, const char *text, cdmpp_err *err) {
-    if (q->over) return CD_FAIL(err, ERANGE, "%zu bytes would become more than %zu MiB: no ONNX model of sense", q->n, q->most >> 20);
-    return q->oom ? CD_FAIL(err, ENOMEM, "a model of %zu bytes", q->n) : CD_FAIL(err, EPARSE, "%s", text);
+    if (q->over)
+        return CD_FAIL(err, ERANGE,
+                       "%zu bytes would become more than %zu MiB: no ONNX model of sense", q->n,
+                       q->most >> 20);
+    return q->oom ? CD_FAIL(err, ENOMEM, "a model of %zu bytes", q->n)
+                  : CD_FAIL(err, EPARSE, "%s", text);
 }

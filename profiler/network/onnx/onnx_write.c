@@ -7,18 +7,41 @@
 /* Attributes that ONNX has of an operator in the writer's opset. A graph has more: resolved values that came as operands or are not in
  * this opset. An operator that is not here has none. */
 static const struct {
-    const char *op, *attrs;     /* with a blank in front of and behind each */
+    const char *op, *attrs; /* with a blank in front of and behind each */
 } known[] = {
     {"Conv", " dilations group kernel_shape pads strides "},
     {"ConvTranspose", " dilations group kernel_shape output_padding pads strides "},
     {"MaxPool", " ceil_mode kernel_shape pads strides "},
     {"AveragePool", " ceil_mode count_include_pad kernel_shape pads strides "},
     {"BatchNormalization", " epsilon "},
-    {"Concat", " axis "}, {"Softmax", " axis "}, {"Flatten", " axis "}, {"Transpose", " perm "},
-    {"LeakyRelu", " alpha "}, {"Elu", " alpha "}, {"HardSigmoid", " alpha beta "}, {"Gemm", " alpha beta transA transB "},
-    {"Relu", ""}, {"Clip", ""}, {"Sigmoid", ""}, {"Tanh", ""}, {"HardSwish", ""}, {"Exp", ""}, {"Sqrt", ""}, {"Erf", ""}, {"Abs", ""}, {"Neg", ""},
-    {"Add", ""}, {"Sub", ""}, {"Mul", ""}, {"Div", ""}, {"MatMul", ""}, {"GlobalAveragePool", ""}, {"GlobalMaxPool", ""}, {"Identity", ""},
-    {"Slice", ""}, {"Pad", " mode "},
+    {"Concat", " axis "},
+    {"Softmax", " axis "},
+    {"Flatten", " axis "},
+    {"Transpose", " perm "},
+    {"LeakyRelu", " alpha "},
+    {"Elu", " alpha "},
+    {"HardSigmoid", " alpha beta "},
+    {"Gemm", " alpha beta transA transB "},
+    {"Relu", ""},
+    {"Clip", ""},
+    {"Sigmoid", ""},
+    {"Tanh", ""},
+    {"HardSwish", ""},
+    {"Exp", ""},
+    {"Sqrt", ""},
+    {"Erf", ""},
+    {"Abs", ""},
+    {"Neg", ""},
+    {"Add", ""},
+    {"Sub", ""},
+    {"Mul", ""},
+    {"Div", ""},
+    {"MatMul", ""},
+    {"GlobalAveragePool", ""},
+    {"GlobalMaxPool", ""},
+    {"Identity", ""},
+    {"Slice", ""},
+    {"Pad", " mode "},
 };
 
 static const char *attributes_of(const char *op) {
@@ -54,7 +77,9 @@ static cdmpp_status put_known(cd_onnx_writer *f, const cd_graph_tensor *t, cdmpp
         cd_onnx_writer_constant(f, t->name, CD_ONNX_I64, t->shape.dim, t->shape.rank, t->value);
         return CDMPP_OK;
     }
-    if (!t->fvalue || t->dtype != CD_F32) return CD_FAIL(err, EUNSUPPORTED, "%.60s: a known tensor of another type than float32 and int64", t->name);
+    if (!t->fvalue || t->dtype != CD_F32)
+        return CD_FAIL(err, EUNSUPPORTED,
+                       "%.60s: a known tensor of another type than float32 and int64", t->name);
     float *v = CD_NEWN(&f->arena, float, (size_t)n + 1);
     if (!v) return no_memory(err);
     for (int64_t i = 0; i < n; i++) v[i] = (float)t->fvalue[i];
@@ -69,7 +94,8 @@ static cdmpp_status put_tensor(cd_onnx_writer *f, const cd_graph_tensor *t, cdmp
         return CDMPP_OK;
     }
     if (t->value || t->fvalue) return put_known(f, t, err);
-    if (t->dtype != CD_F32) return CD_FAIL(err, EUNSUPPORTED, "%.60s: a tensor of another type than float32", t->name);
+    if (t->dtype != CD_F32)
+        return CD_FAIL(err, EUNSUPPORTED, "%.60s: a tensor of another type than float32", t->name);
     return put_weight(f, t, err);
 }
 
@@ -83,14 +109,17 @@ static void put_attribute(cd_onnx_writer *f, const cd_graph_attr *a) {
 }
 
 /* An attribute may stand twice, as given and resolved: the last one is the resolved one. */
-static cdmpp_status put_operator(cd_onnx_writer *f, const cd_graph_node *n, const char **name, cdmpp_err *err) {
+static cdmpp_status put_operator(cd_onnx_writer *f, const cd_graph_node *n, const char **name,
+                                 cdmpp_err *err) {
     const char *list = attributes_of(n->op), **in = CD_NEWN(&f->arena, const char *, n->n_in + 1);
     if (!in) return no_memory(err);
-    if (!list || n->n_out != 1 || n->opaque) return CD_FAIL(err, EUNSUPPORTED, "%.60s: not known to the writer of ONNX files", n->op);
+    if (!list || n->n_out != 1 || n->opaque)
+        return CD_FAIL(err, EUNSUPPORTED, "%.60s: not known to the writer of ONNX files", n->op);
     for (uint32_t k = 0; k < n->n_in; k++) in[k] = n->in[k] == CD_GRAPH_NONE ? "" : name[n->in[k]];
     for (uint32_t k = 0; k < n->n_attr; k++) {
         bool again = false;
-        for (uint32_t j = k + 1; j < n->n_attr; j++) again |= !strcmp(n->attr[j].name, n->attr[k].name);
+        for (uint32_t j = k + 1; j < n->n_attr; j++)
+            again |= !strcmp(n->attr[j].name, n->attr[k].name);
         if (!again && is_listed(list, n->attr[k].name)) put_attribute(f, &n->attr[k]);
     }
     name[n->out[0]] = cd_onnx_writer_node(f, n->op, in, n->n_in);
@@ -107,7 +136,8 @@ static cdmpp_status put_graph(cd_onnx_writer *f, const cd_graph *g, cdmpp_err *e
     for (uint32_t i = 0; i < g->n_node; i++) CD_TRY(put_operator(f, &g->node[i], name, err));
     for (uint32_t k = 0; k < g->n_output; k++) {
         const cd_graph_tensor *t = &g->tensor[g->output[k]];
-        cd_onnx_writer_output(f, t->name, name[g->output[k]], CD_ONNX_F32, t->shape.dim, t->shape.rank);
+        cd_onnx_writer_output(f, t->name, name[g->output[k]], CD_ONNX_F32, t->shape.dim,
+                              t->shape.rank);
     }
     return CDMPP_OK;
 }

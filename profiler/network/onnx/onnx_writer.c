@@ -37,23 +37,28 @@ static const char *fresh(cd_onnx_writer *f) {
 }
 
 static CdOnnx__TensorShapeProto *shape_of(cd_onnx_writer *f, const int64_t *dim, size_t n_dim) {
-    CdOnnx__TensorShapeProto *shape = NEW(f, CdOnnx__TensorShapeProto, CD_ONNX__TENSOR_SHAPE_PROTO__INIT);
+    CdOnnx__TensorShapeProto *shape =
+        NEW(f, CdOnnx__TensorShapeProto, CD_ONNX__TENSOR_SHAPE_PROTO__INIT);
     if (!shape || !(shape->dim = take(f, NULL, n_dim, sizeof *shape->dim))) return NULL;
     for (; shape->n_dim < n_dim; shape->n_dim++) {
         const int64_t size = dim[shape->n_dim];
-        CdOnnx__TensorShapeProto__Dimension *d = NEW(f, CdOnnx__TensorShapeProto__Dimension, CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
+        CdOnnx__TensorShapeProto__Dimension *d = NEW(f, CdOnnx__TensorShapeProto__Dimension,
+                                                     CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
         if (!(shape->dim[shape->n_dim] = d)) return NULL;
-        d->value_case = size < 0 ? CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM : CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        d->value_case = size < 0 ? CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
+                                 : CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         if (size < 0) d->dim_param = text("n_row");
         else d->dim_value = size;
     }
     return shape;
 }
 
-static CdOnnx__ValueInfoProto *value_info(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
+static CdOnnx__ValueInfoProto *value_info(cd_onnx_writer *f, const char *name, cd_onnx_type type,
+                                          const int64_t *dim, size_t n_dim) {
     CdOnnx__ValueInfoProto *info = NEW(f, CdOnnx__ValueInfoProto, CD_ONNX__VALUE_INFO_PROTO__INIT);
     CdOnnx__TypeProto *of = NEW(f, CdOnnx__TypeProto, CD_ONNX__TYPE_PROTO__INIT);
-    CdOnnx__TypeProto__Tensor *tensor = NEW(f, CdOnnx__TypeProto__Tensor, CD_ONNX__TYPE_PROTO__TENSOR__INIT);
+    CdOnnx__TypeProto__Tensor *tensor =
+        NEW(f, CdOnnx__TypeProto__Tensor, CD_ONNX__TYPE_PROTO__TENSOR__INIT);
     if (!info || !of || !tensor || !(tensor->shape = shape_of(f, dim, n_dim))) return NULL;
     tensor->has_elem_type = 1;
     tensor->elem_type = type;
@@ -64,17 +69,23 @@ static CdOnnx__ValueInfoProto *value_info(cd_onnx_writer *f, const char *name, c
     return info;
 }
 
-const char *cd_onnx_writer_input(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
+const char *cd_onnx_writer_input(cd_onnx_writer *f, const char *name, cd_onnx_type type,
+                                 const int64_t *dim, size_t n_dim) {
     add(f, &f->input, value_info(f, name, type, dim, n_dim));
     return name;
 }
 
-const char *cd_onnx_writer_constant(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim, const void *value) {
+const char *cd_onnx_writer_constant(cd_onnx_writer *f, const char *name, cd_onnx_type type,
+                                    const int64_t *dim, size_t n_dim, const void *value) {
     CdOnnx__TensorProto *t = NEW(f, CdOnnx__TensorProto, CD_ONNX__TENSOR_PROTO__INIT);
     if (!name) name = fresh(f);
-    size_t n = type == CD_ONNX_U8 || type == CD_ONNX_I8 ? 1 : type == CD_ONNX_F32 || type == CD_ONNX_I32 ? 4 : 8;
+    size_t n = type == CD_ONNX_U8 || type == CD_ONNX_I8     ? 1
+               : type == CD_ONNX_F32 || type == CD_ONNX_I32 ? 4
+                                                            : 8;
     for (size_t i = 0; i < n_dim; i++) n *= (size_t)dim[i];
-    if (!t || !(t->dims = take(f, dim, n_dim, sizeof *t->dims)) || !(t->raw_data.data = take(f, value, n, 1))) return name;
+    if (!t || !(t->dims = take(f, dim, n_dim, sizeof *t->dims)) ||
+        !(t->raw_data.data = take(f, value, n, 1)))
+        return name;
     t->n_dims = n_dim;
     t->has_data_type = t->has_raw_data = 1;
     t->data_type = type;
@@ -84,15 +95,22 @@ const char *cd_onnx_writer_constant(cd_onnx_writer *f, const char *name, cd_onnx
     return name;
 }
 
-const char *cd_onnx_writer_float(cd_onnx_writer *f, float v) { return cd_onnx_writer_constant(f, NULL, CD_ONNX_F32, NULL, 0, &v); }
-const char *cd_onnx_writer_double(cd_onnx_writer *f, double v) { return cd_onnx_writer_constant(f, NULL, CD_ONNX_F64, NULL, 0, &v); }
-const char *cd_onnx_writer_ints(cd_onnx_writer *f, const int64_t *v, size_t n) { return cd_onnx_writer_constant(f, NULL, CD_ONNX_I64, &(int64_t){(int64_t)n}, 1, v); }
+const char *cd_onnx_writer_float(cd_onnx_writer *f, float v) {
+    return cd_onnx_writer_constant(f, NULL, CD_ONNX_F32, NULL, 0, &v);
+}
+const char *cd_onnx_writer_double(cd_onnx_writer *f, double v) {
+    return cd_onnx_writer_constant(f, NULL, CD_ONNX_F64, NULL, 0, &v);
+}
+const char *cd_onnx_writer_ints(cd_onnx_writer *f, const int64_t *v, size_t n) {
+    return cd_onnx_writer_constant(f, NULL, CD_ONNX_I64, &(int64_t){(int64_t)n}, 1, v);
+}
 
 /* ---- nodes ---- */
 #define ATTR(kind) CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##kind
 
 /* The caller adds the value, then gives it to the next node with add(). */
-static CdOnnx__AttributeProto *new_attr(cd_onnx_writer *f, const char *name, CdOnnx__AttributeProto__AttributeType type) {
+static CdOnnx__AttributeProto *new_attr(cd_onnx_writer *f, const char *name,
+                                        CdOnnx__AttributeProto__AttributeType type) {
     CdOnnx__AttributeProto *a = NEW(f, CdOnnx__AttributeProto, CD_ONNX__ATTRIBUTE_PROTO__INIT);
     if (!a) return NULL;
     a->name = text(name);
@@ -102,7 +120,9 @@ static CdOnnx__AttributeProto *new_attr(cd_onnx_writer *f, const char *name, CdO
     return a;
 }
 
-static ProtobufCBinaryData bytes_of(const char *s) { return (ProtobufCBinaryData){strlen(s), (uint8_t *)(uintptr_t)s}; }
+static ProtobufCBinaryData bytes_of(const char *s) {
+    return (ProtobufCBinaryData){strlen(s), (uint8_t *)(uintptr_t)s};
+}
 
 void cd_onnx_writer_attr_int(cd_onnx_writer *f, const char *name, int64_t v) {
     CdOnnx__AttributeProto *a = new_attr(f, name, ATTR(INT));
@@ -129,16 +149,20 @@ void cd_onnx_writer_attr_floats(cd_onnx_writer *f, const char *name, const float
     if (a && (a->floats = take(f, v, n, sizeof *v))) a->n_floats = n;
 }
 
-void cd_onnx_writer_attr_texts(cd_onnx_writer *f, const char *name, const char *const *v, size_t n) {
+void cd_onnx_writer_attr_texts(cd_onnx_writer *f, const char *name, const char *const *v,
+                               size_t n) {
     CdOnnx__AttributeProto *a = new_attr(f, name, ATTR(STRINGS));
     if (!a || !(a->strings = take(f, NULL, n, sizeof *a->strings))) return;
     for (; a->n_strings < n; a->n_strings++) a->strings[a->n_strings] = bytes_of(v[a->n_strings]);
 }
 
 /* Adds a node; the attributes so far become its own. */
-static void put_node(cd_onnx_writer *f, const char *op, const char *const *in, size_t n, const char *out) {
+static void put_node(cd_onnx_writer *f, const char *op, const char *const *in, size_t n,
+                     const char *out) {
     CdOnnx__NodeProto *node = NEW(f, CdOnnx__NodeProto, CD_ONNX__NODE_PROTO__INIT);
-    if (!node || !(node->input = take(f, in, n, sizeof *in)) || !(node->output = take(f, &out, 1, sizeof out))) return;
+    if (!node || !(node->input = take(f, in, n, sizeof *in)) ||
+        !(node->output = take(f, &out, 1, sizeof out)))
+        return;
     node->n_input = n;
     node->n_output = 1;
     node->op_type = text(op);
@@ -149,21 +173,24 @@ static void put_node(cd_onnx_writer *f, const char *op, const char *const *in, s
     add(f, &f->node, node);
 }
 
-const char *cd_onnx_writer_node(cd_onnx_writer *f, const char *op, const char *const *in, size_t n) {
+const char *cd_onnx_writer_node(cd_onnx_writer *f, const char *op, const char *const *in,
+                                size_t n) {
     const char *name = fresh(f);
     put_node(f, op, in, n, name);
     return name;
 }
 
 /* An output has a name that was chosen for users, and values have names of their own: Identity joins them. */
-void cd_onnx_writer_output(cd_onnx_writer *f, const char *name, const char *value, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
+void cd_onnx_writer_output(cd_onnx_writer *f, const char *name, const char *value,
+                           cd_onnx_type type, const int64_t *dim, size_t n_dim) {
     put_node(f, "Identity", &value, 1, name);
     add(f, &f->output, value_info(f, name, type, dim, n_dim));
 }
 
 /* ---- the file ---- */
 void cd_onnx_writer_meta(cd_onnx_writer *f, const char *key, const char *value) {
-    CdOnnx__StringStringEntryProto *e = NEW(f, CdOnnx__StringStringEntryProto, CD_ONNX__STRING_STRING_ENTRY_PROTO__INIT);
+    CdOnnx__StringStringEntryProto *e =
+        NEW(f, CdOnnx__StringStringEntryProto, CD_ONNX__STRING_STRING_ENTRY_PROTO__INIT);
     if (!e || !(e->value = take(f, value, strlen(value) + 1, 1))) return;
     e->key = text(key);
     add(f, &f->meta, e);
@@ -180,7 +207,8 @@ static cdmpp_status pack(const CdOnnx__ModelProto *m, cd_buf *out, cdmpp_err *er
 
 /* The lists of messages become the repeated fields of the graph. */
 cdmpp_status cd_onnx_writer_end(cd_onnx_writer *f, const char *name, cd_buf *out, cdmpp_err *err) {
-    CdOnnx__OperatorSetIdProto plain = CD_ONNX__OPERATOR_SET_ID_PROTO__INIT, ml = plain, *opset[] = {&plain, &ml};
+    CdOnnx__OperatorSetIdProto plain = CD_ONNX__OPERATOR_SET_ID_PROTO__INIT, ml = plain,
+                               *opset[] = {&plain, &ml};
     CdOnnx__GraphProto graph = CD_ONNX__GRAPH_PROTO__INIT;
     CdOnnx__ModelProto m = CD_ONNX__MODEL_PROTO__INIT;
     if (f->oom) return CD_FAIL(err, ENOMEM, "ONNX file");
@@ -191,7 +219,8 @@ cdmpp_status cd_onnx_writer_end(cd_onnx_writer *f, const char *name, cd_buf *out
     plain.has_version = ml.has_version = m.has_ir_version = 1;
     graph.name = text(name);
     graph.n_node = f->node.n, graph.node = (CdOnnx__NodeProto **)f->node.item;
-    graph.n_initializer = f->constant.n, graph.initializer = (CdOnnx__TensorProto **)f->constant.item;
+    graph.n_initializer = f->constant.n,
+    graph.initializer = (CdOnnx__TensorProto **)f->constant.item;
     graph.n_input = f->input.n, graph.input = (CdOnnx__ValueInfoProto **)f->input.item;
     graph.n_output = f->output.n, graph.output = (CdOnnx__ValueInfoProto **)f->output.item;
     m.ir_version = CD_ONNX_IR;
@@ -199,7 +228,8 @@ cdmpp_status cd_onnx_writer_end(cd_onnx_writer *f, const char *name, cd_buf *out
     m.producer_version = text(CDMPP_VERSION);
     m.graph = &graph;
     m.n_opset_import = 2, m.opset_import = opset;
-    m.n_metadata_props = f->meta.n, m.metadata_props = (CdOnnx__StringStringEntryProto **)f->meta.item;
+    m.n_metadata_props = f->meta.n,
+    m.metadata_props = (CdOnnx__StringStringEntryProto **)f->meta.item;
     return pack(&m, out, err);
 }
 

@@ -15,7 +15,14 @@
 #include "base/core/core.h"
 
 enum { CD_ONNX_OPSET = 17, CD_ONNX_ML_OPSET = 1, CD_ONNX_IR = 8 };
-typedef enum { CD_ONNX_F32 = 1, CD_ONNX_U8 = 2, CD_ONNX_I8 = 3, CD_ONNX_I32 = 6, CD_ONNX_I64 = 7, CD_ONNX_F64 = 11 } cd_onnx_type;
+typedef enum {
+    CD_ONNX_F32 = 1,
+    CD_ONNX_U8 = 2,
+    CD_ONNX_I8 = 3,
+    CD_ONNX_I32 = 6,
+    CD_ONNX_I64 = 7,
+    CD_ONNX_F64 = 11
+} cd_onnx_type;
 
 typedef struct cd_onnx_writer_list {
     void **item; /* messages of protobuf-c */
@@ -26,16 +33,19 @@ typedef struct cd_onnx_writer {
     cd_onnx_writer_list node, constant, input, output, meta;
     cd_onnx_writer_list attr; /* of the next node */
     cd_arena arena;
-    size_t n;        /* values so far */
-    const char *ml;  /* "ai.onnx.ml" while its nodes are made, else NULL */
+    size_t n;       /* values so far */
+    const char *ml; /* "ai.onnx.ml" while its nodes are made, else NULL */
     bool oom;
 } cd_onnx_writer;
 
 /* Inputs and outputs of the model. dim: (n_dim); below 0 is the symbolic dimension "n_row". Returns `name`. */
-const char *cd_onnx_writer_input(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim);
-void cd_onnx_writer_output(cd_onnx_writer *f, const char *name, const char *value, cd_onnx_type type, const int64_t *dim, size_t n_dim);
+const char *cd_onnx_writer_input(cd_onnx_writer *f, const char *name, cd_onnx_type type,
+                                 const int64_t *dim, size_t n_dim);
+void cd_onnx_writer_output(cd_onnx_writer *f, const char *name, const char *value,
+                           cd_onnx_type type, const int64_t *dim, size_t n_dim);
 /* A tensor in the file, row-major; n_dim 0: a scalar. name NULL: the writer chooses one. Returns the name. */
-const char *cd_onnx_writer_constant(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim, const void *value);
+const char *cd_onnx_writer_constant(cd_onnx_writer *f, const char *name, cd_onnx_type type,
+                                    const int64_t *dim, size_t n_dim, const void *value);
 const char *cd_onnx_writer_float(cd_onnx_writer *f, float v);
 const char *cd_onnx_writer_double(cd_onnx_writer *f, double v);
 const char *cd_onnx_writer_ints(cd_onnx_writer *f, const int64_t *v, size_t n); /* (n) */
@@ -49,8 +59,9 @@ void cd_onnx_writer_attr_floats(cd_onnx_writer *f, const char *name, const float
 void cd_onnx_writer_attr_texts(cd_onnx_writer *f, const char *name, const char *const *v, size_t n);
 /* Adds a node of one output and returns its name. in: (n) names. */
 const char *cd_onnx_writer_node(cd_onnx_writer *f, const char *op, const char *const *in, size_t n);
-#define CD_ONNX_WRITER_NODE(f, op, ...) \
-    cd_onnx_writer_node(f, op, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+#define CD_ONNX_WRITER_NODE(f, op, ...)                                                            \
+    cd_onnx_writer_node(f, op, (const char *const[]){__VA_ARGS__},                                 \
+                        sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 /* One entry of the file's metadata. */
 void cd_onnx_writer_meta(cd_onnx_writer *f, const char *key, const char *value);

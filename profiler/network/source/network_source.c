@@ -18,18 +18,29 @@ bool cd_network_source_is_file(const char *name) {
 
 /* What OpBench took from the libraries of transformers and of recurrent networks. */
 static bool of_transformers(const cd_zoo_entry *e) {
-    return !strcmp(e->family, "transformer") || !strcmp(e->family, "rnn") || !strcmp(e->name, "nasnet-large") || !strcmp(e->name, "dpn-68");
+    return !strcmp(e->family, "transformer") || !strcmp(e->family, "rnn") ||
+           !strcmp(e->name, "nasnet-large") || !strcmp(e->name, "dpn-68");
 }
 
 cdmpp_status cd_network_source_kind(int said, const char *name, int *kind, cdmpp_err *err) {
-    const bool remote = said == CD_NETWORK_SOURCE_URL || said == CD_NETWORK_SOURCE_REMOTE, file = name && cd_network_source_is_file(name);
-    const cd_zoo_entry *e = name && !file ? cd_zoo_find(name) : NULL; /* of an unknown name the zoo says what is near */
-    *kind = said == CD_NETWORK_SOURCE_ONNX || remote || file ? CD_NETWORK_SOURCE_ONNX : CD_NETWORK_SOURCE_ZOO;
-    if (remote && name && !cd_network_source_is_address(name)) return CD_FAIL(err, EUSAGE, "expected an address (http://, https://, file://), found '%.100s'", name);
+    const bool remote = said == CD_NETWORK_SOURCE_URL || said == CD_NETWORK_SOURCE_REMOTE,
+               file = name && cd_network_source_is_file(name);
+    const cd_zoo_entry *e =
+        name && !file ? cd_zoo_find(name) : NULL; /* of an unknown name the zoo says what is near */
+    *kind = said == CD_NETWORK_SOURCE_ONNX || remote || file ? CD_NETWORK_SOURCE_ONNX
+                                                             : CD_NETWORK_SOURCE_ZOO;
+    if (remote && name && !cd_network_source_is_address(name))
+        return CD_FAIL(err, EUSAGE,
+                       "expected an address (http://, https://, file://), found '%.100s'", name);
     if (said == CD_NETWORK_SOURCE_SIMPLE && (file || (e && strcmp(e->family, "operator") != 0)))
-        return CD_FAIL(err, EUSAGE, "'%.100s' is no single operator (--list-networks); source %s has it", name, file ? "onnx" : "zoo");
+        return CD_FAIL(err, EUSAGE,
+                       "'%.100s' is no single operator (--list-networks); source %s has it", name,
+                       file ? "onnx" : "zoo");
     if (said == CD_NETWORK_SOURCE_TRANSFORMERS && (file || (e && !of_transformers(e))))
-        return CD_FAIL(err, EUSAGE, "'%.100s' is no transformer and not recurrent (--list-networks); source %s has it", name, file ? "onnx" : "zoo");
+        return CD_FAIL(
+            err, EUSAGE,
+            "'%.100s' is no transformer and not recurrent (--list-networks); source %s has it",
+            name, file ? "onnx" : "zoo");
     return CDMPP_OK;
 }
 
@@ -39,7 +50,8 @@ static cdmpp_status keep(cd_arena *a, const char **s, cdmpp_err *err) {
 }
 
 /* The iteration in place of the network. The misses' texts lived in the old graph's arena: they are copied before it is freed. */
-static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t *n, cdmpp_err *err) {
+static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t *n,
+                              cdmpp_err *err) {
     cd_gradient t;
     CD_TRY(cd_autodiff(*g, NULL, &t, err));
     cd_arena *a = &t.graph->arena;
@@ -51,7 +63,10 @@ static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t 
         for (int i = 0; !st && i < 4; i++) st = keep(a, part[i], err);
     }
     for (uint32_t k = 0; !st && k < t.n_missing; k++)
-        all[*n + k] = (cd_onnx_miss){.node = t.missing[k].name, .op = t.missing[k].op, .domain = CD_GRADIENT_DOMAIN, .reason = t.missing[k].reason};
+        all[*n + k] = (cd_onnx_miss){.node = t.missing[k].name,
+                                     .op = t.missing[k].op,
+                                     .domain = CD_GRADIENT_DOMAIN,
+                                     .reason = t.missing[k].reason};
     if (!st) st = cd_graph_take_notes(t.graph, *g, err);
     if (st) {
         cd_gradient_free(&t);
@@ -64,16 +79,24 @@ static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t 
     return CDMPP_OK;
 }
 
-static cdmpp_status read_graph(const cd_network_source *s, cd_graph **g, const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
-    const cd_onnx_options onnx = {.batch = s->batch, .dim = s->dim, .n_dim = s->n_dim, .input = s->input, .n_input = s->n_input, .contents = s->contents};
+static cdmpp_status read_graph(const cd_network_source *s, cd_graph **g, const cd_onnx_miss **miss,
+                               uint32_t *n_miss, cdmpp_err *err) {
+    const cd_onnx_options onnx = {.batch = s->batch,
+                                  .dim = s->dim,
+                                  .n_dim = s->n_dim,
+                                  .input = s->input,
+                                  .n_input = s->n_input,
+                                  .contents = s->contents};
     const cd_zoo_options zoo = {.batch = s->batch, .size = s->size};
     *miss = NULL;
     *n_miss = 0;
-    if (s->kind == CD_NETWORK_SOURCE_ONNX) return cd_network_source_onnx(s->name, &onnx, g, miss, n_miss, err);
+    if (s->kind == CD_NETWORK_SOURCE_ONNX)
+        return cd_network_source_onnx(s->name, &onnx, g, miss, n_miss, err);
     return cd_zoo_build(s->name, &zoo, g, err);
 }
 
-cdmpp_status cd_network_source_read(const cd_network_source *s, cd_graph **g, const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
+cdmpp_status cd_network_source_read(const cd_network_source *s, cd_graph **g,
+                                    const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
     CD_TRY(read_graph(s, g, miss, n_miss, err));
     const cdmpp_status st = s->training ? iteration(g, miss, n_miss, err) : CDMPP_OK;
     if (!st) return st;
@@ -83,14 +106,18 @@ cdmpp_status cd_network_source_read(const cd_network_source *s, cd_graph **g, co
 }
 
 void cd_network_source_say(const cd_graph *g, cd_log *log) {
-    for (uint32_t k = 0; k < g->n_note; k++) cd_log_put(log, CD_LOG_WARNING, "%.80s: %s", g->name, g->note[k]);
-    if (g->n_more_note) cd_log_put(log, CD_LOG_WARNING, "%.80s: %u more of this kind", g->name, g->n_more_note);
+    for (uint32_t k = 0; k < g->n_note; k++)
+        cd_log_put(log, CD_LOG_WARNING, "%.80s: %s", g->name, g->note[k]);
+    if (g->n_more_note)
+        cd_log_put(log, CD_LOG_WARNING, "%.80s: %u more of this kind", g->name, g->n_more_note);
 }
 
-cdmpp_status cd_network_source_missing(cd_graph *g, const cd_onnx_miss *miss, uint32_t n, cd_workload_options *w, cdmpp_err *err) {
+cdmpp_status cd_network_source_missing(cd_graph *g, const cd_onnx_miss *miss, uint32_t n,
+                                       cd_workload_options *w, cdmpp_err *err) {
     cd_workload_unsupported *list = CD_NEWN(&g->arena, cd_workload_unsupported, n + 1);
     if (!list) return CD_FAIL(err, ENOMEM, "out of memory for a list");
-    for (uint32_t i = 0; i < n; i++) list[i] = (cd_workload_unsupported){miss[i].op, miss[i].node, miss[i].reason};
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = (cd_workload_unsupported){miss[i].op, miss[i].node, miss[i].reason};
     w->missing = list;
     w->n_missing = n;
     return CDMPP_OK;

@@ -39,12 +39,25 @@ uint32_t cd_workload_base_node(const cd_fuse_graph *f, uint32_t node) {
 /* ---- the registry ---- */
 
 static void put_hardware(cd_buf *out, const cd_hardware *h) {
-    static const char *const name[] = {"num_cores", "vector_unit_bytes", "cache_line_bytes", "max_shared_memory_per_block",
-                                       "max_local_memory_per_block", "max_threads_per_block", "max_vthread_extent", "warp_size"};
-    const int64_t v[] = {h->num_cores, h->vector_unit_bytes, h->cache_line_bytes, h->max_shared_memory_per_block,
-                         h->max_local_memory_per_block, h->max_threads_per_block, h->max_vthread_extent, h->warp_size};
+    static const char *const name[] = {"num_cores",
+                                       "vector_unit_bytes",
+                                       "cache_line_bytes",
+                                       "max_shared_memory_per_block",
+                                       "max_local_memory_per_block",
+                                       "max_threads_per_block",
+                                       "max_vthread_extent",
+                                       "warp_size"};
+    const int64_t v[] = {h->num_cores,
+                         h->vector_unit_bytes,
+                         h->cache_line_bytes,
+                         h->max_shared_memory_per_block,
+                         h->max_local_memory_per_block,
+                         h->max_threads_per_block,
+                         h->max_vthread_extent,
+                         h->warp_size};
     cd_buf_puts(out, "\"hardware\": {");
-    for (size_t i = 0; i < sizeof v / sizeof *v; i++) cd_buf_putf(out, "%s\"%s\": %lld", i ? ", " : "", name[i], (long long)v[i]);
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++)
+        cd_buf_putf(out, "%s\"%s\": %lld", i ? ", " : "", name[i], (long long)v[i]);
     cd_buf_puts(out, "}, ");
 }
 
@@ -92,7 +105,8 @@ static cdmpp_status load(cd_workload_builder *b) {
     if (!st) st = cd_task_registry_load_text(b->w->tasks, "network", text.p, text.n, b->err);
     cd_buf_free(&text);
     for (uint32_t i = 0; !st && i < b->w->n_task; i++) {
-        const cd_task *t = cd_task_registry_find(b->w->tasks, (cd_str){b->def[i].key, strlen(b->def[i].key)});
+        const cd_task *t =
+            cd_task_registry_find(b->w->tasks, (cd_str){b->def[i].key, strlen(b->def[i].key)});
         if (!t) return CD_FAIL(b->err, ESCHEMA, "a task that is lost");
         b->w->task[i].task = (uint32_t)cd_task_registry_index(b->w->tasks, t);
     }
@@ -106,7 +120,8 @@ static cdmpp_status load(cd_workload_builder *b) {
 static cdmpp_status set_up(cd_workload_builder *b) {
     const uint32_t n = b->f->n;
     cd_arena *a = &b->w->arena;
-    for (b->n_slot = 64; b->n_slot < 2 * n; b->n_slot *= 2) {}
+    for (b->n_slot = 64; b->n_slot < 2 * n; b->n_slot *= 2) {
+    }
     b->group_of = CD_NEWN(&b->scratch, uint32_t, n);
     b->buffer_of = CD_NEWN(&b->scratch, uint32_t, n);
     b->def = CD_NEWN(&b->scratch, cd_workload_definition, n);
@@ -115,10 +130,11 @@ static cdmpp_status set_up(cd_workload_builder *b) {
     b->w->group = CD_NEWN(a, cd_workload_group, n);
     b->w->buffer = CD_NEWN(a, cd_workload_buffer, n);
     b->w->node = CD_NEWN(a, cd_workload_node, b->w->graph->n_node + 1);
-    b->w->unsupported = CD_NEWN(a, cd_workload_unsupported, b->w->graph->n_node + b->f->n_bad + n + b->o->n_missing);
+    b->w->unsupported = CD_NEWN(a, cd_workload_unsupported,
+                                b->w->graph->n_node + b->f->n_bad + n + b->o->n_missing);
     b->w->output = CD_NEWN(a, uint32_t, b->f->n_out + 1);
-    if (!b->group_of || !b->buffer_of || !b->def || !b->slot || !b->w->task || !b->w->group || !b->w->buffer || !b->w->node ||
-        !b->w->unsupported || !b->w->output)
+    if (!b->group_of || !b->buffer_of || !b->def || !b->slot || !b->w->task || !b->w->group ||
+        !b->w->buffer || !b->w->node || !b->w->unsupported || !b->w->output)
         return CD_FAIL(b->err, ENOMEM, "out of memory for a workload");
     for (uint32_t i = 0; i < n; i++) b->group_of[i] = b->buffer_of[i] = CD_GRAPH_NONE;
     CD_TRY(cd_task_registry_new(&b->one, b->err));
@@ -158,7 +174,8 @@ static bool is_quantised(const cd_fuse_graph *f, const cd_workload_options *o) {
 }
 
 /* Import, 8 bits, layout, groups: the nodes that remain. */
-static cdmpp_status fused(const cd_graph *g, const cd_workload_options *o, graphs *s, cdmpp_err *err) {
+static cdmpp_status fused(const cd_graph *g, const cd_workload_options *o, graphs *s,
+                          cdmpp_err *err) {
     CD_TRY(cd_fuse_new(g, &s->first, err));
     CD_TRY(cd_fuse_import(s->first, err));
     if (is_quantised(s->first, o)) CD_TRY(cd_fuse_quantize(s->first, o->quantize, &s->exact, err));
@@ -179,7 +196,8 @@ static cdmpp_status keep_layers(cd_workload *w, const cd_fuse_graph *f, cdmpp_er
     return CDMPP_OK;
 }
 
-cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o, cd_workload **out, cdmpp_err *err) {
+cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o, cd_workload **out,
+                               cdmpp_err *err) {
     static const cd_workload_options none = {0};
     graphs s = {0};
     cd_workload *w = cd_mem_zalloc(1, sizeof *w);

@@ -13,15 +13,21 @@ static uint32_t buffer(cd_workload_builder *b, uint32_t node) {
     if (b->buffer_of[base] != CD_GRAPH_NONE) return b->buffer_of[base];
     const uint32_t k = b->w->n_buffer++;
     const bool leaf = n->op == CD_FUSE_OP_LEAF || n->op == CD_FUSE_OP_EXTERN;
-    b->w->buffer[k] = (cd_workload_buffer){.dtype = n->dtype, .shape = n->shape, .group = b->group_of[base],
-                                   .tensor = leaf ? n->tensor : CD_GRAPH_NONE, .value = n->op == CD_FUSE_OP_CONST ? n->value : (double)NAN,
-                                   .is_const = n->is_const};
+    b->w->buffer[k] =
+        (cd_workload_buffer){.dtype = n->dtype,
+                             .shape = n->shape,
+                             .group = b->group_of[base],
+                             .tensor = leaf ? n->tensor : CD_GRAPH_NONE,
+                             .value = n->op == CD_FUSE_OP_CONST ? n->value : (double)NAN,
+                             .is_const = n->is_const};
     return b->buffer_of[base] = k;
 }
 
 /* ---- groups ---- */
 
-static cdmpp_status no_memory(cd_workload_builder *b) { return CD_FAIL(b->err, ENOMEM, "out of memory for a workload"); }
+static cdmpp_status no_memory(cd_workload_builder *b) {
+    return CD_FAIL(b->err, ENOMEM, "out of memory for a workload");
+}
 
 /* Append group k to its list of predecessors. */
 static void need(cd_workload_group *g, uint32_t *after, uint32_t k) {
@@ -31,12 +37,18 @@ static void need(cd_workload_group *g, uint32_t *after, uint32_t k) {
 }
 
 /* Predecessors are the groups that write what this one reads. */
-static cdmpp_status add_group(cd_workload_builder *b, uint32_t task, uint32_t node, const uint32_t *read, uint32_t n_read) {
+static cdmpp_status add_group(cd_workload_builder *b, uint32_t task, uint32_t node,
+                              const uint32_t *read, uint32_t n_read) {
     cd_workload *w = b->w;
     cd_workload_group *g = &w->group[w->n_group];
-    uint32_t *reads = CD_NEWN(&w->arena, uint32_t, n_read + 1), *after = CD_NEWN(&w->arena, uint32_t, n_read + 1);
+    uint32_t *reads = CD_NEWN(&w->arena, uint32_t, n_read + 1),
+             *after = CD_NEWN(&w->arena, uint32_t, n_read + 1);
     if (!reads || !after) return no_memory(b);
-    *g = (cd_workload_group){.task = task, .n_read = n_read, .read = reads, .after = after, .weights = b->f->node[node].is_const};
+    *g = (cd_workload_group){.task = task,
+                             .n_read = n_read,
+                             .read = reads,
+                             .after = after,
+                             .weights = b->f->node[node].is_const};
     for (uint32_t i = 0; i < n_read; i++) {
         reads[i] = buffer(b, read[i]);
         const uint32_t from = w->buffer[reads[i]].group;
@@ -51,7 +63,8 @@ static cdmpp_status add_group(cd_workload_builder *b, uint32_t task, uint32_t no
 static void refuse(cd_workload_builder *b, uint32_t node, const char *why) {
     const cd_fuse_node *n = &b->f->node[node];
     const cd_graph_node *g = n->origin != CD_GRAPH_NONE ? &b->w->graph->node[n->origin] : NULL;
-    b->w->unsupported[b->w->n_unsupported++] = (cd_workload_unsupported){g ? g->op : cd_fuse_op_name(n->op), g && g->name ? g->name : "", why};
+    b->w->unsupported[b->w->n_unsupported++] = (cd_workload_unsupported){
+        g ? g->op : cd_fuse_op_name(n->op), g && g->name ? g->name : "", why};
     if (g) b->w->node[n->origin].state = CD_WORKLOAD_NODE_UNSUPPORTED;
 }
 
@@ -77,31 +90,41 @@ static cdmpp_status define(cd_workload_builder *b, uint32_t root, uint32_t last)
 /* A group ends before the views at its end: they are names for its result. */
 static uint32_t last_of(const cd_fuse_graph *f, uint32_t root) {
     uint32_t last = root;
-    while (cd_fuse_is_view(&f->node[last]) && f->group[f->node[last].in[0]] == root) last = f->node[last].in[0];
+    while (cd_fuse_is_view(&f->node[last]) && f->group[f->node[last].in[0]] == root)
+        last = f->node[last].in[0];
     return last;
 }
 
-static cdmpp_status external(cd_workload_builder *b, uint32_t i) { return add_group(b, CD_GRAPH_NONE, i, b->f->node[i].in, b->f->node[i].n_in); }
+static cdmpp_status external(cd_workload_builder *b, uint32_t i) {
+    return add_group(b, CD_GRAPH_NONE, i, b->f->node[i].in, b->f->node[i].n_in);
+}
 
 static cdmpp_status one(cd_workload_builder *b, uint32_t i) {
     const cd_fuse_node *n = &b->f->node[i];
     if (n->is_const) {
-        const bool plain = n->op == CD_FUSE_OP_LEAF || n->op == CD_FUSE_OP_CONST || n->op == CD_FUSE_OP_RESHAPE || n->op == CD_FUSE_OP_TUPLE;
+        const bool plain = n->op == CD_FUSE_OP_LEAF || n->op == CD_FUSE_OP_CONST ||
+                           n->op == CD_FUSE_OP_RESHAPE || n->op == CD_FUSE_OP_TUPLE;
         return b->o->weights && !plain ? define(b, CD_GRAPH_NONE, i) : CDMPP_OK;
     }
     if (n->op == CD_FUSE_OP_EXTERN) return external(b, i);
     if (b->f->group[i] != i) return CDMPP_OK;
     const uint32_t last = last_of(b->f, i);
-    if (cd_fuse_is_view(&b->f->node[last]) || b->f->node[last].op == CD_FUSE_OP_TUPLE || !cd_graph_shape_elements(&n->shape)) return CDMPP_OK;
+    if (cd_fuse_is_view(&b->f->node[last]) || b->f->node[last].op == CD_FUSE_OP_TUPLE ||
+        !cd_graph_shape_elements(&n->shape))
+        return CDMPP_OK;
     return define(b, i, last);
 }
 
 cdmpp_status cd_workload_make_groups(cd_workload_builder *b) {
     for (uint32_t i = 0; i < b->f->n_bad; i++) {
         const cd_graph_node *g = &b->w->graph->node[b->f->bad[i].node];
-        const char *why = cd_str_dup(&b->w->arena, (cd_str){b->f->bad[i].why, strlen(b->f->bad[i].why)}); /* the fusion graph's own text ends with it */
+        const char *why = cd_str_dup(
+            &b->w->arena,
+            (cd_str){b->f->bad[i].why,
+                     strlen(b->f->bad[i].why)}); /* the fusion graph's own text ends with it */
         if (!why) return no_memory(b);
-        b->w->unsupported[b->w->n_unsupported++] = (cd_workload_unsupported){g->op, g->name ? g->name : "", why};
+        b->w->unsupported[b->w->n_unsupported++] =
+            (cd_workload_unsupported){g->op, g->name ? g->name : "", why};
         b->w->node[b->f->bad[i].node].state = CD_WORKLOAD_NODE_UNSUPPORTED;
     }
     for (uint32_t i = 1; i < b->f->n; i++) CD_TRY(one(b, i));
@@ -126,12 +149,14 @@ static void find_homes(cd_workload_builder *b, uint32_t *home) {
     for (uint32_t i = 0; i < g->n_node; i++) home[i] = CD_GRAPH_NONE;
     for (uint32_t i = 1; i < b->f->n; i++) {
         const uint32_t o = b->f->node[i].origin, k = group_at(b, i);
-        if (o != CD_GRAPH_NONE && k != CD_GRAPH_NONE && b->w->group[k].task != CD_GRAPH_NONE && !cd_fuse_is_view(&b->f->node[i])) home[o] = k;
+        if (o != CD_GRAPH_NONE && k != CD_GRAPH_NONE && b->w->group[k].task != CD_GRAPH_NONE &&
+            !cd_fuse_is_view(&b->f->node[i]))
+            home[o] = k;
     }
 }
 
 typedef struct readers {
-    uint32_t *first;            /* (tensors) a node that reads it; CD_GRAPH_NONE */
+    uint32_t *first; /* (tensors) a node that reads it; CD_GRAPH_NONE */
 } readers;
 
 /* All operands are constant, so the operator runs before the network does. */
@@ -143,7 +168,8 @@ static bool only_weights(const cd_graph *g, const cd_graph_node *n, const bool *
 }
 
 /* Called from the last node to the first, so that the home of a reader is known. */
-static void state_of(cd_workload_builder *b, uint32_t i, const readers *r, uint32_t *home, const bool *is_const) {
+static void state_of(cd_workload_builder *b, uint32_t i, const readers *r, uint32_t *home,
+                     const bool *is_const) {
     const cd_graph *g = b->w->graph;
     const cd_graph_node *n = &g->node[i];
     cd_workload_node *s = &b->w->node[i];
@@ -162,7 +188,8 @@ static void state_of(cd_workload_builder *b, uint32_t i, const readers *r, uint3
 }
 
 static void mark_weights(const cd_graph *g, bool *is_const) {
-    for (uint32_t t = 0; t < g->n_tensor; t++) is_const[t] = cd_graph_tensor_is_static(&g->tensor[t]);
+    for (uint32_t t = 0; t < g->n_tensor; t++)
+        is_const[t] = cd_graph_tensor_is_static(&g->tensor[t]);
     for (uint32_t i = 0; i < g->n_node; i++)
         if (only_weights(g, &g->node[i], is_const))
             for (uint32_t k = 0; k < g->node[i].n_out; k++) is_const[g->node[i].out[k]] = true;
@@ -186,7 +213,8 @@ static uint32_t collect(const cd_workload_builder *b, part *p) {
     for (uint32_t i = 1; i < b->f->n; i++) {
         const cd_fuse_node *f = &b->f->node[i];
         const uint32_t k = group_at(b, i);
-        if (k != CD_GRAPH_NONE && f->origin != CD_GRAPH_NONE && !cd_fuse_is_view(f)) p[n++] = (part){k, f->origin};
+        if (k != CD_GRAPH_NONE && f->origin != CD_GRAPH_NONE && !cd_fuse_is_view(f))
+            p[n++] = (part){k, f->origin};
     }
     for (uint32_t i = 0; i < b->w->n_node; i++)
         if (b->w->node[i].state == CD_WORKLOAD_NODE_TASK) p[n++] = (part){b->w->node[i].group, i};

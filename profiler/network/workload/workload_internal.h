@@ -6,8 +6,8 @@
 #include "profiler/network/compute/compute.h"
 #include "profiler/network/workload/workload.h"
 
-typedef struct cd_workload_definition {        /* a distinct definition */
-    const char *body;           /* "args" and "ops" of its task, as JSON */
+typedef struct cd_workload_definition { /* a distinct definition */
+    const char *body;                   /* "args" and "ops" of its task, as JSON */
     const char *key;
 } cd_workload_definition;
 
@@ -17,11 +17,11 @@ typedef struct cd_workload_builder {
     const cd_fuse_graph *f;
     cd_te_compute *c;
     cd_arena scratch;
-    uint32_t *group_of;         /* (f->n) group that the node's value comes from; CD_GRAPH_NONE */
-    uint32_t *buffer_of;        /* (f->n) CD_GRAPH_NONE: none yet */
-    cd_workload_definition *def;               /* (n_task) */
-    uint32_t *slot, n_slot;     /* definitions by body: task + 1 */
-    cd_task_registry *one;              /* a registry that definitions are read into one by one, for their DAG */
+    uint32_t *group_of;          /* (f->n) group that the node's value comes from; CD_GRAPH_NONE */
+    uint32_t *buffer_of;         /* (f->n) CD_GRAPH_NONE: none yet */
+    cd_workload_definition *def; /* (n_task) */
+    uint32_t *slot, n_slot;      /* definitions by body: task + 1 */
+    cd_task_registry *one; /* a registry that definitions are read into one by one, for their DAG */
     cdmpp_err *err;
 } cd_workload_builder;
 

@@ -13,13 +13,15 @@ static void put_constructs(cd_json_writer *w, const cd_te_dag *d) {
         if (found & bit) cd_json_write_str(w, cd_te_construct_name(bit));
     cd_json_write_close(w, ']');
     cd_json_write_key(w, "types"), cd_json_write_open(w, '[');
-    for (unsigned k = 0; k < n; k++) cd_json_write_str(w, cd_expr_dtype_format(type[k], name, sizeof name));
+    for (unsigned k = 0; k < n; k++)
+        cd_json_write_str(w, cd_expr_dtype_format(type[k], name, sizeof name));
     cd_json_write_close(w, ']');
 }
 
 static void put_task(cd_json_writer w, const cd_workload *g, const cd_workload_task *t) {
     cd_json_write_open(&w, '{');
-    cd_json_write_member_str(&w, "workload_key", cd_task_registry_at(g->tasks, t->task)->workload_key);
+    cd_json_write_member_str(&w, "workload_key",
+                             cd_task_registry_at(g->tasks, t->task)->workload_key);
     cd_json_write_member_int(&w, "weight", t->weight);
     cd_json_write_member_real(&w, "flop", t->flop);
     cd_json_write_key(&w, "operators"), cd_json_write_open(&w, '[');
@@ -78,12 +80,14 @@ static void put_operators(cd_buf *out, const cd_workload_task *t) {
 static void put_constructs_text(cd_buf *out, const cd_te_dag *d) {
     const unsigned found = cd_te_constructs_of(d);
     for (unsigned bit = 1; cd_te_construct_name(bit); bit *= 2)
-        if (found & bit) cd_buf_putf(out, "%s%s", found & (bit - 1) ? ", " : "  (", cd_te_construct_name(bit));
+        if (found & bit)
+            cd_buf_putf(out, "%s%s", found & (bit - 1) ? ", " : "  (", cd_te_construct_name(bit));
     cd_buf_puts(out, ")");
 }
 
 cdmpp_status cd_workload_text(cd_buf *out, const cd_workload *w, cdmpp_err *err) {
-    cd_buf_putf(out, "%6s %14s  %s\n", "weight", "flop", "operators (what they are made of), workload key");
+    cd_buf_putf(out, "%6s %14s  %s\n", "weight", "flop",
+                "operators (what they are made of), workload key");
     for (uint32_t i = 0; i < w->n_task; i++) {
         const cd_workload_task *t = &w->task[i];
         if (!t->weight) continue;
@@ -93,6 +97,7 @@ cdmpp_status cd_workload_text(cd_buf *out, const cd_workload *w, cdmpp_err *err)
         cd_buf_putf(out, "\n%22s  %s\n", "", cd_task_registry_at(w->tasks, t->task)->workload_key);
     }
     for (uint32_t i = 0; i < w->n_unsupported; i++)
-        cd_buf_putf(out, "unsupported: %s %s: %s\n", w->unsupported[i].op, w->unsupported[i].node, w->unsupported[i].reason);
+        cd_buf_putf(out, "unsupported: %s %s: %s\n", w->unsupported[i].op, w->unsupported[i].node,
+                    w->unsupported[i].reason);
     return out->oom ? CD_FAIL(err, ENOMEM, "out of memory for text") : CDMPP_OK;
 }

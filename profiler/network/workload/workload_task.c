@@ -20,11 +20,15 @@ static void put_body(cd_buf *out, const cd_te_compute *c) {
 }
 
 /* The DAG of a definition, from the task reader; *why: the reader's reason to refuse it. */
-static cdmpp_status read_one(cd_workload_builder *b, const char *body, const cd_te_dag **dag, const char **why) {
+static cdmpp_status read_one(cd_workload_builder *b, const char *body, const cd_te_dag **dag,
+                             const char **why) {
     cd_buf text = {0};
     cdmpp_err own = {0};
     const size_t n = cd_task_registry_count(b->one);
-    cd_buf_putf(&text, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"%zu\", ", n);
+    cd_buf_putf(
+        &text,
+        "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"%zu\", ",
+        n);
     cd_buf_puts(&text, body);
     cd_buf_puts(&text, "}]}");
     if (text.oom) {
@@ -54,7 +58,8 @@ static bool taken(const cd_workload_builder *b, const char *key) {
 
 /* TVM's key is the hash of the DAG and the shapes. Where another definition of the network has it, the hash of the whole text is
  * taken instead. */
-static cdmpp_status key_of(cd_workload_builder *b, const cd_te_dag *dag, const char *body, const char **key) {
+static cdmpp_status key_of(cd_workload_builder *b, const cd_te_dag *dag, const char *body,
+                           const char **key) {
     cd_buf text = {0};
     char h[33];
     CD_TRY(cd_te_dag_hash(dag, h, b->err));
@@ -76,7 +81,8 @@ static uint32_t *slot_of(const cd_workload_builder *b, const char *body, size_t 
     return &b->slot[i];
 }
 
-static cdmpp_status enter(cd_workload_builder *b, const char *body, uint32_t *slot, uint32_t *task, const char **why) {
+static cdmpp_status enter(cd_workload_builder *b, const char *body, uint32_t *slot, uint32_t *task,
+                          const char **why) {
     const cd_te_dag *dag;
     cd_workload_definition def = {.body = body};
     CD_TRY(read_one(b, body, &dag, why));

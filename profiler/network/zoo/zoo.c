@@ -9,25 +9,45 @@
 typedef struct {
     cd_zoo_entry e;
     cd_zoo_fn build;
-    int64_t variant, least;     /* least: the smallest size that leaves something */
+    int64_t variant, least; /* least: the smallest size that leaves something */
 } row;
 
 /* What other systems call them, where that is not the same letters and digits: OpBench, EOP, TenSet, torchvision, Hugging Face. */
 static const struct {
     const char *theirs, *ours;
 } also[] = {
-    {"mobilenet", "mobilenet-v1"},          {"mobilenet-v3-large", "mobilenet-v3"}, {"squeezenet-v1.0", "squeezenet-1.0"}, {"squeezenet-v1.1", "squeezenet-1.1"},
-    {"inception", "inception-v3"},          {"googlenet", "inception-v1"},          {"densenet", "densenet-121"},          {"vgg", "vgg-16"},
-    {"nasnetalarge", "nasnet-large"},       {"nasnet", "nasnet-large"},             {"resnext-50-32x4d", "resnext-50"},    {"wide-resnet-50-2", "wide-resnet-50"},
-    {"r3d-18", "resnet3d-18"},              {"gan", "dcgan"},                       {"rcnn", "faster-rcnn"},               {"fasterrcnn-vgg16", "faster-rcnn"},
-    {"yolov5", "yolov5s"},                  {"bert", "bert-base"},                  {"bert-base-uncased", "bert-base"},    {"bert-large-uncased", "bert-large"},
-    {"prajjwal1/bert-tiny", "bert-tiny"},   {"prajjwal1/bert-medium", "bert-medium"}, {"roberta", "roberta-base"},         {"t5", "t5-small"},
-    {"vit-b-16", "vit"},                    {"google/vit-base-patch16-224", "vit"}, {"dense", "matmul"},
+    {"mobilenet", "mobilenet-v1"},
+    {"mobilenet-v3-large", "mobilenet-v3"},
+    {"squeezenet-v1.0", "squeezenet-1.0"},
+    {"squeezenet-v1.1", "squeezenet-1.1"},
+    {"inception", "inception-v3"},
+    {"googlenet", "inception-v1"},
+    {"densenet", "densenet-121"},
+    {"vgg", "vgg-16"},
+    {"nasnetalarge", "nasnet-large"},
+    {"nasnet", "nasnet-large"},
+    {"resnext-50-32x4d", "resnext-50"},
+    {"wide-resnet-50-2", "wide-resnet-50"},
+    {"r3d-18", "resnet3d-18"},
+    {"gan", "dcgan"},
+    {"rcnn", "faster-rcnn"},
+    {"fasterrcnn-vgg16", "faster-rcnn"},
+    {"yolov5", "yolov5s"},
+    {"bert", "bert-base"},
+    {"bert-base-uncased", "bert-base"},
+    {"bert-large-uncased", "bert-large"},
+    {"prajjwal1/bert-tiny", "bert-tiny"},
+    {"prajjwal1/bert-medium", "bert-medium"},
+    {"roberta", "roberta-base"},
+    {"t5", "t5-small"},
+    {"vit-b-16", "vit"},
+    {"google/vit-base-patch16-224", "vit"},
+    {"dense", "matmul"},
 };
 
-#define IMAGE "pixels an edge"
-#define WORDS "words a sequence"
-#define ROWS "rows and columns"
+#define IMAGE    "pixels an edge"
+#define WORDS    "words a sequence"
+#define ROWS     "rows and columns"
 #define OPERATOR "operator"
 static const row zoo[] = {
     {{"resnet-18", "cnn", 224, IMAGE}, cd_zoo_resnet, 18, 32},
@@ -128,27 +148,37 @@ static cdmpp_status find(const char *said, const row **out, cdmpp_err *err) {
     const char *near[6];
     const size_t n = cd_did_you_mean_several(name, names, N_ZOO, near, sizeof near / sizeof *near);
     cd_buf b = {0};
-    for (size_t k = 0; k < n; k++) cd_buf_putf(&b, "%s%s", !k ? "; did you mean " : k + 1 < n ? ", " : " or ", near[k]);
-    const cdmpp_status st = CD_FAIL(err, ESCHEMA, "no network \"%.60s\" in the zoo%s%s (cdmpp-replay --list-networks)", name, b.p ? b.p : "", n ? "?" : "");
+    for (size_t k = 0; k < n; k++)
+        cd_buf_putf(&b, "%s%s", !k ? "; did you mean " : k + 1 < n ? ", " : " or ", near[k]);
+    const cdmpp_status st =
+        CD_FAIL(err, ESCHEMA, "no network \"%.60s\" in the zoo%s%s (cdmpp-replay --list-networks)",
+                name, b.p ? b.p : "", n ? "?" : "");
     cd_buf_free(&b);
     return st;
 }
 
 static cdmpp_status check(const row *r, const cd_zoo_builder *z, cdmpp_err *err) {
-    if (z->batch < 1) return CD_FAIL(err, ERANGE, "batch: expected at least 1, found %lld", (long long)z->batch);
+    if (z->batch < 1)
+        return CD_FAIL(err, ERANGE, "batch: expected at least 1, found %lld", (long long)z->batch);
     if (z->size < r->least)
-        return CD_FAIL(err, ERANGE, "size of %s (%s): expected at least %lld, found %lld", r->e.name, r->e.what,
-                       (long long)r->least, (long long)z->size);
+        return CD_FAIL(err, ERANGE, "size of %s (%s): expected at least %lld, found %lld",
+                       r->e.name, r->e.what, (long long)r->least, (long long)z->size);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, cd_graph **out, cdmpp_err *err) {
+cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, cd_graph **out,
+                          cdmpp_err *err) {
     const row *r = NULL;
     CD_TRY(find(name, &r, err));
     const char *at = strchr(name, '@');
-    if (at && r->build != cd_zoo_gcn) return CD_FAIL(err, ESCHEMA, "%.60s: a file of edges is for gcn", name);
-    if (at && o->size) return CD_FAIL(err, ERANGE, "size of %.60s: the vertices are those of its file", name);
-    cd_zoo_builder z = {.edges = at ? at + 1 : NULL, .err = err, .batch = o->batch ? o->batch : 1, .size = o->size ? o->size : r->e.size};
+    if (at && r->build != cd_zoo_gcn)
+        return CD_FAIL(err, ESCHEMA, "%.60s: a file of edges is for gcn", name);
+    if (at && o->size)
+        return CD_FAIL(err, ERANGE, "size of %.60s: the vertices are those of its file", name);
+    cd_zoo_builder z = {.edges = at ? at + 1 : NULL,
+                        .err = err,
+                        .batch = o->batch ? o->batch : 1,
+                        .size = o->size ? o->size : r->e.size};
     CD_TRY(check(r, &z, err));
     CD_TRY(cd_graph_new(r->e.name, &z.g, err));
     z.g->opset = 17; /* LayerNormalization is 17's; everything else is as in 13 */

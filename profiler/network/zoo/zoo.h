@@ -11,15 +11,16 @@
 #include "profiler/network/graph/graph.h"
 
 typedef struct cd_zoo_options {
-    int64_t batch;              /* 0: 1 */
-    int64_t size;               /* 0: what the network was published with */
+    int64_t batch; /* 0: 1 */
+    int64_t size;  /* 0: what the network was published with */
 } cd_zoo_options;
 
 typedef struct cd_zoo_entry {
-    const char *name;           /* "resnet-50" */
-    const char *family;         /* "cnn", "cnn3d", "rnn", "transformer", "gan", "gcn"; "rcnn": with operators that stay on the host; "operator": one operator alone */
-    int64_t size;               /* as published */
-    const char *what;           /* what `size` counts, for help */
+    const char *name; /* "resnet-50" */
+    const char *
+        family; /* "cnn", "cnn3d", "rnn", "transformer", "gan", "gcn"; "rcnn": with operators that stay on the host; "operator": one operator alone */
+    int64_t size;     /* as published */
+    const char *what; /* what `size` counts, for help */
 } cd_zoo_entry;
 
 /* Networks of the zoo: number, and entry i < cd_zoo_count(). */
@@ -33,5 +34,6 @@ void cd_zoo_print_json(cd_buf *out);
 /* A network by name, with shapes for the batch and size of *o. Names are compared by letters and digits only, without case: "ResNet_50" is resnet-50.
  * Names of other systems are known, too: "nasnetalarge" is nasnet-large, "bert" is bert-base. "gcn@FILE" is gcn over the edges of a text file (zoo_edges.c). Errors: ESCHEMA (no such
  * network; names those that are near), ERANGE (a batch or size below 1, or a size that leaves nothing of an image), ENOMEM. */
-cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, CD_GIVE cd_graph **out, cdmpp_err *err);
+cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, CD_GIVE cd_graph **out,
+                          cdmpp_err *err);
 #endif

@@ -6,12 +6,15 @@ static uint32_t conv_relu(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_win
     return cd_zoo_relu(z, cd_zoo_conv_bias(z, x, out, w, 1));
 }
 
-static uint32_t fc_relu(cd_zoo_builder *z, uint32_t x, int64_t out) { return cd_zoo_relu(z, cd_zoo_fully_connected(z, x, out)); }
+static uint32_t fc_relu(cd_zoo_builder *z, uint32_t x, int64_t out) {
+    return cd_zoo_relu(z, cd_zoo_fully_connected(z, x, out));
+}
 
 void cd_zoo_alexnet(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
     const cd_zoo_window half = {3, 2, 0};
-    uint32_t x = cd_zoo_max_pool(z, conv_relu(z, cd_zoo_image(z), 64, (cd_zoo_window){11, 4, 2}), half, false);
+    uint32_t x = cd_zoo_max_pool(z, conv_relu(z, cd_zoo_image(z), 64, (cd_zoo_window){11, 4, 2}),
+                                 half, false);
     x = cd_zoo_max_pool(z, conv_relu(z, x, 192, (cd_zoo_window){5, 1, 2}), half, false);
     x = conv_relu(z, x, 384, (cd_zoo_window){3, 1, 1});
     x = conv_relu(z, x, 256, (cd_zoo_window){3, 1, 1});
@@ -21,11 +24,13 @@ void cd_zoo_alexnet(cd_zoo_builder *z, int64_t unused) {
 }
 
 void cd_zoo_vgg(cd_zoo_builder *z, int64_t depth) {
-    static const int n11[] = {1, 1, 2, 2, 2}, n13[] = {2, 2, 2, 2, 2}, n16[] = {2, 2, 3, 3, 3}, n19[] = {2, 2, 4, 4, 4};
+    static const int n11[] = {1, 1, 2, 2, 2}, n13[] = {2, 2, 2, 2, 2}, n16[] = {2, 2, 3, 3, 3},
+                     n19[] = {2, 2, 4, 4, 4};
     const int *n = depth == 11 ? n11 : depth == 13 ? n13 : depth == 16 ? n16 : n19;
     uint32_t x = cd_zoo_image(z);
     for (int s = 0; s < 5; s++) {
-        for (int k = 0; k < n[s]; k++) x = conv_relu(z, x, s < 4 ? 64LL << s : 512, (cd_zoo_window){3, 1, 1});
+        for (int k = 0; k < n[s]; k++)
+            x = conv_relu(z, x, s < 4 ? 64LL << s : 512, (cd_zoo_window){3, 1, 1});
         x = cd_zoo_max_pool(z, x, (cd_zoo_window){2, 2, 0}, false);
     }
     x = fc_relu(z, fc_relu(z, cd_zoo_flatten(z, x), 4096), 4096);
@@ -46,7 +51,8 @@ void cd_zoo_squeezenet(cd_zoo_builder *z, int64_t minor) {
     const cd_zoo_window half = {3, 2, 0};
     /* Fires before which the image is halved: 2, 5, 9 in version 1.0; 2, 4, 6 in 1.1. */
     const int second = minor ? 4 : 5, third = minor ? 6 : 9;
-    uint32_t x = conv_relu(z, cd_zoo_image(z), minor ? 64 : 96, minor ? half : (cd_zoo_window){7, 2, 0});
+    uint32_t x =
+        conv_relu(z, cd_zoo_image(z), minor ? 64 : 96, minor ? half : (cd_zoo_window){7, 2, 0});
     for (int k = 2; k <= 9; k++) {
         if (k == 2 || k == second || k == third) x = cd_zoo_max_pool(z, x, half, true);
         const int64_t squeeze = 16 * (k / 2);
@@ -64,7 +70,8 @@ static uint32_t bn_relu_conv(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_
 
 /* Each layer's result is concatenated to all before it; between stages the channels are halved and the image too. */
 void cd_zoo_densenet(cd_zoo_builder *z, int64_t depth) {
-    static const int n121[] = {6, 12, 24, 16}, n161[] = {6, 12, 36, 24}, n169[] = {6, 12, 32, 32}, n201[] = {6, 12, 48, 32};
+    static const int n121[] = {6, 12, 24, 16}, n161[] = {6, 12, 36, 24}, n169[] = {6, 12, 32, 32},
+                     n201[] = {6, 12, 48, 32};
     const int *n = depth == 121 ? n121 : depth == 161 ? n161 : depth == 169 ? n169 : n201;
     const int64_t growth = depth == 161 ? 48 : 32;
     uint32_t x = cd_zoo_conv_bn_relu(z, cd_zoo_image(z), 2 * growth, (cd_zoo_window){7, 2, 3}, 1);

@@ -26,7 +26,7 @@ void cd_zoo_edges_free(cd_zoo_edges *e) {
 
 typedef struct {
     cd_str name;
-    uint32_t place;             /* 2 x edge + end */
+    uint32_t place; /* 2 x edge + end */
 } end_of_edge;
 
 typedef struct {
@@ -52,15 +52,21 @@ static cdmpp_status weight_of(cd_str s, double *out, cdmpp_err *err) {
     memcpy(text, s.p, s.n);
     text[s.n] = '\0';
     *out = strtod(text, &end);
-    if (*end || !isfinite(*out) || !(*out > 0)) return CD_FAIL(err, EPARSE, "expected a weight above 0 behind two vertices, found '%s'", text);
-    return *out <= MOST_WEIGHT ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected a weight of at most %g, found '%s'", MOST_WEIGHT, text);
+    if (*end || !isfinite(*out) || !(*out > 0))
+        return CD_FAIL(err, EPARSE, "expected a weight above 0 behind two vertices, found '%s'",
+                       text);
+    return *out <= MOST_WEIGHT ? CDMPP_OK
+                               : CD_FAIL(err, ERANGE, "expected a weight of at most %g, found '%s'",
+                                         MOST_WEIGHT, text);
 }
 
 /* One line; *n grows by one where it is an edge. */
-static cdmpp_status line_of(const char *p, const char *end, end_of_edge *name, pair *edge, uint32_t *n, cdmpp_err *err) {
+static cdmpp_status line_of(const char *p, const char *end, end_of_edge *name, pair *edge,
+                            uint32_t *n, cdmpp_err *err) {
     const cd_str a = word(&p, end), b = word(&p, end), w = word(&p, end), more = word(&p, end);
     if (!a.n || a.p[0] == '#' || a.p[0] == '%') return CDMPP_OK;
-    if (!b.n || more.n) return CD_FAIL(err, EPARSE, "expected two vertices, and a weight or nothing");
+    if (!b.n || more.n)
+        return CD_FAIL(err, EPARSE, "expected two vertices, and a weight or nothing");
     if (*n == MOST_EDGES) return CD_FAIL(err, ERANGE, "more than %d edges", MOST_EDGES);
     CD_TRY(weight_of(w, &edge[*n].weight, err));
     name[2 * *n] = (end_of_edge){a, 2 * *n};
@@ -76,7 +82,9 @@ static int by_name(const void *a, const void *b) {
     return (x->place > y->place) - (x->place < y->place);
 }
 
-static bool same_name(const end_of_edge *a, const end_of_edge *b) { return a->name.n == b->name.n && !memcmp(a->name.p, b->name.p, a->name.n); }
+static bool same_name(const end_of_edge *a, const end_of_edge *b) {
+    return a->name.n == b->name.n && !memcmp(a->name.p, b->name.p, a->name.n);
+}
 
 /* ---- names of columns ---- */
 static bool is_number(cd_str s) {
@@ -89,9 +97,13 @@ static bool is_number(cd_str s) {
 }
 
 static bool is_pair(cd_str a, cd_str b) {
-    static const char *const names[][2] = {{"source", "target"}, {"src", "dst"}, {"from", "to"}, {"head", "tail"}, {"node1", "node2"}, {"node_1", "node_2"}, {"u", "v"}, {"fromnodeid", "tonodeid"}};
+    static const char *const names[][2] = {
+        {"source", "target"}, {"src", "dst"},       {"from", "to"}, {"head", "tail"},
+        {"node1", "node2"},   {"node_1", "node_2"}, {"u", "v"},     {"fromnodeid", "tonodeid"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (a.n == strlen(names[i][0]) && b.n == strlen(names[i][1]) && !strncasecmp(a.p, names[i][0], a.n) && !strncasecmp(b.p, names[i][1], b.n)) return true;
+        if (a.n == strlen(names[i][0]) && b.n == strlen(names[i][1]) &&
+            !strncasecmp(a.p, names[i][0], a.n) && !strncasecmp(b.p, names[i][1], b.n))
+            return true;
     return false;
 }
 
@@ -108,7 +120,10 @@ static bool is_header(const end_of_edge *name, uint32_t n) {
 
 static cdmpp_status refuse_header(cd_str a, cd_str b, long line, cdmpp_err *err) {
     const int n = cd_str_shown(a, 40), m = cd_str_shown(b, 40);
-    const cdmpp_status st = CD_FAIL(err, ESCHEMA, "expected two vertices, found what looks like names of columns: '%.*s' and '%.*s'; put # before them", n, a.p, m, b.p);
+    const cdmpp_status st = CD_FAIL(err, ESCHEMA,
+                                    "expected two vertices, found what looks like names of "
+                                    "columns: '%.*s' and '%.*s'; put # before them",
+                                    n, a.p, m, b.p);
     return cd_err_at(err, st, NULL, line);
 }
 
@@ -155,7 +170,8 @@ static cdmpp_status connect(pair *edge, uint32_t n, cd_zoo_edges *e, cdmpp_err *
     e->from = CD_NEWN(&e->arena, uint32_t, (size_t)m + 1);
     e->weight = CD_NEWN(&e->arena, double, (size_t)m + 1);
     if (!degree || !e->first || !e->from || !e->weight) return CD_FAIL(err, ENOMEM, "%u edges", m);
-    for (uint32_t k = 0; k < m; k++) degree[edge[k].to] += edge[k].weight, e->first[edge[k].to + 1]++;
+    for (uint32_t k = 0; k < m; k++)
+        degree[edge[k].to] += edge[k].weight, e->first[edge[k].to + 1]++;
     for (uint32_t v = 0; v < e->n_vertex; v++) e->first[v + 1] += e->first[v];
     for (uint32_t k = 0; k < m; k++) {
         e->from[k] = edge[k].from;
@@ -206,7 +222,8 @@ static cdmpp_status read_edges(const char *path, cd_zoo_edges *e, cdmpp_err *err
 
 /* Vertices whose degrees are above `width` / 2 and at most `width`, from `at` on in `order`: their rows of x (batch, vertices, features), summed over edges. place: of
  * each vertex in x; NULL: its number. */
-static uint32_t bucket(cd_zoo_builder *z, const cd_zoo_edges *e, const uint32_t *order, int64_t n, int64_t width, const uint32_t *place, uint32_t x) {
+static uint32_t bucket(cd_zoo_builder *z, const cd_zoo_edges *e, const uint32_t *order, int64_t n,
+                       int64_t width, const uint32_t *place, uint32_t x) {
     int64_t *index = CD_NEWN(&z->g->arena, int64_t, (size_t)(n * width));
     double *weight = CD_NEWN(&z->g->arena, double, (size_t)(n * width));
     if (!z->st && (!index || !weight)) z->st = CD_FAIL(z->err, ENOMEM, "a bucket of edges");
@@ -220,9 +237,15 @@ static uint32_t bucket(cd_zoo_builder *z, const cd_zoo_edges *e, const uint32_t 
             weight[i * width + k] = is ? e->weight[at] : 0;
         }
     const cd_graph_attr axis = cd_zoo_attr_int("axis", 1), keep = cd_zoo_attr_int("keepdims", 0);
-    const uint32_t rows = cd_zoo_op(z, "Gather", 2, (const uint32_t[]){x, cd_zoo_const(z, CD_I64, 2, (const int64_t[]){n, width}, index, NULL)}, 1, &axis);
-    const uint32_t each = cd_zoo_binary(z, "Mul", rows, cd_zoo_const(z, CD_F32, 3, (const int64_t[]){n, width, 1}, NULL, weight));
-    return cd_zoo_op(z, "ReduceSum", 2, (const uint32_t[]){each, cd_zoo_const_ints(z, 1, (const int64_t[]){2})}, 1, &keep);
+    const uint32_t rows = cd_zoo_op(
+        z, "Gather", 2,
+        (const uint32_t[]){x, cd_zoo_const(z, CD_I64, 2, (const int64_t[]){n, width}, index, NULL)},
+        1, &axis);
+    const uint32_t each = cd_zoo_binary(
+        z, "Mul", rows, cd_zoo_const(z, CD_F32, 3, (const int64_t[]){n, width, 1}, NULL, weight));
+    return cd_zoo_op(z, "ReduceSum", 2,
+                     (const uint32_t[]){each, cd_zoo_const_ints(z, 1, (const int64_t[]){2})}, 1,
+                     &keep);
 }
 
 static int64_t width_of(const cd_zoo_edges *e, uint32_t v) {
@@ -232,7 +255,8 @@ static int64_t width_of(const cd_zoo_edges *e, uint32_t v) {
 }
 
 /* A X, vertices of the result in `order`. */
-static uint32_t aggregate(cd_zoo_builder *z, const cd_zoo_edges *e, const uint32_t *order, const uint32_t *place, uint32_t x) {
+static uint32_t aggregate(cd_zoo_builder *z, const cd_zoo_edges *e, const uint32_t *order,
+                          const uint32_t *place, uint32_t x) {
     uint32_t part[32], n = 0;
     for (uint32_t at = 0; at < e->n_vertex;) {
         const int64_t width = width_of(e, order[at]);
@@ -245,7 +269,8 @@ static uint32_t aggregate(cd_zoo_builder *z, const cd_zoo_edges *e, const uint32
 }
 
 /* Vertices by width, in each width by number. place[v]: where it stands. */
-static cdmpp_status sort_vertices(cd_zoo_builder *z, const cd_zoo_edges *e, uint32_t **order, uint32_t **place) {
+static cdmpp_status sort_vertices(cd_zoo_builder *z, const cd_zoo_edges *e, uint32_t **order,
+                                  uint32_t **place) {
     uint32_t n = 0;
     *order = CD_NEWN(&z->g->arena, uint32_t, (size_t)e->n_vertex + 1);
     *place = CD_NEWN(&z->g->arena, uint32_t, (size_t)e->n_vertex + 1);
@@ -263,10 +288,14 @@ static cdmpp_status build(cd_zoo_builder *z, const cd_zoo_edges *e) {
     if (!back) return CD_FAIL(z->err, ENOMEM, "%u vertices", e->n_vertex);
     for (uint32_t v = 0; v < e->n_vertex; v++) back[v] = place[v];
     const cd_graph_attr axis = cd_zoo_attr_int("axis", 1);
-    const uint32_t x = cd_zoo_input(z, "features", CD_F32, 3, (const int64_t[]){z->batch, e->n_vertex, CD_ZOO_GCN_FEATURES});
-    const uint32_t h = cd_zoo_relu(z, aggregate(z, e, order, NULL, cd_zoo_linear(z, x, CD_ZOO_GCN_HIDDEN)));
+    const uint32_t x = cd_zoo_input(z, "features", CD_F32, 3,
+                                    (const int64_t[]){z->batch, e->n_vertex, CD_ZOO_GCN_FEATURES});
+    const uint32_t h =
+        cd_zoo_relu(z, aggregate(z, e, order, NULL, cd_zoo_linear(z, x, CD_ZOO_GCN_HIDDEN)));
     const uint32_t y = aggregate(z, e, order, place, cd_zoo_linear(z, h, CD_ZOO_GCN_CLASSES));
-    cd_zoo_result(z, cd_zoo_op(z, "Gather", 2, (const uint32_t[]){y, cd_zoo_const_ints(z, e->n_vertex, back)}, 1, &axis));
+    cd_zoo_result(z, cd_zoo_op(z, "Gather", 2,
+                               (const uint32_t[]){y, cd_zoo_const_ints(z, e->n_vertex, back)}, 1,
+                               &axis));
     return z->st;
 }
 

@@ -3,7 +3,9 @@
 
 static const cd_zoo_window one = {1, 1, 0}, three = {3, 1, 1}, half = {3, 2, 0};
 
-static uint32_t cbr(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w) { return cd_zoo_conv_bn_relu(z, x, out, w, 1); }
+static uint32_t cbr(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w) {
+    return cd_zoo_conv_bn_relu(z, x, out, w, 1);
+}
 static uint32_t rect(cd_zoo_builder *z, uint32_t x, int64_t out, int64_t kh, int64_t kw) {
     return cd_zoo_relu(z, cd_zoo_batch_norm(z, cd_zoo_conv_rect(z, x, out, kh, kw)));
 }
@@ -21,10 +23,13 @@ static uint32_t block_v1(cd_zoo_builder *z, uint32_t x, const int64_t c[6]) {
 
 void cd_zoo_inception_v1(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
-    static const int64_t c[][6] = {{64, 96, 128, 16, 32, 32}, {128, 128, 192, 32, 96, 64}, {192, 96, 208, 16, 48, 64},
-        {160, 112, 224, 24, 64, 64}, {128, 128, 256, 24, 64, 64}, {112, 144, 288, 32, 64, 64}, {256, 160, 320, 32, 128, 128},
-        {256, 160, 320, 32, 128, 128}, {384, 192, 384, 48, 128, 128}};
-    uint32_t x = cd_zoo_max_pool(z, cbr(z, cd_zoo_image(z), 64, (cd_zoo_window){7, 2, 3}), half, true);
+    static const int64_t c[][6] = {{64, 96, 128, 16, 32, 32},     {128, 128, 192, 32, 96, 64},
+                                   {192, 96, 208, 16, 48, 64},    {160, 112, 224, 24, 64, 64},
+                                   {128, 128, 256, 24, 64, 64},   {112, 144, 288, 32, 64, 64},
+                                   {256, 160, 320, 32, 128, 128}, {256, 160, 320, 32, 128, 128},
+                                   {384, 192, 384, 48, 128, 128}};
+    uint32_t x =
+        cd_zoo_max_pool(z, cbr(z, cd_zoo_image(z), 64, (cd_zoo_window){7, 2, 3}), half, true);
     x = cd_zoo_max_pool(z, cbr(z, cbr(z, x, 64, one), 192, three), half, true);
     for (int k = 0; k < 9; k++) {
         x = block_v1(z, x, c[k]);
@@ -61,7 +66,8 @@ static uint32_t block_c(cd_zoo_builder *z, uint32_t x, int64_t c) {
 
 static uint32_t block_d(cd_zoo_builder *z, uint32_t x) {
     const uint32_t a = cbr(z, cbr(z, x, 192, one), 320, half);
-    const uint32_t b = cbr(z, rect(z, rect(z, cbr(z, x, 192, one), 192, 1, 7), 192, 7, 1), 192, half);
+    const uint32_t b =
+        cbr(z, rect(z, rect(z, cbr(z, x, 192, one), 192, 1, 7), 192, 7, 1), 192, half);
     return cd_zoo_concat(z, 3, (const uint32_t[]){a, b, cd_zoo_max_pool(z, x, half, false)}, 1);
 }
 
@@ -80,7 +86,8 @@ static uint32_t block_e(cd_zoo_builder *z, uint32_t x) {
 void cd_zoo_inception_v3(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
     static const int64_t pool[] = {32, 64, 64}, middle[] = {128, 160, 160, 192};
-    uint32_t x = cbr(z, cbr(z, cbr(z, cd_zoo_image(z), 32, half), 32, (cd_zoo_window){3, 1, 0}), 64, three);
+    uint32_t x =
+        cbr(z, cbr(z, cbr(z, cd_zoo_image(z), 32, half), 32, (cd_zoo_window){3, 1, 0}), 64, three);
     x = cbr(z, cbr(z, cd_zoo_max_pool(z, x, half, false), 80, one), 192, (cd_zoo_window){3, 1, 0});
     x = cd_zoo_max_pool(z, x, half, false);
     for (int k = 0; k < 3; k++) x = block_a(z, x, pool[k]);

@@ -15,8 +15,8 @@ typedef struct cd_zoo_builder {
     cdmpp_err *err;
     cdmpp_status st;
     int64_t batch, size;
-    uint32_t count;             /* of names given */
-    const char *edges;          /* gcn: a file; NULL: a matrix of neighbours */
+    uint32_t count;    /* of names given */
+    const char *edges; /* gcn: a file; NULL: a matrix of neighbours */
 } cd_zoo_builder;
 
 typedef void (*cd_zoo_fn)(cd_zoo_builder *z, int64_t variant);
@@ -61,10 +61,10 @@ void cd_zoo_rows(cd_zoo_builder *z, int64_t norm); /* softmax, or layer norm */
 enum { CD_ZOO_GCN_FEATURES = 1433, CD_ZOO_GCN_HIDDEN = 16, CD_ZOO_GCN_CLASSES = 7 }; /* of Cora */
 typedef struct cd_zoo_edges {
     cd_arena arena;
-    uint32_t n_vertex, n;       /* n: edges both ways, and a loop at each vertex */
-    uint32_t *first;            /* (n_vertex + 1) vertex v reads from[first[v] .. first[v + 1]), ascending */
-    uint32_t *from;             /* (n) */
-    double *weight;             /* (n) normalised */
+    uint32_t n_vertex, n; /* n: edges both ways, and a loop at each vertex */
+    uint32_t *first; /* (n_vertex + 1) vertex v reads from[first[v] .. first[v + 1]), ascending */
+    uint32_t *from;  /* (n) */
+    double *weight;  /* (n) normalised */
 } cd_zoo_edges;
 /* Free *e after an error too. Errors, with the line: EPARSE, ERANGE (too many), ENODATA (none), ENOMEM. */
 cdmpp_status cd_zoo_edges_parse(const char *text, size_t len, cd_zoo_edges *e, cdmpp_err *err);
@@ -72,17 +72,20 @@ void cd_zoo_edges_free(cd_zoo_edges *e);
 void cd_zoo_gcn_edges(cd_zoo_builder *z, const char *path);
 
 /* ---- tensors: of given shape, float32 unless a type is given; names are made up ---- */
-uint32_t cd_zoo_input(cd_zoo_builder *z, const char *name, cd_dtype t, uint32_t rank, const int64_t *dim);
+uint32_t cd_zoo_input(cd_zoo_builder *z, const char *name, cd_dtype t, uint32_t rank,
+                      const int64_t *dim);
 uint32_t cd_zoo_image(cd_zoo_builder *z); /* (batch, 3, size, size), fp32 */
 uint32_t cd_zoo_weight(cd_zoo_builder *z, uint32_t rank, const int64_t *dim);
-uint32_t cd_zoo_const(cd_zoo_builder *z, cd_dtype t, uint32_t rank, const int64_t *dim, const int64_t *value, const double *fvalue); /* one of both contents */
+uint32_t cd_zoo_const(cd_zoo_builder *z, cd_dtype t, uint32_t rank, const int64_t *dim,
+                      const int64_t *value, const double *fvalue); /* one of both contents */
 uint32_t cd_zoo_const_scalar(cd_zoo_builder *z, double v);
 uint32_t cd_zoo_const_ints(cd_zoo_builder *z, uint32_t n, const int64_t *v);
 int64_t cd_zoo_dim(const cd_zoo_builder *z, uint32_t x, uint32_t d);
 void cd_zoo_result(cd_zoo_builder *z, uint32_t x);
 
 /* ---- any operator with one result ---- */
-uint32_t cd_zoo_op(cd_zoo_builder *z, const char *op, uint32_t n_in, const uint32_t *in, uint32_t n_attr, const cd_graph_attr *attr);
+uint32_t cd_zoo_op(cd_zoo_builder *z, const char *op, uint32_t n_in, const uint32_t *in,
+                   uint32_t n_attr, const cd_graph_attr *attr);
 uint32_t cd_zoo_unary(cd_zoo_builder *z, const char *op, uint32_t x);
 uint32_t cd_zoo_binary(cd_zoo_builder *z, const char *op, uint32_t a, uint32_t b);
 cd_graph_attr cd_zoo_attr_int(const char *name, int64_t v);
@@ -94,15 +97,18 @@ cd_graph_attr cd_zoo_attr_string(const char *name, const char *v);
 typedef struct cd_zoo_window {
     int64_t k, stride, pad;
 } cd_zoo_window;
-uint32_t cd_zoo_conv(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w, int64_t groups);   /* without bias */
-uint32_t cd_zoo_conv_bias(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w, int64_t groups);
+uint32_t cd_zoo_conv(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w,
+                     int64_t groups); /* without bias */
+uint32_t cd_zoo_conv_bias(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w,
+                          int64_t groups);
 /* Kernel kh x kw, padded to keep the size. */
 uint32_t cd_zoo_conv_rect(cd_zoo_builder *z, uint32_t x, int64_t out, int64_t kh, int64_t kw);
 uint32_t cd_zoo_batch_norm(cd_zoo_builder *z, uint32_t x);
 uint32_t cd_zoo_relu(cd_zoo_builder *z, uint32_t x);
 uint32_t cd_zoo_relu6(cd_zoo_builder *z, uint32_t x);
 /* conv, bn, relu */
-uint32_t cd_zoo_conv_bn_relu(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w, int64_t groups);
+uint32_t cd_zoo_conv_bn_relu(cd_zoo_builder *z, uint32_t x, int64_t out, cd_zoo_window w,
+                             int64_t groups);
 uint32_t cd_zoo_max_pool(cd_zoo_builder *z, uint32_t x, cd_zoo_window w, bool ceil);
 uint32_t cd_zoo_avg_pool(cd_zoo_builder *z, uint32_t x, cd_zoo_window w);
 uint32_t cd_zoo_global_pool(cd_zoo_builder *z, uint32_t x);

@@ -36,15 +36,22 @@ static void stages(cd_zoo_builder *z, const int *n, bool deep, int64_t per_64, i
         const int64_t base = 64LL << s;
         for (int k = 0; k < n[s]; k++) {
             const int64_t stride = s && !k ? 2 : 1;
-            x = deep ? bottleneck(z, x, base * 4, stride, (wide){base * per_64 / 64, groups}) : basic(z, x, base, stride);
+            x = deep ? bottleneck(z, x, base * 4, stride, (wide){base * per_64 / 64, groups})
+                     : basic(z, x, base, stride);
         }
     }
     cd_zoo_classify(z, x, 1000);
 }
 
 void cd_zoo_resnet(cd_zoo_builder *z, int64_t depth) {
-    static const int n18[] = {2, 2, 2, 2}, n34[] = {3, 4, 6, 3}, n101[] = {3, 4, 23, 3}, n152[] = {3, 8, 36, 3};
-    stages(z, depth == 18 ? n18 : depth == 101 ? n101 : depth == 152 ? n152 : n34, depth >= 50, 64, 1);
+    static const int n18[] = {2, 2, 2, 2}, n34[] = {3, 4, 6, 3}, n101[] = {3, 4, 23, 3},
+                     n152[] = {3, 8, 36, 3};
+    stages(z,
+           depth == 18    ? n18
+           : depth == 101 ? n101
+           : depth == 152 ? n152
+                          : n34,
+           depth >= 50, 64, 1);
 }
 
 void cd_zoo_resnext50(cd_zoo_builder *z, int64_t unused) {
@@ -59,11 +66,14 @@ void cd_zoo_wide_resnet50(cd_zoo_builder *z, int64_t unused) {
 
 /* ---- three dimensions: frames, height, width ---- */
 
-static uint32_t conv3(cd_zoo_builder *z, uint32_t x, int64_t out, const int64_t k[3], const int64_t stride[3]) {
-    const uint32_t w = cd_zoo_weight(z, 5, (const int64_t[]){out, cd_zoo_dim(z, x, 1), k[0], k[1], k[2]});
+static uint32_t conv3(cd_zoo_builder *z, uint32_t x, int64_t out, const int64_t k[3],
+                      const int64_t stride[3]) {
+    const uint32_t w =
+        cd_zoo_weight(z, 5, (const int64_t[]){out, cd_zoo_dim(z, x, 1), k[0], k[1], k[2]});
     const int64_t p[3] = {k[0] / 2, k[1] / 2, k[2] / 2};
-    const cd_graph_attr attr[] = {cd_zoo_attr_ints("kernel_shape", 3, k), cd_zoo_attr_ints("strides", 3, stride),
-                             cd_zoo_attr_ints("pads", 6, (const int64_t[]){p[0], p[1], p[2], p[0], p[1], p[2]})};
+    const cd_graph_attr attr[] = {
+        cd_zoo_attr_ints("kernel_shape", 3, k), cd_zoo_attr_ints("strides", 3, stride),
+        cd_zoo_attr_ints("pads", 6, (const int64_t[]){p[0], p[1], p[2], p[0], p[1], p[2]})};
     return cd_zoo_batch_norm(z, cd_zoo_op(z, "Conv", 2, (const uint32_t[]){x, w}, 3, attr));
 }
 
@@ -78,7 +88,8 @@ static uint32_t basic3(cd_zoo_builder *z, uint32_t x, int64_t out, int64_t strid
 void cd_zoo_resnet3d(cd_zoo_builder *z, int64_t depth) {
     static const int n18[] = {2, 2, 2, 2}, n34[] = {3, 4, 6, 3};
     const int *n = depth == 18 ? n18 : n34;
-    uint32_t x = cd_zoo_input(z, "input", CD_F32, 5, (const int64_t[]){z->batch, 3, 16, z->size, z->size});
+    uint32_t x =
+        cd_zoo_input(z, "input", CD_F32, 5, (const int64_t[]){z->batch, 3, 16, z->size, z->size});
     x = cd_zoo_relu(z, conv3(z, x, 64, (const int64_t[]){3, 7, 7}, (const int64_t[]){1, 2, 2}));
     for (int s = 0; s < 4; s++)
         for (int k = 0; k < n[s]; k++) x = basic3(z, x, 64LL << s, s && !k ? 2 : 1);

@@ -7,7 +7,9 @@ enum { BOX = 85 };
 
 static cd_zoo_window same(int64_t k, int64_t stride) { return (cd_zoo_window){k, stride, k / 2}; }
 
-static void detect(cd_zoo_builder *z, uint32_t x, int64_t boxes) { cd_zoo_result(z, cd_zoo_conv_bias(z, x, boxes * BOX, same(1, 1), 1)); }
+static void detect(cd_zoo_builder *z, uint32_t x, int64_t boxes) {
+    cd_zoo_result(z, cd_zoo_conv_bias(z, x, boxes * BOX, same(1, 1), 1));
+}
 
 static uint32_t leaky(cd_zoo_builder *z, uint32_t x, int64_t out, int64_t k, int64_t stride) {
     const cd_graph_attr alpha = cd_zoo_attr_float("alpha", 0.1);
@@ -16,14 +18,19 @@ static uint32_t leaky(cd_zoo_builder *z, uint32_t x, int64_t out, int64_t k, int
 }
 
 static uint32_t upsample(cd_zoo_builder *z, uint32_t x) {
-    const int64_t size[4] = {z->batch, cd_zoo_dim(z, x, 1), cd_zoo_dim(z, x, 2) * 2, cd_zoo_dim(z, x, 3) * 2};
+    const int64_t size[4] = {z->batch, cd_zoo_dim(z, x, 1), cd_zoo_dim(z, x, 2) * 2,
+                             cd_zoo_dim(z, x, 3) * 2};
     const uint32_t in[4] = {x, CD_GRAPH_NONE, CD_GRAPH_NONE, cd_zoo_const_ints(z, 4, size)};
-    const cd_graph_attr attr[] = {cd_zoo_attr_string("mode", "nearest"), cd_zoo_attr_string("coordinate_transformation_mode", "asymmetric"),
-                             cd_zoo_attr_string("nearest_mode", "floor")};
+    const cd_graph_attr attr[] = {
+        cd_zoo_attr_string("mode", "nearest"),
+        cd_zoo_attr_string("coordinate_transformation_mode", "asymmetric"),
+        cd_zoo_attr_string("nearest_mode", "floor")};
     return cd_zoo_op(z, "Resize", 4, in, 3, attr);
 }
 
-static uint32_t join(cd_zoo_builder *z, uint32_t a, uint32_t b) { return cd_zoo_concat(z, 2, (const uint32_t[]){a, b}, 1); }
+static uint32_t join(cd_zoo_builder *z, uint32_t a, uint32_t b) {
+    return cd_zoo_concat(z, 2, (const uint32_t[]){a, b}, 1);
+}
 
 /* n times: half the channels by 1x1, all of them by 3x3. */
 static uint32_t narrow_wide(cd_zoo_builder *z, uint32_t x, int64_t out, int n) {
@@ -34,7 +41,8 @@ static uint32_t narrow_wide(cd_zoo_builder *z, uint32_t x, int64_t out, int n) {
 /* ---- YOLOv2: Darknet-19, and what it saw before the last halving ---- */
 
 void cd_zoo_yolov2(cd_zoo_builder *z, int64_t unused) {
-    static const int pairs[] = {0, 0, 1, 1, 2, 2}; /* after the first 3x3 of 32, 64, ..., 1024 channels */
+    static const int pairs[] = {0, 0, 1,
+                                1, 2, 2}; /* after the first 3x3 of 32, 64, ..., 1024 channels */
     const cd_graph_attr two = cd_zoo_attr_int("blocksize", 2);
     uint32_t x = cd_zoo_image(z), route = x;
     (void)unused;
@@ -66,7 +74,8 @@ static uint32_t head(cd_zoo_builder *z, uint32_t x, int64_t wide) {
 
 void cd_zoo_yolov3(cd_zoo_builder *z, int64_t unused) {
     (void)unused;
-    uint32_t x = darknet_stage(z, darknet_stage(z, leaky(z, cd_zoo_image(z), 32, 3, 1), 64, 1), 128, 2);
+    uint32_t x =
+        darknet_stage(z, darknet_stage(z, leaky(z, cd_zoo_image(z), 32, 3, 1), 64, 1), 128, 2);
     const uint32_t fine = darknet_stage(z, x, 256, 8), middle = darknet_stage(z, fine, 512, 8);
     x = head(z, darknet_stage(z, middle, 1024, 4), 1024);
     x = head(z, join(z, upsample(z, leaky(z, x, 256, 1, 1)), middle), 512);
@@ -75,8 +84,9 @@ void cd_zoo_yolov3(cd_zoo_builder *z, int64_t unused) {
 
 /* Pool 2x2 of stride 1, one row and column of padding behind: the size stays. */
 static uint32_t pool_in_place(cd_zoo_builder *z, uint32_t x) {
-    const cd_graph_attr attr[] = {cd_zoo_attr_ints("kernel_shape", 2, (const int64_t[]){2, 2}), cd_zoo_attr_ints("strides", 2, (const int64_t[]){1, 1}),
-                             cd_zoo_attr_ints("pads", 4, (const int64_t[]){0, 0, 1, 1})};
+    const cd_graph_attr attr[] = {cd_zoo_attr_ints("kernel_shape", 2, (const int64_t[]){2, 2}),
+                                  cd_zoo_attr_ints("strides", 2, (const int64_t[]){1, 1}),
+                                  cd_zoo_attr_ints("pads", 4, (const int64_t[]){0, 0, 1, 1})};
     return cd_zoo_op(z, "MaxPool", 1, &x, 3, attr);
 }
 
@@ -128,7 +138,8 @@ void cd_zoo_yolov5(cd_zoo_builder *z, int64_t c) {
     const uint32_t p4 = cross_stage(z, silu(z, p3, 8 * c, same(3, 2)), 8 * c, 3, true);
     x = pyramid_pool(z, cross_stage(z, silu(z, p4, 16 * c, same(3, 2)), 16 * c, 1, true));
     const uint32_t n5 = silu(z, x, 8 * c, same(1, 1));
-    const uint32_t n4 = silu(z, cross_stage(z, join(z, upsample(z, n5), p4), 8 * c, 1, false), 4 * c, same(1, 1));
+    const uint32_t n4 =
+        silu(z, cross_stage(z, join(z, upsample(z, n5), p4), 8 * c, 1, false), 4 * c, same(1, 1));
     x = cross_stage(z, join(z, upsample(z, n4), p3), 4 * c, 1, false);
     detect(z, x, 3);
     x = cross_stage(z, join(z, silu(z, x, 4 * c, same(3, 2)), n4), 8 * c, 1, false);

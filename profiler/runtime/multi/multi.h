@@ -28,47 +28,52 @@
 #include "base/core/core.h"
 #include "profiler/backend/backend.h"
 
-typedef enum cd_multi_device_kind { CD_MULTI_CPU, CD_MULTI_NATIVE, CD_MULTI_OPENCL } cd_multi_device_kind;
+typedef enum cd_multi_device_kind {
+    CD_MULTI_CPU,
+    CD_MULTI_NATIVE,
+    CD_MULTI_OPENCL
+} cd_multi_device_kind;
 #define CD_MULTI_KINDS "cpu|native|opencl"
 
 typedef struct cd_multi_device {
     const char *name;
     cd_multi_device_kind kind;
-    const char *opencl;         /* which device, as profiler/host/opencl_device.h selects it; of CPU NULL */
-    int core;                   /* its thread stays there; -1: anywhere. An OpenCL device's own threads are not moved */
-    uint32_t memory;            /* 0: the host's */
-    unsigned times;             /* every program runs this many times: a device made slower on purpose; 0: 1 */
+    const char *opencl; /* which device, as profiler/host/opencl_device.h selects it; of CPU NULL */
+    int core; /* its thread stays there; -1: anywhere. An OpenCL device's own threads are not moved */
+    uint32_t memory; /* 0: the host's */
+    unsigned times;  /* every program runs this many times: a device made slower on purpose; 0: 1 */
 } cd_multi_device;
 
 #define CD_MULTI_OWN UINT32_MAX
 typedef struct cd_multi_buffer {
     const char *name;
     uint32_t memory;
-    uint32_t of;                /* window of this buffer (smaller number, itself no window), or CD_MULTI_OWN */
+    uint32_t of; /* window of this buffer (smaller number, itself no window), or CD_MULTI_OWN */
     int64_t offset, bytes;
     bool constant;
     cd_dtype dtype;
     uint32_t rank;
-    const int64_t *shape;       /* (rank) of constants and of what a program wants packed */
+    const int64_t *shape; /* (rank) of constants and of what a program wants packed */
 } cd_multi_buffer;
 
-typedef struct cd_multi_copy {     /* a box from one buffer to another */
-    uint32_t from, to;          /* buffers */
+typedef struct cd_multi_copy { /* a box from one buffer to another */
+    uint32_t from, to;         /* buffers */
     uint32_t rank;
     int64_t n[CD_BOX_RANK], from_stride[CD_BOX_RANK], to_stride[CD_BOX_RANK]; /* elements */
-    int64_t from_first, to_first; /* elements */
-    size_t size;                /* bytes of an element */
+    int64_t from_first, to_first;                                             /* elements */
+    size_t size; /* bytes of an element */
 } cd_multi_copy;
 
 typedef struct cd_multi_action {
     const char *name;
     uint32_t device;
-    const cd_build *build;      /* a program; NULL: a copy */
-    const uint32_t *buffer;     /* (build->code->n_arg) */
+    const cd_build *build;  /* a program; NULL: a copy */
+    const uint32_t *buffer; /* (build->code->n_arg) */
     cd_multi_copy copy;
     uint32_t n_after;
-    const uint32_t *after;      /* (n_after) smaller numbers */
-    int64_t begin, end;         /* of a program that cd_multi_splits: iterations begin .. end-1 alone; end 0: all of it */
+    const uint32_t *after; /* (n_after) smaller numbers */
+    int64_t begin,
+        end; /* of a program that cd_multi_splits: iterations begin .. end-1 alone; end 0: all of it */
 } cd_multi_action;
 
 typedef struct cd_multi_net {
@@ -84,22 +89,27 @@ typedef struct cd_multi_executor cd_multi_executor;
 bool cd_multi_splits(const cd_codegen_code *c);
 /* Everything borrowed until close. Errors: EINVALID (a window outside its buffer or of another memory; a buffer smaller than a program's
  * parameter; two actions that touch the same bytes, one writing, without an order: both named), EBACKEND (device, object), EIO (thread), ENOMEM. */
-cdmpp_status cd_multi_executor_open(CD_KEEP const cd_multi_net *n, CD_GIVE cd_multi_executor **out, cdmpp_err *err);
+cdmpp_status cd_multi_executor_open(CD_KEEP const cd_multi_net *n, CD_GIVE cd_multi_executor **out,
+                                    cdmpp_err *err);
 /* Ends the threads and releases everything; NULL is fine. After a driver failed and never said that its commands ended, their memory is kept. */
 void cd_multi_executor_close(CD_TAKE cd_multi_executor *r);
 /* The whole content of a buffer; from constants before the first pass: they are packed again. Errors: ERANGE, EBACKEND. */
-cdmpp_status cd_multi_executor_write(cd_multi_executor *r, uint32_t buffer, const void *from, cdmpp_err *err);
-cdmpp_status cd_multi_executor_read(cd_multi_executor *r, uint32_t buffer, void *to, cdmpp_err *err);
+cdmpp_status cd_multi_executor_write(cd_multi_executor *r, uint32_t buffer, const void *from,
+                                     cdmpp_err *err);
+cdmpp_status cd_multi_executor_read(cd_multi_executor *r, uint32_t buffer, void *to,
+                                    cdmpp_err *err);
 /* As cd_tensor_fill, by number. */
-cdmpp_status cd_multi_executor_fill(cd_multi_executor *r, uint32_t buffer, uint64_t seed, cdmpp_err *err);
+cdmpp_status cd_multi_executor_fill(cd_multi_executor *r, uint32_t buffer, uint64_t seed,
+                                    cdmpp_err *err);
 
 typedef struct cd_multi_action_time {
-    double start_s, end_s;      /* from the beginning of the pass, host's clock */
+    double start_s, end_s; /* from the beginning of the pass, host's clock */
     bool done;
 } cd_multi_action_time;
 /* One pass over all actions. ran (n_action) or NULL: when each action ran. *total_s: the end of the last action that was done.
  * Errors: EBACKEND: device *failed (NULL: not wanted; UINT32_MAX otherwise). */
-cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *ran, double *total_s, uint32_t *failed, cdmpp_err *err);
+cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *ran,
+                                    double *total_s, uint32_t *failed, cdmpp_err *err);
 
 /* ---- for tests, and for what-ifs on real devices ---- */
 /* From the next pass on the device runs every program `times` times; 0: as many times as its cd_multi_device says. */

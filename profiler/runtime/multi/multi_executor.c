@@ -11,7 +11,8 @@
 /* Whether another device's thread needs the processor of this one: both are on it, or there are fewer processors than devices. */
 static bool shares(const cd_multi_net *n, uint32_t d) {
     bool same = false;
-    for (uint32_t e = 0; e < n->n_device; e++) same = same || (e != d && n->device[d].core >= 0 && n->device[e].core == n->device[d].core);
+    for (uint32_t e = 0; e < n->n_device; e++)
+        same = same || (e != d && n->device[d].core >= 0 && n->device[e].core == n->device[d].core);
     return same || (int)n->n_device > cd_affinity_count();
 }
 
@@ -20,13 +21,20 @@ static cdmpp_status make_workers(cd_multi_executor *r, cdmpp_err *err) {
     const cd_multi_net *n = r->dn;
     r->worker = CD_NEWN(&r->arena, cd_multi_worker, n->n_device + 1);
     if (!r->worker) return CD_FAIL(err, ENOMEM, "%u devices", n->n_device);
-    for (uint32_t d = 0; d < n->n_device; d++) r->worker[d] = (cd_multi_worker){.net = r, .is = &n->device[d], .number = d, .breaks = UINT32_MAX}; /* all of them: close reads every worker */
+    for (uint32_t d = 0; d < n->n_device; d++)
+        r->worker[d] =
+            (cd_multi_worker){.net = r,
+                              .is = &n->device[d],
+                              .number = d,
+                              .breaks = UINT32_MAX}; /* all of them: close reads every worker */
     for (uint32_t d = 0; d < n->n_device; d++) {
         cd_multi_worker *w = &r->worker[d];
         w->spin_s = shares(n, d) ? CD_MULTI_SHARED_SPIN_S : CD_MULTI_SPIN_S;
-        w->walks = w->is->kind == CD_MULTI_CPU || (w->is->kind == CD_MULTI_NATIVE && !w->is->memory);
+        w->walks =
+            w->is->kind == CD_MULTI_CPU || (w->is->kind == CD_MULTI_NATIVE && !w->is->memory);
         for (uint32_t k = 0; k < n->n_action; k++) w->n += n->action[k].device == d;
-        if (!(w->action = CD_NEWN(&r->arena, uint32_t, w->n + 1))) return CD_FAIL(err, ENOMEM, "%u actions", n->n_action);
+        if (!(w->action = CD_NEWN(&r->arena, uint32_t, w->n + 1)))
+            return CD_FAIL(err, ENOMEM, "%u actions", n->n_action);
         for (uint32_t k = 0, i = 0; k < n->n_action; k++)
             if (n->action[k].device == d) w->action[i++] = k;
     }
@@ -38,7 +46,8 @@ static cdmpp_status make_waits(cd_multi_executor *r, uint32_t k, cdmpp_err *err)
     const cd_multi_action *a = &r->dn->action[k];
     cd_multi_step *s = &r->step[k];
     s->worker = &r->worker[a->device];
-    if (!(s->wait = CD_NEWN(&r->arena, uint32_t, a->n_after + 1))) return CD_FAIL(err, ENOMEM, "%u actions", r->dn->n_action);
+    if (!(s->wait = CD_NEWN(&r->arena, uint32_t, a->n_after + 1)))
+        return CD_FAIL(err, ENOMEM, "%u actions", r->dn->n_action);
     for (uint32_t e = 0; e < a->n_after; e++) {
         if (r->dn->action[a->after[e]].device == a->device) continue;
         s->wait[s->n_wait++] = a->after[e];
@@ -53,19 +62,22 @@ static void ask_ends(cd_multi_executor *r) {
     for (uint32_t d = 0; d < r->dn->n_device; d++) {
         const cd_multi_worker *w = &r->worker[d];
         for (uint32_t i = 0; i < w->n; i++)
-            if (i + 1 == w->n || r->step[w->action[i + 1]].n_wait) r->step[w->action[i]].asked = true;
+            if (i + 1 == w->n || r->step[w->action[i + 1]].n_wait)
+                r->step[w->action[i]].asked = true;
     }
 }
 
 /* A copy in bytes, with as few dimensions as it can have. */
 static cd_multi_copy_box box_of(const cd_multi_copy *c) {
     const int64_t size = (int64_t)c->size;
-    cd_multi_copy_box b = {.bytes = size, .from_first = c->from_first * size, .to_first = c->to_first * size};
+    cd_multi_copy_box b = {
+        .bytes = size, .from_first = c->from_first * size, .to_first = c->to_first * size};
     for (uint32_t d = 0; d < c->rank; d++) {
         b.bytes *= c->n[d];
         if (c->n[d] == 1) continue;
         const uint32_t last = b.rank - 1;
-        const bool joins = b.rank && b.from[last] == c->n[d] * c->from_stride[d] * size && b.to[last] == c->n[d] * c->to_stride[d] * size;
+        const bool joins = b.rank && b.from[last] == c->n[d] * c->from_stride[d] * size &&
+                           b.to[last] == c->n[d] * c->to_stride[d] * size;
         const uint32_t at = joins ? last : b.rank++;
         b.n[at] = (joins ? b.n[at] : 1) * c->n[d];
         b.from[at] = c->from_stride[d] * size;
@@ -98,8 +110,12 @@ static cdmpp_status make_steps(cd_multi_executor *r, cdmpp_err *err) {
 static cdmpp_status load(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_multi_action *a = &r->dn->action[k];
     cd_multi_step *s = &r->step[k];
-    if (a->build && s->worker->is->kind != CD_MULTI_OPENCL) CD_TRY(cd_err_key(err, cd_object_loader_open(a->build, 1, &s->handle, &s->entry, err), a->name));
-    if (a->build && a->end) CD_TRY(cd_err_key(err, cd_object_loader_parts(s->handle, a->build->code, &s->part, err), a->name));
+    if (a->build && s->worker->is->kind != CD_MULTI_OPENCL)
+        CD_TRY(cd_err_key(err, cd_object_loader_open(a->build, 1, &s->handle, &s->entry, err),
+                          a->name));
+    if (a->build && a->end)
+        CD_TRY(cd_err_key(err, cd_object_loader_parts(s->handle, a->build->code, &s->part, err),
+                          a->name));
     s->begin = (int)a->begin, s->end = (int)a->end;
     return s->worker->is->kind == CD_MULTI_CPU ? CDMPP_OK : cd_multi_queue_load(s->worker, k, err);
 }
@@ -120,9 +136,11 @@ void cd_multi_executor_close(cd_multi_executor *r) {
     if (!r) return;
     cd_multi_threads_stop(r);
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++)
-        if (!cd_multi_queue_finished(&r->worker[d])) return; /* its driver says of nothing that it has ended: the memory stays with it */
+        if (!cd_multi_queue_finished(&r->worker[d]))
+            return; /* its driver says of nothing that it has ended: the memory stays with it */
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++) cd_multi_queue_close(&r->worker[d]);
-    for (uint32_t k = 0; r->step && k < r->dn->n_action; k++) cd_object_loader_close(r->step[k].handle);
+    for (uint32_t k = 0; r->step && k < r->dn->n_action; k++)
+        cd_object_loader_close(r->step[k].handle);
     for (uint32_t b = 0; b < r->n_build; b++) cd_mem_free(r->build[b].object);
     if (r->block) munmap(r->block, r->n_block);
     cd_mem_free(r->step_block);
@@ -134,7 +152,8 @@ void cd_multi_executor_close(cd_multi_executor *r) {
 }
 
 /* The order matters: workers before steps (they point to workers), places before load (buffers have to exist), threads last. */
-cdmpp_status cd_multi_executor_open(const cd_multi_net *n, cd_multi_executor **out, cdmpp_err *err) {
+cdmpp_status cd_multi_executor_open(const cd_multi_net *n, cd_multi_executor **out,
+                                    cdmpp_err *err) {
     CD_TRY(cd_multi_check(n, err));
     CD_TRY(cd_multi_check_order(n, err));
     cd_multi_executor *r = cd_mem_zalloc(1, sizeof *r);
@@ -164,7 +183,10 @@ void cd_multi_executor_moved(const cd_multi_executor *r, int64_t *between, int64
     *between = *within = 0;
     for (uint32_t k = 0; k < r->dn->n_action; k++) {
         const cd_multi_action *a = &r->dn->action[k];
-        if (a->build || atomic_load(&r->step[k].word.value) != cd_multi_pass_value(r, false)) continue;
-        *(r->dn->buffer[a->copy.from].memory != r->dn->buffer[a->copy.to].memory ? between : within) += r->step[k].box.bytes;
+        if (a->build || atomic_load(&r->step[k].word.value) != cd_multi_pass_value(r, false))
+            continue;
+        *(r->dn->buffer[a->copy.from].memory != r->dn->buffer[a->copy.to].memory ? between
+                                                                                 : within) +=
+            r->step[k].box.bytes;
     }
 }

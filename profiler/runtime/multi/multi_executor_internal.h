@@ -20,7 +20,8 @@
 enum { CD_MULTI_ALIGN = 128 };     /* of places: what PoCL wants */
 enum { CD_MULTI_CHUNK = 1 << 16 }; /* bytes of content on their way to a device */
 
-typedef struct cd_multi_copy_box {      /* a copy in bytes: the innermost dimension is a run on both sides */
+typedef struct
+    cd_multi_copy_box { /* a copy in bytes: the innermost dimension is a run on both sides */
     uint32_t rank;
     int64_t n[CD_BOX_RANK + 1], from[CD_BOX_RANK + 1], to[CD_BOX_RANK + 1]; /* strides */
     int64_t from_first, to_first, bytes;
@@ -28,9 +29,9 @@ typedef struct cd_multi_copy_box {      /* a copy in bytes: the innermost dimens
 
 typedef struct cd_multi_place {
     uint32_t memory;
-    uint32_t root;              /* place of which it is a window, or itself */
-    int64_t offset, bytes;      /* in its root */
-    int64_t at;                 /* memory 0: in the block */
+    uint32_t root;         /* place of which it is a window, or itself */
+    int64_t offset, bytes; /* in its root */
+    int64_t at;            /* memory 0: in the block */
 } cd_multi_place;
 
 /* A constant in the order that a program wants: one for all actions of that program on that memory. */
@@ -43,53 +44,54 @@ typedef struct cd_multi_packed {
 typedef struct cd_multi_native { /* what a native kernel is given */
     struct cd_multi_worker *worker;
     uint32_t step;
-    void *arg[];                /* of the program, then those of the buffers, each once */
+    void *arg[]; /* of the program, then those of the buffers, each once */
 } cd_multi_native;
 
 typedef struct cd_multi_step {
     _Alignas(64) cd_counter word;
     double start_s, end_s;
-    uint32_t n_wait, *wait;     /* steps of other devices */
-    bool asked;                 /* somebody waits for it: queues tell when it is done */
+    uint32_t n_wait, *wait; /* steps of other devices */
+    bool asked;             /* somebody waits for it: queues tell when it is done */
     /* programs */
     void *handle;
     cd_object_loader_entry *entry;
     cd_object_loader_part *part; /* of an action that is a piece */
     int begin, end;
-    uint32_t n_place, *place;   /* (n_place) of the code's buffers */
-    void **arg;                 /* (n_place) memory 0 */
+    uint32_t n_place, *place; /* (n_place) of the code's buffers */
+    void **arg;               /* (n_place) memory 0 */
     cd_loaded *program;
-    cd_multi_native *native;       /* queue: (n_native bytes) */
+    cd_multi_native *native; /* queue: (n_native bytes) */
     size_t n_native;
-    cd_cl *mem;                 /* (n_place) buffers of the device; native: (n_mem) different ones */
-    uint32_t n_mem, *which;     /* (n_place) native */
-    const void **hole;          /* (n_mem) where their pointers go */
-    bool *beside;               /* (n_place) a window that cannot be a buffer: mem is a copy of it */
-    cd_multi_copy_box box;              /* copies */
-    cd_cl first, last;          /* events of the pass */
+    cd_cl *mem;             /* (n_place) buffers of the device; native: (n_mem) different ones */
+    uint32_t n_mem, *which; /* (n_place) native */
+    const void **hole;      /* (n_mem) where their pointers go */
+    bool *beside;           /* (n_place) a window that cannot be a buffer: mem is a copy of it */
+    cd_multi_copy_box box;  /* copies */
+    cd_cl first, last;      /* events of the pass */
     double handed_s;
     struct cd_multi_worker *worker;
 } cd_multi_step;
 
-typedef struct cd_multi_worker {   /* a device */
+typedef struct cd_multi_worker { /* a device */
     cd_multi_executor *net;
     const cd_multi_device *is;
     uint32_t number, n, *action; /* (n) in their order */
-    double spin_s;              /* how long it polls for another device before it sleeps */
-    bool walks;                 /* kind walk, above */
-    unsigned times, slow;       /* of this pass; 0: as given */
+    double spin_s;               /* how long it polls for another device before it sleeps */
+    bool walks;                  /* kind walk, above */
+    unsigned times, slow;        /* of this pass; 0: as given */
     uint32_t breaks;
-    atomic_bool dead;           /* its driver failed: no more passes, and what it runs late does nothing */
-    _Atomic uint32_t inside;    /* native kernels at work */
-    _Atomic uint32_t owed;      /* native kernels and words about events that the driver has yet to end */
+    atomic_bool dead; /* its driver failed: no more passes, and what it runs late does nothing */
+    _Atomic uint32_t inside; /* native kernels at work */
+    _Atomic uint32_t
+        owed; /* native kernels and words about events that the driver has yet to end */
     cd_backend *backend;
     const cd_opencl *cl;
-    cd_cl *mem;                 /* (n_place) NULL: not needed */
+    cd_cl *mem;                   /* (n_place) NULL: not needed */
     uint32_t n_scratch, *scratch; /* places */
-    uint32_t at;                /* of the walk */
-    uint32_t back;              /* native kernels that came back */
-    _Atomic int32_t trouble;    /* what the driver says of a command, later */
-    cdmpp_status status;        /* of this pass, or of its beginning */
+    uint32_t at;                  /* of the walk */
+    uint32_t back;                /* native kernels that came back */
+    _Atomic int32_t trouble;      /* what the driver says of a command, later */
+    cdmpp_status status;          /* of this pass, or of its beginning */
     cdmpp_err err;
     pthread_t thread;
     bool begun;
@@ -98,21 +100,22 @@ typedef struct cd_multi_worker {   /* a device */
 struct cd_multi_executor {
     cd_arena arena;
     const cd_multi_net *dn;
-    cd_multi_step *step;           /* (n_action), aligned */
+    cd_multi_step *step; /* (n_action), aligned */
     void *step_block;
-    cd_multi_worker *worker;       /* (n_device) */
+    cd_multi_worker *worker; /* (n_device) */
     cd_multi_place *place;
     uint32_t n_place;
     cd_multi_packed *packed;
     unsigned char *block;
     size_t n_block;
-    unsigned char *chunk, *stage[2]; /* stage: content of a constant, packed content, of memories > 0 */
-    cd_build *build;            /* (n_build) of OpenCL C that came without an object */
+    unsigned char *chunk,
+        *stage[2];   /* stage: content of a constant, packed content, of memories > 0 */
+    cd_build *build; /* (n_build) of OpenCL C that came without an object */
     uint32_t n_build;
     double begin_s;
     bool timed;
     atomic_bool stop, end;
-    cd_counter pass, out;       /* out: devices that have ended this pass */
+    cd_counter pass, out; /* out: devices that have ended this pass */
     _Atomic uint32_t failed;
 };
 
@@ -122,22 +125,29 @@ cdmpp_status cd_multi_check(const cd_multi_net *n, cdmpp_err *err);
 /* (7) of multi.h, for a net that cd_multi_check accepts. Errors: EINVALID with both actions' names, ENOMEM. */
 cdmpp_status cd_multi_check_order(const cd_multi_net *n, cdmpp_err *err);
 /* The buffer that owns a buffer's bytes: itself, or the one of which it is a window. */
-static inline uint32_t cd_multi_buffer_root(const cd_multi_net *n, uint32_t buffer) { return n->buffer[buffer].of == CD_MULTI_OWN ? buffer : n->buffer[buffer].of; }
+static inline uint32_t cd_multi_buffer_root(const cd_multi_net *n, uint32_t buffer) {
+    return n->buffer[buffer].of == CD_MULTI_OWN ? buffer : n->buffer[buffer].of;
+}
 
 /* ---- multi_executor_memory.c: where everything is ---- */
 /* Gives every buffer, packed constant and scratch a place and allocates the host's block. Errors: EINVALID, ENOMEM. */
 cdmpp_status cd_multi_place_all(cd_multi_executor *r, cdmpp_err *err);
 /* The bytes of a place in memory 0. */
-static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint32_t place) { return r->block + r->place[place].at; }
+static inline unsigned char *cd_multi_place_at(const cd_multi_executor *r, uint32_t place) {
+    return r->block + r->place[place].at;
+}
 
 /* ---- multi_executor_sync.c: who waits for whom ---- */
 #define CD_MULTI_SPIN_S 2e-4
-#define CD_MULTI_SHARED_SPIN_S 1e-6 /* of devices that share a processor: what one polls the other cannot use */
+#define CD_MULTI_SHARED_SPIN_S                                                                     \
+    1e-6 /* of devices that share a processor: what one polls the other cannot use */
 double cd_multi_pass_now(const cd_multi_executor *r); /* seconds since the pass began */
-uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost); /* what a step's word becomes in this pass */
+uint32_t cd_multi_pass_value(const cd_multi_executor *r,
+                             bool lost); /* what a step's word becomes in this pass */
 /* Waits for the steps of other devices that s needs; *lost: one of them will not be done. False: not all within spin_s (as above). */
 bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost);
-void cd_multi_step_finish(cd_multi_step *s); /* the step is done: notes the time and sets its word */
+void cd_multi_step_finish(
+    cd_multi_step *s); /* the step is done: notes the time and sets its word */
 /* The worker's actions from number `from` on will not be done in this pass. */
 void cd_multi_worker_lose(cd_multi_worker *w, uint32_t from);
 /* The same after a failure of this device; w->err must be filled. Stops the pass. */
@@ -147,11 +157,17 @@ bool cd_multi_worker_may_go(cd_multi_worker *w, uint32_t at);
 
 /* A driver may run a native kernel or a callback late, after its device was given up. Each of them enters first: if the device is dead it does
  * nothing, and who declares the device dead waits for those that are inside. */
-bool cd_multi_worker_enter(cd_multi_worker *w); /* first thing in a native kernel; false: only call cd_multi_worker_leave */
+bool cd_multi_worker_enter(
+    cd_multi_worker
+        *w); /* first thing in a native kernel; false: only call cd_multi_worker_leave */
 void cd_multi_worker_leave(cd_multi_worker *w);
-void cd_multi_worker_drain(cd_multi_worker *w); /* waits until the driver has ended all it owes; leaving is the last thing that a kernel or callback does */
-bool cd_multi_worker_drain_within(cd_multi_worker *w, double within_s); /* the same, at most within_s; true: nothing is owed */
-void cd_multi_worker_die(cd_multi_worker *w); /* no more passes; waits for kernels that are inside */
+void cd_multi_worker_drain(
+    cd_multi_worker *
+        w); /* waits until the driver has ended all it owes; leaving is the last thing that a kernel or callback does */
+bool cd_multi_worker_drain_within(
+    cd_multi_worker *w, double within_s); /* the same, at most within_s; true: nothing is owed */
+void cd_multi_worker_die(
+    cd_multi_worker *w); /* no more passes; waits for kernels that are inside */
 
 /* ---- multi_executor_run.c: threads, and the walk over actions on the host's memory ---- */
 /* The step's program, as many times as this pass asks for, on the given arguments. */
@@ -164,14 +180,16 @@ void cd_multi_threads_stop(cd_multi_executor *r);
 /* ---- multi_executor_load.c: OpenCL devices made ready ---- */
 static inline const cd_opencl_api *cd_multi_api(const cd_multi_worker *w) { return &w->cl->api; }
 /* EBACKEND with the device, what failed and OpenCL's reason. */
-cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const char *what, cdmpp_err *err);
+cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const char *what,
+                                  cdmpp_err *err);
 /* Opens the device and makes its buffers. Errors: EBACKEND, ENOMEM. */
 cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err);
 /* Makes an action ready: its kernel and arguments. Errors: as open. */
 cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err);
 void cd_multi_queue_close(cd_multi_worker *w);
 /* Moves n bytes of a place that is not in memory 0, from byte `at` on: in where `from` is given, else out. Errors: ERANGE, EBACKEND. */
-cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err);
+cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n,
+                                     const void *from, void *to, cdmpp_err *err);
 /* ---- multi_executor_queue.c: passes of OpenCL devices ---- */
 /* One pass of a device of the kind queue (above); of one that walks as a native kernel, which calls walk(&w). */
 void cd_multi_queue_pass(cd_multi_worker *w);

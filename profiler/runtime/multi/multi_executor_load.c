@@ -2,38 +2,51 @@
 
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
-cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const char *what, cdmpp_err *err) {
-    return CD_FAIL(err, EBACKEND, "device %.60s: %.80s (%s)", w->is->name, what, cd_opencl_api_error(st));
+cdmpp_status cd_multi_queue_error(const cd_multi_worker *w, int32_t st, const char *what,
+                                  cdmpp_err *err) {
+    return CD_FAIL(err, EBACKEND, "device %.60s: %.80s (%s)", w->is->name, what,
+                   cd_opencl_api_error(st));
 }
 
-static cdmpp_status new_buffer(const cd_multi_worker *w, int64_t bytes, void *host, cd_cl *out, cdmpp_err *err) {
+static cdmpp_status new_buffer(const cd_multi_worker *w, int64_t bytes, void *host, cd_cl *out,
+                               cdmpp_err *err) {
     const size_t n = bytes > 4 ? (size_t)bytes : 4;
     const uint32_t zero = 0;
     int32_t st = 0;
-    if (n > w->cl->alloc_max) return CD_FAIL(err, EBACKEND, "device %.60s: a buffer of %zu bytes, at most %llu", w->is->name, n, (unsigned long long)w->cl->alloc_max);
-    *out = cd_multi_api(w)->clCreateBuffer(w->cl->context, CD_CL_MEM_READ_WRITE | (host ? CD_CL_MEM_USE_HOST_PTR : 0), n, host, &st);
+    if (n > w->cl->alloc_max)
+        return CD_FAIL(err, EBACKEND, "device %.60s: a buffer of %zu bytes, at most %llu",
+                       w->is->name, n, (unsigned long long)w->cl->alloc_max);
+    *out = cd_multi_api(w)->clCreateBuffer(
+        w->cl->context, CD_CL_MEM_READ_WRITE | (host ? CD_CL_MEM_USE_HOST_PTR : 0), n, host, &st);
     if (st) *out = NULL;
-    if (!st && !host && n % 4 == 0) st = cd_multi_api(w)->clEnqueueFillBuffer(w->cl->queue, *out, &zero, 4, 0, n, 0, NULL, NULL);
+    if (!st && !host && n % 4 == 0)
+        st =
+            cd_multi_api(w)->clEnqueueFillBuffer(w->cl->queue, *out, &zero, 4, 0, n, 0, NULL, NULL);
     return st ? cd_multi_queue_error(w, st, "no buffer", err) : CDMPP_OK;
 }
 
 /* A window is a buffer too where it begins as the device wants. *out NULL: it cannot. */
-static cdmpp_status new_window(const cd_multi_worker *w, const cd_multi_place *p, cd_cl *out, cdmpp_err *err) {
+static cdmpp_status new_window(const cd_multi_worker *w, const cd_multi_place *p, cd_cl *out,
+                               cdmpp_err *err) {
     const size_t region[2] = {(size_t)p->offset, p->bytes > 0 ? (size_t)p->bytes : 1};
     int32_t st = 0;
-    if (!p->bytes || (uint64_t)p->offset * 8 % (w->cl->align_bits ? w->cl->align_bits : 8)) return CDMPP_OK;
-    *out = cd_multi_api(w)->clCreateSubBuffer(w->mem[p->root], CD_CL_MEM_READ_WRITE, CD_CL_BUFFER_REGION, region, &st);
+    if (!p->bytes || (uint64_t)p->offset * 8 % (w->cl->align_bits ? w->cl->align_bits : 8))
+        return CDMPP_OK;
+    *out = cd_multi_api(w)->clCreateSubBuffer(w->mem[p->root], CD_CL_MEM_READ_WRITE,
+                                              CD_CL_BUFFER_REGION, region, &st);
     if (st) *out = NULL;
     return st ? cd_multi_queue_error(w, st, "no window", err) : CDMPP_OK;
 }
 
 static cdmpp_status make_buffers(cd_multi_worker *w, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
-    if (!(w->mem = CD_NEWN(&r->arena, cd_cl, r->n_place + 1))) return CD_FAIL(err, ENOMEM, "buffers of a device");
+    if (!(w->mem = CD_NEWN(&r->arena, cd_cl, r->n_place + 1)))
+        return CD_FAIL(err, ENOMEM, "buffers of a device");
     for (uint32_t p = 0; p < r->n_place && w->is->memory; p++) {
         if (r->place[p].memory != w->is->memory) continue;
         if (r->place[p].root == p) CD_TRY(new_buffer(w, r->place[p].bytes, NULL, &w->mem[p], err));
-        else if (w->is->kind == CD_MULTI_OPENCL) CD_TRY(new_window(w, &r->place[p], &w->mem[p], err));
+        else if (w->is->kind == CD_MULTI_OPENCL)
+            CD_TRY(new_window(w, &r->place[p], &w->mem[p], err));
     }
     const int32_t st = cd_multi_api(w)->clFinish(w->cl->queue);
     return st ? cd_multi_queue_error(w, st, "buffers", err) : CDMPP_OK;
@@ -43,9 +56,11 @@ cdmpp_status cd_multi_queue_open(cd_multi_worker *w, cdmpp_err *err) {
     CD_TRY(cd_backend_opencl.open(w->is->opencl ? w->is->opencl : "", "opencl", &w->backend, err));
     w->cl = cd_backend_opencl_device(w->backend);
     if (w->is->kind == CD_MULTI_NATIVE && !(w->cl->execution & CD_CL_NATIVE_KERNEL))
-        return CD_FAIL(err, EBACKEND, "device %.60s: %.80s does not run functions of the host", w->is->name, w->cl->name);
+        return CD_FAIL(err, EBACKEND, "device %.60s: %.80s does not run functions of the host",
+                       w->is->name, w->cl->name);
     if (!w->is->memory && !(w->cl->kind & CD_CL_DEVICE_CPU))
-        return CD_FAIL(err, EBACKEND, "device %.60s: %.80s does not work in the host's memory", w->is->name, w->cl->name);
+        return CD_FAIL(err, EBACKEND, "device %.60s: %.80s does not work in the host's memory",
+                       w->is->name, w->cl->name);
     return w->walks ? CDMPP_OK : make_buffers(w, err);
 }
 
@@ -77,7 +92,8 @@ static cdmpp_status load_native(cd_multi_worker *w, uint32_t action, cdmpp_err *
     s->mem = CD_NEWN(&r->arena, cd_cl, s->n_place + 1);
     s->which = CD_NEWN(&r->arena, uint32_t, s->n_place + 1);
     s->hole = CD_NEWN(&r->arena, const void *, s->n_place + 1);
-    if (!s->native || !s->mem || !s->which || !s->hole) return CD_FAIL(err, ENOMEM, "native kernel");
+    if (!s->native || !s->mem || !s->which || !s->hole)
+        return CD_FAIL(err, ENOMEM, "native kernel");
     *s->native = (cd_multi_native){.worker = w, .step = action};
     list_buffers(w, s);
     return CDMPP_OK;
@@ -88,7 +104,8 @@ static cdmpp_status load_native(cd_multi_worker *w, uint32_t action, cdmpp_err *
 static cdmpp_status give_buffer(cd_multi_worker *w, cd_multi_step *s, uint32_t b, cdmpp_err *err) {
     cd_multi_executor *r = w->net;
     const uint32_t p = s->place[b];
-    if (!w->mem[p] && !r->place[p].memory) CD_TRY(new_buffer(w, r->place[p].bytes, cd_multi_place_at(r, p), &w->mem[p], err));
+    if (!w->mem[p] && !r->place[p].memory)
+        CD_TRY(new_buffer(w, r->place[p].bytes, cd_multi_place_at(r, p), &w->mem[p], err));
     s->mem[b] = w->mem[p];
     if (s->mem[b]) return CDMPP_OK;
     s->beside[b] = true;
@@ -128,7 +145,10 @@ static cdmpp_status load_opencl(cd_multi_worker *w, uint32_t action, cdmpp_err *
 cdmpp_status cd_multi_queue_load(cd_multi_worker *w, uint32_t action, cdmpp_err *err) {
     const cd_multi_action *a = &w->net->dn->action[action];
     if (w->walks || !a->build) return CDMPP_OK;
-    return cd_err_key(err, w->is->kind == CD_MULTI_NATIVE ? load_native(w, action, err) : load_opencl(w, action, err), a->name);
+    return cd_err_key(err,
+                      w->is->kind == CD_MULTI_NATIVE ? load_native(w, action, err)
+                                                     : load_opencl(w, action, err),
+                      a->name);
 }
 
 void cd_multi_queue_close(cd_multi_worker *w) {
@@ -148,14 +168,17 @@ void cd_multi_queue_close(cd_multi_worker *w) {
 
 /* ---- content ---- */
 
-cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err) {
+cdmpp_status cd_multi_queue_transfer(cd_multi_executor *r, uint32_t place, int64_t at, size_t n,
+                                     const void *from, void *to, cdmpp_err *err) {
     const cd_multi_place *p = &r->place[place];
     const cd_multi_worker *w = NULL;
     for (uint32_t d = 0; d < r->dn->n_device; d++)
         if (r->dn->device[d].memory == p->memory) w = &r->worker[d];
     if (!w) return CD_FAIL(err, ERANGE, "no device has memory %u", p->memory);
     const size_t first = (size_t)(p->offset + at);
-    const int32_t st = from ? cd_multi_api(w)->clEnqueueWriteBuffer(w->cl->queue, w->mem[p->root], 1, first, n, from, 0, NULL, NULL)
-                            : cd_multi_api(w)->clEnqueueReadBuffer(w->cl->queue, w->mem[p->root], 1, first, n, to, 0, NULL, NULL);
+    const int32_t st = from ? cd_multi_api(w)->clEnqueueWriteBuffer(
+                                  w->cl->queue, w->mem[p->root], 1, first, n, from, 0, NULL, NULL)
+                            : cd_multi_api(w)->clEnqueueReadBuffer(w->cl->queue, w->mem[p->root], 1,
+                                                                   first, n, to, 0, NULL, NULL);
     return st ? cd_multi_queue_error(w, st, "buffer's content", err) : CDMPP_OK;
 }

@@ -1,15 +1,21 @@
 /* Passes of OpenCL devices: native kernels that walk over the actions, and queues that are given one action after the other. */
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
-#define OVER_S 0.2              /* for a driver's last words about events, at close */
+#define OVER_S 0.2 /* for a driver's last words about events, at close */
 
-static cd_multi_step *step_of(const cd_multi_worker *w, uint32_t i) { return &w->net->step[w->action[i]]; }
-static const char *name_of(const cd_multi_worker *w, uint32_t action) { return w->net->dn->action[action].name; }
+static cd_multi_step *step_of(const cd_multi_worker *w, uint32_t i) {
+    return &w->net->step[w->action[i]];
+}
+static const char *name_of(const cd_multi_worker *w, uint32_t action) {
+    return w->net->dn->action[action].name;
+}
 
 /* A native kernel into the queue. It is owed from before the call on, because it may end before the call returns. */
-static int32_t hand_kernel(cd_multi_worker *w, void (*run)(void *), void *arg, size_t n, uint32_t n_mem, const cd_cl *mem, const void **hole) {
+static int32_t hand_kernel(cd_multi_worker *w, void (*run)(void *), void *arg, size_t n,
+                           uint32_t n_mem, const cd_cl *mem, const void **hole) {
     atomic_fetch_add(&w->owed, 1); /* it may end before the call does */
-    const int32_t st = cd_multi_api(w)->clEnqueueNativeKernel(w->cl->queue, run, arg, n, n_mem, mem, hole, 0, NULL, NULL);
+    const int32_t st = cd_multi_api(w)->clEnqueueNativeKernel(w->cl->queue, run, arg, n, n_mem, mem,
+                                                              hole, 0, NULL, NULL);
     if (st) atomic_fetch_sub(&w->owed, 1);
     return st;
 }
@@ -29,10 +35,12 @@ void cd_multi_native_pass(cd_multi_worker *w, void (*walk)(void *)) {
         const uint32_t back = w->back, at = w->at;
         int32_t st = hand_kernel(w, walk, &w, sizeof w, 0, NULL, NULL);
         const int32_t end = cd_multi_api(w)->clFinish(w->cl->queue);
-        if (end || (!st && w->back == back)) cd_multi_worker_die(w); /* it may yet be run, at any time */
+        if (end || (!st && w->back == back))
+            cd_multi_worker_die(w); /* it may yet be run, at any time */
         if (!st) st = end;
         if (st || w->back == back) {
-            cd_multi_worker_fail(w, w->back == back ? at : w->at, cd_multi_queue_error(w, st, "native kernel", &w->err));
+            cd_multi_worker_fail(w, w->back == back ? at : w->at,
+                                 cd_multi_queue_error(w, st, "native kernel", &w->err));
             return;
         }
         cd_multi_worker_drain(w);
@@ -57,8 +65,11 @@ static void run_entered(cd_multi_native *n) {
     cd_multi_executor *r = w->net;
     cd_multi_step *s = &r->step[n->step];
     s->start_s = cd_multi_pass_now(r);
-    if (s->handle && r->dn->action[n->step].build->code->parallel) cd_object_loader_threads(s->handle, 1);
-    for (uint32_t b = 0; b < s->n_place; b++) n->arg[b] = (unsigned char *)n->arg[s->n_place + s->which[b]] + r->place[s->place[b]].offset;
+    if (s->handle && r->dn->action[n->step].build->code->parallel)
+        cd_object_loader_threads(s->handle, 1);
+    for (uint32_t b = 0; b < s->n_place; b++)
+        n->arg[b] =
+            (unsigned char *)n->arg[s->n_place + s->which[b]] + r->place[s->place[b]].offset;
     if (s->entry) cd_multi_run_program(w, s, n->arg);
     else cd_multi_run_copy(r, n->step);
     cd_multi_step_finish(s);
@@ -72,7 +83,8 @@ static void run_native(void *arg) {
 }
 
 static int32_t hand_native(cd_multi_worker *w, cd_multi_step *s) {
-    return hand_kernel(w, run_native, s->native, s->n_native, s->n_mem, s->n_mem ? s->mem : NULL, s->n_mem ? s->hole : NULL);
+    return hand_kernel(w, run_native, s->native, s->n_native, s->n_mem, s->n_mem ? s->mem : NULL,
+                       s->n_mem ? s->hole : NULL);
 }
 
 /* Windows that cannot be buffers: their content is copied in before the program runs, and out behind it. */
@@ -82,8 +94,12 @@ static int32_t beside(cd_multi_worker *w, cd_multi_step *s, bool out) {
         const cd_multi_place *p = &w->net->place[s->place[b]];
         cd_cl event = NULL;
         if (!s->beside[b] || !p->bytes) continue;
-        st = out ? cd_multi_api(w)->clEnqueueCopyBuffer(w->cl->queue, s->mem[b], w->mem[p->root], 0, (size_t)p->offset, (size_t)p->bytes, 0, NULL, &event)
-                 : cd_multi_api(w)->clEnqueueCopyBuffer(w->cl->queue, w->mem[p->root], s->mem[b], (size_t)p->offset, 0, (size_t)p->bytes, 0, NULL, &event);
+        st = out ? cd_multi_api(w)->clEnqueueCopyBuffer(w->cl->queue, s->mem[b], w->mem[p->root], 0,
+                                                        (size_t)p->offset, (size_t)p->bytes, 0,
+                                                        NULL, &event)
+                 : cd_multi_api(w)->clEnqueueCopyBuffer(w->cl->queue, w->mem[p->root], s->mem[b],
+                                                        (size_t)p->offset, 0, (size_t)p->bytes, 0,
+                                                        NULL, &event);
         keep(w, s, event);
     }
     return st;
@@ -107,7 +123,7 @@ static cdmpp_status hand_program(cd_multi_worker *w, cd_multi_step *s) {
 typedef struct {
     cd_multi_worker *w;
     cd_multi_step *s;
-    cd_cl from, to;             /* NULL: the host's memory */
+    cd_cl from, to; /* NULL: the host's memory */
     unsigned char *from_host, *to_host;
 } transfer;
 
@@ -115,22 +131,36 @@ static int32_t send_run(const transfer *t, int64_t from, int64_t to, int64_t n) 
     const cd_opencl_api *a = cd_multi_api(t->w);
     cd_cl q = t->w->cl->queue, event = NULL;
     int32_t st;
-    if (!t->from) st = a->clEnqueueWriteBuffer(q, t->to, 0, (size_t)to, (size_t)n, t->from_host + from, 0, NULL, &event);
-    else if (!t->to) st = a->clEnqueueReadBuffer(q, t->from, 0, (size_t)from, (size_t)n, t->to_host + to, 0, NULL, &event);
-    else st = a->clEnqueueCopyBuffer(q, t->from, t->to, (size_t)from, (size_t)to, (size_t)n, 0, NULL, &event);
+    if (!t->from)
+        st = a->clEnqueueWriteBuffer(q, t->to, 0, (size_t)to, (size_t)n, t->from_host + from, 0,
+                                     NULL, &event);
+    else if (!t->to)
+        st = a->clEnqueueReadBuffer(q, t->from, 0, (size_t)from, (size_t)n, t->to_host + to, 0,
+                                    NULL, &event);
+    else
+        st = a->clEnqueueCopyBuffer(q, t->from, t->to, (size_t)from, (size_t)to, (size_t)n, 0, NULL,
+                                    &event);
     keep(t->w, t->s, event);
     return st;
 }
 
 /* The innermost two or three dimensions in one command; n: bytes, rows, slices. */
-static int32_t send_rect(const transfer *t, int64_t from, int64_t to, const size_t *n, const size_t *from_pitch, const size_t *to_pitch) {
+static int32_t send_rect(const transfer *t, int64_t from, int64_t to, const size_t *n,
+                         const size_t *from_pitch, const size_t *to_pitch) {
     const cd_opencl_api *a = cd_multi_api(t->w);
     const size_t zero[3] = {0, 0, 0}, f[3] = {(size_t)from, 0, 0}, g[3] = {(size_t)to, 0, 0};
     cd_cl q = t->w->cl->queue, event = NULL;
     int32_t st;
-    if (!t->from) st = a->clEnqueueWriteBufferRect(q, t->to, 0, g, zero, n, to_pitch[0], to_pitch[1], from_pitch[0], from_pitch[1], t->from_host + from, 0, NULL, &event);
-    else if (!t->to) st = a->clEnqueueReadBufferRect(q, t->from, 0, f, zero, n, from_pitch[0], from_pitch[1], to_pitch[0], to_pitch[1], t->to_host + to, 0, NULL, &event);
-    else st = a->clEnqueueCopyBufferRect(q, t->from, t->to, f, g, n, from_pitch[0], from_pitch[1], to_pitch[0], to_pitch[1], 0, NULL, &event);
+    if (!t->from)
+        st = a->clEnqueueWriteBufferRect(q, t->to, 0, g, zero, n, to_pitch[0], to_pitch[1],
+                                         from_pitch[0], from_pitch[1], t->from_host + from, 0, NULL,
+                                         &event);
+    else if (!t->to)
+        st = a->clEnqueueReadBufferRect(q, t->from, 0, f, zero, n, from_pitch[0], from_pitch[1],
+                                        to_pitch[0], to_pitch[1], t->to_host + to, 0, NULL, &event);
+    else
+        st = a->clEnqueueCopyBufferRect(q, t->from, t->to, f, g, n, from_pitch[0], from_pitch[1],
+                                        to_pitch[0], to_pitch[1], 0, NULL, &event);
     keep(t->w, t->s, event);
     return st;
 }
@@ -143,16 +173,20 @@ static bool fits(const cd_multi_copy_box *b, uint32_t d, const int64_t *stride) 
 }
 
 /* A box, dimension by dimension, down to what one command can copy: a run, or two or three dimensions as a rectangle. */
-static int32_t send(const transfer *t, const cd_multi_copy_box *b, uint32_t d, int64_t from, int64_t to) {
+static int32_t send(const transfer *t, const cd_multi_copy_box *b, uint32_t d, int64_t from,
+                    int64_t to) {
     const uint32_t left = b->rank - d;
     if (left == 1) return send_run(t, from, to, b->n[d]);
     if (left <= 3 && fits(b, d, b->from) && fits(b, d, b->to)) {
-        const size_t n[3] = {(size_t)b->n[b->rank - 1], (size_t)b->n[b->rank - 2], left == 3 ? (size_t)b->n[d] : 1};
-        const size_t f[2] = {(size_t)b->from[b->rank - 2], left == 3 ? (size_t)b->from[d] : 0}, g[2] = {(size_t)b->to[b->rank - 2], left == 3 ? (size_t)b->to[d] : 0};
+        const size_t n[3] = {(size_t)b->n[b->rank - 1], (size_t)b->n[b->rank - 2],
+                             left == 3 ? (size_t)b->n[d] : 1};
+        const size_t f[2] = {(size_t)b->from[b->rank - 2], left == 3 ? (size_t)b->from[d] : 0},
+                     g[2] = {(size_t)b->to[b->rank - 2], left == 3 ? (size_t)b->to[d] : 0};
         return send_rect(t, from, to, n, f, g);
     }
     int32_t st = 0;
-    for (int64_t i = 0; i < b->n[d] && !st; i++) st = send(t, b, d + 1, from + i * b->from[d], to + i * b->to[d]);
+    for (int64_t i = 0; i < b->n[d] && !st; i++)
+        st = send(t, b, d + 1, from + i * b->from[d], to + i * b->to[d]);
     return st;
 }
 
@@ -162,8 +196,12 @@ static cdmpp_status hand_copy(cd_multi_worker *w, uint32_t action) {
     cd_multi_step *s = &r->step[action];
     const cd_multi_copy *c = &r->dn->action[action].copy;
     const cd_multi_place *from = &r->place[c->from], *to = &r->place[c->to];
-    const transfer t = {.w = w, .s = s, .from = from->memory ? w->mem[from->root] : NULL, .to = to->memory ? w->mem[to->root] : NULL,
-                        .from_host = from->memory ? NULL : cd_multi_place_at(r, c->from), .to_host = to->memory ? NULL : cd_multi_place_at(r, c->to)};
+    const transfer t = {.w = w,
+                        .s = s,
+                        .from = from->memory ? w->mem[from->root] : NULL,
+                        .to = to->memory ? w->mem[to->root] : NULL,
+                        .from_host = from->memory ? NULL : cd_multi_place_at(r, c->from),
+                        .to_host = to->memory ? NULL : cd_multi_place_at(r, c->to)};
     int32_t st = 0;
     if (!from->memory && !to->memory) { /* the device has no part in it but its turn */
         st = cd_multi_api(w)->clFinish(w->cl->queue);
@@ -171,7 +209,8 @@ static cdmpp_status hand_copy(cd_multi_worker *w, uint32_t action) {
         if (!st) cd_multi_run_copy(r, action);
         if (!st) cd_multi_step_finish(s);
     } else if (s->box.bytes) {
-        st = send(&t, &s->box, 0, s->box.from_first + (from->memory ? from->offset : 0), s->box.to_first + (to->memory ? to->offset : 0));
+        st = send(&t, &s->box, 0, s->box.from_first + (from->memory ? from->offset : 0),
+                  s->box.to_first + (to->memory ? to->offset : 0));
     }
     return st ? cd_multi_queue_error(w, st, "copy", &w->err) : CDMPP_OK;
 }
@@ -213,10 +252,12 @@ static cdmpp_status hand(cd_multi_worker *w, uint32_t action) {
         return st ? cd_multi_queue_error(w, st, "native kernel", &w->err) : CDMPP_OK;
     }
     CD_TRY(s->program ? hand_program(w, s) : hand_copy(w, action));
-    if (!s->asked || atomic_load(&s->word.value) == cd_multi_pass_value(w->net, false)) return CDMPP_OK;
+    if (!s->asked || atomic_load(&s->word.value) == cd_multi_pass_value(w->net, false))
+        return CDMPP_OK;
     if (!s->first) return hand_nothing(w, s);
     atomic_fetch_add(&w->owed, 1);
-    const int32_t st = cd_multi_api(w)->clSetEventCallback(s->last ? s->last : s->first, CD_CL_COMPLETE, note, s);
+    const int32_t st =
+        cd_multi_api(w)->clSetEventCallback(s->last ? s->last : s->first, CD_CL_COMPLETE, note, s);
     if (st) atomic_fetch_sub(&w->owed, 1);
     return st ? cd_multi_queue_error(w, st, "event", &w->err) : CDMPP_OK;
 }
@@ -231,9 +272,14 @@ static int32_t read_times(cd_multi_worker *w, uint32_t n) {
         cd_multi_step *s = step_of(w, i);
         uint64_t queued = 0, from = 0, to = 0;
         if (!s->first) continue;
-        st = a->clGetEventProfilingInfo(s->first, CD_CL_PROFILING_QUEUED, sizeof queued, &queued, NULL);
-        if (!st) st = a->clGetEventProfilingInfo(s->first, CD_CL_PROFILING_START, sizeof from, &from, NULL);
-        if (!st) st = a->clGetEventProfilingInfo(s->last ? s->last : s->first, CD_CL_PROFILING_END, sizeof to, &to, NULL);
+        st = a->clGetEventProfilingInfo(s->first, CD_CL_PROFILING_QUEUED, sizeof queued, &queued,
+                                        NULL);
+        if (!st)
+            st = a->clGetEventProfilingInfo(s->first, CD_CL_PROFILING_START, sizeof from, &from,
+                                            NULL);
+        if (!st)
+            st = a->clGetEventProfilingInfo(s->last ? s->last : s->first, CD_CL_PROFILING_END,
+                                            sizeof to, &to, NULL);
         if (!known) ahead = (double)queued * 1e-9 - s->handed_s;
         known = true;
         const double start = (double)from * 1e-9 - ahead, end = (double)to * 1e-9 - ahead;
@@ -260,8 +306,10 @@ static void settle(cd_multi_worker *w, uint32_t n, cdmpp_status code) {
     int32_t st = cd_multi_api(w)->clFinish(w->cl->queue);
     for (uint32_t i = 0; i < n && !st; i++) {
         cd_multi_step *s = step_of(w, i);
-        if (s->native && atomic_load(&s->word.value) != cd_multi_pass_value(r, false)) st = -14; /* handed out and never run */
-        else if (s->asked || s->native) (void)cd_counter_wait(&s->word, cd_multi_pass_value(r, false), -w->spin_s);
+        if (s->native && atomic_load(&s->word.value) != cd_multi_pass_value(r, false))
+            st = -14; /* handed out and never run */
+        else if (s->asked || s->native)
+            (void)cd_counter_wait(&s->word, cd_multi_pass_value(r, false), -w->spin_s);
         else cd_counter_set(&s->word, cd_multi_pass_value(r, false));
     }
     if (!st && r->timed && !code) st = read_times(w, n);
@@ -287,7 +335,8 @@ void cd_multi_queue_pass(cd_multi_worker *w) {
         bool lost = false;
         if (!cd_multi_worker_may_go(w, i)) break;
         if (s->n_wait) { /* its queue goes on meanwhile; who has nothing there may look, others sleep */
-            const bool busy = i && atomic_load(&step_of(w, i - 1)->word.value) < cd_multi_pass_value(w->net, false);
+            const bool busy = i && atomic_load(&step_of(w, i - 1)->word.value) <
+                                       cd_multi_pass_value(w->net, false);
             (void)cd_multi_api(w)->clFlush(w->cl->queue);
             (void)cd_multi_step_await(w, s, busy ? -1e-6 : -w->spin_s, &lost);
         }

@@ -4,7 +4,7 @@
 #include "profiler/host/host.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
-#define CALLER_SPIN_S 1e-6          /* the caller leaves its core to the devices */
+#define CALLER_SPIN_S 1e-6 /* the caller leaves its core to the devices */
 
 void cd_multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void *const *arg) {
     for (unsigned t = 0; t < w->times; t++) {
@@ -16,7 +16,9 @@ void cd_multi_run_program(const cd_multi_worker *w, const cd_multi_step *s, void
 void cd_multi_run_copy(const cd_multi_executor *r, uint32_t action) {
     const cd_multi_copy *c = &r->dn->action[action].copy;
     const cd_multi_copy_box *b = &r->step[action].box;
-    if (b->bytes) cd_box_copy(cd_multi_place_at(r, c->to) + b->to_first, b->to, cd_multi_place_at(r, c->from) + b->from_first, b->from, b->rank, b->n, 1);
+    if (b->bytes)
+        cd_box_copy(cd_multi_place_at(r, c->to) + b->to_first, b->to,
+                    cd_multi_place_at(r, c->from) + b->from_first, b->from, b->rank, b->n, 1);
 }
 
 /* ---- the walk: memory 0 ---- */
@@ -47,7 +49,9 @@ static void walk(cd_multi_worker *w, double spin_s) {
 /* Programs with OpenMP loops run on this thread alone. */
 static void one_thread(cd_multi_worker *w) {
     for (uint32_t i = 0; i < w->n; i++)
-        if (w->net->step[w->action[i]].handle && w->net->dn->action[w->action[i]].build->code->parallel) cd_object_loader_threads(w->net->step[w->action[i]].handle, 1);
+        if (w->net->step[w->action[i]].handle &&
+            w->net->dn->action[w->action[i]].build->code->parallel)
+            cd_object_loader_threads(w->net->step[w->action[i]].handle, 1);
 }
 
 static void walk_native(void *arg) {
@@ -75,7 +79,9 @@ static void *worker_main(void *arg) {
     cd_multi_worker *w = arg;
     cd_multi_executor *r = w->net;
     cd_denormals_are_zero();
-    if (w->is->core >= 0 && !cd_affinity_at(w->is->core)) w->status = CD_FAIL(&w->err, EIO, "device %.60s: no processor %d", w->is->name, w->is->core);
+    if (w->is->core >= 0 && !cd_affinity_at(w->is->core))
+        w->status =
+            CD_FAIL(&w->err, EIO, "device %.60s: no processor %d", w->is->name, w->is->core);
     if (w->is->kind == CD_MULTI_CPU) one_thread(w);
     (void)cd_counter_increment(&r->out);
     for (uint32_t pass = 1;; pass++) {
@@ -86,14 +92,18 @@ static void *worker_main(void *arg) {
     }
 }
 
-static void wait_out(cd_multi_executor *r, uint32_t n) { (void)cd_counter_wait(&r->out, n, -CALLER_SPIN_S); }
+static void wait_out(cd_multi_executor *r, uint32_t n) {
+    (void)cd_counter_wait(&r->out, n, -CALLER_SPIN_S);
+}
 
 cdmpp_status cd_multi_threads_start(cd_multi_executor *r, cdmpp_err *err) {
     uint32_t n = 0;
     cdmpp_status st = CDMPP_OK;
     for (; n < r->dn->n_device && !st; n += !st) {
         const int e = pthread_create(&r->worker[n].thread, NULL, worker_main, &r->worker[n]);
-        if (e) st = CD_FAIL(err, EIO, "no thread for device %.60s: %s", r->dn->device[n].name, strerror(e));
+        if (e)
+            st = CD_FAIL(err, EIO, "no thread for device %.60s: %s", r->dn->device[n].name,
+                         strerror(e));
         else r->worker[n].begun = true;
     }
     wait_out(r, n);
@@ -122,7 +132,8 @@ static cdmpp_status outcome(cd_multi_executor *r, uint32_t *failed, cdmpp_err *e
 
 /* Growing the pass counter starts all threads; they count themselves out. The words of steps are not reset: each pass has values of
  * its own. */
-cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *ran, double *total_s, uint32_t *failed, cdmpp_err *err) {
+cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *ran,
+                                    double *total_s, uint32_t *failed, cdmpp_err *err) {
     const uint32_t n = r->dn->n_action;
     for (uint32_t d = 0; d < r->dn->n_device; d++) r->worker[d].status = CDMPP_OK;
     atomic_store(&r->failed, UINT32_MAX);
@@ -137,7 +148,9 @@ cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_multi_action_time *
         const cd_multi_step *s = &r->step[k];
         const bool done = atomic_load(&s->word.value) == cd_multi_pass_value(r, false);
         if (done && s->end_s > *total_s) *total_s = s->end_s;
-        if (ran) ran[k] = done ? (cd_multi_action_time){s->start_s, s->end_s, true} : (cd_multi_action_time){0};
+        if (ran)
+            ran[k] = done ? (cd_multi_action_time){s->start_s, s->end_s, true}
+                          : (cd_multi_action_time){0};
     }
     return outcome(r, failed, err);
 }

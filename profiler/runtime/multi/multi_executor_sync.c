@@ -7,7 +7,9 @@ double cd_multi_pass_now(const cd_multi_executor *r) { return cd_clock_wall() - 
 
 /* ---- steps ---- */
 
-uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost) { return 2 * atomic_load(&r->pass.value) + lost; }
+uint32_t cd_multi_pass_value(const cd_multi_executor *r, bool lost) {
+    return 2 * atomic_load(&r->pass.value) + lost;
+}
 
 bool cd_multi_step_await(cd_multi_worker *w, const cd_multi_step *s, double spin_s, bool *lost) {
     cd_multi_executor *r = w->net;
@@ -26,7 +28,8 @@ void cd_multi_step_finish(cd_multi_step *s) {
 }
 
 void cd_multi_worker_lose(cd_multi_worker *w, uint32_t from) {
-    for (uint32_t i = from; i < w->n; i++) cd_counter_set(&w->net->step[w->action[i]].word, cd_multi_pass_value(w->net, true));
+    for (uint32_t i = from; i < w->n; i++)
+        cd_counter_set(&w->net->step[w->action[i]].word, cd_multi_pass_value(w->net, true));
 }
 
 void cd_multi_worker_fail(cd_multi_worker *w, uint32_t from, cdmpp_status st) {
@@ -68,11 +71,15 @@ void cd_multi_worker_die(cd_multi_worker *w) {
 
 bool cd_multi_worker_may_go(cd_multi_worker *w, uint32_t at) {
     if (atomic_load(&w->dead)) {
-        cd_multi_worker_fail(w, at, CD_FAIL(&w->err, EBACKEND, "device %.60s failed in a pass before", w->is->name));
+        cd_multi_worker_fail(
+            w, at, CD_FAIL(&w->err, EBACKEND, "device %.60s failed in a pass before", w->is->name));
         return false;
     }
     if (at == w->breaks) {
-        cd_multi_worker_fail(w, at, CD_FAIL(&w->err, EBACKEND, "device %.60s failed before its action %u (%.60s)", w->is->name, at, w->net->dn->action[w->action[at]].name));
+        cd_multi_worker_fail(w, at,
+                             CD_FAIL(&w->err, EBACKEND,
+                                     "device %.60s failed before its action %u (%.60s)",
+                                     w->is->name, at, w->net->dn->action[w->action[at]].name));
         return false;
     }
     if (!atomic_load(&w->net->stop)) return true;

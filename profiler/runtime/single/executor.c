@@ -12,8 +12,8 @@ typedef struct {
     void *handle;
     cd_object_loader_entry *entry;
     cd_object_loader_part *part; /* with a plan, of a program with parts */
-    void **arg;                 /* (n_buffer) */
-    uint32_t *place;            /* (n_buffer) of the plan */
+    void **arg;                  /* (n_buffer) */
+    uint32_t *place;             /* (n_buffer) of the plan */
 } step;
 
 /* A weight in the order that a program wants: one for all steps of that program. */
@@ -21,7 +21,7 @@ typedef struct copy {
     const cd_codegen_code *code;
     cd_executor_net_shape shape;
     uint32_t b, place;
-    struct copy *next;          /* of the tensor */
+    struct copy *next; /* of the tensor */
 } copy;
 
 /* Steps that use a place; none: it lives always. */
@@ -34,20 +34,20 @@ struct cd_executor {
     const cd_executor_net *net;
     int threads;
     uint32_t workers;
-    cd_executor_deps deps;            /* of several workers, and what follows */
-    users *users;               /* (n_plan) */
-    double *rank;               /* (n_step) or NULL */
+    cd_executor_deps deps; /* of several workers, and what follows */
+    users *users;          /* (n_plan) */
+    double *rank;          /* (n_step) or NULL */
     cd_executor_pool *pool;
-    const cd_executor_plan *by;   /* while it is opened; NULL: no plan of calls */
+    const cd_executor_plan *by; /* while it is opened; NULL: no plan of calls */
     void *openmp;               /* handle of a program with OpenMP's loops; NULL: none */
     cd_executor_pieces pieces;  /* of a plan */
     cd_executor_units *units;   /* NULL: no plan */
-    cd_executor_ran *ran;         /* (n_step) of the pass; with a plan (n_call) */
+    cd_executor_ran *ran;       /* (n_step) of the pass; with a plan (n_call) */
     copy **copy;                /* (n_tensor) */
     double begin_s;
     clockid_t clock;
     step *step;
-    cd_executor_memory_tensor *plan;    /* (n_plan) the net's tensors, packed copies, scratch */
+    cd_executor_memory_tensor *plan; /* (n_plan) the net's tensors, packed copies, scratch */
     uint32_t n_plan;
     unsigned char *block;
     size_t n_block;
@@ -56,7 +56,9 @@ struct cd_executor {
 
 static double now_s(const cd_executor *r) { return cd_clock_read(r->clock); }
 
-static const cd_codegen_code *code_of(const cd_executor *r, uint32_t k) { return r->net->step[k].build->code; }
+static const cd_codegen_code *code_of(const cd_executor *r, uint32_t k) {
+    return r->net->step[k].build->code;
+}
 
 /* ---- the plan ---- */
 
@@ -69,16 +71,20 @@ static uint32_t most_places(const cd_executor_net *n) {
 static bool always(const cd_executor_net_tensor *t) { return t->role != CD_TENSOR_INNER; }
 
 /* Step k uses tensor t as its parameter b: they fit, and the tensor lives at least until k. */
-static cdmpp_status touch(cd_executor *r, uint32_t t, uint32_t k, const cd_codegen_buffer *b, cdmpp_err *err) {
+static cdmpp_status touch(cd_executor *r, uint32_t t, uint32_t k, const cd_codegen_buffer *b,
+                          cdmpp_err *err) {
     const cd_executor_net *n = r->net;
     if (t >= n->n_tensor || n->tensor[t].bytes < b->elements * cd_expr_dtype_bytes(b->dtype))
-        return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s does not fit its tensor", k, n->step[k].name, b->name);
+        return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s does not fit its tensor", k,
+                       n->step[k].name, b->name);
     if (b->n_digit && n->tensor[t].role != CD_TENSOR_WEIGHT)
-        return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s is packed, and no weight", k, n->step[k].name, b->name);
+        return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s is packed, and no weight",
+                       k, n->step[k].name, b->name);
     cd_executor_memory_tensor *p = &r->plan[t];
     if (always(&n->tensor[t])) return CDMPP_OK;
     if (p->first == UINT32_MAX && !b->written)
-        return CD_FAIL(err, EINVALID, "step %u (%.60s) reads tensor %u before it is made", k, n->step[k].name, t);
+        return CD_FAIL(err, EINVALID, "step %u (%.60s) reads tensor %u before it is made", k,
+                       n->step[k].name, t);
     if (p->first == UINT32_MAX) p->first = k;
     p->last = k;
     return CDMPP_OK;
@@ -93,9 +99,12 @@ static cdmpp_status place_copy(cd_executor *r, uint32_t k, uint32_t b, uint32_t 
     if (!c) {
         c = CD_NEW(&r->arena, copy);
         if (!c) return CD_FAIL(err, ENOMEM, "packed weights");
-        *c = (copy){code_of(r, k), s->shape ? s->shape[b] : (cd_executor_net_shape){x->rank, x->shape}, b, r->n_plan, r->copy[t]};
+        *c = (copy){code_of(r, k),
+                    s->shape ? s->shape[b] : (cd_executor_net_shape){x->rank, x->shape}, b,
+                    r->n_plan, r->copy[t]};
         r->copy[t] = c;
-        r->plan[r->n_plan++] = (cd_executor_memory_tensor){.bytes = c->code->buffer[b].bytes, .last = UINT32_MAX};
+        r->plan[r->n_plan++] =
+            (cd_executor_memory_tensor){.bytes = c->code->buffer[b].bytes, .last = UINT32_MAX};
         r->bytes.weights += c->code->buffer[b].bytes;
     }
     r->step[k].place[b] = c->place;
@@ -114,7 +123,8 @@ static cdmpp_status place_buffer(cd_executor *r, uint32_t k, uint32_t b, cdmpp_e
     if (buf->is_arg) return place_copy(r, k, b, t, err);
     const int64_t times = !buf->per_thread ? 1 : r->by ? (int64_t)r->by->n_unit : r->threads;
     r->step[k].place[b] = r->n_plan;
-    r->plan[r->n_plan++] = (cd_executor_memory_tensor){.bytes = buf->bytes * times, .first = k, .last = k};
+    r->plan[r->n_plan++] =
+        (cd_executor_memory_tensor){.bytes = buf->bytes * times, .first = k, .last = k};
     return CDMPP_OK;
 }
 
@@ -147,7 +157,8 @@ static cdmpp_status list_users(cd_executor *r, cdmpp_err *err) {
     for (int fill = 0; fill < 2; fill++) {
         for (uint32_t t = 0; fill && t < r->n_plan; t++) {
             r->users[t].step = CD_NEWN(&r->arena, uint32_t, r->users[t].n + 1);
-            if (!r->users[t].step) return CD_FAIL(err, ENOMEM, "network of %u steps", r->net->n_step);
+            if (!r->users[t].step)
+                return CD_FAIL(err, ENOMEM, "network of %u steps", r->net->n_step);
             r->users[t].n = 0;
         }
         for (uint32_t k = 0; k < r->net->n_step; k++)
@@ -163,7 +174,8 @@ static cdmpp_status list_users(cd_executor *r, cdmpp_err *err) {
 }
 
 static cdmpp_status place_all(cd_executor *r, int64_t *least, cdmpp_err *err) {
-    if (r->workers < 2 && !r->by) return cd_executor_memory_plan(r->plan, r->n_plan, &r->bytes.all, least, err);
+    if (r->workers < 2 && !r->by)
+        return cd_executor_memory_plan(r->plan, r->n_plan, &r->bytes.all, least, err);
     CD_TRY(cd_executor_deps_make(r->net, &r->arena, &r->deps, err));
     CD_TRY(list_users(r, err));
     return cd_executor_memory_apart(r->plan, r->n_plan, meet, r, &r->bytes.all, least, err);
@@ -175,17 +187,21 @@ static cdmpp_status make_plan(cd_executor *r, cdmpp_err *err) {
     r->plan = CD_NEWN(&r->arena, cd_executor_memory_tensor, most_places(n) + 1);
     r->step = CD_NEWN(&r->arena, step, n->n_step + 1);
     r->copy = CD_NEWN(&r->arena, copy *, n->n_tensor + 1);
-    if (!r->plan || !r->step || !r->copy) return CD_FAIL(err, ENOMEM, "network of %u steps", n->n_step);
+    if (!r->plan || !r->step || !r->copy)
+        return CD_FAIL(err, ENOMEM, "network of %u steps", n->n_step);
     r->n_plan = n->n_tensor;
     for (uint32_t t = 0; t < n->n_tensor; t++) {
-        r->plan[t] = (cd_executor_memory_tensor){.bytes = n->tensor[t].bytes, .first = always(&n->tensor[t]) ? 0 : UINT32_MAX, .last = UINT32_MAX};
+        r->plan[t] = (cd_executor_memory_tensor){.bytes = n->tensor[t].bytes,
+                                                 .first = always(&n->tensor[t]) ? 0 : UINT32_MAX,
+                                                 .last = UINT32_MAX};
         if (n->tensor[t].role == CD_TENSOR_WEIGHT) r->bytes.weights += n->tensor[t].bytes;
     }
     for (uint32_t k = 0; k < n->n_step; k++) {
         const uint32_t m = code_of(r, k)->n_buffer;
         r->step[k].arg = CD_NEWN(&r->arena, void *, m + 1);
         r->step[k].place = CD_NEWN(&r->arena, uint32_t, m + 1);
-        if (!r->step[k].arg || !r->step[k].place) return CD_FAIL(err, ENOMEM, "network of %u steps", n->n_step);
+        if (!r->step[k].arg || !r->step[k].place)
+            return CD_FAIL(err, ENOMEM, "network of %u steps", n->n_step);
         for (uint32_t b = 0; b < m; b++) CD_TRY(place_buffer(r, k, b, err));
     }
     for (uint32_t t = 0; t < n->n_tensor; t++) /* touched by nobody */
@@ -203,20 +219,25 @@ static cdmpp_status make_block(cd_executor *r, cdmpp_err *err) {
     enum { PAGE = 4096 };
     r->n_block = (size_t)r->bytes.all + PAGE;
     void *p = mmap(NULL, r->n_block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return CD_FAIL(err, ENOMEM, "%zu bytes for a network: %s", r->n_block, strerror(errno));
+    if (p == MAP_FAILED)
+        return CD_FAIL(err, ENOMEM, "%zu bytes for a network: %s", r->n_block, strerror(errno));
     r->block = p;
     (void)madvise(p, r->n_block, MADV_HUGEPAGE);
     for (uint32_t k = 0; k < r->net->n_step; k++)
-        for (uint32_t b = 0; b < code_of(r, k)->n_buffer; b++) r->step[k].arg[b] = r->block + r->plan[r->step[k].place[b]].offset;
+        for (uint32_t b = 0; b < code_of(r, k)->n_buffer; b++)
+            r->step[k].arg[b] = r->block + r->plan[r->step[k].place[b]].offset;
     return CDMPP_OK;
 }
 
-static unsigned char *at(const cd_executor *r, uint32_t place) { return r->block + r->plan[place].offset; }
+static unsigned char *at(const cd_executor *r, uint32_t place) {
+    return r->block + r->plan[place].offset;
+}
 
 /* Every packed copy of a tensor anew. */
 static void pack_copies(cd_executor *r, uint32_t tensor) {
     for (const copy *c = r->copy[tensor]; c; c = c->next)
-        cd_codegen_pack(&c->code->buffer[c->b], c->shape.rank, c->shape.shape, at(r, tensor), at(r, c->place));
+        cd_codegen_pack(&c->code->buffer[c->b], c->shape.rank, c->shape.shape, at(r, tensor),
+                        at(r, c->place));
 }
 
 /* Inputs and weights get the content of cd_tensor_fill, by tensor number, so that the same network computes the same values
@@ -237,10 +258,14 @@ static cdmpp_status fill(cd_executor *r, cdmpp_err *err) {
 
 static cdmpp_status link_step(cd_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_build *b = r->net->step[k].build;
-    if (b->status || !b->object) return CD_FAIL(err, EBACKEND, "step %u (%.60s) has not been compiled", k, r->net->step[k].name);
+    if (b->status || !b->object)
+        return CD_FAIL(err, EBACKEND, "step %u (%.60s) has not been compiled", k,
+                       r->net->step[k].name);
     CD_TRY(cd_object_loader_open(b, r->threads, &r->step[k].handle, &r->step[k].entry, err));
     if (b->code->parallel) r->openmp = r->step[k].handle;
-    return r->by && b->code->n_part ? cd_object_loader_parts(r->step[k].handle, b->code, &r->step[k].part, err) : CDMPP_OK;
+    return r->by && b->code->n_part
+               ? cd_object_loader_parts(r->step[k].handle, b->code, &r->step[k].part, err)
+               : CDMPP_OK;
 }
 
 /* OpenMP's number of threads is a setting of the calling thread, for all programs. */
@@ -268,9 +293,11 @@ static void run_call(void *ctx, uint32_t k, uint32_t unit) {
 }
 
 static cdmpp_status make_units(cd_executor *r, cdmpp_err *err) {
-    const cd_executor_units_options a = {.pieces = &r->pieces, .begin = set_threads, .call = run_call, .ctx = r};
+    const cd_executor_units_options a = {
+        .pieces = &r->pieces, .begin = set_threads, .call = run_call, .ctx = r};
     CD_TRY(cd_executor_pieces_make(r->net, r->by, &r->deps, &r->arena, &r->pieces, err));
-    if (!(r->ran = CD_NEWN(&r->arena, cd_executor_ran, r->pieces.n_call + 1))) return CD_FAIL(err, ENOMEM, "plan of %u calls", r->pieces.n_call);
+    if (!(r->ran = CD_NEWN(&r->arena, cd_executor_ran, r->pieces.n_call + 1)))
+        return CD_FAIL(err, ENOMEM, "plan of %u calls", r->pieces.n_call);
     return cd_executor_units_new(&a, &r->units, err);
 }
 
@@ -279,10 +306,16 @@ static cdmpp_status make_pool(cd_executor *r, const double *seconds, cdmpp_err *
     const uint32_t n = r->net->n_step;
     r->ran = CD_NEWN(&r->arena, cd_executor_ran, n + 1);
     if (seconds && r->workers > 1) r->rank = CD_NEWN(&r->arena, double, n + 1);
-    if (!r->ran || (seconds && r->workers > 1 && !r->rank)) return CD_FAIL(err, ENOMEM, "network of %u steps", n);
+    if (!r->ran || (seconds && r->workers > 1 && !r->rank))
+        return CD_FAIL(err, ENOMEM, "network of %u steps", n);
     if (r->workers < 2) return CDMPP_OK;
     if (seconds) cd_executor_deps_chains(&r->deps, seconds, r->rank);
-    const cd_executor_pool_options a = {.workers = r->workers, .deps = &r->deps, .rank = r->rank, .begin = set_threads, .step = run_step, .ctx = r};
+    const cd_executor_pool_options a = {.workers = r->workers,
+                                        .deps = &r->deps,
+                                        .rank = r->rank,
+                                        .begin = set_threads,
+                                        .step = run_step,
+                                        .ctx = r};
     return cd_executor_pool_new(&a, &r->pool, err);
 }
 
@@ -298,7 +331,8 @@ void cd_executor_close(cd_executor *r) {
 }
 
 /* The threads of each program are what is left of the processors when every worker has its part. */
-cdmpp_status cd_executor_open(const cd_executor_net *n, const cd_executor_options *o, cd_executor **out, cdmpp_err *err) {
+cdmpp_status cd_executor_open(const cd_executor_net *n, const cd_executor_options *o,
+                              cd_executor **out, cdmpp_err *err) {
     cd_executor *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "network");
     r->net = n;
@@ -322,11 +356,13 @@ cdmpp_status cd_executor_open(const cd_executor_net *n, const cd_executor_option
 
 /* A step from the begin of its first piece to the end of its last. */
 static void from_pieces(const cd_executor *r, cd_executor_ran *ran) {
-    for (uint32_t s = 0; s < r->net->n_step; s++) ran[s] = (cd_executor_ran){(double)INFINITY, 0, 0};
+    for (uint32_t s = 0; s < r->net->n_step; s++)
+        ran[s] = (cd_executor_ran){(double)INFINITY, 0, 0};
     for (uint32_t k = 0; k < r->pieces.n_call; k++) {
         cd_executor_ran *to = &ran[r->pieces.call[k].step];
         if (r->ran[k].start_s < to->start_s) to->start_s = r->ran[k].start_s;
-        if (r->ran[k].end_s >= to->end_s) to->end_s = r->ran[k].end_s, to->worker = r->ran[k].worker;
+        if (r->ran[k].end_s >= to->end_s)
+            to->end_s = r->ran[k].end_s, to->worker = r->ran[k].worker;
     }
 }
 
@@ -361,14 +397,16 @@ void cd_executor_step(cd_executor *r, uint32_t k, unsigned times, double *second
 /* ---- content ---- */
 
 cdmpp_status cd_executor_write(cd_executor *r, uint32_t tensor, const void *from, cdmpp_err *err) {
-    if (tensor >= r->net->n_tensor || !always(&r->net->tensor[tensor])) return CD_FAIL(err, ERANGE, "tensor %u is no input, weight or result", tensor);
+    if (tensor >= r->net->n_tensor || !always(&r->net->tensor[tensor]))
+        return CD_FAIL(err, ERANGE, "tensor %u is no input, weight or result", tensor);
     memcpy(at(r, tensor), from, (size_t)r->net->tensor[tensor].bytes);
     pack_copies(r, tensor);
     return CDMPP_OK;
 }
 
 cdmpp_status cd_executor_read(const cd_executor *r, uint32_t tensor, void *to, cdmpp_err *err) {
-    if (tensor >= r->net->n_tensor || !always(&r->net->tensor[tensor])) return CD_FAIL(err, ERANGE, "tensor %u is no input, weight or result", tensor);
+    if (tensor >= r->net->n_tensor || !always(&r->net->tensor[tensor]))
+        return CD_FAIL(err, ERANGE, "tensor %u is no input, weight or result", tensor);
     memcpy(to, at(r, tensor), (size_t)r->net->tensor[tensor].bytes);
     return CDMPP_OK;
 }

@@ -6,14 +6,17 @@
 #include "profiler/runtime/single/single_internal.h"
 
 enum { LEAST_TURNS = 9, MOST_TURNS = 2000, LEAST_PASSES = 3, MOST_PASSES = 200 };
-static const double BUDGET_S = 2, TURN_S = 0.02, PAUSE_S = 0.02; /* libgomp's threads poll for a few milliseconds after a parallel loop */
+static const double
+    BUDGET_S = 2,
+    TURN_S = 0.02,
+    PAUSE_S = 0.02; /* libgomp's threads poll for a few milliseconds after a parallel loop */
 
 typedef struct {
     cd_op_profile_net m;
     const cd_executor_way *way;
     uint32_t n;
-    cd_executor **run;          /* (n) */
-    double *turn;               /* (n, MOST_TURNS) */
+    cd_executor **run; /* (n) */
+    double *turn;      /* (n, MOST_TURNS) */
     cd_executor_way_time *out;
 } runs;
 
@@ -21,7 +24,8 @@ static cdmpp_status check(const cd_workload *w, const cd_program_select *p, cdmp
     for (uint32_t g = 0; g < w->n_group; g++) {
         const cd_workload_group *x = &w->group[g];
         const char *why = x->task == CD_GRAPH_NONE ? "nobody defines it" : p->task[x->task].err.msg;
-        if (!x->weights && (x->task == CD_GRAPH_NONE || p->task[x->task].status)) return CD_FAIL(err, EBACKEND, "group %u of the network has no program: %s", g, why);
+        if (!x->weights && (x->task == CD_GRAPH_NONE || p->task[x->task].status))
+            return CD_FAIL(err, EBACKEND, "group %u of the network has no program: %s", g, why);
     }
     return CDMPP_OK;
 }
@@ -82,7 +86,9 @@ static cdmpp_status compare_values(const runs *r, cdmpp_err *err) {
 
 /* ---- turns ---- */
 
-static double quantile(const double *sorted, uint32_t n, double q) { return sorted[(uint32_t)(q * (n - 1) + 0.5)]; }
+static double quantile(const double *sorted, uint32_t n, double q) {
+    return sorted[(uint32_t)(q * (n - 1) + 0.5)];
+}
 
 /* The median pass of a turn. */
 static double turn(cd_executor *r, double *best_s) {
@@ -92,13 +98,15 @@ static double turn(cd_executor *r, double *best_s) {
     (void)nanosleep(&pause, NULL);
     cd_executor_pass(r, NULL, &first);
     const double until = cd_clock_wall() + TURN_S;
-    while (n < LEAST_PASSES || (n < MOST_PASSES && cd_clock_wall() < until)) cd_executor_pass(r, NULL, &v[n++]);
+    while (n < LEAST_PASSES || (n < MOST_PASSES && cd_clock_wall() < until))
+        cd_executor_pass(r, NULL, &v[n++]);
     cd_sort_doubles(v, n);
     if (v[0] < *best_s) *best_s = v[0];
     return cd_sort_median(v, n);
 }
 
-static cdmpp_status turns(runs *r, double budget_s, const volatile sig_atomic_t *stop, cdmpp_err *err) {
+static cdmpp_status turns(runs *r, double budget_s, const volatile sig_atomic_t *stop,
+                          cdmpp_err *err) {
     const double until = cd_clock_wall() + budget_s;
     uint32_t n = 0;
     for (uint32_t k = 0; k < r->n; k++) r->out[k].best_s = (double)INFINITY;
@@ -127,7 +135,8 @@ static int widest(const runs *r) {
     return most;
 }
 
-static cdmpp_status measure(runs *r, double budget_s, const volatile sig_atomic_t *stop, cdmpp_err *err) {
+static cdmpp_status measure(runs *r, double budget_s, const volatile sig_atomic_t *stop,
+                            cdmpp_err *err) {
     r->run = cd_mem_zalloc(r->n + 1, sizeof(cd_executor *));
     r->turn = cd_mem_zalloc((size_t)r->n * MOST_TURNS + 1, sizeof *r->turn);
     if (!r->run || !r->turn) return CD_FAIL(err, ENOMEM, "%u ways", r->n);
@@ -137,8 +146,10 @@ static cdmpp_status measure(runs *r, double budget_s, const volatile sig_atomic_
     return turns(r, budget_s > 0 ? budget_s : BUDGET_S, stop, err);
 }
 
-cdmpp_status cd_executor_compare(const cd_workload *w, const cd_program_select *p, const cd_executor_way *way, uint32_t n, double budget_s, const volatile sig_atomic_t *stop,
-                                 cd_executor_way_time *out, cdmpp_err *err) {
+cdmpp_status cd_executor_compare(const cd_workload *w, const cd_program_select *p,
+                                 const cd_executor_way *way, uint32_t n, double budget_s,
+                                 const volatile sig_atomic_t *stop, cd_executor_way_time *out,
+                                 cdmpp_err *err) {
     runs r = {.way = way, .n = n, .out = out};
     cd_affinity all;
     memset(out, 0, n * sizeof *out);

@@ -10,8 +10,8 @@ typedef struct {
 
 /* Who used a tensor last. */
 typedef struct {
-    uint32_t writer;            /* UINT32_MAX: none yet */
-    uint32_t reader;            /* of the chain of readers since: number in `read`; UINT32_MAX: none */
+    uint32_t writer; /* UINT32_MAX: none yet */
+    uint32_t reader; /* of the chain of readers since: number in `read`; UINT32_MAX: none */
 } use;
 
 typedef struct {
@@ -20,9 +20,9 @@ typedef struct {
 
 typedef struct {
     const cd_executor_net *n;
-    use *use;                   /* (n_tensor) */
-    reading *read;              /* (n_read) */
-    edge *edge;                 /* (n_edge, cap) */
+    use *use;      /* (n_tensor) */
+    reading *read; /* (n_read) */
+    edge *edge;    /* (n_edge, cap) */
     size_t n_read, n_edge, cap;
 } walk;
 
@@ -43,7 +43,8 @@ static void use_of(walk *w, uint32_t step, uint32_t tensor, bool written) {
         u->reader = (uint32_t)w->n_read++;
         return;
     }
-    for (uint32_t r = u->reader; r != UINT32_MAX; r = w->read[r].older) join(w, w->read[r].step, step);
+    for (uint32_t r = u->reader; r != UINT32_MAX; r = w->read[r].older)
+        join(w, w->read[r].step, step);
     *u = (use){step, UINT32_MAX};
 }
 
@@ -53,7 +54,8 @@ static void find_edges(walk *w) {
         const cd_codegen_code *c = w->n->step[k].build->code;
         for (uint32_t written = 0; written < 2; written++)
             for (uint32_t b = 0; b < c->n_arg; b++)
-                if (c->buffer[b].written == (written == 1)) use_of(w, k, w->n->step[k].tensor[b], written);
+                if (c->buffer[b].written == (written == 1))
+                    use_of(w, k, w->n->step[k].tensor[b], written);
     }
 }
 
@@ -67,7 +69,8 @@ static void order(const walk *w, cd_executor_deps *d) {
     memset(d->n_after, 0, d->n * sizeof *d->n_after);
     for (size_t e = 0; e < w->n_edge; e++) {
         const edge x = w->edge[e];
-        uint64_t *row = d->before + (size_t)x.to * d->words, *of = d->before + (size_t)x.from * d->words;
+        uint64_t *row = d->before + (size_t)x.to * d->words,
+                 *of = d->before + (size_t)x.from * d->words;
         d->n_after[x.to]++;
         for (uint32_t i = 0; i < d->words; i++) row[i] |= of[i];
         row[x.from / 64] |= (uint64_t)1 << x.from % 64;
@@ -82,7 +85,8 @@ static cdmpp_status make(walk *w, cd_arena *a, cd_executor_deps *d, cdmpp_err *e
     w->use = cd_mem_zalloc(w->n->n_tensor + 1, sizeof *w->use);
     w->read = cd_mem_zalloc(args + 1, sizeof *w->read);
     w->edge = cd_mem_zalloc(w->cap, sizeof *w->edge);
-    if (!w->use || !w->read || !w->edge) return CD_FAIL(err, ENOMEM, "order of %u steps", w->n->n_step);
+    if (!w->use || !w->read || !w->edge)
+        return CD_FAIL(err, ENOMEM, "order of %u steps", w->n->n_step);
     find_edges(w);
     d->n = w->n->n_step;
     d->words = (d->n + 63) / 64;
@@ -90,15 +94,19 @@ static cdmpp_status make(walk *w, cd_arena *a, cd_executor_deps *d, cdmpp_err *e
     d->first = CD_NEWN(a, uint32_t, d->n + 2);
     d->next = CD_NEWN(a, uint32_t, w->n_edge + 1);
     d->before = CD_NEWN(a, uint64_t, (size_t)d->n * d->words + 1);
-    if (!d->n_after || !d->first || !d->next || !d->before) return CD_FAIL(err, ENOMEM, "order of %u steps", w->n->n_step);
+    if (!d->n_after || !d->first || !d->next || !d->before)
+        return CD_FAIL(err, ENOMEM, "order of %u steps", w->n->n_step);
     order(w, d);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_executor_deps_make(const cd_executor_net *n, cd_arena *a, cd_executor_deps *out, cdmpp_err *err) {
+cdmpp_status cd_executor_deps_make(const cd_executor_net *n, cd_arena *a, cd_executor_deps *out,
+                                   cdmpp_err *err) {
     walk w = {.n = n};
     *out = (cd_executor_deps){0};
-    if (n->n_step > CD_EXECUTOR_DEPS_MAX) return CD_FAIL(err, ERANGE, "%u steps; at most %d on several workers", n->n_step, CD_EXECUTOR_DEPS_MAX);
+    if (n->n_step > CD_EXECUTOR_DEPS_MAX)
+        return CD_FAIL(err, ERANGE, "%u steps; at most %d on several workers", n->n_step,
+                       CD_EXECUTOR_DEPS_MAX);
     const cdmpp_status st = make(&w, a, out, err);
     cd_mem_free(w.use);
     cd_mem_free(w.read);

@@ -3,20 +3,26 @@
 
 #include <stdlib.h>
 
-int64_t cd_executor_memory_room(int64_t bytes) { return (bytes + CD_EXECUTOR_MEMORY_ALIGN - 1) / CD_EXECUTOR_MEMORY_ALIGN * CD_EXECUTOR_MEMORY_ALIGN; }
+int64_t cd_executor_memory_room(int64_t bytes) {
+    return (bytes + CD_EXECUTOR_MEMORY_ALIGN - 1) / CD_EXECUTOR_MEMORY_ALIGN *
+           CD_EXECUTOR_MEMORY_ALIGN;
+}
 
 static cdmpp_status check(const cd_executor_memory_tensor *t, uint32_t n, cdmpp_err *err) {
     int64_t sum = 0;
     for (uint32_t k = 0; k < n; k++) {
-        if (t[k].first > t[k].last) return CD_FAIL(err, ERANGE, "tensor %u lives from step %u to %u", k, t[k].first, t[k].last);
-        if (t[k].bytes < 0 || t[k].bytes > INT64_MAX - CD_EXECUTOR_MEMORY_ALIGN || __builtin_add_overflow(sum, cd_executor_memory_room(t[k].bytes), &sum))
+        if (t[k].first > t[k].last)
+            return CD_FAIL(err, ERANGE, "tensor %u lives from step %u to %u", k, t[k].first,
+                           t[k].last);
+        if (t[k].bytes < 0 || t[k].bytes > INT64_MAX - CD_EXECUTOR_MEMORY_ALIGN ||
+            __builtin_add_overflow(sum, cd_executor_memory_room(t[k].bytes), &sum))
             return CD_FAIL(err, ERANGE, "tensor %u: %lld bytes", k, (long long)t[k].bytes);
     }
     return CDMPP_OK;
 }
 
 typedef struct {
-    uint32_t t;                 /* tensor */
+    uint32_t t; /* tensor */
     int64_t bytes;
 } big;
 
@@ -45,7 +51,7 @@ static int64_t gap(const span *s, uint32_t n, int64_t bytes) {
 }
 
 typedef struct {
-    cd_executor_memory_meet *meet;      /* NULL: by first and last */
+    cd_executor_memory_meet *meet; /* NULL: by first and last */
     const void *ctx;
 } rule;
 
@@ -55,13 +61,15 @@ static bool together(const cd_executor_memory_tensor *t, const rule *r, uint32_t
 
 /* Offsets in the order given: for each tensor the spans of those placed before that may live with it, sorted, and the lowest gap
  * between them. */
-static void place(cd_executor_memory_tensor *t, const rule *r, const big *order, uint32_t n, span *taken) {
+static void place(cd_executor_memory_tensor *t, const rule *r, const big *order, uint32_t n,
+                  span *taken) {
     for (uint32_t k = 0; k < n; k++) {
         cd_executor_memory_tensor *x = &t[order[k].t];
         uint32_t m = 0;
         for (uint32_t j = 0; j < k; j++) { /* those that are placed and live with it */
             const cd_executor_memory_tensor *y = &t[order[j].t];
-            if (y->bytes && together(t, r, order[k].t, order[j].t)) taken[m++] = (span){y->offset, y->offset + cd_executor_memory_room(y->bytes)};
+            if (y->bytes && together(t, r, order[k].t, order[j].t))
+                taken[m++] = (span){y->offset, y->offset + cd_executor_memory_room(y->bytes)};
         }
         qsort(taken, m, sizeof *taken, by_begin);
         x->offset = gap(taken, m, cd_executor_memory_room(x->bytes));
@@ -84,7 +92,8 @@ static int64_t peak(const cd_executor_memory_tensor *t, uint32_t n, event *e) {
     int64_t now = 0, most = 0;
     for (uint32_t k = 0; k < n; k++) {
         e[2 * k] = (event){t[k].first, cd_executor_memory_room(t[k].bytes)};
-        e[2 * k + 1] = (event){t[k].last == UINT32_MAX ? UINT32_MAX : t[k].last + 1, t[k].last == UINT32_MAX ? 0 : -cd_executor_memory_room(t[k].bytes)};
+        e[2 * k + 1] = (event){t[k].last == UINT32_MAX ? UINT32_MAX : t[k].last + 1,
+                               t[k].last == UINT32_MAX ? 0 : -cd_executor_memory_room(t[k].bytes)};
     }
     qsort(e, 2 * (size_t)n, sizeof *e, by_step);
     for (uint32_t k = 0; k < 2 * n; k++) {
@@ -95,7 +104,8 @@ static int64_t peak(const cd_executor_memory_tensor *t, uint32_t n, event *e) {
 }
 
 /* Both plans of the header: the rule says who may live with whom. */
-static cdmpp_status plan(cd_executor_memory_tensor *t, uint32_t n, const rule *r, int64_t *total, int64_t *least, cdmpp_err *err) {
+static cdmpp_status plan(cd_executor_memory_tensor *t, uint32_t n, const rule *r, int64_t *total,
+                         int64_t *least, cdmpp_err *err) {
     CD_TRY(check(t, n, err));
     big *order = cd_mem_zalloc(n + 1, sizeof *order);
     span *taken = cd_mem_zalloc(n + 1, sizeof *taken);
@@ -107,7 +117,8 @@ static cdmpp_status plan(cd_executor_memory_tensor *t, uint32_t n, const rule *r
         place(t, r, order, n, taken);
         *total = 0;
         for (uint32_t k = 0; k < n; k++)
-            if (t[k].offset + cd_executor_memory_room(t[k].bytes) > *total) *total = t[k].offset + cd_executor_memory_room(t[k].bytes);
+            if (t[k].offset + cd_executor_memory_room(t[k].bytes) > *total)
+                *total = t[k].offset + cd_executor_memory_room(t[k].bytes);
         if (least) *least = peak(t, n, e);
     }
     cd_mem_free(order);
@@ -116,10 +127,13 @@ static cdmpp_status plan(cd_executor_memory_tensor *t, uint32_t n, const rule *r
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "plan of %u tensors", n);
 }
 
-cdmpp_status cd_executor_memory_plan(cd_executor_memory_tensor *t, uint32_t n, int64_t *total, int64_t *least, cdmpp_err *err) {
+cdmpp_status cd_executor_memory_plan(cd_executor_memory_tensor *t, uint32_t n, int64_t *total,
+                                     int64_t *least, cdmpp_err *err) {
     return plan(t, n, &(rule){0}, total, least, err);
 }
 
-cdmpp_status cd_executor_memory_apart(cd_executor_memory_tensor *t, uint32_t n, cd_executor_memory_meet *meet, const void *ctx, int64_t *total, int64_t *least, cdmpp_err *err) {
+cdmpp_status cd_executor_memory_apart(cd_executor_memory_tensor *t, uint32_t n,
+                                      cd_executor_memory_meet *meet, const void *ctx,
+                                      int64_t *total, int64_t *least, cdmpp_err *err) {
     return plan(t, n, &(rule){meet, ctx}, total, least, err);
 }

@@ -8,11 +8,11 @@ typedef struct {
     const cd_executor_plan *plan;
     const cd_executor_deps *d;
     cd_executor_pieces *out;
-    uint32_t *unit;             /* (n_call) */
-    uint32_t *node_of;          /* (n_step + 1) first node of each step */
+    uint32_t *unit;                  /* (n_call) */
+    uint32_t *node_of;               /* (n_step + 1) first node of each step */
     uint32_t *before_first, *before; /* steps that a step needs */
-    uint32_t *own;              /* (n_node) the unit of all pieces; NONE: several */
-    uint64_t *done;             /* (n_node) iterations that calls have so far */
+    uint32_t *own;                   /* (n_node) the unit of all pieces; NONE: several */
+    uint64_t *done;                  /* (n_node) iterations that calls have so far */
 } maker;
 
 static uint32_t parts_of(const maker *m, uint32_t step) {
@@ -28,15 +28,19 @@ static cdmpp_status allocate(maker *m, cd_arena *a, cdmpp_err *err) {
     o->n_call = m->plan->first[o->n_unit];
     m->node_of = CD_NEWN(a, uint32_t, n_step + 1);
     if (!m->node_of) return CD_FAIL(err, ENOMEM, "plan of %u calls", o->n_call);
-    for (uint32_t k = 0; k < n_step; k++) m->node_of[k + 1] = m->node_of[k] + parts_of(m, k), n_edge += m->d->n_after[k];
+    for (uint32_t k = 0; k < n_step; k++)
+        m->node_of[k + 1] = m->node_of[k] + parts_of(m, k), n_edge += m->d->n_after[k];
     o->n_node = m->node_of[n_step];
     uint32_t *first = CD_NEWN(a, uint32_t, o->n_unit + 1);
     cd_executor_call *call = CD_NEWN(a, cd_executor_call, o->n_call + 1);
-    m->before_first = CD_NEWN(a, uint32_t, n_step + 2), m->before = CD_NEWN(a, uint32_t, n_edge + 1);
+    m->before_first = CD_NEWN(a, uint32_t, n_step + 2),
+    m->before = CD_NEWN(a, uint32_t, n_edge + 1);
     m->own = CD_NEWN(a, uint32_t, o->n_node + 1), m->done = CD_NEWN(a, uint64_t, o->n_node + 1);
     m->unit = CD_NEWN(a, uint32_t, o->n_call + 1), o->node = CD_NEWN(a, uint32_t, o->n_call + 1);
-    o->n_piece = CD_NEWN(a, uint32_t, o->n_node + 1), o->wait_first = CD_NEWN(a, uint32_t, o->n_call + 2);
-    if (!first || !call || !m->before_first || !m->before || !m->own || !m->done || !m->unit || !o->node || !o->n_piece || !o->wait_first)
+    o->n_piece = CD_NEWN(a, uint32_t, o->n_node + 1),
+    o->wait_first = CD_NEWN(a, uint32_t, o->n_call + 2);
+    if (!first || !call || !m->before_first || !m->before || !m->own || !m->done || !m->unit ||
+        !o->node || !o->n_piece || !o->wait_first)
         return CD_FAIL(err, ENOMEM, "plan of %u calls", o->n_call);
     memcpy(first, m->plan->first, (o->n_unit + 1) * sizeof *first);
     if (o->n_call) memcpy(call, m->plan->call, o->n_call * sizeof *call);
@@ -49,7 +53,8 @@ static void turn(maker *m) {
     const cd_executor_deps *d = m->d;
     for (uint32_t k = 0; k < d->n; k++) m->before_first[k + 1] = m->before_first[k] + d->n_after[k];
     for (uint32_t k = d->n; k-- > 0;)
-        for (uint32_t e = d->first[k]; e < d->first[k + 1]; e++) m->before[--m->before_first[d->next[e] + 1]] = k;
+        for (uint32_t e = d->first[k]; e < d->first[k + 1]; e++)
+            m->before[--m->before_first[d->next[e] + 1]] = k;
     for (uint32_t k = 0; k < d->n; k++) m->before_first[k] = m->before_first[k + 1];
 }
 
@@ -58,16 +63,22 @@ static void turn(maker *m) {
 /* A whole program and its parts exclude each other: the whole is all iterations of all of its nodes. */
 static cdmpp_status take(maker *m, uint32_t k, cdmpp_err *err) {
     const cd_executor_call *c = &m->out->call[k];
-    if (c->step >= m->n->n_step) return CD_FAIL(err, EINVALID, "call %u: there is no step %u", k, c->step);
+    if (c->step >= m->n->n_step)
+        return CD_FAIL(err, EINVALID, "call %u: there is no step %u", k, c->step);
     const cd_codegen_code *code = m->n->step[c->step].build->code;
     const bool whole = c->part == CD_EXECUTOR_WHOLE;
-    if (!whole && c->part >= code->n_part) return CD_FAIL(err, EINVALID, "call %u: step %u has no part %u", k, c->step, c->part);
+    if (!whole && c->part >= code->n_part)
+        return CD_FAIL(err, EINVALID, "call %u: step %u has no part %u", k, c->step, c->part);
     const int64_t most = whole ? 1 : code->part[c->part].iterations;
-    if (c->begin >= c->end || c->end > most) return CD_FAIL(err, EINVALID, "call %u: iterations %u to %u of %lld", k, c->begin, c->end, (long long)most);
-    const uint32_t from = m->node_of[c->step] + (whole ? 0 : c->part), to = whole ? m->node_of[c->step + 1] : from + 1;
-    m->out->node[k] = to - 1;   /* others wait for the last one */
+    if (c->begin >= c->end || c->end > most)
+        return CD_FAIL(err, EINVALID, "call %u: iterations %u to %u of %lld", k, c->begin, c->end,
+                       (long long)most);
+    const uint32_t from = m->node_of[c->step] + (whole ? 0 : c->part),
+                   to = whole ? m->node_of[c->step + 1] : from + 1;
+    m->out->node[k] = to - 1; /* others wait for the last one */
     for (uint32_t i = from; i < to; i++) {
-        m->done[i] += whole && code->n_part ? (uint64_t)code->part[i - from].iterations : c->end - c->begin;
+        m->done[i] +=
+            whole && code->n_part ? (uint64_t)code->part[i - from].iterations : c->end - c->begin;
         m->own[i] = m->out->n_piece[i] && m->own[i] != m->unit[k] ? NONE : m->unit[k];
         m->out->n_piece[i]++;
     }
@@ -82,12 +93,17 @@ static cdmpp_status check_pieces(const maker *m, cdmpp_err *err) {
             const cd_codegen_code *c = m->n->step[s].build->code;
             const uint64_t want = c->n_part ? (uint64_t)c->part[i - m->node_of[s]].iterations : 1;
             if (m->done[i] != want)
-                return CD_FAIL(err, EINVALID, "step %u (%.60s): the plan runs %llu iterations of %llu", s, m->n->step[s].name, (unsigned long long)m->done[i], (unsigned long long)want);
+                return CD_FAIL(
+                    err, EINVALID, "step %u (%.60s): the plan runs %llu iterations of %llu", s,
+                    m->n->step[s].name, (unsigned long long)m->done[i], (unsigned long long)want);
         }
     for (uint32_t a = 0; a < o->n_call; a++)
         for (uint32_t b = 0; b < a && o->n_piece[o->node[a]] > 1; b++)
-            if (o->node[a] == o->node[b] && o->call[a].begin < o->call[b].end && o->call[b].begin < o->call[a].end)
-                return CD_FAIL(err, EINVALID, "step %u (%.60s): calls %u and %u run the same iterations", o->call[a].step, m->n->step[o->call[a].step].name, b, a);
+            if (o->node[a] == o->node[b] && o->call[a].begin < o->call[b].end &&
+                o->call[b].begin < o->call[a].end)
+                return CD_FAIL(err, EINVALID,
+                               "step %u (%.60s): calls %u and %u run the same iterations",
+                               o->call[a].step, m->n->step[o->call[a].step].name, b, a);
     return CDMPP_OK;
 }
 
@@ -106,7 +122,8 @@ static uint32_t nodes_before(const maker *m, uint32_t k, uint32_t *to) {
 }
 
 /* What a unit has waited for once in a pass, it need not wait for again: `seen` (n_node) is the last unit that did. Units come one after the other. */
-static cdmpp_status list_waits(maker *m, cd_arena *a, uint32_t *before, uint32_t *seen, cdmpp_err *err) {
+static cdmpp_status list_waits(maker *m, cd_arena *a, uint32_t *before, uint32_t *seen,
+                               cdmpp_err *err) {
     cd_executor_pieces *o = m->out;
     size_t cap = 0;
     for (uint32_t i = 0; i < o->n_node; i++) seen[i] = NONE;
@@ -115,7 +132,8 @@ static cdmpp_status list_waits(maker *m, cd_arena *a, uint32_t *before, uint32_t
         for (uint32_t e = 0; e < n; e++) {
             const uint32_t i = before[e];
             if (m->own[i] == u || seen[i] == u) continue;
-            if (CD_GROW_IN(a, o->wait, n_wait, cap)) return CD_FAIL(err, ENOMEM, "plan of %u calls", o->n_call);
+            if (CD_GROW_IN(a, o->wait, n_wait, cap))
+                return CD_FAIL(err, ENOMEM, "plan of %u calls", o->n_call);
             o->wait[n_wait++] = i;
             seen[i] = u;
         }
@@ -126,7 +144,8 @@ static cdmpp_status list_waits(maker *m, cd_arena *a, uint32_t *before, uint32_t
 }
 
 /* The plan played through: every unit goes as far as it can, again and again. left (n_node): pieces that have not ended. */
-static cdmpp_status play(const maker *m, uint32_t *at, uint32_t *left, uint32_t *before, cdmpp_err *err) {
+static cdmpp_status play(const maker *m, uint32_t *at, uint32_t *left, uint32_t *before,
+                         cdmpp_err *err) {
     const cd_executor_pieces *o = m->out;
     uint32_t ended = 0, last = NONE;
     memcpy(left, o->n_piece, o->n_node * sizeof *left);
@@ -142,14 +161,18 @@ static cdmpp_status play(const maker *m, uint32_t *at, uint32_t *left, uint32_t 
     }
     for (uint32_t u = 0; u < o->n_unit; u++)
         if (at[u] < o->first[u + 1])
-            return CD_FAIL(err, EINVALID, "unit %u waits for ever at step %u (%.60s)", u, o->call[at[u]].step, m->n->step[o->call[at[u]].step].name);
+            return CD_FAIL(err, EINVALID, "unit %u waits for ever at step %u (%.60s)", u,
+                           o->call[at[u]].step, m->n->step[o->call[at[u]].step].name);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_executor_pieces_make(const cd_executor_net *n, const cd_executor_plan *p, const cd_executor_deps *d, cd_arena *a, cd_executor_pieces *out, cdmpp_err *err) {
+cdmpp_status cd_executor_pieces_make(const cd_executor_net *n, const cd_executor_plan *p,
+                                     const cd_executor_deps *d, cd_arena *a,
+                                     cd_executor_pieces *out, cdmpp_err *err) {
     maker m = {.n = n, .plan = p, .d = d, .out = out};
     *out = (cd_executor_pieces){0};
-    if (!p->n_unit || p->n_unit > CD_EXECUTOR_POOL_MAX) return CD_FAIL(err, ERANGE, "%u units; from 1 to %d", p->n_unit, CD_EXECUTOR_POOL_MAX);
+    if (!p->n_unit || p->n_unit > CD_EXECUTOR_POOL_MAX)
+        return CD_FAIL(err, ERANGE, "%u units; from 1 to %d", p->n_unit, CD_EXECUTOR_POOL_MAX);
     CD_TRY(allocate(&m, a, err));
     turn(&m);
     for (uint32_t u = 0; u < out->n_unit; u++)
@@ -158,7 +181,8 @@ cdmpp_status cd_executor_pieces_make(const cd_executor_net *n, const cd_executor
             CD_TRY(take(&m, k, err));
         }
     CD_TRY(check_pieces(&m, err));
-    uint32_t *before = CD_NEWN(a, uint32_t, n->n_step + 1), *node = CD_NEWN(a, uint32_t, out->n_node + 1), *at = CD_NEWN(a, uint32_t, out->n_unit);
+    uint32_t *before = CD_NEWN(a, uint32_t, n->n_step + 1),
+             *node = CD_NEWN(a, uint32_t, out->n_node + 1), *at = CD_NEWN(a, uint32_t, out->n_unit);
     if (!before || !node || !at) return CD_FAIL(err, ENOMEM, "plan of %u calls", out->n_call);
     CD_TRY(list_waits(&m, a, before, node, err));
     return play(&m, at, node, before, err);

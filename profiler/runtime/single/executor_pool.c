@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { SPINS = 2000 };          /* for the next pass, before a worker sleeps */
+enum { SPINS = 2000 }; /* for the next pass, before a worker sleeps */
 
 typedef struct {
     cd_executor_pool *pool;
@@ -17,18 +17,18 @@ typedef struct {
 
 struct cd_executor_pool {
     cd_executor_pool_options options;
-    worker *worker;             /* (workers), 0 is nobody's */
+    worker *worker; /* (workers), 0 is nobody's */
     uint32_t n_begun;
-    atomic_uint pass;           /* how many were begun */
+    atomic_uint pass; /* how many were begun */
     atomic_bool end;
-    pthread_mutex_t sleep;      /* of who waits for a pass */
+    pthread_mutex_t sleep; /* of who waits for a pass */
     pthread_cond_t wake;
-    pthread_mutex_t lock;       /* of what follows */
-    uint32_t *left;             /* (n) steps that it still waits for */
-    uint32_t *ready;            /* (n) heap */
+    pthread_mutex_t lock; /* of what follows */
+    uint32_t *left;       /* (n) steps that it still waits for */
+    uint32_t *ready;      /* (n) heap */
     uint32_t n_ready;
-    atomic_uint done;           /* steps of this pass */
-    atomic_uint out;            /* workers that have left it */
+    atomic_uint done; /* steps of this pass */
+    atomic_uint out;  /* workers that have left it */
 };
 
 /* ---- the heap ---- */
@@ -40,7 +40,8 @@ static bool above(const cd_executor_pool *p, uint32_t a, uint32_t b) {
 
 static void push(cd_executor_pool *p, uint32_t k) {
     uint32_t at = p->n_ready++;
-    for (; at && above(p, k, p->ready[(at - 1) / 2]); at = (at - 1) / 2) p->ready[at] = p->ready[(at - 1) / 2];
+    for (; at && above(p, k, p->ready[(at - 1) / 2]); at = (at - 1) / 2)
+        p->ready[at] = p->ready[(at - 1) / 2];
     p->ready[at] = k;
 }
 
@@ -91,9 +92,11 @@ static void work(cd_executor_pool *p, uint32_t number) {
 
 /* The pass behind `seen`, or the end. */
 static bool wait_for_pass(cd_executor_pool *p, unsigned seen) {
-    for (int i = 0; i < SPINS && atomic_load(&p->pass) == seen && !atomic_load(&p->end); i++) (void)sched_yield();
+    for (int i = 0; i < SPINS && atomic_load(&p->pass) == seen && !atomic_load(&p->end); i++)
+        (void)sched_yield();
     pthread_mutex_lock(&p->sleep);
-    while (atomic_load(&p->pass) == seen && !atomic_load(&p->end)) pthread_cond_wait(&p->wake, &p->sleep);
+    while (atomic_load(&p->pass) == seen && !atomic_load(&p->end))
+        pthread_cond_wait(&p->wake, &p->sleep);
     pthread_mutex_unlock(&p->sleep);
     return !atomic_load(&p->end);
 }
@@ -134,7 +137,8 @@ void cd_executor_pool_pass(cd_executor_pool *p) {
     atomic_store(&p->out, 0);
     call_all(p, false);
     work(p, 0);
-    while (atomic_load(&p->out) < p->n_begun) (void)sched_yield(); /* nobody may meet the next pass's steps */
+    while (atomic_load(&p->out) < p->n_begun)
+        (void)sched_yield(); /* nobody may meet the next pass's steps */
     cd_affinity_set(&all, 0);
 }
 
@@ -158,7 +162,8 @@ static cdmpp_status begin_all(cd_executor_pool *p, cdmpp_err *err) {
     p->worker = cd_mem_zalloc(p->options.workers + 1, sizeof *p->worker);
     p->left = cd_mem_zalloc(n + 1, sizeof *p->left);
     p->ready = cd_mem_zalloc(n + 1, sizeof *p->ready);
-    if (!p->worker || !p->left || !p->ready) return CD_FAIL(err, ENOMEM, "%u workers", p->options.workers);
+    if (!p->worker || !p->left || !p->ready)
+        return CD_FAIL(err, ENOMEM, "%u workers", p->options.workers);
     for (uint32_t k = 1; k < p->options.workers; k++, p->n_begun++) {
         p->worker[k] = (worker){.pool = p, .number = k};
         const int e = pthread_create(&p->worker[k].thread, NULL, worker_main, &p->worker[k]);
@@ -167,8 +172,10 @@ static cdmpp_status begin_all(cd_executor_pool *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_executor_pool_new(const cd_executor_pool_options *a, cd_executor_pool **out, cdmpp_err *err) {
-    if (a->workers < 1 || a->workers > CD_EXECUTOR_POOL_MAX) return CD_FAIL(err, ERANGE, "%u workers; from 1 to %d", a->workers, CD_EXECUTOR_POOL_MAX);
+cdmpp_status cd_executor_pool_new(const cd_executor_pool_options *a, cd_executor_pool **out,
+                                  cdmpp_err *err) {
+    if (a->workers < 1 || a->workers > CD_EXECUTOR_POOL_MAX)
+        return CD_FAIL(err, ERANGE, "%u workers; from 1 to %d", a->workers, CD_EXECUTOR_POOL_MAX);
     cd_executor_pool *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "workers");
     p->options = *a;

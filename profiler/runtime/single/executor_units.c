@@ -18,11 +18,11 @@ typedef struct {
 
 struct cd_executor_units {
     cd_executor_units_options options;
-    unit *unit;                 /* (n_unit), 0 is nobody's */
+    unit *unit; /* (n_unit), 0 is nobody's */
     uint32_t n_begun;
-    node *node;                 /* (n_node) in `block` */
+    node *node; /* (n_node) in `block` */
     void *block;
-    cd_counter pass, out;       /* passes begun; units that have left one, over all passes */
+    cd_counter pass, out; /* passes begun; units that have left one, over all passes */
     atomic_bool end;
 };
 
@@ -31,7 +31,8 @@ static void work(cd_executor_units *u, uint32_t number, uint32_t pass) {
     const cd_executor_pieces *p = u->options.pieces;
     for (uint32_t k = p->first[number]; k < p->first[number + 1]; k++) {
         for (uint32_t w = p->wait_first[k]; w < p->wait_first[k + 1]; w++)
-            (void)cd_counter_wait(&u->node[p->wait[w]].ended, pass * p->n_piece[p->wait[w]], -SPIN_S);
+            (void)cd_counter_wait(&u->node[p->wait[w]].ended, pass * p->n_piece[p->wait[w]],
+                                  -SPIN_S);
         u->options.call(u->options.ctx, k, number);
         (void)cd_counter_increment(&u->node[p->node[k]].ended);
     }
@@ -85,7 +86,8 @@ static cdmpp_status begin_all(cd_executor_units *u, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_executor_units_new(const cd_executor_units_options *a, cd_executor_units **out, cdmpp_err *err) {
+cdmpp_status cd_executor_units_new(const cd_executor_units_options *a, cd_executor_units **out,
+                                   cdmpp_err *err) {
     cd_executor_units *u = cd_mem_zalloc(1, sizeof *u);
     if (!u) return CD_FAIL(err, ENOMEM, "units");
     u->options = *a;

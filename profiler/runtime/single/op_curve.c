@@ -9,7 +9,9 @@ typedef struct {
     size_t n;
 } sizes;
 
-static uint32_t task_of(const sizes *s, size_t i, uint32_t group) { return s->size[i].workload->group[group].task; }
+static uint32_t task_of(const sizes *s, size_t i, uint32_t group) {
+    return s->size[i].workload->group[group].task;
+}
 
 static const cd_te_dag *dag_of(const sizes *s, size_t i, uint32_t group) {
     const cd_workload *w = s->size[i].workload;
@@ -95,7 +97,8 @@ static bool seen(const sizes *s, uint32_t group) {
 }
 
 /* A line of the table; sizes without a time have no point. */
-static void put_line(cd_buf *b, const char *host, const sizes *s, uint32_t group, const int64_t *x, const uint32_t where[2]) {
+static void put_line(cd_buf *b, const char *host, const sizes *s, uint32_t group, const int64_t *x,
+                     const uint32_t where[2]) {
     const cd_workload *w = s->size[0].workload;
     const char *between = "\t";
     double noise = 0;
@@ -115,7 +118,8 @@ static void put_line(cd_buf *b, const char *host, const sizes *s, uint32_t group
 }
 
 /* A line, or a count of why there is none. */
-static void one_group(cd_buf *b, const char *host, const sizes *s, uint32_t group, int64_t *x, cd_op_curve_tally *t) {
+static void one_group(cd_buf *b, const char *host, const sizes *s, uint32_t group, int64_t *x,
+                      cd_op_curve_tally *t) {
     uint32_t where[2] = {0, 0};
     size_t points = 0;
     const kind k = compare(s, group, x, where);
@@ -132,20 +136,25 @@ static void one_group(cd_buf *b, const char *host, const sizes *s, uint32_t grou
 /* Has it a definition at all sizes? */
 static cdmpp_status usable(const sizes *s, uint32_t group, bool *yes, cdmpp_err *err) {
     size_t have = 0;
-    for (size_t i = 0; i < s->n; i++) have += task_of(s, i, group) != CD_GRAPH_NONE && dag_of(s, i, group);
+    for (size_t i = 0; i < s->n; i++)
+        have += task_of(s, i, group) != CD_GRAPH_NONE && dag_of(s, i, group);
     *yes = have == s->n;
-    return have == 0 || *yes ? CDMPP_OK : CD_FAIL(err, EINVALID, "group %u has a program at some sizes only", group);
+    return have == 0 || *yes
+               ? CDMPP_OK
+               : CD_FAIL(err, EINVALID, "group %u has a program at some sizes only", group);
 }
 
 /* Groups are compared by number: the network has to have the same groups at every size. */
-cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_size *size, size_t n, cd_op_curve_tally *t, cdmpp_err *err) {
+cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_size *size, size_t n,
+                               cd_op_curve_tally *t, cdmpp_err *err) {
     const sizes s = {size, n};
     int64_t *x = cd_mem_zalloc(n + 1, sizeof *x);
     cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu sizes", n);
     *t = (cd_op_curve_tally){0};
     for (size_t i = 1; i < n && !st; i++)
         if (size[i].workload->n_group != size[0].workload->n_group)
-            st = CD_FAIL(err, EINVALID, "the network has %u groups at one size and %u at another", size[0].workload->n_group, size[i].workload->n_group);
+            st = CD_FAIL(err, EINVALID, "the network has %u groups at one size and %u at another",
+                         size[0].workload->n_group, size[i].workload->n_group);
     cd_buf_puts(b, "set\thost\toperator\tdevice_id\tvaried\tshape\tpoints_n:ms\tnoise\n");
     for (uint32_t g = 0; !st && n && g < size[0].workload->n_group; g++) {
         bool yes = false;

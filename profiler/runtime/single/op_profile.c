@@ -42,8 +42,10 @@ static bool get_all(int fd, void *p, size_t n, double until) {
     for (char *at = p; n;) {
         const double left = until - cd_timing_clock_now(NULL);
         struct pollfd f = {fd, POLLIN, 0};
-        const int ready = left > 0 ? poll(&f, 1, left > 1000 ? 1000000 : (int)(left * 1000) + 1) : 0;
-        if (ready < 0 && errno == EINTR) return false; /* a signal such as ^C: the caller checks its stop flag */
+        const int ready =
+            left > 0 ? poll(&f, 1, left > 1000 ? 1000000 : (int)(left * 1000) + 1) : 0;
+        if (ready < 0 && errno == EINTR)
+            return false; /* a signal such as ^C: the caller checks its stop flag */
         const ssize_t k = ready > 0 ? read(fd, at, n) : 0;
         if (k < 0 && errno == EINTR) continue;
         if (k <= 0) return false;
@@ -54,25 +56,30 @@ static bool get_all(int fd, void *p, size_t n, double until) {
 }
 
 /* The child's report and steps. A child that is late, dies or is interrupted is killed and waited for. */
-static cdmpp_status receive(int fd, pid_t pid, const cd_op_profile_net *m, double limit_s, cd_op_profile_report *t, cd_op_profile_step *step, cdmpp_err *err) {
+static cdmpp_status receive(int fd, pid_t pid, const cd_op_profile_net *m, double limit_s,
+                            cd_op_profile_report *t, cd_op_profile_step *step, cdmpp_err *err) {
     const double until = cd_timing_clock_now(NULL) + limit_s;
-    const bool good = get_all(fd, t, sizeof *t, until) && (t->status || get_all(fd, step, (size_t)m->net.n_step * sizeof *step, until));
+    const bool good = get_all(fd, t, sizeof *t, until) &&
+                      (t->status || get_all(fd, step, (size_t)m->net.n_step * sizeof *step, until));
     const bool late = !good && cd_timing_clock_now(NULL) >= until;
     int status = 0;
     if (!good) kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
     if (good && t->status) {
         if (err) *err = t->err;
         return t->status;
     }
     if (good) return CDMPP_OK;
     if (late) return CD_FAIL(err, EBACKEND, "the network ran longer than %g s", limit_s);
-    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) return CD_FAIL(err, EBACKEND, "the network died of signal %d", WTERMSIG(status));
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+        return CD_FAIL(err, EBACKEND, "the network died of signal %d", WTERMSIG(status));
     return CD_FAIL(err, EINTERRUPTED, "while the network ran");
 }
 
 /* Forks; the child measures, the parent receives. */
-static cdmpp_status in_child(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step, cdmpp_err *err) {
+static cdmpp_status in_child(const cd_op_profile_net *m, const cd_op_profile_options *o,
+                             cd_op_profile_report *t, cd_op_profile_step *step, cdmpp_err *err) {
     int fd[2];
     if (pipe(fd)) return CD_FAIL(err, EIO, "no pipe: %s", strerror(errno));
     const pid_t pid = fork();
@@ -92,7 +99,8 @@ static cdmpp_status in_child(const cd_op_profile_net *m, const cd_op_profile_opt
 
 /* Bytes that the group reads and writes. */
 static void sizes(cd_op_profile_group *g, const cd_workload *w, const cd_workload_group *x) {
-    for (uint32_t k = 0; k < x->n_read; k++) g->read += cd_op_profile_buffer_bytes(&w->buffer[x->read[k]]);
+    for (uint32_t k = 0; k < x->n_read; k++)
+        g->read += cd_op_profile_buffer_bytes(&w->buffer[x->read[k]]);
     g->written = cd_op_profile_buffer_bytes(&w->buffer[x->write]);
 }
 
@@ -124,8 +132,10 @@ static cdmpp_status mark_keys(cd_op_profile *n, const cd_op_profile_options *o, 
 }
 
 /* The child's steps become the groups of the profile, each with its share of the sum of all steps in place. */
-static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_program_select *p, const cd_op_profile_net *m, const cd_op_profile_report *t, const cd_op_profile_step *step,
-                         const cd_op_profile_options *o, cdmpp_err *err) {
+static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_program_select *p,
+                         const cd_op_profile_net *m, const cd_op_profile_report *t,
+                         const cd_op_profile_step *step, const cd_op_profile_options *o,
+                         cdmpp_err *err) {
     double sum = 0;
     n->n = w->n_group;
     n->group = cd_mem_zalloc(w->n_group + 1, sizeof *n->group);
@@ -160,7 +170,9 @@ static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_progra
 }
 
 /* Network, child, profile; whatever fails, the rest is released. */
-cdmpp_status cd_op_profile_run(const cd_workload *w, const cd_program_select *p, const cd_op_profile_options *o, cd_op_profile **out, cdmpp_err *err) {
+cdmpp_status cd_op_profile_run(const cd_workload *w, const cd_program_select *p,
+                               const cd_op_profile_options *o, cd_op_profile **out,
+                               cdmpp_err *err) {
     cd_op_profile_net m = {.net = {0}};
     cd_op_profile_report t;
     cd_op_profile *n = cd_mem_zalloc(1, sizeof *n);

@@ -4,7 +4,8 @@
 #include "profiler/runtime/single/single_internal.h"
 
 /* Matrices get values scaled as trained weights are, so that results neither vanish nor overflow after many layers. */
-cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r, cdmpp_err *err) {
+cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r,
+                                         cdmpp_err *err) {
     for (uint32_t t = 0; t < n->n_tensor; t++) {
         const cd_executor_net_tensor *x = &n->tensor[t];
         if (x->role != CD_TENSOR_WEIGHT || x->dtype != CD_F32 || x->rank < 2) continue;
@@ -18,18 +19,23 @@ cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_p
     return CDMPP_OK;
 }
 
-cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r, cdmpp_err *err) {
+cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r,
+                                         cdmpp_err *err) {
     for (uint32_t k = 0; k < m->net.n_tensor; k++) {
         const float f = (float)m->scalar[k];
-        if (m->known[k] && m->tensor[k].role != CD_TENSOR_INNER) CD_TRY(r->write(r->run, k, m->known[k], err));
-        if (isnan(m->scalar[k]) || m->tensor[k].dtype != CD_F32 || m->tensor[k].role == CD_TENSOR_INNER || m->tensor[k].bytes != 4) continue;
+        if (m->known[k] && m->tensor[k].role != CD_TENSOR_INNER)
+            CD_TRY(r->write(r->run, k, m->known[k], err));
+        if (isnan(m->scalar[k]) || m->tensor[k].dtype != CD_F32 ||
+            m->tensor[k].role == CD_TENSOR_INNER || m->tensor[k].bytes != 4)
+            continue;
         CD_TRY(r->write(r->run, k, &f, err));
     }
     return CDMPP_OK;
 }
 
 /* One pass, and all results behind one another. */
-static cdmpp_status results(const cd_op_profile_net *m, const cd_op_profile_runner *r, float *to, cdmpp_err *err) {
+static cdmpp_status results(const cd_op_profile_net *m, const cd_op_profile_runner *r, float *to,
+                            cdmpp_err *err) {
     const cd_executor_net *n = &m->net;
     double total;
     CD_TRY(cd_op_profile_write_weights(n, r, err));
@@ -44,14 +50,17 @@ static cdmpp_status results(const cd_op_profile_net *m, const cd_op_profile_runn
 }
 
 /* Largest difference of a result, by its largest value. */
-static cdmpp_status compare(const cd_executor_net *n, const float *want, const float *got, double *max_error, cdmpp_err *err) {
+static cdmpp_status compare(const cd_executor_net *n, const float *want, const float *got,
+                            double *max_error, cdmpp_err *err) {
     *max_error = 0;
     for (uint32_t t = 0; t < n->n_tensor; t++) {
         if (n->tensor[t].role != CD_TENSOR_RESULT || n->tensor[t].dtype != CD_F32) continue;
         const size_t elements = (size_t)n->tensor[t].bytes / 4;
         double far = 0, large = 0;
         for (size_t i = 0; i < elements; i++) {
-            if (!isfinite(want[i]) || !isfinite(got[i])) return CD_FAIL(err, ENUMERIC, "result %u: element %zu is %g, of the reference %g", t, i, (double)got[i], (double)want[i]);
+            if (!isfinite(want[i]) || !isfinite(got[i]))
+                return CD_FAIL(err, ENUMERIC, "result %u: element %zu is %g, of the reference %g",
+                               t, i, (double)got[i], (double)want[i]);
             far = fmax(far, fabs((double)want[i] - (double)got[i]));
             large = fmax(large, fabs((double)want[i]));
         }
@@ -64,27 +73,41 @@ static cdmpp_status compare(const cd_executor_net *n, const float *want, const f
 
 /* ---- this processor ---- */
 
-static cdmpp_status write_here(void *r, uint32_t t, const void *from, cdmpp_err *err) { return cd_executor_write(r, t, from, err); }
-static cdmpp_status read_here(void *r, uint32_t t, void *to, cdmpp_err *err) { return cd_executor_read(r, t, to, err); }
+static cdmpp_status write_here(void *r, uint32_t t, const void *from, cdmpp_err *err) {
+    return cd_executor_write(r, t, from, err);
+}
+static cdmpp_status read_here(void *r, uint32_t t, void *to, cdmpp_err *err) {
+    return cd_executor_read(r, t, to, err);
+}
 static cdmpp_status pass_here(void *r, cd_executor_ran *ran, double *total_s, cdmpp_err *err) {
     (void)err;
     cd_executor_pass(r, ran, total_s);
     return CDMPP_OK;
 }
 
-static cd_executor_step_bytes bytes_here(const void *r, uint32_t step) { return cd_executor_bytes_of(r, step); }
+static cd_executor_step_bytes bytes_here(const void *r, uint32_t step) {
+    return cd_executor_bytes_of(r, step);
+}
 
-cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r) { return (cd_op_profile_runner){r, write_here, read_here, pass_here, bytes_here}; }
+cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r) {
+    return (cd_op_profile_runner){r, write_here, read_here, pass_here, bytes_here};
+}
 
 /* ---- an OpenCL device ---- */
 
-static cdmpp_status write_there(void *r, uint32_t t, const void *from, cdmpp_err *err) { return cd_executor_opencl_write(r, t, from, err); }
-static cdmpp_status read_there(void *r, uint32_t t, void *to, cdmpp_err *err) { return cd_executor_opencl_read(r, t, to, err); }
+static cdmpp_status write_there(void *r, uint32_t t, const void *from, cdmpp_err *err) {
+    return cd_executor_opencl_write(r, t, from, err);
+}
+static cdmpp_status read_there(void *r, uint32_t t, void *to, cdmpp_err *err) {
+    return cd_executor_opencl_read(r, t, to, err);
+}
 static cdmpp_status pass_there(void *r, cd_executor_ran *ran, double *total_s, cdmpp_err *err) {
     return cd_executor_opencl_pass(r, ran, total_s, err);
 }
 
-static cd_executor_step_bytes bytes_there(const void *r, uint32_t step) { return cd_executor_opencl_bytes_of(r, step); }
+static cd_executor_step_bytes bytes_there(const void *r, uint32_t step) {
+    return cd_executor_opencl_bytes_of(r, step);
+}
 
 cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r) {
     return (cd_op_profile_runner){r, write_there, read_there, pass_there, bytes_there};
@@ -99,8 +122,12 @@ static cdmpp_status plain_results(const cd_op_profile_net *m, float *to, cdmpp_e
     cd_executor_net_step *step = cd_mem_zalloc(plain.n_step + 1, sizeof *step);
     cdmpp_status st = step ? CDMPP_OK : CD_FAIL(err, ENOMEM, "steps");
     for (uint32_t k = 0; k < plain.n_step && !st; k++) {
-        if (!m->plain[k]) st = CD_FAIL(err, EUSAGE, "step %u (%.60s) has no reference to compare with", k, m->step[k].name);
-        else step[k] = (cd_executor_net_step){m->step[k].name, m->plain[k], m->step[k].tensor, m->step[k].shape};
+        if (!m->plain[k])
+            st = CD_FAIL(err, EUSAGE, "step %u (%.60s) has no reference to compare with", k,
+                         m->step[k].name);
+        else
+            step[k] = (cd_executor_net_step){m->step[k].name, m->plain[k], m->step[k].tensor,
+                                             m->step[k].shape};
     }
     plain.step = step;
     if (!st) st = cd_executor_open(&plain, &(cd_executor_options){.threads = 1}, &r, err);
@@ -111,7 +138,8 @@ static cdmpp_status plain_results(const cd_op_profile_net *m, float *to, cdmpp_e
     return st;
 }
 
-cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r, cd_op_profile_report *t, cdmpp_err *err) {
+cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r,
+                                      cd_op_profile_report *t, cdmpp_err *err) {
     size_t bytes = 0;
     for (uint32_t k = 0; k < m->net.n_tensor; k++)
         if (m->tensor[k].role == CD_TENSOR_RESULT) bytes += (size_t)m->tensor[k].bytes;
@@ -125,9 +153,11 @@ cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_pr
     return st;
 }
 
-cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cdmpp_err *err) {
+cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o,
+                                 cd_op_profile_report *t, cdmpp_err *err) {
     cd_executor *r = NULL;
-    CD_TRY(cd_executor_open(&m->net, &(cd_executor_options){.threads = o->threads, .workers = o->workers}, &r, err));
+    CD_TRY(cd_executor_open(
+        &m->net, &(cd_executor_options){.threads = o->threads, .workers = o->workers}, &r, err));
     const cd_op_profile_runner here = cd_op_profile_runner_cpu(r);
     const cdmpp_status st = cd_op_profile_check_with(m, &here, t, err);
     cd_executor_close(r);

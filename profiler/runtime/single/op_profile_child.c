@@ -6,12 +6,12 @@
 #include "profiler/runtime/single/single_internal.h"
 
 enum { PLACE_MAX = 101, PLACE_MIN = 5, ALONE_MAX = 25, ALONE_MIN = 5, COLD = 5 };
-#define ALONE_S 0.01            /* of a step alone, in each state of the caches */
+#define ALONE_S 0.01 /* of a step alone, in each state of the caches */
 
 typedef struct {
     const cd_op_profile_net *m;
     const cd_op_profile_options *o;
-    cd_executor *r;             /* this processor; NULL: a device */
+    cd_executor *r; /* this processor; NULL: a device */
     cd_op_profile_runner runner;
     cd_cache_flush flush;
     cd_op_profile_report *t;
@@ -56,10 +56,12 @@ static double budget_of(const run *x) { return x->o->budget_s > 0 ? x->o->budget
 /* Passes back to back: a given number, or as many as the timing policy wants within the budget. */
 static cdmpp_status warm_passes(run *x, cdmpp_err *err) {
     const cd_timing_policy policy =
-        cd_timing_defaults((cd_timing_policy){.budget_s = budget_of(x), .min_repeat_s = 0.01}, cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
+        cd_timing_defaults((cd_timing_policy){.budget_s = budget_of(x), .min_repeat_s = 0.01},
+                           cd_timing_clock_check(cd_timing_clock_now, NULL).tick_s);
     const cd_timing_subject s = {.ctx = &x->runner, .now = cd_timing_clock_now, .run = one_pass};
     const double begin = cd_timing_clock_now(NULL);
-    CD_TRY(x->o->passes ? exact(&x->runner, x->o->passes, &x->t->pass, err) : cd_timing_run(&policy, &s, &x->t->pass, err));
+    CD_TRY(x->o->passes ? exact(&x->runner, x->o->passes, &x->t->pass, err)
+                        : cd_timing_run(&policy, &s, &x->t->pass, err));
     x->t->wall_s = cd_timing_clock_now(NULL) - begin;
     x->t->passes = x->t->pass.n * x->t->pass.number;
     return CDMPP_OK;
@@ -100,7 +102,8 @@ static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
     while (total[middle] != x->t->clocked_s) middle++;
     for (uint32_t k = 0; k < m; k++) {
         const cd_executor_ran *a = &all[(size_t)middle * m + k];
-        for (unsigned i = 0; i < n; i++) v[i] = all[(size_t)i * m + k].end_s - all[(size_t)i * m + k].start_s;
+        for (unsigned i = 0; i < n; i++)
+            v[i] = all[(size_t)i * m + k].end_s - all[(size_t)i * m + k].start_s;
         x->step[k].start_s = a->start_s;
         x->step[k].end_s = a->end_s;
         x->step[k].worker = a->worker;
@@ -152,7 +155,11 @@ static cdmpp_status measure(run *x, cdmpp_err *err) {
     CD_TRY(cd_op_profile_write_scalars(x->m, &x->runner, err));
     CD_TRY(warm_passes(x, err));
     const double fit = x->o->passes ? 0 : budget_of(x) / x->t->pass.median_s;
-    CD_TRY(in_place(x, fit > PLACE_MAX ? PLACE_MAX : fit < PLACE_MIN ? PLACE_MIN : (unsigned)fit, err));
+    CD_TRY(in_place(x,
+                    fit > PLACE_MAX   ? PLACE_MAX
+                    : fit < PLACE_MIN ? PLACE_MIN
+                                      : (unsigned)fit,
+                    err));
     if (!x->r || !x->o->alone) return CDMPP_OK;
     CD_TRY(cold_passes(x, err));
     return all_alone(x, err);
@@ -161,10 +168,14 @@ static cdmpp_status measure(run *x, cdmpp_err *err) {
 /* A network of programs in OpenCL C, on its device: nothing alone, and no workers. */
 static cdmpp_status measure_opencl(run *x, cdmpp_err *err) {
     cd_executor_opencl *r;
-    if (x->o->workers > 1) return CD_FAIL(err, EUSAGE, "on an OpenCL device operators run one after the other: workers %u", x->o->workers);
+    if (x->o->workers > 1)
+        return CD_FAIL(err, EUSAGE,
+                       "on an OpenCL device operators run one after the other: workers %u",
+                       x->o->workers);
     CD_TRY(cd_executor_opencl_open(&x->m->net, x->o->device, &r, err));
     x->runner = cd_op_profile_runner_opencl(r);
-    cdmpp_status st = x->o->check ? cd_op_profile_check_with(x->m, &x->runner, x->t, err) : CDMPP_OK;
+    cdmpp_status st =
+        x->o->check ? cd_op_profile_check_with(x->m, &x->runner, x->t, err) : CDMPP_OK;
     if (!st) st = measure(x, err);
     x->t->memory.all = cd_executor_opencl_bytes(r);
     for (uint32_t k = 0; k < x->m->net.n_tensor; k++)
@@ -179,7 +190,9 @@ static cdmpp_status measure_cpu(run *x, cdmpp_err *err) {
     const uint32_t workers = o->workers ? o->workers : 1;
     if (o->pin) (void)cd_affinity_last((int)workers * (o->threads > 0 ? o->threads : 1));
     if (o->check) CD_TRY(cd_op_profile_check(x->m, o, x->t, err));
-    const cd_executor_options ro = {.threads = o->threads, .workers = workers, .seconds = o->by_chain ? x->m->seconds : NULL,
+    const cd_executor_options ro = {.threads = o->threads,
+                                    .workers = workers,
+                                    .seconds = o->by_chain ? x->m->seconds : NULL,
                                     .cpu_time = o->cpu_time};
     CD_TRY(cd_executor_open(&x->m->net, &ro, &x->r, err));
     x->runner = cd_op_profile_runner_cpu(x->r);
@@ -190,9 +203,11 @@ static cdmpp_status measure_cpu(run *x, cdmpp_err *err) {
     return st;
 }
 
-void cd_op_profile_measure(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step) {
+void cd_op_profile_measure(const cd_op_profile_net *m, const cd_op_profile_options *o,
+                           cd_op_profile_report *t, cd_op_profile_step *step) {
     run x = {.m = m, .o = o, .t = t, .step = step};
     t->cold_s = t->max_error = (double)NAN;
     for (uint32_t k = 0; k < m->net.n_step; k++) step[k].warm_s = step[k].cool_s = (double)NAN;
-    t->status = (m->step[0].build->code->dialect == CD_DIALECT_OPENCL ? measure_opencl : measure_cpu)(&x, &t->err);
+    t->status = (m->step[0].build->code->dialect == CD_DIALECT_OPENCL ? measure_opencl
+                                                                      : measure_cpu)(&x, &t->err);
 }

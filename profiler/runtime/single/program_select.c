@@ -15,9 +15,10 @@ typedef struct {
     bool from_log;
     const char *text;
     size_t len;
-    double cost_s;              /* to choose by: of logs what they say, of drawn ones the analytic time where there is a pool */
-    size_t number;              /* in which order they were drawn */
-    bool layout;                /* the record's parameters are packed */
+    double
+        cost_s; /* to choose by: of logs what they say, of drawn ones the analytic time where there is a pool */
+    size_t number; /* in which order they were drawn */
+    bool layout;   /* the record's parameters are packed */
 } candidate;
 
 typedef struct {
@@ -25,11 +26,11 @@ typedef struct {
     const cd_program_select_options *o;
     cd_program_select *out;
     cd_arena arena;
-    candidate *best;            /* (n_task) of logs; text NULL: none */
-    candidate *c;               /* (n, cap) */
+    candidate *best; /* (n_task) of logs; text NULL: none */
+    candidate *c;    /* (n, cap) */
     size_t n, cap;
     cd_record_maker maker;
-    cd_program_pool *pool;      /* NULL: the first schedules that are drawn are tried */
+    cd_program_pool *pool; /* NULL: the first schedules that are drawn are tried */
 } selector;
 
 static void drop(cd_program_select_task *t) { cd_record_program_free(&t->job); }
@@ -48,7 +49,8 @@ static uint32_t task_of(const selector *p, cd_str key) {
     return CD_GRAPH_NONE;
 }
 
-static cdmpp_status keep_text(selector *p, candidate *c, const char *text, size_t n, cdmpp_err *err) {
+static cdmpp_status keep_text(selector *p, candidate *c, const char *text, size_t n,
+                              cdmpp_err *err) {
     char *copy = cd_arena_alloc(&p->arena, n + 1, 1);
     if (!copy) return CD_FAIL(err, ENOMEM, "record");
     memcpy(copy, text, n);
@@ -132,7 +134,9 @@ static cdmpp_status add_drawn(selector *p, const char *line, size_t len, cdmpp_e
     cdmpp_status st = CDMPP_OK;
     if (!cd_record_read(&a, line, len, &r, NULL)) c.task = task_of(p, r.workload_key);
     const bool wanted = c.task != CD_GRAPH_NONE && !p->best[c.task].text;
-    if (wanted && p->pool) st = cd_program_pool_seconds(p->pool, cd_task_registry_at(p->w->tasks, p->w->task[c.task].task), &r, &c.cost_s, err);
+    if (wanted && p->pool)
+        st = cd_program_pool_seconds(
+            p->pool, cd_task_registry_at(p->w->tasks, p->w->task[c.task].task), &r, &c.cost_s, err);
     cd_arena_free(&a);
     if (!wanted || st) return st;
     CD_TRY(keep_text(p, &c, line, len, err));
@@ -154,7 +158,8 @@ static void keep_cheapest(selector *p, size_t first) {
     if (p->n > first) qsort(p->c + first, p->n - first, sizeof *p->c, by_cost);
     for (size_t k = first; k < p->n; k++) {
         of_task = k > first && p->c[k].task == p->c[k - 1].task ? of_task + 1 : 0;
-        if (!of_task && isfinite(p->c[k].cost_s)) p->out->task[p->c[k].task].analytic_s = p->c[k].cost_s;
+        if (!of_task && isfinite(p->c[k].cost_s))
+            p->out->task[p->c[k].task].analytic_s = p->c[k].cost_s;
         if (of_task < trials) p->c[kept++] = p->c[k];
     }
     p->n = kept;
@@ -162,14 +167,19 @@ static void keep_cheapest(selector *p, size_t first) {
 
 static cdmpp_status draw_rest(selector *p, cdmpp_err *err) {
     const uint32_t trials = p->o->trials ? p->o->trials : TRIALS;
-    const cd_random_schedules_options o = {.trials = p->pool && p->o->pool > trials ? p->o->pool : trials, .seed = p->o->seed, .target = p->o->target, .hardware = p->o->hardware};
+    const cd_random_schedules_options o = {.trials =
+                                               p->pool && p->o->pool > trials ? p->o->pool : trials,
+                                           .seed = p->o->seed,
+                                           .target = p->o->target,
+                                           .hardware = p->o->hardware};
     const size_t first = p->n;
     cd_random_schedules *d = NULL;
     cd_buf line = {0};
     cdmpp_status st = cd_random_schedules_new(p->w->tasks, &o, &d, err);
     while (!st) {
         cdmpp_err why = {0};
-        if (p->o->stop && *p->o->stop) st = CD_FAIL(err, EINTERRUPTED, "while schedules were drawn");
+        if (p->o->stop && *p->o->stop)
+            st = CD_FAIL(err, EINTERRUPTED, "while schedules were drawn");
         if (st) break;
         cd_buf_clear(&line);
         const cdmpp_status drawn = cd_random_schedules_next(d, &line, &why);
@@ -191,7 +201,8 @@ static bool better(const cd_measure_result *a, const cd_program_select_task *t) 
 }
 
 /* The job goes to its task, or away. */
-static void settle(cd_program_select *out, const candidate *c, cd_record_program *j, cd_measure_item *item) {
+static void settle(cd_program_select *out, const candidate *c, cd_record_program *j,
+                   cd_measure_item *item) {
     cd_program_select_task *t = &out->task[c->task];
     t->tried++;
     if (item->out.error_no) {
@@ -234,7 +245,8 @@ static cdmpp_status unpack(selector *p, cd_record_program *j, cdmpp_err *err) {
     return cd_record_program_code(&p->maker, j, err);
 }
 
-static cdmpp_status make(selector *p, candidate *c, cd_record_program *j, cd_measure_item *item, cdmpp_err *err) {
+static cdmpp_status make(selector *p, candidate *c, cd_record_program *j, cd_measure_item *item,
+                         cdmpp_err *err) {
     const cd_recline l = {.text = c->text, .len = c->len, .path = c->from_log ? "log" : "draw"};
     CD_TRY(cd_record_program_make(&p->maker, &l, j, err));
     c->layout = j->record.layout_rewrite != 0;
@@ -252,7 +264,8 @@ static cdmpp_status in_time(const selector *p, size_t done, cdmpp_err *err) {
 }
 
 /* A batch: made, built together, then run one by one. */
-static cdmpp_status try_some(selector *p, candidate *c, size_t n, cd_record_program *job, cd_measure_item *item, cdmpp_err *err) {
+static cdmpp_status try_some(selector *p, candidate *c, size_t n, cd_record_program *job,
+                             cd_measure_item *item, cdmpp_err *err) {
     size_t made = 0, done = 0;
     cdmpp_status st = CDMPP_OK;
     for (; made < n && !st; made++) st = make(p, &c[made], &job[made], &item[made], err);
@@ -296,7 +309,8 @@ static cdmpp_status prepare(selector *p, cdmpp_err *err) {
     p->maker.isa = cd_measure_isa(p->o->measure); /* what is compiled for it is generated for it */
     CD_TRY(cd_program_new(&p->maker.program, err));
     if (!p->o->pool || !p->o->device) return CDMPP_OK;
-    return cd_program_pool_new(p->o->device, cd_isa_vector_bytes(p->maker.isa, p->o->target), &p->pool, err);
+    return cd_program_pool_new(p->o->device, cd_isa_vector_bytes(p->maker.isa, p->o->target),
+                               &p->pool, err);
 }
 
 static cdmpp_status run(selector *p, cdmpp_err *err) {
@@ -315,7 +329,8 @@ static void close_all(selector *p) {
     cd_arena_free(&p->arena);
 }
 
-cdmpp_status cd_program_select_estimate(const cd_workload *w, const cd_program_select_options *o, double *analytic_s, cdmpp_err *err) {
+cdmpp_status cd_program_select_estimate(const cd_workload *w, const cd_program_select_options *o,
+                                        double *analytic_s, cdmpp_err *err) {
     cd_program_select none = {0};
     selector p = {.w = w, .o = o, .out = &none};
     cdmpp_status st = prepare(&p, err);
@@ -326,8 +341,13 @@ cdmpp_status cd_program_select_estimate(const cd_workload *w, const cd_program_s
     return st;
 }
 
-cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, cd_program_select **out, cdmpp_err *err) {
-    selector p = {.w = w, .o = o, .maker = {.tasks = w->tasks, .target = o->target, .dialect = -1, .reference = o->reference}};
+cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o,
+                                   cd_program_select **out, cdmpp_err *err) {
+    selector p = {
+        .w = w,
+        .o = o,
+        .maker = {
+            .tasks = w->tasks, .target = o->target, .dialect = -1, .reference = o->reference}};
     if (o->namer) p.maker.device = cd_describe_namer_ask, p.maker.ctx = o->namer;
     p.out = cd_mem_zalloc(1, sizeof *p.out);
     if (!p.out) return CD_FAIL(err, ENOMEM, "programs");

@@ -18,7 +18,8 @@ static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
     return cd_analytic_seconds(none, d, &t, err);
 }
 
-cdmpp_status cd_program_pool_new(const cd_device *device, uint32_t vector_bytes, cd_program_pool **out, cdmpp_err *err) {
+cdmpp_status cd_program_pool_new(const cd_device *device, uint32_t vector_bytes,
+                                 cd_program_pool **out, cdmpp_err *err) {
     CD_TRY(check_device(device, err));
     cd_program_pool *p = cd_mem_zalloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "programs");
@@ -39,7 +40,8 @@ void cd_program_pool_free(cd_program_pool *p) {
 }
 
 /* Vectors are those that code is generated for: the target of a record need not name them. */
-static cdmpp_status seconds_of(cd_program_pool *p, const cd_task *task, const cd_record *r, double *seconds, cdmpp_err *err) {
+static cdmpp_status seconds_of(cd_program_pool *p, const cd_task *task, const cd_record *r,
+                               double *seconds, cdmpp_err *err) {
     float fact[CD_N_FACTS];
     cd_analytic_time t;
     cd_nest nest;
@@ -52,7 +54,8 @@ static cdmpp_status seconds_of(cd_program_pool *p, const cd_task *task, const cd
     return CDMPP_OK;
 }
 
-cdmpp_status cd_program_pool_seconds(cd_program_pool *p, const cd_task *task, const cd_record *r, double *seconds, cdmpp_err *err) {
+cdmpp_status cd_program_pool_seconds(cd_program_pool *p, const cd_task *task, const cd_record *r,
+                                     double *seconds, cdmpp_err *err) {
     cdmpp_err why = {0};
     const cdmpp_status st = seconds_of(p, task, r, seconds, &why);
     if (st) *seconds = (double)INFINITY;

@@ -23,33 +23,39 @@
  *       (measure.h), or call this from a child.
  * One thread at a time; OpenMP inside, see backend_cpu.h. */
 
-typedef enum cd_executor_net_role { CD_TENSOR_INNER, CD_TENSOR_INPUT, CD_TENSOR_WEIGHT, CD_TENSOR_RESULT } cd_executor_net_role;
+typedef enum cd_executor_net_role {
+    CD_TENSOR_INNER,
+    CD_TENSOR_INPUT,
+    CD_TENSOR_WEIGHT,
+    CD_TENSOR_RESULT
+} cd_executor_net_role;
 
 typedef struct cd_executor_net_tensor {
     int64_t bytes;
     cd_dtype dtype;
     cd_executor_net_role role;
     uint32_t rank;
-    const int64_t *shape;       /* (rank) of weights */
+    const int64_t *shape; /* (rank) of weights */
 } cd_executor_net_tensor;
 
 typedef struct cd_executor_net_shape {
     uint32_t rank;
-    const int64_t *shape;       /* (rank) */
+    const int64_t *shape; /* (rank) */
 } cd_executor_net_shape;
 
 typedef struct cd_executor_net_step {
     const char *name;
-    const cd_build *build;      /* its object is loaded at open */
-    const uint32_t *tensor;     /* (build->code->n_arg) what its parameters are */
-    const cd_executor_net_shape *shape;  /* (build->code->n_arg) how the program sees them: a view has another shape than its tensor. NULL: as
+    const cd_build *build;  /* its object is loaded at open */
+    const uint32_t *tensor; /* (build->code->n_arg) what its parameters are */
+    const cd_executor_net_shape *
+        shape; /* (build->code->n_arg) how the program sees them: a view has another shape than its tensor. NULL: as
                                  * they are. Asked for where a weight is packed */
 } cd_executor_net_step;
 
 typedef struct cd_executor_net {
     uint32_t n_tensor, n_step;
     const cd_executor_net_tensor *tensor; /* (n_tensor) */
-    const cd_executor_net_step *step;    /* (n_step) */
+    const cd_executor_net_step *step;     /* (n_step) */
 } cd_executor_net;
 
 typedef struct cd_executor cd_executor;
@@ -64,30 +70,35 @@ typedef struct cd_executor cd_executor;
  *   (2) who waits polls for 0.2 ms, then sleeps, and sleeps at once where somebody else had its processor meanwhile (cd_counter). */
 #define CD_EXECUTOR_WHOLE UINT32_MAX
 typedef struct cd_executor_call {
-    uint32_t step, part;        /* part of the step's program (codegen/code.h, 5), or CD_EXECUTOR_WHOLE: all of it, and then begin is 0, end 1 */
-    uint32_t begin, end;        /* iterations */
+    uint32_t step,
+        part; /* part of the step's program (codegen/code.h, 5), or CD_EXECUTOR_WHOLE: all of it, and then begin is 0, end 1 */
+    uint32_t begin, end; /* iterations */
 } cd_executor_call;
 typedef struct cd_executor_plan {
-    uint32_t n_unit;            /* >= 1 */
-    const uint32_t *first;      /* (n_unit + 1) unit u has call[first[u] .. first[u+1]) */
+    uint32_t n_unit;       /* >= 1 */
+    const uint32_t *first; /* (n_unit + 1) unit u has call[first[u] .. first[u+1]) */
     const cd_executor_call *call;
 } cd_executor_plan;
 
 typedef struct cd_executor_options {
-    int threads;                /* of OpenMP, of each program; 0: as many as processors are allowed, by workers */
-    uint32_t workers;           /* steps at a time; 0: 1 */
-    const double *seconds;      /* (n_step) of each step, about: of those ready the one with the longest chain behind it goes
+    int threads; /* of OpenMP, of each program; 0: as many as processors are allowed, by workers */
+    uint32_t workers; /* steps at a time; 0: 1 */
+    const double *
+        seconds; /* (n_step) of each step, about: of those ready the one with the longest chain behind it goes
                                  * first; NULL: the first in the list */
-    bool cpu_time;              /* seconds of the calling thread's processor time, for a machine that others use too; one worker, one thread */
-    const cd_executor_plan *plan; /* NULL: none. Its units are the workers, with one thread each; `seconds` is not read then. Not kept */
+    bool
+        cpu_time; /* seconds of the calling thread's processor time, for a machine that others use too; one worker, one thread */
+    const cd_executor_plan *
+        plan; /* NULL: none. Its units are the workers, with one thread each; `seconds` is not read then. Not kept */
 } cd_executor_options;
 /* Everything that is allocated is allocated here. Errors: EINVALID (a tensor smaller than a program's parameter, or read before it is
  * made; a plan that leaves out or repeats an iteration, or in which units wait for each other), EBACKEND (an object that cannot be loaded), EIO (no thread), ERANGE, ENOMEM. */
-cdmpp_status cd_executor_open(CD_KEEP const cd_executor_net *n, const cd_executor_options *o, CD_GIVE cd_executor **out, cdmpp_err *err);
+cdmpp_status cd_executor_open(CD_KEEP const cd_executor_net *n, const cd_executor_options *o,
+                              CD_GIVE cd_executor **out, cdmpp_err *err);
 void cd_executor_close(CD_TAKE cd_executor *r); /* NULL is fine */
 
 typedef struct cd_executor_ran {
-    double start_s, end_s;      /* from the beginning of the pass */
+    double start_s, end_s; /* from the beginning of the pass */
     uint32_t worker;
 } cd_executor_ran;
 /* One pass. ran (n_step) or NULL: when each step ran; of a step in pieces from the first to the last, worker: who ended it. */
@@ -100,16 +111,17 @@ cdmpp_status cd_executor_write(cd_executor *r, uint32_t tensor, const void *from
 cdmpp_status cd_executor_read(const cd_executor *r, uint32_t tensor, void *to, cdmpp_err *err);
 
 typedef struct cd_executor_bytes_used {
-    int64_t all;                /* bytes of the block */
-    int64_t weights;            /* of them: weights and their packed copies */
-    int64_t inner_least;        /* the most of inner tensors and scratch that live at once */
+    int64_t all;         /* bytes of the block */
+    int64_t weights;     /* of them: weights and their packed copies */
+    int64_t inner_least; /* the most of inner tensors and scratch that live at once */
 } cd_executor_bytes_used;
 /* What the network needs, known since open. */
 cd_executor_bytes_used cd_executor_bytes(const cd_executor *r);
 
 typedef struct cd_executor_step_bytes {
-    int64_t live;               /* inner tensors that are made before the step or by it and read by it or later, and its scratch */
-    int64_t scratch;            /* of them: what the program alone uses, and is free after it */
+    int64_t
+        live; /* inner tensors that are made before the step or by it and read by it or later, and its scratch */
+    int64_t scratch; /* of them: what the program alone uses, and is free after it */
 } cd_executor_step_bytes;
 /* What lives while a step runs, where steps run one after the other in their order. The most of `live` is inner_least. */
 cd_executor_step_bytes cd_executor_bytes_of(const cd_executor *r, uint32_t step);
@@ -133,47 +145,54 @@ void cd_executor_plan_counts(const cd_executor *r, uint32_t *calls, uint32_t *wa
  * One thread. */
 
 typedef struct cd_program_select_options {
-    const char *const *log;     /* (n_log) files or folders of records */
+    const char *const *log; /* (n_log) files or folders of records */
     size_t n_log;
-    const char *const *line;    /* (n_line) records, one for a task: they win over logs */
+    const char *const *line; /* (n_line) records, one for a task: they win over logs */
     size_t n_line;
-    bool reference;             /* also build each task without a schedule, and compare what programs compute with it */
-    uint32_t trials;            /* of a task without a record; 0: 4 */
-    uint32_t pool;              /* above `trials`: of so many random schedules the `trials` with the least analytic time are tried */
-    CD_KEEP const cd_device *device; /* for the analytic time, with the vectors of the code; NULL: no pool */
+    bool
+        reference; /* also build each task without a schedule, and compare what programs compute with it */
+    uint32_t trials; /* of a task without a record; 0: 4 */
+    uint32_t
+        pool; /* above `trials`: of so many random schedules the `trials` with the least analytic time are tried */
+    CD_KEEP const cd_device
+        *device; /* for the analytic time, with the vectors of the code; NULL: no pool */
     uint64_t seed;
     const char *target;
     cd_hardware hardware;
-    int threads;                /* of a program; 0: the measurer's */
+    int threads; /* of a program; 0: the measurer's */
     CD_KEEP cd_measure *measure;
-    CD_KEEP struct cd_describe_namer *namer; /* names this machine in records of targets without -model=; NULL: they stay without */
-    double until_s;             /* of cd_clock_wall: no program is built or run later, and few are built together; 0: whenever */
+    CD_KEEP struct cd_describe_namer *
+        namer; /* names this machine in records of targets without -model=; NULL: they stay without */
+    double
+        until_s; /* of cd_clock_wall: no program is built or run later, and few are built together; 0: whenever */
     const volatile sig_atomic_t *stop;
 } cd_program_select_options;
 
 typedef struct cd_program_select_task {
-    cd_record_program job;              /* the chosen one; only where status is OK */
-    cd_measure_item item;       /* with its object and times */
+    cd_record_program job; /* the chosen one; only where status is OK */
+    cd_measure_item item;  /* with its object and times */
     uint32_t tried, failed;
-    double analytic_s;          /* the least of the pool; NaN: none */
+    double analytic_s; /* the least of the pool; NaN: none */
     bool from_log;
-    bool unpacked;              /* (4) */
+    bool unpacked; /* (4) */
     cdmpp_status status;
     cdmpp_err err;
 } cd_program_select_task;
 
 typedef struct cd_program_select {
-    uint32_t n;                 /* as the workload's tasks */
-    cd_program_select_task *task;      /* (n) */
-    size_t bad_lines;           /* of logs */
+    uint32_t n;                   /* as the workload's tasks */
+    cd_program_select_task *task; /* (n) */
+    size_t bad_lines;             /* of logs */
 } cd_program_select;
 
 /* Errors: EIO (a log that cannot be read), EINTERRUPTED, EBACKEND (until_s), those of cd_measure_build, ENOMEM. */
-cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, CD_GIVE cd_program_select **out, cdmpp_err *err);
+cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o,
+                                   CD_GIVE cd_program_select **out, cdmpp_err *err);
 void cd_program_select_free(CD_TAKE cd_program_select *p); /* NULL is fine */
 /* What is known without building or running anything: analytic_s (w->n_task) of each task, the least of the pool, NaN for none. Logs and lines are not read.
  * Errors: EINTERRUPTED, ENOMEM, ESCHEMA (the device). */
-cdmpp_status cd_program_select_estimate(const cd_workload *w, const cd_program_select_options *o, double *analytic_s, cdmpp_err *err);
+cdmpp_status cd_program_select_estimate(const cd_workload *w, const cd_program_select_options *o,
+                                        double *analytic_s, cdmpp_err *err);
 
 /* Time of an operator against its size: one network at several sizes becomes a table of curves.
  *
@@ -195,11 +214,13 @@ typedef struct cd_op_curve_size {
 } cd_op_curve_size;
 
 typedef struct cd_op_curve_tally {
-    size_t written, fixed, apart, short_of_points; /* groups: lines; no dimension varies; they vary apart; too few times */
+    size_t written, fixed, apart,
+        short_of_points; /* groups: lines; no dimension varies; they vary apart; too few times */
 } cd_op_curve_tally;
 
 /* The table of n sizes. Errors: EINVALID (networks of different groups), ENOMEM. */
-cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_size *size, size_t n, cd_op_curve_tally *tally, cdmpp_err *err);
+cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_size *size, size_t n,
+                               cd_op_curve_tally *tally, cdmpp_err *err);
 
 /* A network measured group by group: alone, in place, and as a whole.
  *
@@ -225,58 +246,68 @@ cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_si
  * Times in seconds, sizes in bytes. One thread. */
 
 typedef struct cd_op_profile_options {
-    int threads;                /* 0: all processors */
-    double budget_s;            /* of passes; 0: 2 */
-    unsigned passes;            /* exactly so many, to compare with another clock; 0: until the interval is narrow */
-    double limit_s;             /* when the child is killed; 0: 120 */
-    const char *device;         /* of programs in OpenCL C: opencl_device.h; NULL: the first */
-    uint32_t workers;           /* groups at a time; 0: 1 */
-    bool by_chain;              /* workers take the group with the longest chain behind it, by times alone; else the first */
-    bool pin;                   /* on the last workers x threads processors */
-    bool cool;                  /* place_s: the core's own caches are emptied before each pass: a small network finds its weights like a part of a large one; CPU */
-    bool alone;                 /* warm_s, cool_s and cold_s too */
-    bool cpu_time;              /* as in executor.h */
-    bool check;                 /* results against the reference's (program_select.h: reference): max_error */
-    double key_share, cover;    /* fractions; 0: 0.01 and none */
+    int threads;     /* 0: all processors */
+    double budget_s; /* of passes; 0: 2 */
+    unsigned
+        passes; /* exactly so many, to compare with another clock; 0: until the interval is narrow */
+    double limit_s;     /* when the child is killed; 0: 120 */
+    const char *device; /* of programs in OpenCL C: opencl_device.h; NULL: the first */
+    uint32_t workers;   /* groups at a time; 0: 1 */
+    bool
+        by_chain; /* workers take the group with the longest chain behind it, by times alone; else the first */
+    bool pin; /* on the last workers x threads processors */
+    bool
+        cool; /* place_s: the core's own caches are emptied before each pass: a small network finds its weights like a part of a large one; CPU */
+    bool alone;    /* warm_s, cool_s and cold_s too */
+    bool cpu_time; /* as in executor.h */
+    bool check;    /* results against the reference's (program_select.h: reference): max_error */
+    double key_share, cover; /* fractions; 0: 0.01 and none */
 } cd_op_profile_options;
 
 typedef struct cd_op_profile_group {
     bool ran, key;
     double alone_s, place_s, share;
-    double warm_s, cool_s;      /* NaN: not measured */
-    double start_s, end_s;      /* in the pass of the median time */
+    double warm_s, cool_s; /* NaN: not measured */
+    double start_s, end_s; /* in the pass of the median time */
     uint32_t worker;
     double flop;
-    int64_t read, written;      /* bytes of arguments; weights among what is read */
-    cd_executor_step_bytes bytes; /* while it runs: in the block of this processor, or in the device's memory */
+    int64_t read, written; /* bytes of arguments; weights among what is read */
+    cd_executor_step_bytes
+        bytes; /* while it runs: in the block of this processor, or in the device's memory */
 } cd_op_profile_group;
 
 typedef struct cd_op_profile {
     uint32_t n;                 /* as the workload's groups */
-    cd_op_profile_group *group;     /* (n) */
+    cd_op_profile_group *group; /* (n) */
     uint32_t n_ran;
-    cd_timing pass;             /* of the whole network, no clock between steps */
-    double cold_s;              /* a pass after all caches were emptied: median; NaN: not measured */
-    double clocked_s;           /* a pass with the clock between steps: median */
-    double max_error;           /* of the results, by each result's largest value; NaN: not compared */
-    double wall_s;              /* of the timed passes together, by the child's clock */
+    cd_timing pass;   /* of the whole network, no clock between steps */
+    double cold_s;    /* a pass after all caches were emptied: median; NaN: not measured */
+    double clocked_s; /* a pass with the clock between steps: median */
+    double max_error; /* of the results, by each result's largest value; NaN: not compared */
+    double wall_s;    /* of the timed passes together, by the child's clock */
     unsigned passes;
     cd_executor_bytes_used memory;
-    int64_t rss_peak;           /* of the child, bytes */
+    int64_t rss_peak; /* of the child, bytes */
 } cd_op_profile;
 
 /* Errors: EBACKEND (no group has a program, or the child died), EINTERRUPTED, EIO, those of cd_executor_open; with check also EUSAGE (no
  * reference), ENUMERIC (a result that is no number). */
-cdmpp_status cd_op_profile_run(const cd_workload *w, const cd_program_select *p, const cd_op_profile_options *o, CD_GIVE cd_op_profile **out, cdmpp_err *err);
+cdmpp_status cd_op_profile_run(const cd_workload *w, const cd_program_select *p,
+                               const cd_op_profile_options *o, CD_GIVE cd_op_profile **out,
+                               cdmpp_err *err);
 void cd_op_profile_free(CD_TAKE cd_op_profile *n); /* NULL is fine */
 
 /* "Conv+Relu": the graph's operators of a group, runs of equal ones once. */
-void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_workload_group *g, char between);
+void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_workload_group *g,
+                             char between);
 /* Reports; `key_only` leaves the others out. Errors: ENOMEM. */
-cdmpp_status cd_op_profile_text(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool key_only, cdmpp_err *err);
-cdmpp_status cd_op_profile_json(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, cdmpp_err *err);
+cdmpp_status cd_op_profile_text(cd_buf *b, const cd_workload *w, const cd_program_select *p,
+                                const cd_op_profile *n, bool key_only, cdmpp_err *err);
+cdmpp_status cd_op_profile_json(cd_buf *b, const cd_workload *w, const cd_program_select *p,
+                                const cd_op_profile *n, cdmpp_err *err);
 /* One row a group; `eop`: in the layout of EOP's files, by operator type ("op_name,op_time,op_proportion", time in ns, percent). */
-cdmpp_status cd_op_profile_csv(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool eop, cdmpp_err *err);
+cdmpp_status cd_op_profile_csv(cd_buf *b, const cd_workload *w, const cd_program_select *p,
+                               const cd_op_profile *n, bool eop, cdmpp_err *err);
 
 /* A network run in several ways, measured in turns: some passes of one way, then of the next, so that a disturbance hits all alike.
  *
@@ -286,21 +317,25 @@ cdmpp_status cd_op_profile_csv(cd_buf *b, const cd_workload *w, const cd_program
  * Programs run in this process, on its last processors: as many as the ways need. One thread. Seconds. */
 
 typedef struct cd_executor_way {
-    int threads;                /* of OpenMP, of each program, one step behind the other; not read where there is a plan */
+    int threads; /* of OpenMP, of each program, one step behind the other; not read where there is a plan */
     const cd_executor_plan *plan; /* NULL: none */
 } cd_executor_way;
 
 typedef struct cd_executor_way_time {
-    double median_s;            /* over turns, of the median pass of each */
-    double low_s, high_s;       /* quartiles of the turns */
-    double best_s;              /* the fastest pass of all: nearest to what a machine without other load would show */
+    double median_s;      /* over turns, of the median pass of each */
+    double low_s, high_s; /* quartiles of the turns */
+    double
+        best_s; /* the fastest pass of all: nearest to what a machine without other load would show */
     uint32_t turns;
-    uint32_t calls, waits;      /* of a plan: cd_executor_plan_counts; else calls: programs, and waits: parallel loops, behind each of which all threads wait */
-    uint32_t differ;            /* results with other bits than the first way's */
+    uint32_t calls,
+        waits; /* of a plan: cd_executor_plan_counts; else calls: programs, and waits: parallel loops, behind each of which all threads wait */
+    uint32_t differ; /* results with other bits than the first way's */
 } cd_executor_way_time;
 
 /* out (n). At least 9 turns, then until budget_s (0: 2) is over. Errors: EBACKEND (a group without a program: which, and why), EINTERRUPTED (*stop),
  * those of cd_executor_open. */
-cdmpp_status cd_executor_compare(const cd_workload *w, const cd_program_select *p, const cd_executor_way *way, uint32_t n, double budget_s, const volatile sig_atomic_t *stop,
-                                 cd_executor_way_time *out, cdmpp_err *err);
+cdmpp_status cd_executor_compare(const cd_workload *w, const cd_program_select *p,
+                                 const cd_executor_way *way, uint32_t n, double budget_s,
+                                 const volatile sig_atomic_t *stop, cd_executor_way_time *out,
+                                 cdmpp_err *err);
 #endif

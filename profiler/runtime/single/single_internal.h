@@ -13,17 +13,18 @@
  *   (3) two tensors may share bytes only where all users of one come before the step that makes the other.
  * Read-only once made; any thread. */
 
-#define CD_EXECUTOR_DEPS_MAX 32768    /* steps: chains are kept as bits, n^2 / 8 bytes */
+#define CD_EXECUTOR_DEPS_MAX 32768 /* steps: chains are kept as bits, n^2 / 8 bytes */
 
 typedef struct cd_executor_deps {
     uint32_t n, words;
-    uint32_t *n_after;          /* (n) steps that it waits for */
-    uint32_t *first, *next;     /* (n + 1), next[first[k] .. first[k+1]): those that wait for k */
-    uint64_t *before;           /* (n, words) bit b of row a: b comes before a */
+    uint32_t *n_after;      /* (n) steps that it waits for */
+    uint32_t *first, *next; /* (n + 1), next[first[k] .. first[k+1]): those that wait for k */
+    uint64_t *before;       /* (n, words) bit b of row a: b comes before a */
 } cd_executor_deps;
 
 /* All in the arena. Errors: ERANGE (too many steps), ENOMEM. */
-cdmpp_status cd_executor_deps_make(const cd_executor_net *n, cd_arena *a, cd_executor_deps *out, cdmpp_err *err);
+cdmpp_status cd_executor_deps_make(const cd_executor_net *n, cd_arena *a, cd_executor_deps *out,
+                                   cdmpp_err *err);
 /* Is there a chain from b to a? */
 static inline bool cd_executor_deps_before(const cd_executor_deps *d, uint32_t b, uint32_t a) {
     return d->before[(size_t)a * d->words + b / 64] >> b % 64 & 1;
@@ -45,9 +46,9 @@ void cd_executor_deps_chains(const cd_executor_deps *d, const double *seconds, d
 #define CD_EXECUTOR_MEMORY_ALIGN 64
 
 typedef struct cd_executor_memory_tensor {
-    int64_t bytes;              /* in */
-    uint32_t first, last;       /* in: steps in which it lives, first <= last */
-    int64_t offset;             /* out: a multiple of CD_EXECUTOR_MEMORY_ALIGN */
+    int64_t bytes;        /* in */
+    uint32_t first, last; /* in: steps in which it lives, first <= last */
+    int64_t offset;       /* out: a multiple of CD_EXECUTOR_MEMORY_ALIGN */
 } cd_executor_memory_tensor;
 
 /* What a tensor of so many bytes takes: a multiple of CD_EXECUTOR_MEMORY_ALIGN. */
@@ -55,12 +56,15 @@ int64_t cd_executor_memory_room(int64_t bytes);
 /* *total: bytes of all together; *least: the most that live at once, which no plan
  * can go below (NULL: not wanted). Errors: ERANGE (a size below 0, a sum beyond
  * int64, first > last), ENOMEM. */
-cdmpp_status cd_executor_memory_plan(cd_executor_memory_tensor *t, uint32_t n, int64_t *total, int64_t *least, cdmpp_err *err);
+cdmpp_status cd_executor_memory_plan(cd_executor_memory_tensor *t, uint32_t n, int64_t *total,
+                                     int64_t *least, cdmpp_err *err);
 
 /* The same where steps have no one order: meet() tells which two tensors may live at the same time. It is symmetric, and
  * true at least for those whose lives, by number, overlap. *least stays that of the order. */
 typedef bool cd_executor_memory_meet(const void *ctx, uint32_t a, uint32_t b);
-cdmpp_status cd_executor_memory_apart(cd_executor_memory_tensor *t, uint32_t n, cd_executor_memory_meet *meet, const void *ctx, int64_t *total, int64_t *least, cdmpp_err *err);
+cdmpp_status cd_executor_memory_apart(cd_executor_memory_tensor *t, uint32_t n,
+                                      cd_executor_memory_meet *meet, const void *ctx,
+                                      int64_t *total, int64_t *least, cdmpp_err *err);
 
 /* A network of kernels on one OpenCL device: what executor.h is for this processor.
  *
@@ -76,15 +80,21 @@ cdmpp_status cd_executor_memory_apart(cd_executor_memory_tensor *t, uint32_t n, 
 typedef struct cd_executor_opencl cd_executor_opencl;
 /* device: opencl_device.h. Errors: EBACKEND (no device; a program that does not compile, with its step), EREJECTED (too
  * much for the device), EINVALID (as cd_executor_open), ENOMEM. */
-cdmpp_status cd_executor_opencl_open(CD_KEEP const cd_executor_net *n, const char *device, CD_GIVE cd_executor_opencl **out, cdmpp_err *err);
+cdmpp_status cd_executor_opencl_open(CD_KEEP const cd_executor_net *n, const char *device,
+                                     CD_GIVE cd_executor_opencl **out, cdmpp_err *err);
 void cd_executor_opencl_close(CD_TAKE cd_executor_opencl *r); /* NULL is fine */
 /* ran (n_step) or NULL: from the start of the first kernel, worker 0. Errors: EBACKEND. */
-cdmpp_status cd_executor_opencl_pass(cd_executor_opencl *r, cd_executor_ran *ran, double *total_s, cdmpp_err *err);
+cdmpp_status cd_executor_opencl_pass(cd_executor_opencl *r, cd_executor_ran *ran, double *total_s,
+                                     cdmpp_err *err);
 /* As in executor.h. */
-cdmpp_status cd_executor_opencl_write(cd_executor_opencl *r, uint32_t tensor, const void *from, cdmpp_err *err);
-cdmpp_status cd_executor_opencl_read(cd_executor_opencl *r, uint32_t tensor, void *to, cdmpp_err *err);
+cdmpp_status cd_executor_opencl_write(cd_executor_opencl *r, uint32_t tensor, const void *from,
+                                      cdmpp_err *err);
+cdmpp_status cd_executor_opencl_read(cd_executor_opencl *r, uint32_t tensor, void *to,
+                                     cdmpp_err *err);
 int64_t cd_executor_opencl_bytes(const cd_executor_opencl *r); /* of all slots */
-cd_executor_step_bytes cd_executor_opencl_bytes_of(const cd_executor_opencl *r, uint32_t step); /* as cd_executor_bytes_of, in the device's memory */
+cd_executor_step_bytes
+cd_executor_opencl_bytes_of(const cd_executor_opencl *r,
+                            uint32_t step); /* as cd_executor_bytes_of, in the device's memory */
 
 /* Steps of a network on several threads, each as soon as what it waits for is done.
  *
@@ -97,17 +107,18 @@ cd_executor_step_bytes cd_executor_opencl_bytes_of(const cd_executor_opencl *r, 
 
 typedef struct cd_executor_pool cd_executor_pool;
 typedef struct cd_executor_pool_options {
-    uint32_t workers;           /* >= 1; at most CD_EXECUTOR_POOL_MAX */
-    const cd_executor_deps *deps;     /* borrowed */
-    const double *rank;         /* (n) borrowed; NULL: the lower the number the higher the rank */
-    void (*begin)(void *ctx);   /* on each new thread, once; NULL: nothing */
+    uint32_t workers;             /* >= 1; at most CD_EXECUTOR_POOL_MAX */
+    const cd_executor_deps *deps; /* borrowed */
+    const double *rank;           /* (n) borrowed; NULL: the lower the number the higher the rank */
+    void (*begin)(void *ctx);     /* on each new thread, once; NULL: nothing */
     void (*step)(void *ctx, uint32_t k, uint32_t worker);
     void *ctx;
 } cd_executor_pool_options;
 #define CD_EXECUTOR_POOL_MAX 256
 
 /* Errors: ERANGE (workers), EIO (no thread), ENOMEM. */
-cdmpp_status cd_executor_pool_new(const cd_executor_pool_options *a, CD_GIVE cd_executor_pool **out, cdmpp_err *err);
+cdmpp_status cd_executor_pool_new(const cd_executor_pool_options *a, CD_GIVE cd_executor_pool **out,
+                                  cdmpp_err *err);
 void cd_executor_pool_free(CD_TAKE cd_executor_pool *p); /* NULL is fine; ends the threads */
 /* Every step once. The caller is worker 0, on its processor while it is in here. */
 void cd_executor_pool_pass(cd_executor_pool *p);
@@ -119,26 +130,30 @@ void cd_executor_pool_pass(cd_executor_pool *p);
  *
  * One pass at a time. */
 
-typedef struct cd_executor_pieces { /* a plan that can be run, all in an arena */
+typedef struct cd_executor_pieces {          /* a plan that can be run, all in an arena */
     uint32_t n_unit, n_call, n_node, n_wait; /* n_wait: calls that wait */
-    const uint32_t *first;      /* (n_unit + 1) */
+    const uint32_t *first;                   /* (n_unit + 1) */
     const cd_executor_call *call;
-    uint32_t *node;             /* (n_call) of which it is a piece */
-    uint32_t *n_piece;          /* (n_node) */
-    uint32_t *wait_first, *wait;/* (n_call + 1); nodes with pieces on other units, each once a unit */
+    uint32_t *node;    /* (n_call) of which it is a piece */
+    uint32_t *n_piece; /* (n_node) */
+    uint32_t *wait_first,
+        *wait; /* (n_call + 1); nodes with pieces on other units, each once a unit */
 } cd_executor_pieces;
 /* What each call waits for. Errors: EINVALID (see cd_executor_open), ERANGE (units), ENOMEM. */
-cdmpp_status cd_executor_pieces_make(const cd_executor_net *n, const cd_executor_plan *p, const cd_executor_deps *d, cd_arena *a, cd_executor_pieces *out, cdmpp_err *err);
+cdmpp_status cd_executor_pieces_make(const cd_executor_net *n, const cd_executor_plan *p,
+                                     const cd_executor_deps *d, cd_arena *a,
+                                     cd_executor_pieces *out, cdmpp_err *err);
 
 typedef struct cd_executor_units cd_executor_units;
 typedef struct cd_executor_units_options {
     const cd_executor_pieces *pieces; /* borrowed */
-    void (*begin)(void *ctx);   /* on each new thread, once; NULL: nothing */
+    void (*begin)(void *ctx);         /* on each new thread, once; NULL: nothing */
     void (*call)(void *ctx, uint32_t call, uint32_t unit);
     void *ctx;
 } cd_executor_units_options;
 /* Unit u is on processor u of the last n_unit that the caller may use, where there are as many. Errors: EIO (no thread), ENOMEM. */
-cdmpp_status cd_executor_units_new(const cd_executor_units_options *a, CD_GIVE cd_executor_units **out, cdmpp_err *err);
+cdmpp_status cd_executor_units_new(const cd_executor_units_options *a,
+                                   CD_GIVE cd_executor_units **out, cdmpp_err *err);
 void cd_executor_units_free(CD_TAKE cd_executor_units *u); /* NULL is fine; ends the threads */
 /* Every call once. The caller is unit 0, on its processor while it is in here. */
 void cd_executor_units_pass(cd_executor_units *u);
@@ -153,15 +168,17 @@ typedef struct cd_op_profile_net {
     cd_executor_net net;
     cd_executor_net_tensor *tensor;
     cd_executor_net_step *step;
-    const cd_build **plain;     /* (n_step) the reference's; NULL: none */
-    uint32_t *group, *task;     /* (n_step) */
-    double *seconds;            /* (n_step) alone, as it was chosen by */
-    double *scalar;             /* (n_tensor) NaN: none */
-    const void **known;         /* (n_tensor) whole content that the graph knows, as indices of a Gather: they decide which memory is read; NULL: none */
+    const cd_build **plain; /* (n_step) the reference's; NULL: none */
+    uint32_t *group, *task; /* (n_step) */
+    double *seconds;        /* (n_step) alone, as it was chosen by */
+    double *scalar;         /* (n_tensor) NaN: none */
+    const void **
+        known; /* (n_tensor) whole content that the graph knows, as indices of a Gather: they decide which memory is read; NULL: none */
 } cd_op_profile_net;
 
 /* All groups that have a program become steps; the rest of the tensors become inputs. Errors: EBACKEND (no group has a program), ENOMEM. */
-cdmpp_status cd_op_profile_net_make(cd_op_profile_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err);
+cdmpp_status cd_op_profile_net_make(cd_op_profile_net *m, const cd_workload *w,
+                                    const cd_program_select *p, cdmpp_err *err);
 /* Bytes of a buffer of the workload. */
 int64_t cd_op_profile_buffer_bytes(const cd_workload_buffer *b);
 
@@ -183,32 +200,40 @@ typedef struct cd_op_profile_report {
 } cd_op_profile_report;
 
 /* Everything into *t and step (n_step). */
-void cd_op_profile_measure(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cd_op_profile_step *step);
+void cd_op_profile_measure(const cd_op_profile_net *m, const cd_op_profile_options *o,
+                           cd_op_profile_report *t, cd_op_profile_step *step);
 /* Who runs a network: this processor or a device. */
 typedef struct cd_op_profile_runner {
     void *run;
     cdmpp_status (*write)(void *run, uint32_t tensor, const void *from, cdmpp_err *err);
     cdmpp_status (*read)(void *run, uint32_t tensor, void *to, cdmpp_err *err);
-    cdmpp_status (*pass)(void *run, cd_executor_ran *ran, double *total_s, cdmpp_err *err); /* ran: NULL or (n_step) */
+    cdmpp_status (*pass)(void *run, cd_executor_ran *ran, double *total_s,
+                         cdmpp_err *err); /* ran: NULL or (n_step) */
     cd_executor_step_bytes (*bytes_of)(const void *run, uint32_t step);
 } cd_op_profile_runner;
 /* This processor as a runner, and an OpenCL device. */
 cd_op_profile_runner cd_op_profile_runner_cpu(cd_executor *r);
 cd_op_profile_runner cd_op_profile_runner_opencl(cd_executor_opencl *r);
 /* Writes matrices of weights, with values scaled as trained ones are. Errors: those of the runner, ENOMEM. */
-cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r, cdmpp_err *err);
+cdmpp_status cd_op_profile_write_weights(const cd_executor_net *n, const cd_op_profile_runner *r,
+                                         cdmpp_err *err);
 /* Writes the scalars whose values the network knows (cd_workload_buffer: value), and its known contents. Errors: those of the runner. */
-cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r, cdmpp_err *err);
+cdmpp_status cd_op_profile_write_scalars(const cd_op_profile_net *m, const cd_op_profile_runner *r,
+                                         cdmpp_err *err);
 /* Runs the network on r, and on this processor the same network of programs without schedules, on the same content: t->max_error says how far the
  * results are apart. Errors: EUSAGE (a step without a reference), ENUMERIC (a result that is no number), those of the runner. */
-cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r, cd_op_profile_report *t, cdmpp_err *err);
+cdmpp_status cd_op_profile_check_with(const cd_op_profile_net *m, const cd_op_profile_runner *r,
+                                      cd_op_profile_report *t, cdmpp_err *err);
 /* The same with the network run on this processor. */
-cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o, cd_op_profile_report *t, cdmpp_err *err);
+cdmpp_status cd_op_profile_check(const cd_op_profile_net *m, const cd_op_profile_options *o,
+                                 cd_op_profile_report *t, cdmpp_err *err);
 /* ---- analytic times of random schedules (program_select_pool.c) ---- */
 typedef struct cd_program_pool cd_program_pool;
 /* vector_bytes: of the code. Errors: ENOMEM, ESCHEMA (a number that the device does not say, its key named). */
-cdmpp_status cd_program_pool_new(CD_KEEP const cd_device *device, uint32_t vector_bytes, CD_GIVE cd_program_pool **out, cdmpp_err *err);
+cdmpp_status cd_program_pool_new(CD_KEEP const cd_device *device, uint32_t vector_bytes,
+                                 CD_GIVE cd_program_pool **out, cdmpp_err *err);
 void cd_program_pool_free(CD_TAKE cd_program_pool *p); /* NULL is fine */
 /* Of the program of the record; infinite where it has none (programs of GPUs, extents that are no constants), so that it stands last. Errors: ENOMEM. */
-cdmpp_status cd_program_pool_seconds(cd_program_pool *p, const cd_task *task, const cd_record *r, double *seconds, cdmpp_err *err);
+cdmpp_status cd_program_pool_seconds(cd_program_pool *p, const cd_task *task, const cd_record *r,
+                                     double *seconds, cdmpp_err *err);
 #endif

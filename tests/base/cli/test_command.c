@@ -18,7 +18,13 @@ static const cd_option rows[] = {
     {"verbose", 'v', NULL, CD_OPTION_FLAG, offsetof(opts, verbose), NULL, 0, "More"},
 };
 static const char *const use[] = {"[OPTION...] FILE...", NULL};
-static const cd_command demo = {.name = "demo", .brief = "do", .use = use, .about = "Text.", .row = rows, .n_row = 2, .operand = ""};
+static const cd_command demo = {.name = "demo",
+                                .brief = "do",
+                                .use = use,
+                                .about = "Text.",
+                                .row = rows,
+                                .n_row = 2,
+                                .operand = ""};
 
 static cdmpp_status work(cd_command_run *r, void *options, cdmpp_err *err) {
     const opts *o = options;
@@ -26,13 +32,15 @@ static cdmpp_status work(cd_command_run *r, void *options, cdmpp_err *err) {
     cd_log_put(&r->log, CD_LOG_DEBUG, "details");
     if (!strcmp(o->mode, "skip")) r->exit_code = 3;
     if (!strcmp(o->mode, "fail")) return CD_FAIL(err, ERANGE, "too large");
-    if (!strcmp(o->mode, "listed")) return cd_command_reported(CD_FAIL(err, ESCHEMA, "not shown"), err);
+    if (!strcmp(o->mode, "listed"))
+        return cd_command_reported(CD_FAIL(err, ESCHEMA, "not shown"), err);
     if (!strcmp(o->mode, "operand")) printf("%s of %d\n", r->said.operand.v[0], r->argc);
     if (!strcmp(o->mode, "print") || !strcmp(o->mode, "finish")) {
         cd_buf b = {0};
         cd_buf_puts(&b, "text");
         const cdmpp_status st = cd_command_print(&b, err);
-        if (!strcmp(o->mode, "finish")) _exit(cd_command_finish(r, st, err, false)); /* as the verbs of a command do */
+        if (!strcmp(o->mode, "finish"))
+            _exit(cd_command_finish(r, st, err, false)); /* as the verbs of a command do */
         return st;
     }
     if (!strcmp(o->mode, "signal")) {
@@ -105,7 +113,9 @@ static void exit_codes_and_messages(void **s) {
         {{"demo", "--mode=operand", "a.json"}, 0, "a.json of 3\n"},
         {{"demo", "-v"}, 0, "demo: debug: details\n"},
         {{"demo", "-v", "--quiet"}, 0, ""},
-        {{"demo", "--mod=x"}, 2, "demo: unknown option '--mod', did you mean '--mode'?\nTry 'demo --help'.\n"},
+        {{"demo", "--mod=x"},
+         2,
+         "demo: unknown option '--mod', did you mean '--mode'?\nTry 'demo --help'.\n"},
         {{"demo", "--usage"}, 0, "usage: demo [OPTION...] FILE...\n"},
     };
     (void)s;
@@ -113,14 +123,17 @@ static void exit_codes_and_messages(void **s) {
         char *argv[6] = {0}, out[2000];
         for (size_t k = 0; k < 5; k++) argv[k] = (char *)(uintptr_t)row[i].word[k];
         const int code = run(argv, NULL, out, sizeof out);
-        if (code != row[i].code || strcmp(out, row[i].text)) fail_msg("line %zu: exit code %d, '%s'", i, code, out);
+        if (code != row[i].code || strcmp(out, row[i].text))
+            fail_msg("line %zu: exit code %d, '%s'", i, code, out);
     }
 }
 
 /* A process that is not ended here would wait for ever. */
 TEST(work_that_looks_at_no_signal_is_ended) {
     tmp_dir d = tmp_make();
-    char *argv[] = {(char[]){"demo"}, (char[]){"--mode=deaf"}, (char *)(uintptr_t)tmp_path(&d, "result"), NULL}, out[2000];
+    char *argv[] = {(char[]){"demo"}, (char[]){"--mode=deaf"},
+                    (char *)(uintptr_t)tmp_path(&d, "result"), NULL},
+         out[2000];
     assert_int_equal(run(argv, NULL, out, sizeof out), 130);
     assert_string_equal(out, "stopped: what was not written yet is lost\n");
     assert_int_equal(rmdir(d.path), 0); /* nothing is left in it */
@@ -133,16 +146,22 @@ TEST(a_full_disk_is_an_error) {
 }
 
 TEST(a_reader_that_goes_away_ends_a_command_without_a_word) {
-    static const char *const line[][3] = {{"--mode=operand", "x", NULL}, {"--mode=print", NULL, NULL}, {"--mode=finish", NULL, NULL}, {"--help", NULL, NULL}};
+    static const char *const line[][3] = {{"--mode=operand", "x", NULL},
+                                          {"--mode=print", NULL, NULL},
+                                          {"--mode=finish", NULL, NULL},
+                                          {"--help", NULL, NULL}};
     for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
-        char *argv[] = {(char[]){"demo"}, (char *)(uintptr_t)line[i][0], (char *)(uintptr_t)line[i][1], NULL}, out[2000];
+        char *argv[] = {(char[]){"demo"}, (char *)(uintptr_t)line[i][0],
+                        (char *)(uintptr_t)line[i][1], NULL},
+             out[2000];
         assert_int_equal(run(argv, UNREAD, out, sizeof out), -SIGPIPE);
         assert_string_equal(out, "");
     }
-    char *fails[] = {(char[]){"demo"}, (char[]){"--mode=fail"}, NULL}, out[2000]; /* nothing was written: the error is told */
+    char *fails[] = {(char[]){"demo"}, (char[]){"--mode=fail"}, NULL},
+         out[2000]; /* nothing was written: the error is told */
     assert_int_equal(run(fails, UNREAD, out, sizeof out), 4);
     assert_string_equal(out, "demo: error: too large [ERANGE]\n");
 }
 
-TESTS(NULL, NULL, exit_codes_and_messages, work_that_looks_at_no_signal_is_ended, a_full_disk_is_an_error,
-      a_reader_that_goes_away_ends_a_command_without_a_word)
+TESTS(NULL, NULL, exit_codes_and_messages, work_that_looks_at_no_signal_is_ended,
+      a_full_disk_is_an_error, a_reader_that_goes_away_ends_a_command_without_a_word)

@@ -29,9 +29,9 @@ static void end(captured *c) {
 }
 
 TEST(levels) {
-    static const char *const want[] = {
-        "x: error: e\n", "x: error: e\nx: warning: w\n", "x: error: e\nx: warning: w\nx: i 7\n",
-        "x: error: e\nx: warning: w\nx: i 7\nx: debug: d\n"};
+    static const char *const want[] = {"x: error: e\n", "x: error: e\nx: warning: w\n",
+                                       "x: error: e\nx: warning: w\nx: i 7\n",
+                                       "x: error: e\nx: warning: w\nx: i 7\nx: debug: d\n"};
     for (int k = 0; k < 4; k++) {
         captured c;
         begin(&c, "x");
@@ -55,7 +55,8 @@ TEST(errors) {
     cd_err_add_key(&err, "i");
     cd_err_add_place(&err, "a b.json", 3);
     cd_log_err(&c.log, CD_LOG_ERROR, &err);
-    assert_string_equal(c.text, "cdmpp-predict: error: a b.json:3: i[4]: step \"SPX\" [EUNSUPPORTED]\n");
+    assert_string_equal(c.text,
+                        "cdmpp-predict: error: a b.json:3: i[4]: step \"SPX\" [EUNSUPPORTED]\n");
     end(&c);
     begin(&c, "p");
     c.log.json = true;
@@ -63,7 +64,8 @@ TEST(errors) {
     cd_arena a = {0};
     const cd_json *j = NULL;
     cdmpp_err e2 = {0};
-    check_status(cd_json_parse(&a, c.text, c.n, &j, &e2), CDMPP_OK, &e2, "json", __FILE__, __LINE__);
+    check_status(cd_json_parse(&a, c.text, c.n, &j, &e2), CDMPP_OK, &e2, "json", __FILE__,
+                 __LINE__);
     assert_true(cd_str_is(cd_json_get(j, "level")->u.s, "warning"));
     assert_true(cd_str_is(cd_json_get(j, "command")->u.s, "p"));
     assert_true(cd_str_is(cd_json_get(j, "status")->u.s, "EUNSUPPORTED"));
@@ -124,7 +126,8 @@ TEST(long_text_is_whole) {
 
 static cdmpp_status shout(void *ctx, size_t beg, size_t stop, int w, cdmpp_err *err) {
     (void)w, (void)err;
-    for (size_t i = beg; i < stop; i++) cd_log_put(ctx, CD_LOG_INFO, "0123456789012345678901234567890123456789");
+    for (size_t i = beg; i < stop; i++)
+        cd_log_put(ctx, CD_LOG_INFO, "0123456789012345678901234567890123456789");
     return CDMPP_OK;
 }
 
@@ -137,7 +140,8 @@ TEST(lines_do_not_mix) {
     assert_ok(cd_threads_run(t, 400, 3, shout, &c.log, &err));
     cd_threads_free(t);
     assert_int_equal(c.n, 400 * 44);
-    for (size_t i = 0; i < 400; i++) assert_memory_equal(c.text + 44 * i, "x: 0123456789012345678901234567890123456789\n", 44);
+    for (size_t i = 0; i < 400; i++)
+        assert_memory_equal(c.text + 44 * i, "x: 0123456789012345678901234567890123456789\n", 44);
     end(&c);
 }
 
@@ -154,7 +158,8 @@ TEST(progress_text) {
     cd_progress_step(&p, 50);
     cd_progress_step(&p, 20); /* a late thread */
     cd_progress_text(&p, 10, text, sizeof text);
-    assert_string_equal(text, "read: [#######.......................]  25 %  50/200 files  5 files/s  ETA 0:30");
+    assert_string_equal(
+        text, "read: [#######.......................]  25 %  50/200 files  5 files/s  ETA 0:30");
     cd_progress_step(&p, 300);
     cd_progress_text(&p, 7200, text, sizeof text);
     assert_non_null(strstr(text, "100 %  200/200"));
@@ -179,7 +184,8 @@ TEST(progress_on_a_terminal) {
     static const struct {
         const char *term;
         bool json, bar;
-    } tab[] = {{"xterm", false, true}, {"xterm", true, false}, {"dumb", false, false}, {"", false, false}, {NULL, false, false}, {"dumb", true, false}};
+    } tab[] = {{"xterm", false, true}, {"xterm", true, false}, {"dumb", false, false},
+               {"", false, false},     {NULL, false, false},   {"dumb", true, false}};
     const char *had = getenv("TERM");
     char *keep = had ? strdup(had) : NULL;
     const int at = posix_openpt(O_RDWR | O_NOCTTY);
@@ -254,4 +260,5 @@ TEST(nobody_hears) {
     cd_log_done(&log);
 }
 
-TESTS(NULL, NULL, nobody_hears, levels, errors, warnings_are_kept, long_text_is_whole, lines_do_not_mix, progress_text, progress_on_a_terminal, progress_lines)
+TESTS(NULL, NULL, nobody_hears, levels, errors, warnings_are_kept, long_text_is_whole,
+      lines_do_not_mix, progress_text, progress_on_a_terminal, progress_lines)

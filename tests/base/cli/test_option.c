@@ -16,8 +16,10 @@ typedef struct {
 
 #define AT(m) offsetof(opts, m)
 static const cd_option rows[] = {
-    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), NULL, 0, "The file to write, which is a sentence of a length that needs more than one line of eighty"},
-    {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp|*.mod", 0, "It's the \"model\" [really]: a\\b"},
+    {"out", 'o', "FILE", CD_OPTION_OUTPUT, AT(out), NULL, 0,
+     "The file to write, which is a sentence of a length that needs more than one line of eighty"},
+    {"model", 0, "FILE", CD_OPTION_FILE, AT(model), "*.cdmpp|*.mod", 0,
+     "It's the \"model\" [really]: a\\b"},
     {"dir", 0, "DIR", CD_OPTION_FOLDER, AT(dir), NULL, 0, ".starts with a dot"},
     {"jobs", 'j', "N", CD_OPTION_INT, AT(jobs), "1..1024", 1, "Threads"},
     {"form", 0, "FORM", CD_OPTION_WORD, AT(form), "plain|rich|richer", 1, "Form"},
@@ -25,7 +27,8 @@ static const cd_option rows[] = {
     {"tasks", 't', "FILE", CD_OPTION_FILES, AT(tasks), NULL, 1, "Tasks"},
     {"verbose", 'v', NULL, CD_OPTION_FLAG, AT(verbose), NULL, 1, "More"},
     {"strict", 's', NULL, CD_OPTION_FLAG, AT(strict), NULL, 1, "Stop"},
-    {"an-option-with-a-very-long-name", 0, "ARGUMENT", CD_OPTION_TEXT, AT(words_text), NULL, 1, "Long"},
+    {"an-option-with-a-very-long-name", 0, "ARGUMENT", CD_OPTION_TEXT, AT(words_text), NULL, 1,
+     "Long"},
 };
 static cdmpp_status no_strict_form(void *to, const cd_cli_args *said, cdmpp_err *err) {
     const opts *o = to;
@@ -36,11 +39,18 @@ static const char *const use[] = {"[OPTION...] FILE...", "--dir DIR", NULL};
 static const char *const titles[] = {"First", "Second"};
 static const char *const example[] = {"One", "x --out a\n.b 'c' \\d", NULL};
 static const char *const see[] = {"y(1)", "z(5)", NULL};
-static const cd_command demo = {"de-mo", "do nothing", use, "First paragraph.\n\n'Second' paragraph.", rows,
-                                sizeof rows / sizeof *rows, titles, "*.json", example, example, see, NULL, no_strict_form};
-static const cd_command sub = {"up do", "a verb", use, "Text.", rows, 3, NULL, "", NULL, NULL, NULL, NULL, NULL};
+static const cd_command demo = {"de-mo",       "do nothing",
+                                use,           "First paragraph.\n\n'Second' paragraph.",
+                                rows,          sizeof rows / sizeof *rows,
+                                titles,        "*.json",
+                                example,       example,
+                                see,           NULL,
+                                no_strict_form};
+static const cd_command sub = {"up do", "a verb", use,  "Text.", rows, 3,   NULL,
+                               "",      NULL,     NULL, NULL,    NULL, NULL};
 static const cd_command *const verbs[] = {&sub, NULL};
-static const cd_command up = {"up", "has verbs", use, "Text.", NULL, 0, NULL, NULL, NULL, NULL, see, verbs, NULL};
+static const cd_command up = {"up", "has verbs", use,  "Text.", NULL,  0,   NULL,
+                              NULL, NULL,        NULL, see,     verbs, NULL};
 
 /* ---- parsing ---- */
 typedef struct {
@@ -67,8 +77,12 @@ static result parse(const char *line) {
 }
 
 TEST(spellings) {
-    static const char *const same[] = {"x -v -j 4 -o f a b", "x -vj4 -of a b", "x --verbose --jobs=4 --out=f a b",
-                                       "x --jobs 4 --out f --verbose a b", "x a -vj 4 b --out f", "x -j3 -j4 -o g a -o f -v -- b"};
+    static const char *const same[] = {"x -v -j 4 -o f a b",
+                                       "x -vj4 -of a b",
+                                       "x --verbose --jobs=4 --out=f a b",
+                                       "x --jobs 4 --out f --verbose a b",
+                                       "x a -vj 4 b --out f",
+                                       "x -j3 -j4 -o g a -o f -v -- b"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         result r = parse(same[i]);
         check_status(r.st, CDMPP_OK, &r.err, same[i], __FILE__, __LINE__);
@@ -123,10 +137,16 @@ TEST(any_allocation_may_fail) {
 
 TEST(common_rows) {
     result r = parse("x --json -q --log-format json --form richer");
-    assert_true(r.st == CDMPP_OK && r.said.json && r.said.quiet && r.said.log_format == 1 && r.o.form == 2);
+    assert_true(r.st == CDMPP_OK && r.said.json && r.said.quiet && r.said.log_format == 1 &&
+                r.o.form == 2);
     assert_false(r.said.help_asked || r.said.version || r.said.usage);
     cd_cli_args_free(&r.said);
-    static const char *const help[] = {"x -h", "x -?", "x --help", "x --help=text", "x -vh --frobnicate", "x --strict --form=rich --help"};
+    static const char *const help[] = {"x -h",
+                                       "x -?",
+                                       "x --help",
+                                       "x --help=text",
+                                       "x -vh --frobnicate",
+                                       "x --strict --form=rich --help"};
     for (size_t i = 0; i < sizeof help / sizeof *help; i++) {
         r = parse(help[i]);
         assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_CLI_HELP_TEXT);
@@ -152,7 +172,8 @@ TEST(mistakes) {
         {"x -j 1025", "--jobs: expected an integer in 1..1024, found '1025'"},
         {"x -j4x", "--jobs: expected an integer in 1..1024, found '4x'"},
         {"x --jobs=", "--jobs: expected an integer in 1..1024, found ''"},
-        {"x --jobs=99999999999999999999", "--jobs: expected an integer in 1..1024, found '99999999999999999999'"},
+        {"x --jobs=99999999999999999999",
+         "--jobs: expected an integer in 1..1024, found '99999999999999999999'"},
         {"x --form=ric", "--form: expected one of plain|rich|richer, found 'ric'"},
         {"x --help=pdf", "--help: expected one of text|man|bash|zsh, found 'pdf'"},
         {"x --strict --form=rich", "not both"},
@@ -175,16 +196,20 @@ static bool holds(const cd_buf *b, const char *before, const char *name, const c
 /* A row without help is an older name: read like the others, shown nowhere. */
 /* What is written may be named by nothing else: by the same text, or by another name of a file that is there. */
 TEST(outputs_are_no_inputs) {
-    static const char *const bad[][2] = {{"x -o f --model f", "--out would overwrite --model f"}, {"x -o f f", "--out would overwrite f"},
-                                         {"x -o f a -- f", "--out would overwrite f"}, {"x -t a -t f -o f", "--out would overwrite --tasks f"},
-                                         {"x --set k=f -o f", "--out would overwrite --set f"}, {"x --dir f -o f", "--out would overwrite --dir f"}};
+    static const char *const bad[][2] = {{"x -o f --model f", "--out would overwrite --model f"},
+                                         {"x -o f f", "--out would overwrite f"},
+                                         {"x -o f a -- f", "--out would overwrite f"},
+                                         {"x -t a -t f -o f", "--out would overwrite --tasks f"},
+                                         {"x --set k=f -o f", "--out would overwrite --set f"},
+                                         {"x --dir f -o f", "--out would overwrite --dir f"}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         result r = parse(bad[k][0]);
         assert_int_equal(r.st, CDMPP_EUSAGE);
         assert_string_equal(r.err.msg, bad[k][1]);
         cd_cli_args_free(&r.said);
     }
-    static const char *const good[] = {"x -o f -o f a", "x -o - -", "x -o f --form=rich a ff", "x --model f f --dir f", "x -o f --model f --version"};
+    static const char *const good[] = {"x -o f -o f a", "x -o - -", "x -o f --form=rich a ff",
+                                       "x --model f f --dir f", "x -o f --model f --version"};
     for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
         result r = parse(good[k]);
         assert_int_equal(r.st, CDMPP_OK);
@@ -201,7 +226,8 @@ TEST(outputs_are_no_inputs) {
     r = parse(line);
     assert_int_equal(r.st, CDMPP_EUSAGE);
     cd_cli_args_free(&r.said);
-    static const cd_option two[] = {{"out", 0, "FILE", CD_OPTION_OUTPUT, AT(out), NULL, 0, "A"}, {"page", 0, "FILE", CD_OPTION_OUTPUT, AT(model), NULL, 0, "B"}};
+    static const cd_option two[] = {{"out", 0, "FILE", CD_OPTION_OUTPUT, AT(out), NULL, 0, "A"},
+                                    {"page", 0, "FILE", CD_OPTION_OUTPUT, AT(model), NULL, 0, "B"}};
     const cd_command c = {.name = "x", .row = two, .n_row = 2};
     const opts o = {.out = "f", .model = "f"};
     cdmpp_err err;
@@ -211,10 +237,18 @@ TEST(outputs_are_no_inputs) {
 }
 
 TEST(older_names_are_read_and_not_shown) {
-    static const cd_option row[] = {{"network", 0, "FILE", CD_OPTION_TEXT, AT(out), NULL, 0, "A network"}, {"net-file", 'n', "FILE", CD_OPTION_TEXT, AT(out), NULL, 0, NULL}};
+    static const cd_option row[] = {
+        {"network", 0, "FILE", CD_OPTION_TEXT, AT(out), NULL, 0, "A network"},
+        {"net-file", 'n', "FILE", CD_OPTION_TEXT, AT(out), NULL, 0, NULL}};
     static const char *const older_use[] = {"--network FILE", NULL};
-    const cd_command c = {.name = "older", .brief = "has an older name", .use = older_use, .about = "", .row = row, .n_row = 2};
-    void (*const text[])(cd_buf *, const cd_command *) = {cd_option_help, cd_option_man, cd_option_bash, cd_option_zsh};
+    const cd_command c = {.name = "older",
+                          .brief = "has an older name",
+                          .use = older_use,
+                          .about = "",
+                          .row = row,
+                          .n_row = 2};
+    void (*const text[])(cd_buf *, const cd_command *) = {cd_option_help, cd_option_man,
+                                                          cd_option_bash, cd_option_zsh};
     char *words[] = {"older", "--net-file=a", NULL}, *wrong[] = {"older", "--net-fil=a", NULL};
     cd_cli_args said = {0};
     cdmpp_err err = {0};
@@ -239,7 +273,8 @@ static void help_has_all_and_fits(void **s) {
     cd_buf b = {0};
     (void)s;
     cd_option_help(&b, &demo);
-    for (size_t i = 0; cd_option_row(&demo, i, NULL); i++) assert_true(holds(&b, " --", cd_option_row(&demo, i, NULL)->name, ""));
+    for (size_t i = 0; cd_option_row(&demo, i, NULL); i++)
+        assert_true(holds(&b, " --", cd_option_row(&demo, i, NULL)->name, ""));
     for (const char *p = b.p; *p; p += strcspn(p, "\n") + 1) {
         const size_t n = strcspn(p, "\n");
         if (n >= 80) fail_msg("a line of %zu columns: %.*s", n, (int)n, p);
@@ -257,69 +292,69 @@ static void help_has_all_and_fits(void **s) {
 TEST(help_is_laid_out) {
     cd_buf b = {0};
     cd_option_help(&b, &demo);
-    assert_string_equal(b.p,
-        "usage: de-mo [OPTION...] FILE...\n"
-        "   or: de-mo --dir DIR\n"
-        "\n"
-        "First paragraph.\n"
-        "\n"
-        "'Second' paragraph.\n"
-        "\n"
-        "First:\n"
-        "  -o, --out=FILE          The file to write, which is a sentence of a length\n"
-        "                          that needs more than one line of eighty\n"
-        "      --model=FILE        It's the \"model\" [really]: a\\b\n"
-        "      --dir=DIR           .starts with a dot\n"
-        "\n"
-        "Second:\n"
-        "  -j, --jobs=N            Threads\n"
-        "      --form=FORM         Form\n"
-        "      --set=KEY=VALUE     Override (repeatable)\n"
-        "  -t, --tasks=FILE        Tasks (repeatable)\n"
-        "  -v, --verbose           More\n"
-        "  -s, --strict            Stop\n"
-        "      --an-option-with-a-very-long-name=ARGUMENT\n"
-        "                          Long\n"
-        "\n"
-        "Output and help:\n"
-        "      --json              Print the summary as one JSON object on standard\n"
-        "                          output\n"
-        "  -q, --quiet             Nothing but errors on standard error\n"
-        "      --log-format=FORM   Messages on standard error as text or as one JSON\n"
-        "                          object a line\n"
-        "  -h, --help[=FORM]       Print this text and stop; man: the manual page, bash\n"
-        "                          and zsh: a completion script\n"
-        "      --usage             Print the synopsis and stop\n"
-        "  -V, --version           Print the version, also of the libraries in use, and\n"
-        "                          stop\n"
-        "\n"
-        "Exit status: 0 done, 1 failure, 2 usage, 3 some items skipped, 4 bad input, 5\n"
-        "mismatch, 6 backend missing, 130 interrupted\n");
+    assert_string_equal(
+        b.p, "usage: de-mo [OPTION...] FILE...\n"
+             "   or: de-mo --dir DIR\n"
+             "\n"
+             "First paragraph.\n"
+             "\n"
+             "'Second' paragraph.\n"
+             "\n"
+             "First:\n"
+             "  -o, --out=FILE          The file to write, which is a sentence of a length\n"
+             "                          that needs more than one line of eighty\n"
+             "      --model=FILE        It's the \"model\" [really]: a\\b\n"
+             "      --dir=DIR           .starts with a dot\n"
+             "\n"
+             "Second:\n"
+             "  -j, --jobs=N            Threads\n"
+             "      --form=FORM         Form\n"
+             "      --set=KEY=VALUE     Override (repeatable)\n"
+             "  -t, --tasks=FILE        Tasks (repeatable)\n"
+             "  -v, --verbose           More\n"
+             "  -s, --strict            Stop\n"
+             "      --an-option-with-a-very-long-name=ARGUMENT\n"
+             "                          Long\n"
+             "\n"
+             "Output and help:\n"
+             "      --json              Print the summary as one JSON object on standard\n"
+             "                          output\n"
+             "  -q, --quiet             Nothing but errors on standard error\n"
+             "      --log-format=FORM   Messages on standard error as text or as one JSON\n"
+             "                          object a line\n"
+             "  -h, --help[=FORM]       Print this text and stop; man: the manual page, bash\n"
+             "                          and zsh: a completion script\n"
+             "      --usage             Print the synopsis and stop\n"
+             "  -V, --version           Print the version, also of the libraries in use, and\n"
+             "                          stop\n"
+             "\n"
+             "Exit status: 0 done, 1 failure, 2 usage, 3 some items skipped, 4 bad input, 5\n"
+             "mismatch, 6 backend missing, 130 interrupted\n");
     cd_buf_clear(&b);
     cd_option_help(&b, &up);
-    assert_string_equal(b.p,
-        "usage: up [OPTION...] FILE...\n"
-        "   or: up --dir DIR\n"
-        "\n"
-        "Text.\n"
-        "\n"
-        "Commands:\n"
-        "  do                      a verb\n"
-        "\n"
-        "Output and help:\n"
-        "      --json              Print the summary as one JSON object on standard\n"
-        "                          output\n"
-        "  -q, --quiet             Nothing but errors on standard error\n"
-        "      --log-format=FORM   Messages on standard error as text or as one JSON\n"
-        "                          object a line\n"
-        "  -h, --help[=FORM]       Print this text and stop; man: the manual page, bash\n"
-        "                          and zsh: a completion script\n"
-        "      --usage             Print the synopsis and stop\n"
-        "  -V, --version           Print the version, also of the libraries in use, and\n"
-        "                          stop\n"
-        "\n"
-        "Exit status: 0 done, 1 failure, 2 usage, 3 some items skipped, 4 bad input, 5\n"
-        "mismatch, 6 backend missing, 130 interrupted\n");
+    assert_string_equal(
+        b.p, "usage: up [OPTION...] FILE...\n"
+             "   or: up --dir DIR\n"
+             "\n"
+             "Text.\n"
+             "\n"
+             "Commands:\n"
+             "  do                      a verb\n"
+             "\n"
+             "Output and help:\n"
+             "      --json              Print the summary as one JSON object on standard\n"
+             "                          output\n"
+             "  -q, --quiet             Nothing but errors on standard error\n"
+             "      --log-format=FORM   Messages on standard error as text or as one JSON\n"
+             "                          object a line\n"
+             "  -h, --help[=FORM]       Print this text and stop; man: the manual page, bash\n"
+             "                          and zsh: a completion script\n"
+             "      --usage             Print the synopsis and stop\n"
+             "  -V, --version           Print the version, also of the libraries in use, and\n"
+             "                          stop\n"
+             "\n"
+             "Exit status: 0 done, 1 failure, 2 usage, 3 some items skipped, 4 bad input, 5\n"
+             "mismatch, 6 backend missing, 130 interrupted\n");
     cd_buf_free(&b);
 }
 
@@ -353,7 +388,9 @@ TEST(man_has_all_and_is_roff) {
         if (has("groff")) {
             assert_int_equal(shell(&b, "groff -ww -man -Tutf8 f >/dev/null", out, sizeof out), 0);
             assert_string_equal(out, "");
-            assert_int_equal(shell(&b, "groff -ww -man -P-c -P-b -P-u -Tascii f | tr -d '\\n '", out, sizeof out), 0);
+            assert_int_equal(shell(&b, "groff -ww -man -P-c -P-b -P-u -Tascii f | tr -d '\\n '",
+                                   out, sizeof out),
+                             0);
             for (size_t i = 0; cd_option_row(&demo, i, NULL) && k == 0; i++) {
                 const cd_buf page = {.p = out};
                 assert_true(holds(&page, "--", cd_option_row(&demo, i, NULL)->name, ""));
@@ -372,8 +409,10 @@ static void offers(const cd_command *c, const char *function, const char *words,
     cd_buf b = {0};
     cd_option_bash(&b, c);
     snprintf(line, sizeof line,
-             "mkdir -p sub; touch a.json b.txt m.cdmpp 'with space.json'; bash --norc -c '. ./f; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]}-1));"
-             "%s; printf \"%%s\\n\" \"${COMPREPLY[@]}\"' | LC_ALL=C sort -u | tr '\\n' ' '", words, function);
+             "mkdir -p sub; touch a.json b.txt m.cdmpp 'with space.json'; bash --norc -c '. ./f; "
+             "COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]}-1));"
+             "%s; printf \"%%s\\n\" \"${COMPREPLY[@]}\"' | LC_ALL=C sort -u | tr '\\n' ' '",
+             words, function);
     assert_int_equal(shell(&b, line, out, sizeof out), 0);
     if (strcmp(out, want)) fail_msg("%s: offered '%s', expected '%s'", words, out, want);
     cd_buf_free(&b);
@@ -410,7 +449,8 @@ TEST(zsh_reads_it) {
     for (size_t k = 0; k < 2; k++) {
         cd_buf b = {0};
         cd_option_zsh(&b, all[k]);
-        for (size_t i = 0; cd_option_row(&demo, i, NULL) && k == 0; i++) assert_true(holds(&b, "--", cd_option_row(&demo, i, NULL)->name, ""));
+        for (size_t i = 0; cd_option_row(&demo, i, NULL) && k == 0; i++)
+            assert_true(holds(&b, "--", cd_option_row(&demo, i, NULL)->name, ""));
         if (has("zsh")) {
             assert_int_equal(shell(&b, "zsh -n f", out, sizeof out), 0);
             assert_string_equal(out, "");
@@ -421,10 +461,15 @@ TEST(zsh_reads_it) {
 
 /* Every command reads its table so: one with such a row can do nothing. */
 TEST(names_are_of_one_row) {
-    static const cd_option name[] = {{"jobs", 0, "N", CD_OPTION_INT, AT(jobs), "1..8", 0, "A"}, {"out", 0, "F", CD_OPTION_FILE, AT(out), NULL, 0, "B"}, {"jobs", 0, "N", CD_OPTION_TEXT, AT(dir), NULL, 0, "C"}},
-                           letter[] = {{"jobs", 'x', "N", CD_OPTION_INT, AT(jobs), "1..8", 0, "A"}, {"out", 'x', "F", CD_OPTION_FILE, AT(out), NULL, 0, "B"}},
+    static const cd_option name[] = {{"jobs", 0, "N", CD_OPTION_INT, AT(jobs), "1..8", 0, "A"},
+                                     {"out", 0, "F", CD_OPTION_FILE, AT(out), NULL, 0, "B"},
+                                     {"jobs", 0, "N", CD_OPTION_TEXT, AT(dir), NULL, 0, "C"}},
+                           letter[] = {{"jobs", 'x', "N", CD_OPTION_INT, AT(jobs), "1..8", 0, "A"},
+                                       {"out", 'x', "F", CD_OPTION_FILE, AT(out), NULL, 0, "B"}},
                            common[] = {{"json", 0, NULL, CD_OPTION_FLAG, AT(strict), NULL, 0, "A"}};
-    const cd_command bad[] = {{.name = "x", .row = name, .n_row = 3}, {.name = "x", .row = letter, .n_row = 2}, {.name = "x", .row = common, .n_row = 1}};
+    const cd_command bad[] = {{.name = "x", .row = name, .n_row = 3},
+                              {.name = "x", .row = letter, .n_row = 2},
+                              {.name = "x", .row = common, .n_row = 1}};
     static char *line[] = {"x", "--help"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         result r = {0};
@@ -438,12 +483,15 @@ TEST(exits_are_all_told) {
     const cd_cli_exit_row *e = cd_cli_exit_rows(&n);
     for (int st = 0; st < CDMPP_STATUS_COUNT; st++) {
         bool found = false;
-        for (size_t i = 0; i < n; i++) found = found || e[i].code == cdmpp_exit_code((cdmpp_status)st);
+        for (size_t i = 0; i < n; i++)
+            found = found || e[i].code == cdmpp_exit_code((cdmpp_status)st);
         assert_true(found);
     }
     assert_int_equal(cdmpp_exit_code(CDMPP_EBACKEND), 6);
     for (size_t i = 1; i < n; i++) assert_true(e[i - 1].code < e[i].code);
 }
 
-TESTS(NULL, NULL, spellings, operands_and_lists, what_was_given, any_allocation_may_fail, common_rows, mistakes, outputs_are_no_inputs, older_names_are_read_and_not_shown, help_has_all_and_fits, help_is_laid_out,
-      man_has_all_and_is_roff, bash_completes, zsh_reads_it, names_are_of_one_row, exits_are_all_told)
+TESTS(NULL, NULL, spellings, operands_and_lists, what_was_given, any_allocation_may_fail,
+      common_rows, mistakes, outputs_are_no_inputs, older_names_are_read_and_not_shown,
+      help_has_all_and_fits, help_is_laid_out, man_has_all_and_is_roff, bash_completes,
+      zsh_reads_it, names_are_of_one_row, exits_are_all_told)

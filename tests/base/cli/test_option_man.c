@@ -7,17 +7,30 @@ static const cd_option rows[] = {
     {"form", 0, "FORM", CD_OPTION_WORD, 0, "plain|rich", 1, ".form"},
     {"force", 'f', NULL, CD_OPTION_FLAG, 0, NULL, 1, "Write"},
 };
-static const char *const use[] = {"[OPTION...] FILE", "--form FORM", NULL}, *const titles[] = {"First", "Second"};
-static const char *const example[] = {"One", "x --out a", "Two", ".y", NULL}, *const see[] = {"y(1)", "z(5)", NULL};
-static const cd_command one = {.name = "de-mo", .brief = "do nothing", .use = use, .about = "First.\n\n'Second'.", .row = rows, .n_row = 3, .group = titles, .example = example, .see = see};
+static const char *const use[] = {"[OPTION...] FILE", "--form FORM", NULL}, *const titles[] = {
+                                                                                "First", "Second"};
+static const char *const example[] = {"One", "x --out a", "Two", ".y", NULL}, *const see[] = {
+                                                                                  "y(1)", "z(5)",
+                                                                                  NULL};
+static const cd_command one = {.name = "de-mo",
+                               .brief = "do nothing",
+                               .use = use,
+                               .about = "First.\n\n'Second'.",
+                               .row = rows,
+                               .n_row = 3,
+                               .group = titles,
+                               .example = example,
+                               .see = see};
 static const cd_command part = {.name = "up do", .brief = "a verb", .use = use, .about = "Text."};
 static const cd_command *const verbs[] = {&part, NULL};
-static const cd_command up = {.name = "up", .brief = "has verbs", .use = use, .about = "Text.", .verb = verbs};
+static const cd_command up = {
+    .name = "up", .brief = "has verbs", .use = use, .about = "Text.", .verb = verbs};
 
 TEST(whole_pages) {
     cd_buf b = {0};
     cd_option_man(&b, &one);
-    assert_string_equal(b.p,
+    assert_string_equal(
+        b.p,
         ".\\\" Made from the command's table of options: --help=man.\n"
         ".TH DE\\-MO 1 \"\" \"cdmpp " CDMPP_VERSION "\" \"cdmpp manual\"\n"
         ".SH NAME\n"
@@ -54,7 +67,8 @@ TEST(whole_pages) {
         "Messages on standard error as text or as one JSON object a line. One of text|json.\n"
         ".TP\n"
         "\\fB\\-h\\fR, \\fB\\-\\-help\\fR[=\\fIFORM\\fR]\n"
-        "Print this text and stop; man: the manual page, bash and zsh: a completion script. One of text|man|bash|zsh.\n"
+        "Print this text and stop; man: the manual page, bash and zsh: a completion script. One of "
+        "text|man|bash|zsh.\n"
         ".TP\n"
         "\\fB\\-\\-usage\\fR\n"
         "Print the synopsis and stop.\n"
@@ -114,7 +128,8 @@ TEST(whole_pages) {
         "z(5)\n");
     cd_buf_clear(&b);
     cd_option_man(&b, &up);
-    assert_string_equal(b.p,
+    assert_string_equal(
+        b.p,
         ".\\\" Made from the command's table of options: --help=man.\n"
         ".TH UP 1 \"\" \"cdmpp " CDMPP_VERSION "\" \"cdmpp manual\"\n"
         ".SH NAME\n"
@@ -138,7 +153,8 @@ TEST(whole_pages) {
         "Messages on standard error as text or as one JSON object a line. One of text|json.\n"
         ".TP\n"
         "\\fB\\-h\\fR, \\fB\\-\\-help\\fR[=\\fIFORM\\fR]\n"
-        "Print this text and stop; man: the manual page, bash and zsh: a completion script. One of text|man|bash|zsh.\n"
+        "Print this text and stop; man: the manual page, bash and zsh: a completion script. One of "
+        "text|man|bash|zsh.\n"
         ".TP\n"
         "\\fB\\-\\-usage\\fR\n"
         "Print the synopsis and stop.\n"

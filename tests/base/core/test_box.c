@@ -26,7 +26,8 @@ static int64_t mark(const cd_box *b, const int64_t *shape, unsigned char *in) {
     for (int64_t e = 0; e < all; e++) {
         int64_t rest = e;
         bool inside = true;
-        for (uint32_t d = b->rank; d-- > 0; rest /= shape[d]) inside = inside && rest % shape[d] >= b->lo[d] && rest % shape[d] < b->lo[d] + b->n[d];
+        for (uint32_t d = b->rank; d-- > 0; rest /= shape[d])
+            inside = inside && rest % shape[d] >= b->lo[d] && rest % shape[d] < b->lo[d] + b->n[d];
         in[e] = inside;
         n += inside;
     }
@@ -76,7 +77,8 @@ TEST(test_meet) {
 }
 
 TEST(test_reshape) {
-    static const int64_t from[][4] = {{4, 6, 1, 2}, {24, 2, 1, 1}, {4, 1, 12, 1}, {2, 2, 6, 2}, {48, 1, 1, 1}};
+    static const int64_t from[][4] = {
+        {4, 6, 1, 2}, {24, 2, 1, 1}, {4, 1, 12, 1}, {2, 2, 6, 2}, {48, 1, 1, 1}};
     unsigned char a[MOST], b[MOST];
     int made = 0;
     for (int k = 0; k < 20000; k++) {

@@ -12,7 +12,8 @@ TEST(examples) {
 }
 
 TEST(laws) {
-    static const char *const w[] = {"", "a", "ab", "ba", "abc", "cab", "device", "devices", "edvice", "vice"};
+    static const char *const w[] = {"",    "a",      "ab",      "ba",     "abc",
+                                    "cab", "device", "devices", "edvice", "vice"};
     enum { N = sizeof w / sizeof *w };
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j < N; j++) {
@@ -20,7 +21,8 @@ TEST(laws) {
             assert_int_equal(d, cd_did_you_mean_distance(w[j], w[i]));
             assert_int_equal(d == 0, i == j);
             for (size_t k = 0; k < N; k++)
-                assert_true(d <= cd_did_you_mean_distance(w[i], w[k]) + cd_did_you_mean_distance(w[k], w[j]));
+                assert_true(d <= cd_did_you_mean_distance(w[i], w[k]) +
+                                     cd_did_you_mean_distance(w[k], w[j]));
         }
 }
 
@@ -35,7 +37,8 @@ TEST(too_long) {
 }
 
 TEST(nearest) {
-    static const char *const w[] = {"v100", "k80", "p100", "zen5-avx2", "zen5-avx512", "resnet_18", "resnet_50"};
+    static const char *const w[] = {"v100",        "k80",       "p100",     "zen5-avx2",
+                                    "zen5-avx512", "resnet_18", "resnet_50"};
     enum { N = sizeof w / sizeof *w };
     char lng[80] = "";
     assert_string_equal(cd_did_you_mean_nearest("v10", w, N), "v100");
@@ -52,14 +55,31 @@ TEST(nearest) {
 }
 
 TEST(several) {
-    static const char *const w[] = {"squeezenet-1.0", "squeezenet-1.1", "bert-tiny", "bert-base", "yolov3-tiny", "vit", "resnet-50", "wide-resnet-50"};
+    static const char *const w[] = {"squeezenet-1.0", "squeezenet-1.1", "bert-tiny",
+                                    "bert-base",      "yolov3-tiny",    "vit",
+                                    "resnet-50",      "wide-resnet-50"};
     enum { N = sizeof w / sizeof *w };
     static const struct {
         const char *asked, *first;
         size_t n;
-    } t[] = {{"bert", "bert-tiny", 2}, {"BERT", "bert-tiny", 2}, {"yolov3", "yolov3-tiny", 1}, {"YOLO_v3", "yolov3-tiny", 1}, {"squeezenet_v1.1", "squeezenet-1.1", 1},
-             {"squeezenet", "squeezenet-1.0", 2}, {"vit-b-16", "vit", 1}, {"resnet50v2", "resnet-50", 1}, {"bret", "bert-tiny", 2}, {"sqeezenet", "squeezenet-1.0", 1}, {"resnt", "resnet-50", 1}, {"yollo", "yolov3-tiny", 1},
-             {"ber", "bert-tiny", 2}, {"bre", NULL, 0}, {"nothing", NULL, 0}, {"llama", NULL, 0}, {"", NULL, 0}, {"b", NULL, 0}};
+    } t[] = {{"bert", "bert-tiny", 2},
+             {"BERT", "bert-tiny", 2},
+             {"yolov3", "yolov3-tiny", 1},
+             {"YOLO_v3", "yolov3-tiny", 1},
+             {"squeezenet_v1.1", "squeezenet-1.1", 1},
+             {"squeezenet", "squeezenet-1.0", 2},
+             {"vit-b-16", "vit", 1},
+             {"resnet50v2", "resnet-50", 1},
+             {"bret", "bert-tiny", 2},
+             {"sqeezenet", "squeezenet-1.0", 1},
+             {"resnt", "resnet-50", 1},
+             {"yollo", "yolov3-tiny", 1},
+             {"ber", "bert-tiny", 2},
+             {"bre", NULL, 0},
+             {"nothing", NULL, 0},
+             {"llama", NULL, 0},
+             {"", NULL, 0},
+             {"b", NULL, 0}};
     const char *out[4];
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         assert_int_equal(cd_did_you_mean_several(t[i].asked, w, N, out, 4), t[i].n);

@@ -27,7 +27,8 @@ TEST(format) {
     cd_err_index(&err, CDMPP_ERANGE, 0);
     assert_string_equal(err.key, "[0].task.i[1][3]");
     cd_err_at(&err, CDMPP_ERANGE, "f.json", 12);
-    assert_string_equal(cdmpp_err_format(&err, buf, sizeof buf), "f.json:12: [0].task.i[1][3]: 7 is too much [ERANGE]");
+    assert_string_equal(cdmpp_err_format(&err, buf, sizeof buf),
+                        "f.json:12: [0].task.i[1][3]: 7 is too much [ERANGE]");
     cd_err_at(&err, CDMPP_ERANGE, "outer", 99); /* the innermost place wins */
     assert_string_equal(err.path, "f.json");
     assert_int_equal(err.line, 12);
@@ -84,7 +85,8 @@ TEST(the_reason_survives_long_paths) {
     cdmpp_err_format(&err, small, sizeof small);
     assert_int_equal(strlen(small), sizeof small - 1);
     assert_memory_equal(small, "/home/ddd", 9);
-    assert_non_null(strstr(small, "/rows.json:17: expected a number of leaves, found none [ERANGE]"));
+    assert_non_null(
+        strstr(small, "/rows.json:17: expected a number of leaves, found none [ERANGE]"));
     assert_string_equal(cdmpp_err_format(&err, small, 4), "...");
     (void)CD_FAIL(&err, EIO, "first"); /* an error that is told again in other words */
     (void)CD_FAIL(&err, EIO, "%s, second", err.msg);
@@ -97,11 +99,13 @@ TEST(every_status_has_a_name) {
         char buf[200];
         assert_true(strlen(cdmpp_status_name((cdmpp_status)k)) >= 2);
         assert_int_equal(cdmpp_exit_code((cdmpp_status)k) == 0, k == CDMPP_OK);
-        assert_non_null(strstr(cdmpp_err_format(&err, buf, sizeof buf), cdmpp_status_name((cdmpp_status)k)));
+        assert_non_null(
+            strstr(cdmpp_err_format(&err, buf, sizeof buf), cdmpp_status_name((cdmpp_status)k)));
     }
     assert_int_equal(cdmpp_exit_code(CDMPP_EPARSE), 4);
     assert_int_equal(cdmpp_exit_code(CDMPP_STATUS_COUNT), 1);
     assert_string_equal(cdmpp_status_name(CDMPP_STATUS_COUNT), "?");
 }
 
-TESTS(NULL, NULL, format, success_changes_nothing, long_parts_fit, the_reason_survives_long_paths, every_status_has_a_name)
+TESTS(NULL, NULL, format, success_changes_nothing, long_parts_fit, the_reason_survives_long_paths,
+      every_status_has_a_name)

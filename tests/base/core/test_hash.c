@@ -12,7 +12,9 @@ static cd_hash of(const void *p, size_t n) {
     return h;
 }
 
-static bool same(cd_hash x, cd_hash y) { return x.a == y.a || x.b == y.b; } /* half of it is enough here */
+static bool same(cd_hash x, cd_hash y) {
+    return x.a == y.a || x.b == y.b;
+} /* half of it is enough here */
 
 TEST(every_bit_counts) {
     unsigned char text[100];
@@ -41,7 +43,10 @@ TEST(cuts_count) {
     for (size_t n = 1; n <= sizeof zero; n++) assert_false(same(of(zero, n), of(zero, n - 1)));
 }
 
-static int by_value(const void *x, const void *y) { return (*(const uint64_t *)x > *(const uint64_t *)y) - (*(const uint64_t *)x < *(const uint64_t *)y); }
+static int by_value(const void *x, const void *y) {
+    return (*(const uint64_t *)x > *(const uint64_t *)y) -
+           (*(const uint64_t *)x < *(const uint64_t *)y);
+}
 
 /* 2^17 counters: 64-bit halves meet with a chance of 2^-31. */
 TEST(counters_do_not_meet) {

@@ -13,7 +13,8 @@ TEST(test_vectors) {
         {"a", "0cc175b9c0f1b6a831c399e269772661"},
         {"message digest", "f96b697d7cb7938d525a2f31aaf161d0"},
         {"abcdefghijklmnopqrstuvwxyz", "c3fcd3d76192e4007dfb496cca67e13b"},
-        {"12345678901234567890123456789012345678901234567890123456789012345678901234567890", "57edf4a22be3c955ac49da2e2107b67a"},
+        {"12345678901234567890123456789012345678901234567890123456789012345678901234567890",
+         "57edf4a22be3c955ac49da2e2107b67a"},
     };
     char h[33], xs[200];
     for (size_t i = 0; i < sizeof rfc / sizeof *rfc; i++) {

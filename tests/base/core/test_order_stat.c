@@ -6,7 +6,8 @@
 #include "check.h"
 
 static double normal(uint64_t seed, uint64_t i) {
-    return sqrt(-2 * log(1 - cd_rng_unit(seed, 2 * i))) * cos(2 * M_PI * cd_rng_unit(seed, 2 * i + 1));
+    return sqrt(-2 * log(1 - cd_rng_unit(seed, 2 * i))) *
+           cos(2 * M_PI * cd_rng_unit(seed, 2 * i + 1));
 }
 
 /* All numbers drawn, those kept in which `which` is the least. */
@@ -50,7 +51,8 @@ TEST(test_closed_forms) {
 TEST(test_far_others) {
     const double far[2] = {0, 50}, low[2] = {0, -4};
     assert_close(cd_order_stat_mean(far, NULL, 2, 0, 1), 0, 0, 1e-9);
-    const double a = 4 / sqrt(2), p = 0.5 * erfc(a * M_SQRT1_2), d = exp(-a * a / 2) / sqrt(2 * M_PI);
+    const double a = 4 / sqrt(2), p = 0.5 * erfc(a * M_SQRT1_2),
+                 d = exp(-a * a / 2) / sqrt(2 * M_PI);
     assert_close(cd_order_stat_mean(low, NULL, 2, 0, 1), -d / p / sqrt(2), 0, 1e-3);
 }
 
@@ -63,7 +65,8 @@ TEST(test_laws) {
         assert_true(n == 1 ? now == -3 : now < last);
         last = now;
     }
-    assert_close(cd_order_stat_mean(pair, times, 2, 0, 0.4), last, 0, 1e-9); /* one that stands for 39 */
+    assert_close(cd_order_stat_mean(pair, times, 2, 0, 0.4), last, 0,
+                 1e-9); /* one that stands for 39 */
     assert_close(cd_order_stat_mean(moved, NULL, 40, 0, 0.8), 5 + 2 * last, 0, 1e-9); /* units */
     const double below[2] = {0, -60};
     assert_true(isfinite(cd_order_stat_mean(below, NULL, 2, 0, 0.01)));

@@ -16,7 +16,8 @@ TEST(orders) {
     qsort(u, 4, sizeof *u, cd_sort_by_u32);
     qsort(w, 4, sizeof *w, cd_sort_by_u64);
     qsort(t, 4, sizeof *t, cd_sort_by_text);
-    for (int k = 1; k < 4; k++) assert_true(u[k - 1] < u[k] && w[k - 1] < w[k] && strcmp(t[k - 1], t[k]) < 0);
+    for (int k = 1; k < 4; k++)
+        assert_true(u[k - 1] < u[k] && w[k - 1] < w[k] && strcmp(t[k - 1], t[k]) < 0);
     assert_int_equal(cd_sort_by_double(&d[2], &d[2]), 0);
     assert_int_equal(cd_sort_by_u32(&u[2], &u[2]), 0);
     assert_int_equal(cd_sort_by_u64(&w[2], &w[2]), 0);
@@ -30,7 +31,10 @@ TEST(many_doubles) {
         for (uint64_t kind = 0; kind < 3; kind++) {
             for (size_t i = 0; i < count[c]; i++) {
                 const double u = cd_rng_unit(kind, i % 700) - 0.5;
-                v[i] = same[i] = kind == 0 ? u : kind == 1 ? u * pow(10, 600 * cd_rng_unit(7, i) - 300) : i % 3 ? 1 : (double)INFINITY * (u < 0 ? -1 : 1);
+                v[i] = same[i] = kind == 0   ? u
+                                 : kind == 1 ? u * pow(10, 600 * cd_rng_unit(7, i) - 300)
+                                 : i % 3     ? 1
+                                             : (double)INFINITY * (u < 0 ? -1 : 1);
             }
             cd_sort_doubles(v, count[c]);
             qsort(same, count[c], sizeof *same, cd_sort_by_double);
@@ -40,7 +44,8 @@ TEST(many_doubles) {
 
 TEST(median) {
     static const double v[] = {1, 2, 4, 8};
-    assert_true(cd_sort_median(v, 1) == 1 && cd_sort_median(v, 2) == 1.5 && cd_sort_median(v, 3) == 2 && cd_sort_median(v, 4) == 3);
+    assert_true(cd_sort_median(v, 1) == 1 && cd_sort_median(v, 2) == 1.5 &&
+                cd_sort_median(v, 3) == 2 && cd_sort_median(v, 4) == 3);
 }
 
 TESTS(NULL, NULL, orders, many_doubles, median)

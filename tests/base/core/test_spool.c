@@ -81,7 +81,8 @@ static void refused(void **state) {
     cd_spool *s = NULL;
     (void)state;
     assert_status(cd_spool_new("/no/such/folder", 1, MB, &s, &err), CDMPP_EIO);
-    if (access("/dev/shm", W_OK) == 0) assert_status(cd_spool_new("/dev/shm", 1, MB, &s, &err), CDMPP_EUNSUPPORTED);
+    if (access("/dev/shm", W_OK) == 0)
+        assert_status(cd_spool_new("/dev/shm", 1, MB, &s, &err), CDMPP_EUNSUPPORTED);
     assert_ok(cd_spool_new("", 1, MB, &s, &err));
     assert_null(cd_spool_take(s, SIZE_MAX / 2, 8));
     assert_status(cd_spool_failed(s, &err), CDMPP_ENOMEM);
@@ -103,7 +104,8 @@ static void another_folder_than_tmpdir(void **state) {
     assert_ok(cd_spool_new("", 1, MB, &s, &err));
     assert_string_equal(cd_spool_folder(s), "/var/tmp");
     cd_spool_free(s);
-    assert_status(cd_spool_new("", (size_t)1 << 60, MB, &s, &err), CDMPP_EIO); /* more than any disk */
+    assert_status(cd_spool_new("", (size_t)1 << 60, MB, &s, &err),
+                  CDMPP_EIO); /* more than any disk */
     assert_non_null(strstr(err.msg, "expected a folder with room for 1099511627776 MB, found "));
     assert_non_null(strstr(err.msg, "nor does $TMPDIR do"));
     assert_status(cd_spool_new("/var/tmp", (size_t)1 << 60, MB, &s, &err), CDMPP_EIO);
@@ -148,7 +150,8 @@ static void another_process_reads(void **state) {
             for (size_t i = 0; x && i < 1000; i++)
                 if (x[i] != cd_rng_at(7, i)) _exit(2);
             if (!x || !y || strcmp(y, "ok") != 0) _exit(3);
-            if (cd_spool_take(o, MB, 1) || cd_spool_failed(o, NULL) == CDMPP_OK) _exit(4); /* there is no more */
+            if (cd_spool_take(o, MB, 1) || cd_spool_failed(o, NULL) == CDMPP_OK)
+                _exit(4); /* there is no more */
             signal(SIGSEGV, SIG_DFL);
             *(char *)(uintptr_t)y = 'n';
             _exit(5);
@@ -162,4 +165,5 @@ static void another_process_reads(void **state) {
     assert_false(cd_spool_on_disk(NULL));
 }
 
-TESTS(NULL, NULL, another_folder_than_tmpdir, arrays_survive_a_rest, another_process_reads, little_is_left_in_memory, nothing_is_left_in_the_folder, refused)
+TESTS(NULL, NULL, another_folder_than_tmpdir, arrays_survive_a_rest, another_process_reads,
+      little_is_left_in_memory, nothing_is_left_in_the_folder, refused)

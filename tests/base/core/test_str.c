@@ -4,9 +4,11 @@
 
 TEST(equal) {
     const cd_str none = {NULL, 0}, abc = {"abcd", 3};
-    assert_true(cd_str_is(abc, "abc") && !cd_str_is(abc, "abcd") && !cd_str_is(abc, "abd") && !cd_str_is(abc, ""));
+    assert_true(cd_str_is(abc, "abc") && !cd_str_is(abc, "abcd") && !cd_str_is(abc, "abd") &&
+                !cd_str_is(abc, ""));
     assert_true(cd_str_eq(none, (cd_str){"x", 0}) && cd_str_eq(abc, (cd_str){"abce", 3}));
-    assert_false(cd_str_eq(abc, (cd_str){"abd", 3}) || cd_str_eq(abc, (cd_str){"ab", 2}) || cd_str_eq(abc, none));
+    assert_false(cd_str_eq(abc, (cd_str){"abd", 3}) || cd_str_eq(abc, (cd_str){"ab", 2}) ||
+                 cd_str_eq(abc, none));
     cd_arena a = {0};
     assert_string_equal(cd_str_dup(&a, abc), "abc");
     assert_string_equal(cd_str_dup(&a, none), "");
@@ -23,7 +25,8 @@ static bool slow(const char *p, const char *s) {
 TEST(stars) {
     char p[6], s[6];
     for (unsigned i = 0; i < 729; i++)
-        for (unsigned j = 0; j < 64; j++) { /* patterns of at most 6 of a, b, *; names of at most 6 of a, b */
+        for (unsigned j = 0; j < 64;
+             j++) { /* patterns of at most 6 of a, b, *; names of at most 6 of a, b */
             size_t n = 0, m = 0;
             for (unsigned k = i; k && n < 5; k /= 3) p[n++] = "ab*"[k % 3];
             for (unsigned k = j; k > 1 && m < 5; k /= 2) s[m++] = "ab"[k % 2];
@@ -33,10 +36,27 @@ TEST(stars) {
 }
 
 TEST(utf8) {
-    static const char *const good[] = {"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"};
-    static const char *const bad[] = {"\x80", "\xc0\xaf", "\xc3", "\xe2\x82", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "a\xff"};
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(cd_str_is_utf8((cd_str){good[i], strlen(good[i])}));
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(cd_str_is_utf8((cd_str){bad[i], strlen(bad[i])}));
+    static const char *const good[] = {"",
+                                       "a",
+                                       "\xc3\xa9",
+                                       "\xe2\x82\xac",
+                                       "\xed\x9f\xbf",
+                                       "\xf0\x9f\x98\x80",
+                                       "\xf4\x8f\xbf\xbf"};
+    static const char *const bad[] = {"\x80",
+                                      "\xc0\xaf",
+                                      "\xc3",
+                                      "\xe2\x82",
+                                      "\xe0\x9f\xbf",
+                                      "\xed\xa0\x80",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "a\xff"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(cd_str_is_utf8((cd_str){good[i], strlen(good[i])}));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(cd_str_is_utf8((cd_str){bad[i], strlen(bad[i])}));
 }
 
 TEST(shorter) {
@@ -47,7 +67,8 @@ TEST(shorter) {
         {20, "short", "short", "short"},
         {12, "/home/anna/work/a.yaml", "/ho...a.yaml", "/home/ann..."},
         {50, "cannot read /home/anna/work/project/measurements/of/today/first/a.yaml: no such file",
-         "cannot read /ho...today/first/a.yaml: no such file", "cannot read /home/a...y/first/a.yaml: no such file"},
+         "cannot read /ho...today/first/a.yaml: no such file",
+         "cannot read /home/a...y/first/a.yaml: no such file"},
         {3, "abcdef", "...", "..."},
         {0, "abcdef", "", ""},
     };

@@ -11,11 +11,11 @@
 enum { N = 1003, CHUNK = 10 };
 
 typedef struct run {
-    atomic_int seen[N]; /* how often each item came */
-    atomic_int inside[1024]; /* by worker */
+    atomic_int seen[N];                /* how often each item came */
+    atomic_int inside[1024];           /* by worker */
     size_t chunk_beg[N], chunk_end[N]; /* by first item; written once each */
-    double sum[N];      /* by first item */
-    size_t fail[2];     /* items whose chunk fails; N: none */
+    double sum[N];                     /* by first item */
+    size_t fail[2];                    /* items whose chunk fails; N: none */
 } run;
 
 static cdmpp_status visit(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {

@@ -59,15 +59,19 @@ TEST(ticks) {
 TEST(marks) {
     cd_buf b = {0};
     const cd_plot p = {&b, 120, 100, 10, 10, 10, 10, {0, 1, false}, {0, 1, false}};
-    const double x[] = {0, 0.25, 0.5, 0.75, 1}, y[] = {0, 1, NAN, 1, 0}, q[] = {0.1, 0.25, 0.5, 0.75, 0.9};
+    const double x[] = {0, 0.25, 0.5, 0.75, 1}, y[] = {0, 1, NAN, 1, 0},
+                 q[] = {0.1, 0.25, 0.5, 0.75, 0.9};
     cd_plot_line(&p, x, y, 5, "a");
-    assert_string_equal(b.p, "<path class=\"a\" d=\"M10.0 90.0 35.0 10.0M85.0 10.0 110.0 90.0\"/>\n"); /* NaN breaks */
+    assert_string_equal(
+        b.p,
+        "<path class=\"a\" d=\"M10.0 90.0 35.0 10.0M85.0 10.0 110.0 90.0\"/>\n"); /* NaN breaks */
     cd_buf_clear(&b);
     cd_plot_dots(&p, x, x, 2, "d");
     assert_string_equal(b.p, "<path class=\"d\" d=\"M10.0 90.0h0M35.0 70.0h0\"/>\n");
     cd_buf_clear(&b);
     cd_plot_box(&p, 0.5, q, 5, "b");
-    assert_non_null(strstr(b.p, "<rect class=\"box\" x=\"55.0\" y=\"30.0\" width=\"10.0\" height=\"40.0\"/>"));
+    assert_non_null(
+        strstr(b.p, "<rect class=\"box\" x=\"55.0\" y=\"30.0\" width=\"10.0\" height=\"40.0\"/>"));
     cd_buf_clear(&b);
     cd_plot_begin(&p, "i", "a<b", "\"c\" & 'd'");
     assert_non_null(strstr(b.p, "aria-labelledby=\"i-t i-d\"><title id=\"i-t\">a&lt;b</title>"));
@@ -92,22 +96,34 @@ TEST(whole_plot) {
     cd_plot_text(&p, 10, 3, 5, -6, "end", "a&b");
     cd_plot_box(&p, 10, q, 4, "b");
     cd_plot_end(&p);
-    assert_string_equal(b.p,
-        "<svg id=\"i\" class=\"plot\" viewBox=\"0 0 130 110\" role=\"img\" aria-labelledby=\"i-t i-d\"><title id=\"i-t\">t</title><desc id=\"i-d\">d</desc>\n"
-        "<path class=\"axis\" d=\"M20.0 10.0V90.0H120.0\"/><text class=\"lab\" x=\"70.0\" y=\"104.0\" text-anchor=\"middle\">across</text><text class=\"lab\" transform=\"translate(13 50.0) rotate(-90)\" text-anchor=\"middle\">up</text>\n"
-        "<path class=\"grid\" d=\"M20.0 10.0V90.0\"/><text x=\"20.0\" y=\"109.0\" text-anchor=\"middle\">&lt;1&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 10.0V90.0\"/><text x=\"70.0\" y=\"109.0\" text-anchor=\"middle\">&lt;10&gt;</text>\n"
-        "<path class=\"grid\" d=\"M120.0 10.0V90.0\"/><text x=\"120.0\" y=\"109.0\" text-anchor=\"middle\">&lt;100&gt;</text>\n"
-        "<path class=\"grid\" d=\"M20.0 90.0H120.0\"/><text x=\"14.0\" y=\"94.0\" text-anchor=\"end\">&lt;0&gt;</text>\n"
-        "<path class=\"grid\" d=\"M20.0 50.0H120.0\"/><text x=\"14.0\" y=\"54.0\" text-anchor=\"end\">&lt;2&gt;</text>\n"
-        "<path class=\"grid\" d=\"M20.0 10.0H120.0\"/><text x=\"14.0\" y=\"14.0\" text-anchor=\"end\">&lt;4&gt;</text>\n"
-        "<path class=\"grid\" d=\"M93.9 10.0V90.0\"/><path class=\"grid\" d=\"M20.0 20.0H120.0\"/><text x=\"14.0\" y=\"24.0\" text-anchor=\"end\">here</text>\n"
-        "<path class=\"l\" d=\"M20.0 90.0 70.0 70.0 120.0 30.0\"/>\n"
-        "<path class=\"s\" d=\"M20.0 10.0L120.0 90.0\"/>\n"
-        "<circle class=\"m\" cx=\"70.0\" cy=\"50.0\" r=\"3\"/>\n"
-        "<text x=\"75.0\" y=\"24.0\" text-anchor=\"end\">a&amp;b</text>\n"
-        "<g class=\"b\"><path class=\"whisker\" d=\"M70.0 80.0V70.0M70.0 30.0V20.0\"/><rect class=\"box\" x=\"66.0\" y=\"30.0\" width=\"8.0\" height=\"40.0\"/><path class=\"med\" d=\"M66.0 50.0H74.0\"/></g>\n"
-        "</svg>\n");
+    assert_string_equal(
+        b.p, "<svg id=\"i\" class=\"plot\" viewBox=\"0 0 130 110\" role=\"img\" "
+             "aria-labelledby=\"i-t i-d\"><title id=\"i-t\">t</title><desc id=\"i-d\">d</desc>\n"
+             "<path class=\"axis\" d=\"M20.0 10.0V90.0H120.0\"/><text class=\"lab\" x=\"70.0\" "
+             "y=\"104.0\" text-anchor=\"middle\">across</text><text class=\"lab\" "
+             "transform=\"translate(13 50.0) rotate(-90)\" text-anchor=\"middle\">up</text>\n"
+             "<path class=\"grid\" d=\"M20.0 10.0V90.0\"/><text x=\"20.0\" y=\"109.0\" "
+             "text-anchor=\"middle\">&lt;1&gt;</text>\n"
+             "<path class=\"grid\" d=\"M70.0 10.0V90.0\"/><text x=\"70.0\" y=\"109.0\" "
+             "text-anchor=\"middle\">&lt;10&gt;</text>\n"
+             "<path class=\"grid\" d=\"M120.0 10.0V90.0\"/><text x=\"120.0\" y=\"109.0\" "
+             "text-anchor=\"middle\">&lt;100&gt;</text>\n"
+             "<path class=\"grid\" d=\"M20.0 90.0H120.0\"/><text x=\"14.0\" y=\"94.0\" "
+             "text-anchor=\"end\">&lt;0&gt;</text>\n"
+             "<path class=\"grid\" d=\"M20.0 50.0H120.0\"/><text x=\"14.0\" y=\"54.0\" "
+             "text-anchor=\"end\">&lt;2&gt;</text>\n"
+             "<path class=\"grid\" d=\"M20.0 10.0H120.0\"/><text x=\"14.0\" y=\"14.0\" "
+             "text-anchor=\"end\">&lt;4&gt;</text>\n"
+             "<path class=\"grid\" d=\"M93.9 10.0V90.0\"/><path class=\"grid\" d=\"M20.0 "
+             "20.0H120.0\"/><text x=\"14.0\" y=\"24.0\" text-anchor=\"end\">here</text>\n"
+             "<path class=\"l\" d=\"M20.0 90.0 70.0 70.0 120.0 30.0\"/>\n"
+             "<path class=\"s\" d=\"M20.0 10.0L120.0 90.0\"/>\n"
+             "<circle class=\"m\" cx=\"70.0\" cy=\"50.0\" r=\"3\"/>\n"
+             "<text x=\"75.0\" y=\"24.0\" text-anchor=\"end\">a&amp;b</text>\n"
+             "<g class=\"b\"><path class=\"whisker\" d=\"M70.0 80.0V70.0M70.0 30.0V20.0\"/><rect "
+             "class=\"box\" x=\"66.0\" y=\"30.0\" width=\"8.0\" height=\"40.0\"/><path "
+             "class=\"med\" d=\"M66.0 50.0H74.0\"/></g>\n"
+             "</svg>\n");
     cd_buf_free(&b);
 }
 
@@ -128,38 +144,71 @@ TEST(whole_chart) {
     assert_ok(cd_chart_write(&c, tmp_path(&t, "a.svg"), &err));
     assert_null(c.b.p);
     assert_ok(cd_file_read(tmp_path(&t, "a.svg"), 0, &text, &n, &err));
-    assert_string_equal(text,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"440\" viewBox=\"0 0 720 440\">\n"
-        "<style>text{font:12px sans-serif;fill:#56616c}.lab{fill:#1a1f24}path{fill:none}.axis{stroke:#56616c}.grid{stroke:#dde2e7}.m{stroke-width:2}.d{stroke-width:4;stroke-linecap:round}.q{stroke-width:1;stroke-dasharray:2 3}.c0{stroke:#0067ab}.c1{stroke:#c2570c}.c2{stroke:#00815d}.c3{stroke:#a9518a}.c4{stroke:#9a6a00}.c5{stroke:#3c8dbc}.c6{stroke:#1a1f24}.c7{stroke:#7b8794}</style>\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-        "<svg id=\"chart\" class=\"plot\" viewBox=\"0 0 720 440\" role=\"img\" aria-labelledby=\"chart-t chart-d\"><title id=\"chart-t\">Links</title><desc id=\"chart-d\">us</desc>\n"
-        "<path class=\"axis\" d=\"M70.0 14.0V398.0H706.0\"/><text class=\"lab\" x=\"388.0\" y=\"434.0\" text-anchor=\"middle\">bytes</text><text class=\"lab\" transform=\"translate(13 206.0) rotate(-90)\" text-anchor=\"middle\">us</text>\n"
-        "<path class=\"grid\" d=\"M70.0 14.0V398.0\"/><text x=\"70.0\" y=\"417.0\" text-anchor=\"middle\">&lt;1&gt;</text>\n"
-        "<path class=\"grid\" d=\"M133.8 14.0V398.0\"/><text x=\"133.8\" y=\"417.0\" text-anchor=\"middle\">&lt;2&gt;</text>\n"
-        "<path class=\"grid\" d=\"M218.2 14.0V398.0\"/><text x=\"218.2\" y=\"417.0\" text-anchor=\"middle\">&lt;5&gt;</text>\n"
-        "<path class=\"grid\" d=\"M282.0 14.0V398.0\"/><text x=\"282.0\" y=\"417.0\" text-anchor=\"middle\">&lt;10&gt;</text>\n"
-        "<path class=\"grid\" d=\"M345.8 14.0V398.0\"/><text x=\"345.8\" y=\"417.0\" text-anchor=\"middle\">&lt;20&gt;</text>\n"
-        "<path class=\"grid\" d=\"M430.2 14.0V398.0\"/><text x=\"430.2\" y=\"417.0\" text-anchor=\"middle\">&lt;50&gt;</text>\n"
-        "<path class=\"grid\" d=\"M494.0 14.0V398.0\"/><text x=\"494.0\" y=\"417.0\" text-anchor=\"middle\">&lt;100&gt;</text>\n"
-        "<path class=\"grid\" d=\"M557.8 14.0V398.0\"/><text x=\"557.8\" y=\"417.0\" text-anchor=\"middle\">&lt;200&gt;</text>\n"
-        "<path class=\"grid\" d=\"M642.2 14.0V398.0\"/><text x=\"642.2\" y=\"417.0\" text-anchor=\"middle\">&lt;500&gt;</text>\n"
-        "<path class=\"grid\" d=\"M706.0 14.0V398.0\"/><text x=\"706.0\" y=\"417.0\" text-anchor=\"middle\">&lt;1000&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 398.0H706.0\"/><text x=\"64.0\" y=\"402.0\" text-anchor=\"end\">&lt;0&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 359.6H706.0\"/><text x=\"64.0\" y=\"363.6\" text-anchor=\"end\">&lt;0.5&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 321.2H706.0\"/><text x=\"64.0\" y=\"325.2\" text-anchor=\"end\">&lt;1&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 282.8H706.0\"/><text x=\"64.0\" y=\"286.8\" text-anchor=\"end\">&lt;1.5&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 244.4H706.0\"/><text x=\"64.0\" y=\"248.4\" text-anchor=\"end\">&lt;2&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 206.0H706.0\"/><text x=\"64.0\" y=\"210.0\" text-anchor=\"end\">&lt;2.5&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 167.6H706.0\"/><text x=\"64.0\" y=\"171.6\" text-anchor=\"end\">&lt;3&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 129.2H706.0\"/><text x=\"64.0\" y=\"133.2\" text-anchor=\"end\">&lt;3.5&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 90.8H706.0\"/><text x=\"64.0\" y=\"94.8\" text-anchor=\"end\">&lt;4&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 52.4H706.0\"/><text x=\"64.0\" y=\"56.4\" text-anchor=\"end\">&lt;4.5&gt;</text>\n"
-        "<path class=\"grid\" d=\"M70.0 14.0H706.0\"/><text x=\"64.0\" y=\"18.0\" text-anchor=\"end\">&lt;5&gt;</text>\n"
-        "<path class=\"m c0\" d=\"M70.0 398.0 706.0 14.0\"/>\n"
-        "<path class=\"m c0\" d=\"M84.0 28.0h18\"/><text class=\"lab\" x=\"108.0\" y=\"32.0\">one</text>\n"
-        "<path class=\"m c1\" d=\"M84.0 43.0h18\"/><text class=\"lab\" x=\"108.0\" y=\"47.0\">two</text>\n"
-        "</svg>\n"
-        "</svg>\n");
+    assert_string_equal(
+        text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"440\" viewBox=\"0 "
+              "0 720 440\">\n"
+              "<style>text{font:12px "
+              "sans-serif;fill:#56616c}.lab{fill:#1a1f24}path{fill:none}.axis{stroke:#56616c}.grid{"
+              "stroke:#dde2e7}.m{stroke-width:2}.d{stroke-width:4;stroke-linecap:round}.q{stroke-"
+              "width:1;stroke-dasharray:2 "
+              "3}.c0{stroke:#0067ab}.c1{stroke:#c2570c}.c2{stroke:#00815d}.c3{stroke:#a9518a}.c4{"
+              "stroke:#9a6a00}.c5{stroke:#3c8dbc}.c6{stroke:#1a1f24}.c7{stroke:#7b8794}</style>\n"
+              "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+              "<svg id=\"chart\" class=\"plot\" viewBox=\"0 0 720 440\" role=\"img\" "
+              "aria-labelledby=\"chart-t chart-d\"><title id=\"chart-t\">Links</title><desc "
+              "id=\"chart-d\">us</desc>\n"
+              "<path class=\"axis\" d=\"M70.0 14.0V398.0H706.0\"/><text class=\"lab\" x=\"388.0\" "
+              "y=\"434.0\" text-anchor=\"middle\">bytes</text><text class=\"lab\" "
+              "transform=\"translate(13 206.0) rotate(-90)\" text-anchor=\"middle\">us</text>\n"
+              "<path class=\"grid\" d=\"M70.0 14.0V398.0\"/><text x=\"70.0\" y=\"417.0\" "
+              "text-anchor=\"middle\">&lt;1&gt;</text>\n"
+              "<path class=\"grid\" d=\"M133.8 14.0V398.0\"/><text x=\"133.8\" y=\"417.0\" "
+              "text-anchor=\"middle\">&lt;2&gt;</text>\n"
+              "<path class=\"grid\" d=\"M218.2 14.0V398.0\"/><text x=\"218.2\" y=\"417.0\" "
+              "text-anchor=\"middle\">&lt;5&gt;</text>\n"
+              "<path class=\"grid\" d=\"M282.0 14.0V398.0\"/><text x=\"282.0\" y=\"417.0\" "
+              "text-anchor=\"middle\">&lt;10&gt;</text>\n"
+              "<path class=\"grid\" d=\"M345.8 14.0V398.0\"/><text x=\"345.8\" y=\"417.0\" "
+              "text-anchor=\"middle\">&lt;20&gt;</text>\n"
+              "<path class=\"grid\" d=\"M430.2 14.0V398.0\"/><text x=\"430.2\" y=\"417.0\" "
+              "text-anchor=\"middle\">&lt;50&gt;</text>\n"
+              "<path class=\"grid\" d=\"M494.0 14.0V398.0\"/><text x=\"494.0\" y=\"417.0\" "
+              "text-anchor=\"middle\">&lt;100&gt;</text>\n"
+              "<path class=\"grid\" d=\"M557.8 14.0V398.0\"/><text x=\"557.8\" y=\"417.0\" "
+              "text-anchor=\"middle\">&lt;200&gt;</text>\n"
+              "<path class=\"grid\" d=\"M642.2 14.0V398.0\"/><text x=\"642.2\" y=\"417.0\" "
+              "text-anchor=\"middle\">&lt;500&gt;</text>\n"
+              "<path class=\"grid\" d=\"M706.0 14.0V398.0\"/><text x=\"706.0\" y=\"417.0\" "
+              "text-anchor=\"middle\">&lt;1000&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 398.0H706.0\"/><text x=\"64.0\" y=\"402.0\" "
+              "text-anchor=\"end\">&lt;0&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 359.6H706.0\"/><text x=\"64.0\" y=\"363.6\" "
+              "text-anchor=\"end\">&lt;0.5&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 321.2H706.0\"/><text x=\"64.0\" y=\"325.2\" "
+              "text-anchor=\"end\">&lt;1&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 282.8H706.0\"/><text x=\"64.0\" y=\"286.8\" "
+              "text-anchor=\"end\">&lt;1.5&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 244.4H706.0\"/><text x=\"64.0\" y=\"248.4\" "
+              "text-anchor=\"end\">&lt;2&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 206.0H706.0\"/><text x=\"64.0\" y=\"210.0\" "
+              "text-anchor=\"end\">&lt;2.5&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 167.6H706.0\"/><text x=\"64.0\" y=\"171.6\" "
+              "text-anchor=\"end\">&lt;3&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 129.2H706.0\"/><text x=\"64.0\" y=\"133.2\" "
+              "text-anchor=\"end\">&lt;3.5&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 90.8H706.0\"/><text x=\"64.0\" y=\"94.8\" "
+              "text-anchor=\"end\">&lt;4&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 52.4H706.0\"/><text x=\"64.0\" y=\"56.4\" "
+              "text-anchor=\"end\">&lt;4.5&gt;</text>\n"
+              "<path class=\"grid\" d=\"M70.0 14.0H706.0\"/><text x=\"64.0\" y=\"18.0\" "
+              "text-anchor=\"end\">&lt;5&gt;</text>\n"
+              "<path class=\"m c0\" d=\"M70.0 398.0 706.0 14.0\"/>\n"
+              "<path class=\"m c0\" d=\"M84.0 28.0h18\"/><text class=\"lab\" x=\"108.0\" "
+              "y=\"32.0\">one</text>\n"
+              "<path class=\"m c1\" d=\"M84.0 43.0h18\"/><text class=\"lab\" x=\"108.0\" "
+              "y=\"47.0\">two</text>\n"
+              "</svg>\n"
+              "</svg>\n");
     cd_mem_free(text);
     assert_status(cd_chart_write(&(cd_chart){.p = c.p}, tmp_path(&t, "no/a.svg"), &err), CDMPP_EIO);
     cd_buf_free(&c.b); /* the copy's plot wrote to it */

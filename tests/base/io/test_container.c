@@ -25,9 +25,11 @@ TEST(round_trip) {
         assert_int_equal(f.n, 32 + 7 + 4 + 64);
         assert_memory_equal(f.p, magic[kind], 8);
         assert_ok(cd_container_get((cd_container_kind)kind, f.p, f.n, &g, &err));
-        assert_true(cd_str_is(g.header, "{\"a\":1}") && g.weights.n == 4 && !memcmp(g.weights.p, "\0\1\2\3", 4));
+        assert_true(cd_str_is(g.header, "{\"a\":1}") && g.weights.n == 4 &&
+                    !memcmp(g.weights.p, "\0\1\2\3", 4));
         assert_int_equal(g.version, kind == CD_CONTAINER_MODEL ? 2 : 1);
-        assert_status(cd_container_get((cd_container_kind)!kind, f.p, f.n, &g, &err), CDMPP_EPARSE); /* of the other kind */
+        assert_status(cd_container_get((cd_container_kind)!kind, f.p, f.n, &g, &err),
+                      CDMPP_EPARSE); /* of the other kind */
         cd_buf_free(&f);
     }
 }
@@ -53,7 +55,10 @@ TEST(header_is_json) {
         const char *text;
         size_t n;
         cdmpp_status want;
-    } tab[] = {{"{\"a\":1}", 7, CDMPP_OK}, {"{\"a\":1\0}", 8, CDMPP_EPARSE}, {"{\"a\":", 5, CDMPP_EPARSE}, {"", 0, CDMPP_EPARSE}};
+    } tab[] = {{"{\"a\":1}", 7, CDMPP_OK},
+               {"{\"a\":1\0}", 8, CDMPP_EPARSE},
+               {"{\"a\":", 5, CDMPP_EPARSE},
+               {"", 0, CDMPP_EPARSE}};
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
         cd_buf f = {0};
         cd_arena a = {0};

@@ -21,14 +21,17 @@ static int down(void **s) {
     return 0;
 }
 
-static cdmpp_status read_text(cd_csv_table *t, const char *text, cdmpp_err *err) { return cd_csv_table_read(t, tmp_put(&dir, "t.csv", text, strlen(text)), err); }
+static cdmpp_status read_text(cd_csv_table *t, const char *text, cdmpp_err *err) {
+    return cd_csv_table_read(t, tmp_put(&dir, "t.csv", text, strlen(text)), err);
+}
 
 TEST(rows) {
     cdmpp_err err = {0};
     cd_csv_table t;
     size_t col;
     double x;
-    assert_ok(read_text(&t, "# note\n\n name ,\"size, MB\",s\n  # more\na, 1.5 ,-2e3\n\n b c ,\"7\",x\n", &err));
+    assert_ok(read_text(
+        &t, "# note\n\n name ,\"size, MB\",s\n  # more\na, 1.5 ,-2e3\n\n b c ,\"7\",x\n", &err));
     assert_int_equal(t.n_col, 3);
     assert_int_equal(t.n_row, 2);
     assert_string_equal(t.name[0], "name");
@@ -47,7 +50,8 @@ TEST(rows) {
     assert_int_equal(err.line, 7);
     cd_csv_table_free(&t);
     assert_ok(read_text(&t, "a\nnan\ninf\n1 2\n", &err));
-    for (size_t k = 0; k < 3; k++) assert_status(cd_csv_table_number(&t, k, 0, &x, &err), CDMPP_EPARSE);
+    for (size_t k = 0; k < 3; k++)
+        assert_status(cd_csv_table_number(&t, k, 0, &x, &err), CDMPP_EPARSE);
     cd_csv_table_free(&t);
 }
 
@@ -98,7 +102,8 @@ static void told(void *ctx, const cdmpp_err *err) {
     cd_buf_putf(b, "%ld ", err->line);
 }
 
-static cdmpp_status read_good(cd_csv_table *t, const char *text, cd_buf *b, size_t *bad, cdmpp_err *err) {
+static cdmpp_status read_good(cd_csv_table *t, const char *text, cd_buf *b, size_t *bad,
+                              cdmpp_err *err) {
     return cd_csv_table_read_good(t, tmp_put(&dir, "g.csv", text, strlen(text)), told, b, bad, err);
 }
 

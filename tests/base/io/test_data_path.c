@@ -23,7 +23,8 @@ TEST(own_files_come_first) {
     assert_string_equal(cd_data_path_or(&a, "base/io", "nosuch"), "nosuch");
     assert_string_equal(cd_data_path_or(&a, "base/io", "deep/units"), "deep/units");
     assert_string_equal(cd_data_path_or(&a, "base/io", ""), "");
-    const char *bare = cd_data_path_or(&a, "base/io", "units"), *named = cd_data_path_or(&a, "base/io", "base/io/units");
+    const char *bare = cd_data_path_or(&a, "base/io", "units"),
+               *named = cd_data_path_or(&a, "base/io", "base/io/units");
     assert_string_equal(bare, named);
     assert_int_equal(access(bare, R_OK), 0);
     cd_arena_free(&a);

@@ -42,7 +42,8 @@ static size_t pack_gz(const char *p, size_t n, unsigned char *out, size_t cap) {
 static size_t pack_xz(const char *p, size_t n, unsigned char *out, size_t cap) {
     size_t at = 0;
     assert_int_equal(
-        lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, (const uint8_t *)p, n, out, &at, cap), LZMA_OK);
+        lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, (const uint8_t *)p, n, out, &at, cap),
+        LZMA_OK);
     return at;
 }
 
@@ -64,7 +65,8 @@ static char *many_lines(int n, size_t *len) {
     unsigned x = 1;
     for (int k = 1; k <= n; k++) {
         p += sprintf(p, "line %d ", k);
-        for (int i = 0; i < k % 50; i++) *p++ = (char)('0' + ((x = x * 1664525 + 1013904223) >> 24) % 10);
+        for (int i = 0; i < k % 50; i++)
+            *p++ = (char)('0' + ((x = x * 1664525 + 1013904223) >> 24) % 10);
         *p++ = '\n';
     }
     *len = (size_t)(p - text);
@@ -130,7 +132,8 @@ static void *write_slowly(void *arg) {
     for (size_t i = 0; i < SLOW; i++) {
         int left = 1;
         if (write(fd, d->p + i, 1) != 1) break;
-        for (int k = 0; k < 100000 && left && !ioctl(fd, FIONREAD, &left); k++) usleep(100); /* a reader that failed does not hang the test */
+        for (int k = 0; k < 100000 && left && !ioctl(fd, FIONREAD, &left); k++)
+            usleep(100); /* a reader that failed does not hang the test */
     }
     const bool all = write(fd, d->p + SLOW, d->n - SLOW) == (ssize_t)(d->n - SLOW);
     close(fd);
@@ -254,8 +257,17 @@ TEST(line_ends) {
 /* Too long lines, short and longer than the buffer, cost one error each. */
 /* The mark that some editors put in front of UTF-8 is no part of the first line, and nothing else is taken away. */
 TEST(byte_order_mark) {
-    static const struct { const char *text, *first, *second; } t[] = {
-        {"\xef\xbb\xbf" "a,b\nc", "a,b", "c"}, {"\xef\xbb\xbf\nc", "", "c"}, {"\xef\xbb\n\xef\xbb\xbf" "c", "\xef\xbb", "\xef\xbb\xbf" "c"}};
+    static const struct {
+        const char *text, *first, *second;
+    } t[] = {{"\xef\xbb\xbf"
+              "a,b\nc",
+              "a,b", "c"},
+             {"\xef\xbb\xbf\nc", "", "c"},
+             {"\xef\xbb\n\xef\xbb\xbf"
+              "c",
+              "\xef\xbb",
+              "\xef\xbb\xbf"
+              "c"}};
     tmp_dir d = tmp_make();
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         cd_file_lines *l = NULL;
@@ -277,8 +289,8 @@ TEST(long_lines) {
     static const struct {
         size_t len;
         cdmpp_status want;
-    } t[] = {{5, CDMPP_OK}, {100, CDMPP_OK}, {101, CDMPP_ERANGE}, {0, CDMPP_OK}, {3000000, CDMPP_ERANGE},
-             {7, CDMPP_OK}, {600000, CDMPP_ERANGE}};
+    } t[] = {{5, CDMPP_OK},           {100, CDMPP_OK}, {101, CDMPP_ERANGE},   {0, CDMPP_OK},
+             {3000000, CDMPP_ERANGE}, {7, CDMPP_OK},   {600000, CDMPP_ERANGE}};
     enum { N = sizeof t / sizeof *t };
     tmp_dir d = tmp_make();
     char *big = malloc(4000000), *p = big;
@@ -508,7 +520,11 @@ TEST(expansion_of_a_sparse_table) {
     tmp_dir d = tmp_make();
     char *mib = malloc(1 << 20);
     unsigned x = 1;
-    for (size_t i = 0; i < 1 << 20; i++) mib[i] = i % 512 == 511 ? '\n' : i % 2 ? ',' : i % 4096 < 30 ? (char)('0' + ((x = x * 1664525 + 1013904223) >> 24) % 10) : '0';
+    for (size_t i = 0; i < 1 << 20; i++)
+        mib[i] = i % 512 == 511  ? '\n'
+                 : i % 2         ? ','
+                 : i % 4096 < 30 ? (char)('0' + ((x = x * 1664525 + 1013904223) >> 24) % 10)
+                                 : '0';
     for (int k = 0; k < N_PACKER; k++) {
         cdmpp_err err = {0};
         cd_file_lines *l = NULL;
@@ -534,14 +550,19 @@ TEST(memory_of_decoders) {
     size_t n = 0, at = 0;
     /* a frame with a window of 2 GiB */
     const unsigned char zst[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 0x03, 0x00, 0x00, 'a'};
-    assert_status(cd_file_read(tmp_put(&d, "w.zst", zst, sizeof zst), 0, &data, &n, &err), CDMPP_ERANGE);
+    assert_status(cd_file_read(tmp_put(&d, "w.zst", zst, sizeof zst), 0, &data, &n, &err),
+                  CDMPP_ERANGE);
     assert_non_null(strstr(err.msg, "a window of more than 128 MiB"));
     unsigned char xz[256];
     lzma_options_lzma o;
     assert_false(lzma_lzma_preset(&o, 0));
     o.dict_size = 1U << 30;
     lzma_filter f[] = {{LZMA_FILTER_LZMA2, &o}, {LZMA_VLI_UNKNOWN, NULL}};
-    lzma_block block = {.version = 1, .check = LZMA_CHECK_NONE, .filters = f, .compressed_size = LZMA_VLI_UNKNOWN, .uncompressed_size = LZMA_VLI_UNKNOWN};
+    lzma_block block = {.version = 1,
+                        .check = LZMA_CHECK_NONE,
+                        .filters = f,
+                        .compressed_size = LZMA_VLI_UNKNOWN,
+                        .uncompressed_size = LZMA_VLI_UNKNOWN};
     const lzma_stream_flags flags = {.version = 0, .check = LZMA_CHECK_NONE};
     assert_int_equal(lzma_stream_header_encode(&flags, xz), LZMA_OK);
     assert_int_equal(lzma_block_header_size(&block), LZMA_OK);
@@ -553,5 +574,7 @@ TEST(memory_of_decoders) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, lines_of_every_packing, byte_by_byte, cut_off, flipped_bit, line_ends, byte_order_mark, long_lines, progress_counts_packed_bytes,
-      standard_input, unreadable, read_whole, digest_of_file, failing_at_every_allocation, expansion, lines_that_are_too_many, expansion_of_a_sparse_table, memory_of_decoders)
+TESTS(NULL, NULL, lines_of_every_packing, byte_by_byte, cut_off, flipped_bit, line_ends,
+      byte_order_mark, long_lines, progress_counts_packed_bytes, standard_input, unreadable,
+      read_whole, digest_of_file, failing_at_every_allocation, expansion, lines_that_are_too_many,
+      expansion_of_a_sparse_table, memory_of_decoders)

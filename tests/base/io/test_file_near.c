@@ -15,7 +15,8 @@ static const char *near_to(tmp_dir *d, const char *name) {
 /* Of names that are as near the first one, in whatever order the folder has them. */
 TEST(the_nearest_of_its_folder) {
     tmp_dir d = tmp_make();
-    static const char *const name[] = {"t4.yaml", "quickstart.yaml", "k80.yaml", "a2.yaml", "a1.yaml", "t7.json", ".t6.yaml"};
+    static const char *const name[] = {"t4.yaml", "quickstart.yaml", "k80.yaml", "a2.yaml",
+                                       "a1.yaml", "t7.json",         ".t6.yaml"};
     for (size_t k = 0; k < sizeof name / sizeof *name; k++) (void)tmp_put(&d, name[k], "", 0);
     assert_string_equal(near_to(&d, "t5.yaml"), "t4.yaml");
     assert_string_equal(near_to(&d, "qiuckstart.yaml"), "quickstart.yaml");
@@ -32,7 +33,8 @@ TEST(no_folder_no_room) {
     cd_file_near("/nowhere/at/all.yaml", out, sizeof out);
     assert_string_equal(out, "");
     (void)tmp_put(&d, "t4.yaml", "", 0);
-    cd_file_near(tmp_path(&d, "t5.yaml"), out, sizeof out); /* a folder's name is longer than `out` */
+    cd_file_near(tmp_path(&d, "t5.yaml"), out,
+                 sizeof out); /* a folder's name is longer than `out` */
     assert_string_equal(out, "");
     tmp_remove(&d);
 }

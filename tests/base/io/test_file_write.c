@@ -92,7 +92,8 @@ TEST(names_of_one_file) {
     snprintf(f, sizeof f, "%s", tmp_put(&d, "f", "same", 4));
     snprintf(other, sizeof other, "%s", tmp_put(&d, "g", "same", 4));
     assert_true(cd_file_same(f, f) && cd_file_same("none", "none"));
-    assert_false(cd_file_same(f, other) || cd_file_same(f, "none") || cd_file_same("none", f) || cd_file_same("/dev/null", "/dev/full"));
+    assert_false(cd_file_same(f, other) || cd_file_same(f, "none") || cd_file_same("none", f) ||
+                 cd_file_same("/dev/null", "/dev/full"));
     assert_int_equal(symlink("f", tmp_path(&d, "soft")), 0);
     assert_int_equal(link(f, tmp_path(&d, "hard")), 0);
     assert_true(cd_file_same(f, tmp_path(&d, "soft")) && cd_file_same(tmp_path(&d, "hard"), f));
@@ -107,8 +108,10 @@ static bool ends_in_json(const char *path, void *ctx) {
 }
 
 TEST(list_is_sorted) {
-    static const char *const name[] = {"b.json", "a/z.json", "a.json", "a/b/c.json", "a/b/d.txt", "a-.json", "Z.json"};
-    static const char *const want[] = {"Z.json", "a-.json", "a.json", "a/b/c.json", "a/z.json", "b.json"};
+    static const char *const name[] = {"b.json",    "a/z.json", "a.json", "a/b/c.json",
+                                       "a/b/d.txt", "a-.json",  "Z.json"};
+    static const char *const want[] = {"Z.json",     "a-.json",  "a.json",
+                                       "a/b/c.json", "a/z.json", "b.json"};
     tmp_dir d = tmp_make();
     cd_arena a = {0};
     cdmpp_err err = {0};
@@ -131,4 +134,5 @@ TEST(list_is_sorted) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, write_replaces, write_fails, only_files_are_replaced, names_of_one_file, list_is_sorted)
+TESTS(NULL, NULL, write_replaces, write_fails, only_files_are_replaced, names_of_one_file,
+      list_is_sorted)

@@ -10,7 +10,9 @@ static void split(const char *line, size_t most, const char *want) {
     cdmpp_err err = {0};
     snprintf(text, sizeof text, "%s", line);
     const cdmpp_status st = cd_csv_fields_split(text, strlen(text), field, most, &n, &err);
-    for (size_t k = 0; !st && k < n; k++) snprintf(got + strlen(got), sizeof got - strlen(got), "%s%.*s", k ? "|" : "", (int)field[k].n, field[k].p);
+    for (size_t k = 0; !st && k < n; k++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%.*s", k ? "|" : "",
+                 (int)field[k].n, field[k].p);
     assert_string_equal(st ? err.msg : got, want);
 }
 

@@ -18,7 +18,8 @@ TEST(there_and_back) {
 
 TEST(none_of_them) {
     static const char *const none[] = {"", "b", "bcd", "a|bc", "|", "d|", "D"};
-    for (size_t k = 0; k < sizeof none / sizeof *none; k++) assert_int_equal(cd_enum_names_find("a|bc|d", str(none[k])), -1);
+    for (size_t k = 0; k < sizeof none / sizeof *none; k++)
+        assert_int_equal(cd_enum_names_find("a|bc|d", str(none[k])), -1);
     assert_int_equal(cd_enum_names_find("", str("a")), -1);
     for (int k = 3; k < 6; k++) assert_int_equal(cd_enum_names_at("a|bc|d", k).n, 0);
     assert_int_equal(cd_enum_names_at("", 0).n, 0);

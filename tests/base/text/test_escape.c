@@ -12,10 +12,39 @@
 static char longest[10001];
 
 /* A name of each kind of trouble. */
-static const char *const hostile[] = {
-    "", "plain", "\"><script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "*/ #include </etc/passwd>\nint evil; /*", "**//", "/*/", "*\\\n/ int x;", "a\\", "'; rm -rf ~; '", "\"; rm -rf ~; \"",
-    "$(touch x) `touch y` ${HOME}", "../../x", "/etc/passwd", "-rf", ".", "a\nb\r\nc\td", "\033[2J\033]0;x\a", "\xc2\x9b" "2J \x9b" "2J", "%s%n%1$s", "\xff\xfe \xc3 \xe2\x82 \xed\xa0\x80 \xf4\x90\x80\x80",
-    "\xe2\x80\xae" "txt.exe \xe2\x80\xa8", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "=cmd|' /C calc'!A0", "a,b;\"c\"", "&lt;&#39;&", "\?\?/ \?\?' \?\?<", "\x7f\x01\x1f", "# - : {} [] | > !x &a *b", longest};
+static const char *const hostile[] = {"",
+                                      "plain",
+                                      "\"><script>alert(1)</script>",
+                                      "</script><img src=x onerror=alert(1)>",
+                                      "*/ #include </etc/passwd>\nint evil; /*",
+                                      "**//",
+                                      "/*/",
+                                      "*\\\n/ int x;",
+                                      "a\\",
+                                      "'; rm -rf ~; '",
+                                      "\"; rm -rf ~; \"",
+                                      "$(touch x) `touch y` ${HOME}",
+                                      "../../x",
+                                      "/etc/passwd",
+                                      "-rf",
+                                      ".",
+                                      "a\nb\r\nc\td",
+                                      "\033[2J\033]0;x\a",
+                                      "\xc2\x9b"
+                                      "2J \x9b"
+                                      "2J",
+                                      "%s%n%1$s",
+                                      "\xff\xfe \xc3 \xe2\x82 \xed\xa0\x80 \xf4\x90\x80\x80",
+                                      "\xe2\x80\xae"
+                                      "txt.exe \xe2\x80\xa8",
+                                      "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
+                                      "=cmd|' /C calc'!A0",
+                                      "a,b;\"c\"",
+                                      "&lt;&#39;&",
+                                      "\?\?/ \?\?' \?\?<",
+                                      "\x7f\x01\x1f",
+                                      "# - : {} [] | > !x &a *b",
+                                      longest};
 enum { N = sizeof hostile / sizeof *hostile };
 
 static void set_up(void) { memset(longest, '<', sizeof longest - 1); }
@@ -50,7 +79,9 @@ static char *run(const char *command, size_t *n) {
 }
 
 static char *unxml(const char *s) {
-    static const struct { const char *name, *is; } entity[] = {{"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}, {"&quot;", "\""}, {"&#39;", "'"}};
+    static const struct {
+        const char *name, *is;
+    } entity[] = {{"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}, {"&quot;", "\""}, {"&#39;", "'"}};
     cd_buf b = {0};
     while (*s) {
         size_t k = 0;
@@ -161,7 +192,10 @@ TEST(c) {
     }
     cd_buf_putf(&b, "    return n != %d;\n}\n", 2 * N);
     tmp_put(&d, "e.c", b.p, b.n);
-    cd_buf_putf(&command, "cc -std=c11 -trigraphs -Wall -Werror -Wno-overlength-strings -o %s/e %s/e.c && %s/e", d.path, d.path, d.path);
+    cd_buf_putf(
+        &command,
+        "cc -std=c11 -trigraphs -Wall -Werror -Wno-overlength-strings -o %s/e %s/e.c && %s/e",
+        d.path, d.path, d.path);
     char *got = run(command.p, &n);
     assert_int_equal(n, want.n);
     assert_memory_equal(got, want.p, n);
@@ -219,7 +253,8 @@ TEST(terminal) {
         const cd_str all = {b.p ? b.p : "", b.n};
         for (size_t i = 0; i < all.n; i++) {
             const unsigned char c = (unsigned char)all.p[i];
-            assert_true((c >= ' ' && c != 0x7f) || c == '\n' || c == '\t' || (c == '\r' && all.p[i + 1] == '\n'));
+            assert_true((c >= ' ' && c != 0x7f) || c == '\n' || c == '\t' ||
+                        (c == '\r' && all.p[i + 1] == '\n'));
             /* 0x80 to 0x9f only within a character, and that character is no control */
             const size_t len = cd_str_utf8_len((cd_str){all.p + i, all.n - i});
             assert_true(len || c >= 0xa0);

@@ -12,37 +12,152 @@
 static cd_arena mem; /* of all tests */
 
 /* Parse a text in a block of its own, so that the sanitizer sees one byte too many. */
-static cdmpp_status parse(cd_arena *a, const char *text, size_t len, const cd_json **out, cdmpp_err *err) {
+static cdmpp_status parse(cd_arena *a, const char *text, size_t len, const cd_json **out,
+                          cdmpp_err *err) {
     char *own = cd_arena_alloc(a, len ? len : 1, 1);
     memcpy(own, text, len);
     return cd_json_parse(a, own, len, out, err);
 }
 
-static const char *const good[] = {
-    "0", "-0", "1", "-1", "9223372036854775807", "-9223372036854775807", "9223372036854775808", "1.5", "-1.5e3",
-    "1E5", "1e+5", "1e-5", "0.0", "0e0", "123456789012345678901234567890", "1e999", "-1e999", "1e-999", "null",
-    "true", "false", "\"\"", "\"a\"", "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\u0041\"", "\"\\u00e9\"", "\"\\u20AC\"",
-    "\"\\ud83d\\ude00\"", "\"\xc3\xa9\"", "\"\xe2\x82\xac\"", "\"\xf0\x9f\x98\x80\"",
-    "\"\xef\xbf\xbf\"", "\"\xf4\x8f\xbf\xbf\"", "\"\x7f\"", "[]", "[1]", "[1,2]", "[[],[[]]]", "{}", "{\"a\":1}",
-    "\xef\xbb\xbf[]", "{\"\":{}}", " \t\r\n[ \t\r\n1 \t\r\n, \t\r\n2 \t\r\n] \t\r\n", "{ \"a\" : [ ] , \"b\" : null }"};
+static const char *const good[] = {"0",
+                                   "-0",
+                                   "1",
+                                   "-1",
+                                   "9223372036854775807",
+                                   "-9223372036854775807",
+                                   "9223372036854775808",
+                                   "1.5",
+                                   "-1.5e3",
+                                   "1E5",
+                                   "1e+5",
+                                   "1e-5",
+                                   "0.0",
+                                   "0e0",
+                                   "123456789012345678901234567890",
+                                   "1e999",
+                                   "-1e999",
+                                   "1e-999",
+                                   "null",
+                                   "true",
+                                   "false",
+                                   "\"\"",
+                                   "\"a\"",
+                                   "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"",
+                                   "\"\\u0041\"",
+                                   "\"\\u00e9\"",
+                                   "\"\\u20AC\"",
+                                   "\"\\ud83d\\ude00\"",
+                                   "\"\xc3\xa9\"",
+                                   "\"\xe2\x82\xac\"",
+                                   "\"\xf0\x9f\x98\x80\"",
+                                   "\"\xef\xbf\xbf\"",
+                                   "\"\xf4\x8f\xbf\xbf\"",
+                                   "\"\x7f\"",
+                                   "[]",
+                                   "[1]",
+                                   "[1,2]",
+                                   "[[],[[]]]",
+                                   "{}",
+                                   "{\"a\":1}",
+                                   "\xef\xbb\xbf[]",
+                                   "{\"\":{}}",
+                                   " \t\r\n[ \t\r\n1 \t\r\n, \t\r\n2 \t\r\n] \t\r\n",
+                                   "{ \"a\" : [ ] , \"b\" : null }"};
 
 static const struct {
     const char *text;
     int column;
-} bad[] = {
-    {"", 1}, {" ", 2}, {"nul", 1}, {"nulL", 1}, {"True", 1}, {"tru", 1}, {"NaN", 1}, {"nan", 1}, {"Infinity", 1},
-    {"-Infinity", 2}, {"+1", 1}, {".5", 1}, {"1.", 3}, {"1.e5", 3}, {"1e", 3}, {"1e+", 4}, {"-", 2}, {"--1", 2},
-    {"01", 3}, {"-01", 4}, {"00", 3}, {"0x10", 2}, {"1_000", 2}, {"1 2", 3}, {"[1 2]", 4}, {"[", 2}, {"]", 1},
-    {"[1", 3}, {"[1,", 4}, {"[1,]", 4}, {"[,1]", 2}, {"[,]", 2}, {"[1,,2]", 4}, {"[]]", 3}, {"[}", 2}, {"{", 2},
-    {"}", 1}, {"{\"a\"", 5}, {"{\"a\":", 6}, {"{\"a\":1", 7}, {"{\"a\":1,", 8}, {"{\"a\":1,}", 8}, {"{a:1}", 2},
-    {"{1:1}", 2}, {"{\"a\" 1}", 6}, {"{\"a\",1}", 5}, {"{\"a\":1]", 7}, {"[1}", 3}, {"\"", 2}, {"\"a", 3},
-    {"'a'", 1}, {"\"\\", 3}, {"\"\\a\"", 3}, {"\"\\x41\"", 3}, {"\"\\u\"", 3}, {"\"\\u12\"", 3}, {"\"\\u12g4\"", 3},
-    {"\"\\ud800\"", 8}, {"\"\\ud800\\u0041\"", 8}, {"\"\\udc00\"", 8}, {"\"\\ud800x\"", 8}, {"\"\t\"", 2},
-    {"\"a\nb\"", 3}, {"\"01234567\n\"", 10}, {"\"\x01\"", 2}, {"\"\x1f\"", 2}, {"\"\x80\"", 2}, {"\"\xbf\"", 2},
-    {"\"\xc0\x80\"", 2}, {"\"\xc1\xbf\"", 2}, {"\"\xc3\"", 2}, {"\"\xc3(\"", 2}, {"\"\xe0\x80\x80\"", 2},
-    {"\"\xe2\x82\"", 2}, {"\"\xed\xa0\x80\"", 2}, {"\"\xf0\x80\x80\x80\"", 2}, {"\"\xf4\x90\x80\x80\"", 2},
-    {"\"\xf5\x80\x80\x80\"", 2}, {"\"\xfe\"", 2}, {"\"\xff\"", 2}, {"\"\\n\xff\"", 4}, {"\xef\xbb[]", 1}, {"\xff\xfe[", 1}, {"\"\\u0000\"", 8},
-    {"// c", 1}, {"[1] // c", 5}, {"/**/1", 1}, {"[1;2]", 3}, {"\f1", 1}, {"\v1", 1}, {"\xa0", 1}};
+} bad[] = {{"", 1},
+           {" ", 2},
+           {"nul", 1},
+           {"nulL", 1},
+           {"True", 1},
+           {"tru", 1},
+           {"NaN", 1},
+           {"nan", 1},
+           {"Infinity", 1},
+           {"-Infinity", 2},
+           {"+1", 1},
+           {".5", 1},
+           {"1.", 3},
+           {"1.e5", 3},
+           {"1e", 3},
+           {"1e+", 4},
+           {"-", 2},
+           {"--1", 2},
+           {"01", 3},
+           {"-01", 4},
+           {"00", 3},
+           {"0x10", 2},
+           {"1_000", 2},
+           {"1 2", 3},
+           {"[1 2]", 4},
+           {"[", 2},
+           {"]", 1},
+           {"[1", 3},
+           {"[1,", 4},
+           {"[1,]", 4},
+           {"[,1]", 2},
+           {"[,]", 2},
+           {"[1,,2]", 4},
+           {"[]]", 3},
+           {"[}", 2},
+           {"{", 2},
+           {"}", 1},
+           {"{\"a\"", 5},
+           {"{\"a\":", 6},
+           {"{\"a\":1", 7},
+           {"{\"a\":1,", 8},
+           {"{\"a\":1,}", 8},
+           {"{a:1}", 2},
+           {"{1:1}", 2},
+           {"{\"a\" 1}", 6},
+           {"{\"a\",1}", 5},
+           {"{\"a\":1]", 7},
+           {"[1}", 3},
+           {"\"", 2},
+           {"\"a", 3},
+           {"'a'", 1},
+           {"\"\\", 3},
+           {"\"\\a\"", 3},
+           {"\"\\x41\"", 3},
+           {"\"\\u\"", 3},
+           {"\"\\u12\"", 3},
+           {"\"\\u12g4\"", 3},
+           {"\"\\ud800\"", 8},
+           {"\"\\ud800\\u0041\"", 8},
+           {"\"\\udc00\"", 8},
+           {"\"\\ud800x\"", 8},
+           {"\"\t\"", 2},
+           {"\"a\nb\"", 3},
+           {"\"01234567\n\"", 10},
+           {"\"\x01\"", 2},
+           {"\"\x1f\"", 2},
+           {"\"\x80\"", 2},
+           {"\"\xbf\"", 2},
+           {"\"\xc0\x80\"", 2},
+           {"\"\xc1\xbf\"", 2},
+           {"\"\xc3\"", 2},
+           {"\"\xc3(\"", 2},
+           {"\"\xe0\x80\x80\"", 2},
+           {"\"\xe2\x82\"", 2},
+           {"\"\xed\xa0\x80\"", 2},
+           {"\"\xf0\x80\x80\x80\"", 2},
+           {"\"\xf4\x90\x80\x80\"", 2},
+           {"\"\xf5\x80\x80\x80\"", 2},
+           {"\"\xfe\"", 2},
+           {"\"\xff\"", 2},
+           {"\"\\n\xff\"", 4},
+           {"\xef\xbb[]", 1},
+           {"\xff\xfe[", 1},
+           {"\"\\u0000\"", 8},
+           {"// c", 1},
+           {"[1] // c", 5},
+           {"/**/1", 1},
+           {"[1;2]", 3},
+           {"\f1", 1},
+           {"\v1", 1},
+           {"\xa0", 1}};
 
 TEST(what_must_parse) {
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -58,7 +173,8 @@ TEST(what_must_not) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cdmpp_err err = {0};
         const cd_json *v = NULL;
-        if (parse(&mem, bad[i].text, strlen(bad[i].text), &v, &err) != CDMPP_EPARSE) fail_msg("accepted: %s", bad[i].text);
+        if (parse(&mem, bad[i].text, strlen(bad[i].text), &v, &err) != CDMPP_EPARSE)
+            fail_msg("accepted: %s", bad[i].text);
         int column = 0;
         if (sscanf(err.msg, "column %d: expected ", &column) != 1 || column != bad[i].column)
             fail_msg("%s: \"%s\", not column %d", bad[i].text, err.msg, bad[i].column);
@@ -86,7 +202,8 @@ TEST(depth) {
     memset(text, '[', sizeof text);
     assert_status(parse(&mem, text, sizeof text, &v, &err), CDMPP_EPARSE);
     assert_non_null(strstr(err.msg, "deeper than 128"));
-    for (size_t i = 0; i + 5 <= sizeof text; i += 5) memcpy(text + i, "{\"\":", 4), text[i + 4] = ' ';
+    for (size_t i = 0; i + 5 <= sizeof text; i += 5)
+        memcpy(text + i, "{\"\":", 4), text[i + 4] = ' ';
     assert_status(parse(&mem, text, sizeof text, &v, &err), CDMPP_EPARSE);
     /* siblings are not depth */
     char *p = text;
@@ -98,7 +215,8 @@ TEST(depth) {
 }
 
 TEST(tree) {
-    static const char text[] = "{\"a\": [1, -2.5, \"x\"], \"b\\u0063\": {\"k\": true}, \"n\": null}";
+    static const char text[] =
+        "{\"a\": [1, -2.5, \"x\"], \"b\\u0063\": {\"k\": true}, \"n\": null}";
     cdmpp_err err = {0};
     const cd_json *v = NULL, *c;
     assert_ok(parse(&mem, text, sizeof text - 1, &v, &err));
@@ -121,8 +239,10 @@ TEST(tree) {
 }
 
 TEST(escapes) {
-    static const char text[] = "\"01234567\\\"\\\\\\/\\b\\f\\n\\r\\t|\\u0041\\u00e9\\u20ac\\ud83d\\ude00\xc3\xa9.\"";
-    static const char want[] = "01234567\"\\/\b\f\n\r\t|A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9.";
+    static const char text[] =
+        "\"01234567\\\"\\\\\\/\\b\\f\\n\\r\\t|\\u0041\\u00e9\\u20ac\\ud83d\\ude00\xc3\xa9.\"";
+    static const char want[] =
+        "01234567\"\\/\b\f\n\r\t|A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9.";
     cdmpp_err err = {0};
     const cd_json *v = NULL;
     assert_ok(parse(&mem, text, sizeof text - 1, &v, &err));
@@ -138,7 +258,8 @@ TEST(special_bytes_at_every_place) {
             const cd_json *v = NULL;
             char text[24] = "\"bbbbbbbbbbbbbbbbbbbb\"";
             text[1 + at] = (char)c;
-            const cdmpp_status want = c >= ' ' && c < 128 && c != '"' && c != '\\' ? CDMPP_OK : CDMPP_EPARSE;
+            const cdmpp_status want =
+                c >= ' ' && c < 128 && c != '"' && c != '\\' ? CDMPP_OK : CDMPP_EPARSE;
             /* a backslash before 'b' is an escape, before the last '"' it is not */
             if (c == '\\' && at < 19) continue;
             assert_status(parse(&mem, text, 22, &v, &err), want);
@@ -153,17 +274,21 @@ TEST(reals_are_nearest) {
     for (int i = 0; i < 200000; i++) {
         char text[64], *p = text;
         x = x * 1664525 + 1013904223;
-        const int whole = 1 + (int)(x >> 28) % 9, frac = (int)(x >> 20) % 17, e = (int)(x >> 8) % 50 - 25;
+        const int whole = 1 + (int)(x >> 28) % 9, frac = (int)(x >> 20) % 17,
+                  e = (int)(x >> 8) % 50 - 25;
         if (x & 1) *p++ = '-';
-        for (int k = 0; k < whole; k++) *p++ = (char)((k == 0 ? '1' : '0') + (x = x * 1664525 + 1013904223, x >> 24) % 9);
+        for (int k = 0; k < whole; k++)
+            *p++ = (char)((k == 0 ? '1' : '0') + (x = x * 1664525 + 1013904223, x >> 24) % 9);
         *p++ = '.';
-        for (int k = 0; k <= frac; k++) *p++ = (char)('0' + (x = x * 1664525 + 1013904223, x >> 24) % 10);
+        for (int k = 0; k <= frac; k++)
+            *p++ = (char)('0' + (x = x * 1664525 + 1013904223, x >> 24) % 10);
         p += sprintf(p, "e%d", e);
         cdmpp_err err = {0};
         const cd_json *v = NULL;
         assert_ok(cd_json_parse(&mem, text, (size_t)(p - text), &v, &err));
         const double want = strtod(text, NULL);
-        if (memcmp(&v->u.f, &want, sizeof want) != 0) fail_msg("%s: %.17g, not %.17g", text, v->u.f, want);
+        if (memcmp(&v->u.f, &want, sizeof want) != 0)
+            fail_msg("%s: %.17g, not %.17g", text, v->u.f, want);
         cd_arena_reset(&mem);
     }
 }
@@ -285,7 +410,8 @@ TEST(members_that_must_be_there) {
 }
 
 TEST(words_and_lists_of_numbers) {
-    static const char text[] = "{\"w\": \"two\", \"up\": [1, 2, 2.5], \"flat\": [1, 1], \"down\": [2, 1], \"no\": [\"x\"]}";
+    static const char text[] = "{\"w\": \"two\", \"up\": [1, 2, 2.5], \"flat\": [1, 1], \"down\": "
+                               "[2, 1], \"no\": [\"x\"]}";
     cdmpp_err err = {0};
     const cd_json *v = NULL;
     double f[3];
@@ -302,14 +428,19 @@ TEST(words_and_lists_of_numbers) {
     cd_json_put_reals(&b, "up", f, n, 17);
     assert_string_equal(b.p, "\"up\":[1,2,2.5]");
     cd_buf_free(&b);
-    assert_status(cd_json_need_reals(v, "up", 4, 9, 1, 3, CD_JSON_RISING, f, &n, &err), CDMPP_ESCHEMA);
-    assert_status(cd_json_need_reals(v, "up", 0, 2, 1, 3, CD_JSON_RISING, f, &n, &err), CDMPP_ERANGE);
-    assert_status(cd_json_need_reals(v, "up", 1, 3, 1.5, 3, CD_JSON_ANY, f, &n, &err), CDMPP_ERANGE);
+    assert_status(cd_json_need_reals(v, "up", 4, 9, 1, 3, CD_JSON_RISING, f, &n, &err),
+                  CDMPP_ESCHEMA);
+    assert_status(cd_json_need_reals(v, "up", 0, 2, 1, 3, CD_JSON_RISING, f, &n, &err),
+                  CDMPP_ERANGE);
+    assert_status(cd_json_need_reals(v, "up", 1, 3, 1.5, 3, CD_JSON_ANY, f, &n, &err),
+                  CDMPP_ERANGE);
     assert_status(cd_json_need_reals(v, "up", 1, 3, 1, 2, CD_JSON_ANY, f, &n, &err), CDMPP_ERANGE);
     assert_ok(cd_json_need_reals(v, "flat", 1, 3, 1, 1, CD_JSON_NOT_FALLING, f, &n, &err));
-    assert_status(cd_json_need_reals(v, "flat", 1, 3, 1, 1, CD_JSON_RISING, f, &n, &err), CDMPP_ERANGE);
+    assert_status(cd_json_need_reals(v, "flat", 1, 3, 1, 1, CD_JSON_RISING, f, &n, &err),
+                  CDMPP_ERANGE);
     assert_ok(cd_json_need_reals(v, "down", 1, 3, 1, 2, CD_JSON_ANY, f, &n, &err));
-    assert_status(cd_json_need_reals(v, "down", 1, 3, 1, 2, CD_JSON_NOT_FALLING, f, &n, &err), CDMPP_ERANGE);
+    assert_status(cd_json_need_reals(v, "down", 1, 3, 1, 2, CD_JSON_NOT_FALLING, f, &n, &err),
+                  CDMPP_ERANGE);
     err = (cdmpp_err){0};
     assert_status(cd_json_need_reals(v, "no", 1, 3, 1, 2, CD_JSON_ANY, f, &n, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "no");
@@ -328,16 +459,27 @@ static const char *walked(const char *text, char *out) {
 
 TEST(walks_members) {
     static const char *const pair[][2] = {
-        {"{}", "end"}, {" { } ", "end"}, {"{\"a\":1}", "a=1;end"}, {"{ \"a\" : -1.5 , \"b\":\"x,}\\\"]\" }\r", "a=-1.5;b=\"x,}\\\"]\";end"},
-        {"{\"a\":[1,{\"c\":\"]\"},[]],\"b\":{\"d\":[]}}", "a=[1,{\"c\":\"]\"},[]];b={\"d\":[]};end"},
+        {"{}", "end"},
+        {" { } ", "end"},
+        {"{\"a\":1}", "a=1;end"},
+        {"{ \"a\" : -1.5 , \"b\":\"x,}\\\"]\" }\r", "a=-1.5;b=\"x,}\\\"]\";end"},
+        {"{\"a\":[1,{\"c\":\"]\"},[]],\"b\":{\"d\":[]}}",
+         "a=[1,{\"c\":\"]\"},[]];b={\"d\":[]};end"},
         {"{\"a\":}", "a=;end"}, /* whoever reads the value sees that there is none */
-        {"{\"a\":1,}", "a=1;column 2: expected a string, found '}'"}, {"{\"a\":1", "column 7: expected '}', found end of text"},
-        {"{\"a\" \x7f", "column 6: expected ':', found byte 0x7f"}, {"{\"a\" ~", "column 6: expected ':', found '~'"},
-        {"{\"a\":[1}", "column 9: expected ',' or '}', found end of text"}, {"{\"a\" 1}", "column 6: expected ':', found '1'"},
-        {"{\"a", "column 4: expected '\"', found end of text"}, {"{\"a\":\"b}", "column 9: expected '}', found end of text"},
-        {"{\"a\":\"b\\", "column 9: expected '}', found end of text"}, {"{1:2}", "column 2: expected a string, found '1'"},
-        {"{\"a\":1}}", "a=1;column 2: expected end of text, found '}'"}, {"{\"a\":1]", "column 7: expected ',' or '}', found ']'"},
-        {"", "column 1: expected '{', found end of text"}, {"[1]", "column 1: expected '{', found '['"}};
+        {"{\"a\":1,}", "a=1;column 2: expected a string, found '}'"},
+        {"{\"a\":1", "column 7: expected '}', found end of text"},
+        {"{\"a\" \x7f", "column 6: expected ':', found byte 0x7f"},
+        {"{\"a\" ~", "column 6: expected ':', found '~'"},
+        {"{\"a\":[1}", "column 9: expected ',' or '}', found end of text"},
+        {"{\"a\" 1}", "column 6: expected ':', found '1'"},
+        {"{\"a", "column 4: expected '\"', found end of text"},
+        {"{\"a\":\"b}", "column 9: expected '}', found end of text"},
+        {"{\"a\":\"b\\", "column 9: expected '}', found end of text"},
+        {"{1:2}", "column 2: expected a string, found '1'"},
+        {"{\"a\":1}}", "a=1;column 2: expected end of text, found '}'"},
+        {"{\"a\":1]", "column 7: expected ',' or '}', found ']'"},
+        {"", "column 1: expected '{', found end of text"},
+        {"[1]", "column 1: expected '{', found '['"}};
     char out[300];
     for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
         const size_t n = strlen(pair[i][0]);
@@ -349,7 +491,12 @@ TEST(walks_members) {
 }
 
 TEST(members_once) {
-    static const char *const pair[][2] = {{"{}", ""}, {"{\"a\":1,\"b\":{\"a\":2,\"a\":3}}", ""}, {"{\"a\":1,\"b\":2,\"a\":[]}", "a"}, {"{\"b\":1,\"ab\":2,\"b\":3,\"b\":4}", "b"}, {"[1]", ""}, {"{\"a\":1,", ""}};
+    static const char *const pair[][2] = {{"{}", ""},
+                                          {"{\"a\":1,\"b\":{\"a\":2,\"a\":3}}", ""},
+                                          {"{\"a\":1,\"b\":2,\"a\":[]}", "a"},
+                                          {"{\"b\":1,\"ab\":2,\"b\":3,\"b\":4}", "b"},
+                                          {"[1]", ""},
+                                          {"{\"a\":1,", ""}};
     for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
         cdmpp_err err = {0};
         cd_str twice;
@@ -366,7 +513,8 @@ TEST(single_numbers) {
     assert_true(v == -125);
     assert_ptr_equal(cd_json_number(text, text + 4, &v), text + 4);
     assert_true(v == -12);
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_null(cd_json_number(none[i], none[i] + strlen(none[i]), &v));
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_null(cd_json_number(none[i], none[i] + strlen(none[i]), &v));
 }
 
 /* A mistake in a text of several lines is told with its line; the column is counted in that line. */
@@ -388,7 +536,8 @@ TEST(only_finite_numbers_are_read) {
         double f;
         assert_ok(parse(&mem, text[i], strlen(text[i]), &v, &err));
         assert_status(cd_json_real(v, &f, &err), CDMPP_ERANGE);
-        assert_string_equal(err.msg, i ? "expected a finite number, found -inf" : "expected a finite number, found inf");
+        assert_string_equal(err.msg, i ? "expected a finite number, found -inf"
+                                       : "expected a finite number, found inf");
     }
 }
 
@@ -423,12 +572,15 @@ static const cd_json *foreign(const char *text, cd_buf *said) {
 
 TEST(of_other_programs_the_last_one_counts) {
     cd_buf said = {0};
-    const cd_json *v = foreign("{\"a\":1,\"b\":2,\n\"a\":[3],\"c\":{\"x\":1,\"x\":2,\"x\":3}}", &said), *x = cd_json_get(cd_json_get(v, "c"), "x");
+    const cd_json *v = foreign("{\"a\":1,\"b\":2,\n\"a\":[3],\"c\":{\"x\":1,\"x\":2,\"x\":3}}",
+                               &said),
+                  *x = cd_json_get(cd_json_get(v, "c"), "x");
     assert_int_equal(v->n, 3);
     assert_int_equal(cd_json_get(v, "a")->u.child->u.i, 3);
     assert_int_equal(x->u.i, 3);
     assert_null(x->next);
-    assert_string_equal(said.p, "line 2: c.x: the key is given twice, the last one counts\nline 2: c.x: the key is given twice, the last one counts\n"
+    assert_string_equal(said.p, "line 2: c.x: the key is given twice, the last one counts\nline 2: "
+                                "c.x: the key is given twice, the last one counts\n"
                                 "line 2: a: the key is given twice, the last one counts\n");
     cd_buf_free(&said);
     assert_int_equal(foreign("{\"a\":1,\"a\":2}", NULL)->n, 1);
@@ -440,7 +592,8 @@ TEST(keys_of_large_objects) {
         cd_buf text = {0}, said = {0};
         const int distinct = n < 5 ? n : n - n / 5;
         cd_buf_puts(&text, "{");
-        for (int i = 0; i < n; i++) cd_buf_putf(&text, "%s\"k%d\":%d", i ? "," : "", i % distinct, i);
+        for (int i = 0; i < n; i++)
+            cd_buf_putf(&text, "%s\"k%d\":%d", i ? "," : "", i % distinct, i);
         cd_buf_puts(&text, "}");
         const cd_json *v = foreign(text.p, &said);
         assert_int_equal(v->n, distinct);
@@ -456,15 +609,19 @@ TEST(keys_of_large_objects) {
 }
 
 TEST(numbers_and_texts_as_python_writes_them) {
-    const cd_json *v = foreign("[NaN, Infinity, -Infinity, \"\\u0000\\ud800x\\udc00\", \"\\ud83d\\ude00\"]", NULL)->u.child;
+    const cd_json *v =
+        foreign("[NaN, Infinity, -Infinity, \"\\u0000\\ud800x\\udc00\", \"\\ud83d\\ude00\"]", NULL)
+            ->u.child;
     assert_true(v->kind == CD_JSON_REAL && isnan(v->u.f));
     assert_true(v->next->u.f == (double)INFINITY && v->next->next->u.f == -(double)INFINITY);
     assert_true(cd_str_is(v->next->next->next->u.s, "\xef\xbf\xbd\xef\xbf\xbdx\xef\xbf\xbd"));
     assert_true(cd_str_is(v->next->next->next->next->u.s, "\xf0\x9f\x98\x80"));
-    static const char *const no[] = {"Nan", "Inf", "-inf", "-NaN", "+Infinity", "Infinit", "[1,]", "{'a':1}", "[1] // c", "\xfe\xff"};
+    static const char *const no[] = {"Nan",     "Inf",  "-inf",    "-NaN",     "+Infinity",
+                                     "Infinit", "[1,]", "{'a':1}", "[1] // c", "\xfe\xff"};
     for (size_t i = 0; i < sizeof no / sizeof *no; i++) {
         cdmpp_err err = {0};
-        assert_status(cd_json_parse_foreign(&mem, (cd_str){no[i], strlen(no[i])}, NULL, &v, &err), CDMPP_EPARSE);
+        assert_status(cd_json_parse_foreign(&mem, (cd_str){no[i], strlen(no[i])}, NULL, &v, &err),
+                      CDMPP_EPARSE);
     }
 }
 
@@ -498,7 +655,9 @@ TEST(as_many_values_as_there_may_be) {
     free(text);
 }
 
-TESTS(NULL, release, what_must_parse, what_must_not, zero_byte_is_no_end, depth, tree, escapes, special_bytes_at_every_place,
-      reals_are_nearest, numbers, other_locale, typed_reads, walks_members, members_once, single_numbers, members_that_must_be_there,
-      words_and_lists_of_numbers, mistakes_have_their_line, only_finite_numbers_are_read, own_texts_have_a_key_once,
-      of_other_programs_the_last_one_counts, keys_of_large_objects, numbers_and_texts_as_python_writes_them, as_many_values_as_there_may_be)
+TESTS(NULL, release, what_must_parse, what_must_not, zero_byte_is_no_end, depth, tree, escapes,
+      special_bytes_at_every_place, reals_are_nearest, numbers, other_locale, typed_reads,
+      walks_members, members_once, single_numbers, members_that_must_be_there,
+      words_and_lists_of_numbers, mistakes_have_their_line, only_finite_numbers_are_read,
+      own_texts_have_a_key_once, of_other_programs_the_last_one_counts, keys_of_large_objects,
+      numbers_and_texts_as_python_writes_them, as_many_values_as_there_may_be)

@@ -34,8 +34,12 @@ typedef struct {
 } config;
 
 static const cd_conf_key keys[] = {
-    {"a.n", CD_CONF_INT, offsetof(config, n), "1", "0..9", ""}, {"a.f", CD_CONF_REAL, offsetof(config, f), "1", "(0..10", ""}, {"a.b", CD_CONF_BOOL, offsetof(config, b), "true", "", ""},
-    {"e", CD_CONF_ENUM, offsetof(config, e), "x", "x|y", ""},   {"t", CD_CONF_TEXT, offsetof(config, t), "", "", ""},          {"l", CD_CONF_LIST, offsetof(config, l), "[]", "", ""},
+    {"a.n", CD_CONF_INT, offsetof(config, n), "1", "0..9", ""},
+    {"a.f", CD_CONF_REAL, offsetof(config, f), "1", "(0..10", ""},
+    {"a.b", CD_CONF_BOOL, offsetof(config, b), "true", "", ""},
+    {"e", CD_CONF_ENUM, offsetof(config, e), "x", "x|y", ""},
+    {"t", CD_CONF_TEXT, offsetof(config, t), "", "", ""},
+    {"l", CD_CONF_LIST, offsetof(config, l), "[]", "", ""},
     {"need", CD_CONF_LIST, offsetof(config, need), "[x]", "1", ""},
 };
 
@@ -65,15 +69,20 @@ static cdmpp_status assignment(void *ctx, const char *text, size_t n, cdmpp_err 
     return st;
 }
 
-#define JSON "{\"a\": [1, -2.5e3, true, null, \"x\\u00e9\\n\\ud83d\\ude00\"], \"b\\u0041\": {}, \"c\": [[], {\"d\": 12345678901234567890}]}\n"
+#define JSON                                                                                       \
+    "{\"a\": [1, -2.5e3, true, null, \"x\\u00e9\\n\\ud83d\\ude00\"], \"b\\u0041\": {}, \"c\": "    \
+    "[[], {\"d\": 12345678901234567890}]}\n"
 
 TEST(json_texts) { odd_all(JSON, json, NULL); }
 TEST(texts_of_others) {
     odd_all(JSON, foreign, NULL);
-    odd_all("{\"a\": 1, \"a\": 2, \"b\\u0041\": {\"x\": 1, \"\\u0078\": 2}, \"bA\": 3}", foreign, NULL);
+    odd_all("{\"a\": 1, \"a\": 2, \"b\\u0041\": {\"x\": 1, \"\\u0078\": 2}, \"bA\": 3}", foreign,
+            NULL);
 }
 TEST(configurations) {
-    odd_all("a:\n  n: 3\n  f: 0.5\n  b: false\ne: y\nt: \"text\"\nl: [p, \"q\"]\nneed:\n  - r\n  - s # last\n", conf, NULL);
+    odd_all("a:\n  n: 3\n  f: 0.5\n  b: false\ne: y\nt: \"text\"\nl: [p, \"q\"]\nneed:\n  - r\n  - "
+            "s # last\n",
+            conf, NULL);
     odd_all("a.n: 3\nl: one\n", conf, NULL);
 }
 TEST(assignments) {

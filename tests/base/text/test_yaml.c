@@ -39,13 +39,17 @@ TEST(refuses) {
         cdmpp_status st;
         const char *say;
     } bad[] = {
-        {"a: 1\nb: 2\na: 3\n", CDMPP_ESCHEMA, "c.yaml:3:1: error: key 'a' given twice, first in line 1\n"},
+        {"a: 1\nb: 2\na: 3\n", CDMPP_ESCHEMA,
+         "c.yaml:3:1: error: key 'a' given twice, first in line 1\n"},
         {"a: &x 1\nb: *x\n", CDMPP_ESCHEMA,
          "c.yaml:1:4: error: anchors are not supported, found '&x'\n"
          "c.yaml:2:4: error: aliases are not supported, found '*x'\n"},
-        {"a: !!int 1\n", CDMPP_ESCHEMA, "c.yaml:1:4: error: tags are not supported, found 'tag:yaml.org,2002:int'\n"},
-        {"? [a]\n: 1\n", CDMPP_ESCHEMA, "c.yaml:1:3: error: expected a plain text as key, found a list\n"},
-        {"a: 1\n---\nb: 2\n", CDMPP_ESCHEMA, "c.yaml:2:1: error: expected one document, found a second\n"},
+        {"a: !!int 1\n", CDMPP_ESCHEMA,
+         "c.yaml:1:4: error: tags are not supported, found 'tag:yaml.org,2002:int'\n"},
+        {"? [a]\n: 1\n", CDMPP_ESCHEMA,
+         "c.yaml:1:3: error: expected a plain text as key, found a list\n"},
+        {"a: 1\n---\nb: 2\n", CDMPP_ESCHEMA,
+         "c.yaml:2:1: error: expected one document, found a second\n"},
         {"a: \"x\\0y\"\n", CDMPP_ESCHEMA, "c.yaml:1:4: error: text with a NUL byte\n"},
         {"a: [1\nb: 2\n", CDMPP_EPARSE, NULL},
         {"a: \xff\xfe\n", CDMPP_EPARSE, NULL},

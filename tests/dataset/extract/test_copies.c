@@ -11,32 +11,40 @@ static cdmpp_err err;
 
 /* ---- identity ---- */
 
-static void id_of(const char *target, const char *hardware, const char *steps, const char *device, uint64_t id[2]) {
+static void id_of(const char *target, const char *hardware, const char *steps, const char *device,
+                  uint64_t id[2]) {
     cd_arena a = {0};
     cd_record r;
     char line[500];
-    const int n = snprintf(line, sizeof line, "{\"i\": [[\"[\\\"k\\\", 1]\", \"%s\", [%s], \"\", 1, []], [[], [%s]]], \"r\": [[1e-6], 0, 1, 1], \"v\": \"v0.6\"}",
+    const int n = snprintf(line, sizeof line,
+                           "{\"i\": [[\"[\\\"k\\\", 1]\", \"%s\", [%s], \"\", 1, []], [[], [%s]]], "
+                           "\"r\": [[1e-6], 0, 1, 1], \"v\": \"v0.6\"}",
                            target, hardware, steps);
     assert_ok(cd_record_read(&a, line, (size_t)n, &r, &err));
     cd_program_id_of(&r, made_str(device), id);
     cd_arena_free(&a);
 }
 
-#define HW "1, 64, 64, 0, 0, 0, 0, 0"
+#define HW    "1, 64, 64, 0, 0, 0, 0, 0"
 #define STEPS "[\"SP\", 2, 0, 512, [4, 8], 1], [\"PR\", 2, 0, \"auto_unroll_max_step$16\"]"
 
 /* The extent that a step notes may be that of the shape for which the schedule was found: the program is the same. */
 TEST(identity) {
-    static const char *const other[][4] = {{"llvm -x", HW, STEPS, "d"},
-                                           {"llvm", "2, 64, 64, 0, 0, 0, 0, 0", STEPS, "d"},
-                                           {"llvm", HW, STEPS, "e"},
-                                           {"llvm", HW, "[\"SP\", 2, 0, 512, [4, 4], 1], [\"PR\", 2, 0, \"auto_unroll_max_step$16\"]", "d"},
-                                           {"llvm", HW, "[\"SP\", 2, 0, 512, [4, 8], 0], [\"PR\", 2, 0, \"auto_unroll_max_step$16\"]", "d"},
-                                           {"llvm", HW, "[\"SP\", 2, 0, 512, [4, 8], 1], [\"PR\", 2, 0, \"auto_unroll_max_step$64\"]", "d"},
-                                           {"llvm", HW, "[\"SP\", 2, 0, 512, [4, 8], 1]", "d"}};
+    static const char *const other[][4] = {
+        {"llvm -x", HW, STEPS, "d"},
+        {"llvm", "2, 64, 64, 0, 0, 0, 0, 0", STEPS, "d"},
+        {"llvm", HW, STEPS, "e"},
+        {"llvm", HW, "[\"SP\", 2, 0, 512, [4, 4], 1], [\"PR\", 2, 0, \"auto_unroll_max_step$16\"]",
+         "d"},
+        {"llvm", HW, "[\"SP\", 2, 0, 512, [4, 8], 0], [\"PR\", 2, 0, \"auto_unroll_max_step$16\"]",
+         "d"},
+        {"llvm", HW, "[\"SP\", 2, 0, 512, [4, 8], 1], [\"PR\", 2, 0, \"auto_unroll_max_step$64\"]",
+         "d"},
+        {"llvm", HW, "[\"SP\", 2, 0, 512, [4, 8], 1]", "d"}};
     uint64_t id[2], x[2];
     id_of("llvm", HW, STEPS, "d", id);
-    id_of("llvm", HW, "[\"SP\", 2, 0, 100, [4, 8], 1], [\"PR\", 2, 0, \"auto_unroll_max_step$16\"]", "d", x);
+    id_of("llvm", HW, "[\"SP\", 2, 0, 100, [4, 8], 1], [\"PR\", 2, 0, \"auto_unroll_max_step$16\"]",
+          "d", x);
     assert_memory_equal(x, id, sizeof id);
     for (size_t k = 0; k < sizeof other / sizeof *other; k++) {
         id_of(other[k][0], other[k][1], other[k][2], other[k][3], x);
@@ -55,10 +63,14 @@ static size_t make_points(cd_run_point *p, size_t n_pair) {
     for (uint32_t i = 0; i < N_SHARED; i++) {
         const uint32_t run[] = {i % 4, (i / 4) % 3};
         for (int k = 0; k < 2 && run[0] != run[1]; k++)
-            p[n++] = (cd_run_point){i, run[k], log((1 + i) * (run[k] == 3 ? 1.9 : 1) * (1 + 0.01 * (double)((i * 7 + run[k] * 3) % 5)) * ((i + run[k]) % 10 ? 1 : 1.9))};
+            p[n++] = (cd_run_point){i, run[k],
+                                    log((1 + i) * (run[k] == 3 ? 1.9 : 1) *
+                                        (1 + 0.01 * (double)((i * 7 + run[k] * 3) % 5)) *
+                                        ((i + run[k]) % 10 ? 1 : 1.9))};
     }
     for (uint32_t i = 0; i < n_pair; i++)
-        for (uint32_t k = 4; k < 6; k++) p[n++] = (cd_run_point){N_SHARED + i, k, log((1 + i) * (k == 4 ? 1.5 : 1))};
+        for (uint32_t k = 4; k < 6; k++)
+            p[n++] = (cd_run_point){N_SHARED + i, k, log((1 + i) * (k == 4 ? 1.5 : 1))};
     return n;
 }
 
@@ -99,14 +111,16 @@ static void as_copy(made_item *m, unsigned i) {
     it->source_line = i + 1;
     if (it->error) return;
     it->latency_s = 1e-6 * (1 + id_number(i)) * (i % 5 == SLOW_RUN ? 2 : 1) * (1 + 0.001 * (i % 7));
-    it->latency_mean_s = it->latency_s * 1.01, it->latency_std_s = it->latency_s * 0.1, it->latency_min_s = it->latency_s * 0.9;
+    it->latency_mean_s = it->latency_s * 1.01, it->latency_std_s = it->latency_s * 0.1,
+    it->latency_min_s = it->latency_s * 0.9;
 }
 
 static bool counts(unsigned i, double slow) { return slow == 0 || i % 5 != SLOW_RUN; }
 static bool failed(unsigned i) { return i % 31 == 3; }
 
 /* The label of all copies of item i, straight from the definition; false: item i does not stay. */
-static bool label_of_copies(made_item *m, unsigned i, double slow, uint32_t *copies, double *low, double *high) {
+static bool label_of_copies(made_item *m, unsigned i, double slow, uint32_t *copies, double *low,
+                            double *high) {
     static made_item x;
     double t[N_ITEM], sum = 0, sq = 0, least = 0;
     uint32_t n = 0, repeats = 0;
@@ -132,7 +146,8 @@ static bool label_of_copies(made_item *m, unsigned i, double slow, uint32_t *cop
         *low = t[0], *high = t[n - 1];
         m->it.latency_s = cd_sort_median(t, n);
         m->it.latency_mean_s = sum / repeats;
-        m->it.latency_std_s = sqrt(fmax(0, sq / repeats - m->it.latency_mean_s * m->it.latency_mean_s));
+        m->it.latency_std_s =
+            sqrt(fmax(0, sq / repeats - m->it.latency_mean_s * m->it.latency_mean_s));
         m->it.latency_min_s = least;
         m->it.repeats = repeats;
     }
@@ -167,7 +182,9 @@ static void assert_same_contents(const char *a, const char *b) {
     assert_ok(cd_h5_open(&x, a, &err));
     assert_ok(cd_h5_open(&y, b, &err));
     for (int k = 0; k < CD_LAYOUT_ARRAY_COUNT + CD_LAYOUT_DICT_COUNT; k++) {
-        const char *path = k < CD_LAYOUT_ARRAY_COUNT ? cd_layout[k].path : cd_layout_dict_path[k - CD_LAYOUT_ARRAY_COUNT];
+        const char *path = k < CD_LAYOUT_ARRAY_COUNT
+                               ? cd_layout[k].path
+                               : cd_layout_dict_path[k - CD_LAYOUT_ARRAY_COUNT];
         uint32_t c, d;
         assert_ok(cd_h5_get_u32(&x, path, CD_LAYOUT_ATTR_CRC, &c, &err));
         assert_ok(cd_h5_get_u32(&y, path, CD_LAYOUT_ATTR_CRC, &d, &err));
@@ -211,7 +228,9 @@ static void assert_same_copies(const cd_copies *a, const cd_copies *b) {
     assert_int_equal(a->n_label, b->n_label);
     assert_memory_equal(a->keep, b->keep, a->n);
     assert_memory_equal(a->label_of, b->label_of, a->n * sizeof *a->label_of);
-    for (size_t k = 0; k < a->n_label; k++) assert_memory_equal(&a->label[k], &b->label[k], offsetof(cd_copy_label, copies) + sizeof a->label->copies);
+    for (size_t k = 0; k < a->n_label; k++)
+        assert_memory_equal(&a->label[k], &b->label[k],
+                            offsetof(cd_copy_label, copies) + sizeof a->label->copies);
     assert_memory_equal(&a->stats, &b->stats, sizeof a->stats);
 }
 
@@ -229,7 +248,8 @@ TEST(parts_hold_every_record) {
         assert_int_equal(s.n_part, records == 1 || records == 10 ? 16 : records == 100 ? 8 : 1);
         for (uint32_t p = 0; p < s.n_part; p++) {
             assert_ok(cd_copies_scan_part(&s, p, &err));
-            assert_in_range(s.n_e, 1, s.n_part > 1 ? N_ITEM / 3 : N_ITEM); /* no part has nearly all */
+            assert_in_range(s.n_e, 1,
+                            s.n_part > 1 ? N_ITEM / 3 : N_ITEM); /* no part has nearly all */
             for (size_t i = 0; i < s.n_e; i++, n++) {
                 const cd_copies_entry *e = &s.e[i];
                 assert_true(last.id[0] <= e->id[0] && !seen[e->program]);
@@ -283,7 +303,8 @@ TEST(a_file_that_changes) {
     const char **in = inputs();
     char want[400];
     cd_copies_scan s;
-    snprintf(want, sizeof want, "%s: the file has changed since it was read first [ESCHEMA]", in[1]);
+    snprintf(want, sizeof want, "%s: the file has changed since it was read first [ESCHEMA]",
+             in[1]);
     assert_ok(cd_copies_scan_open(&s, in, 2, 100, &err));
     assert_ok(cd_copies_scan_part(&s, 0, &err));
     assert_ok(make_spoilt(in[1], CUT - 1, N_ITEM, as_copy, &err));
@@ -294,16 +315,25 @@ TEST(a_file_that_changes) {
 TEST(what_is_refused) {
     cd_extract_stats s;
     cd_copies_stats c;
-    const char **in = inputs(), *out = scratch("out.h5"), *plain[] = {scratch("plain.h5"), NULL}, *again[] = {scratch("merged.h5"), NULL};
+    const char **in = inputs(), *out = scratch("out.h5"), *plain[] = {scratch("plain.h5"), NULL},
+               *again[] = {scratch("merged.h5"), NULL};
     char want[400];
     assert_ok(make_file(plain[0], 0, 20, &err));
-    snprintf(want, sizeof want, "%s: /key/program: the file has no identities of programs: extract the logs again, with cdmpp-extract --ids [ENODATA]", plain[0]);
+    snprintf(want, sizeof want,
+             "%s: /key/program: the file has no identities of programs: extract the logs again, "
+             "with cdmpp-extract --ids [ENODATA]",
+             plain[0]);
     assert_error(cd_merge_copies(out, plain, 1, 0, "test", NULL, &s, &c, &err), want);
     assert_ok(cd_merge_copies(again[0], in, 2, 0, "test", NULL, &s, &c, &err));
-    snprintf(want, sizeof want, "%s: /key/program: copies are merged already: give the files of before [ENODATA]", again[0]);
+    snprintf(want, sizeof want,
+             "%s: /key/program: copies are merged already: give the files of before [ENODATA]",
+             again[0]);
     assert_error(cd_merge_copies(out, again, 1, 0, "test", NULL, &s, &c, &err), want);
     again[1] = in[0];
-    snprintf(want, sizeof want, "%s: /label/copies: some files have merged copies (cdmpp-extract --merge-copies) and others have not [ESCHEMA]", in[0]);
+    snprintf(want, sizeof want,
+             "%s: /label/copies: some files have merged copies (cdmpp-extract --merge-copies) and "
+             "others have not [ESCHEMA]",
+             in[0]);
     assert_error(cd_merge(out, again, 2, "test", &s, &err), want);
     assert_int_not_equal(access(out, F_OK), 0);
 }
@@ -330,5 +360,6 @@ TEST(out_of_memory_in_parts) {
     }
 }
 
-TESTS(NULL, NULL, identity, slow_runs_are_found, each_program_once, parts_hold_every_record, parts_change_nothing, a_part_may_hold_all,
-      a_file_that_changes, what_is_refused, out_of_memory, out_of_memory_in_parts)
+TESTS(NULL, NULL, identity, slow_runs_are_found, each_program_once, parts_hold_every_record,
+      parts_change_nothing, a_part_may_hold_all, a_file_that_changes, what_is_refused,
+      out_of_memory, out_of_memory_in_parts)

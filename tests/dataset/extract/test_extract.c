@@ -19,7 +19,8 @@
 #define N_FILE 7
 #define N_LINE 400
 
-static const char *const key[] = {"[\\\"a\\\", 1]", "[\\\"b\\\", 2]", "[\\\"c\\\", 3]", "[\\\"none\\\"]"};
+static const char *const key[] = {"[\\\"a\\\", 1]", "[\\\"b\\\", 2]", "[\\\"c\\\", 3]",
+                                  "[\\\"none\\\"]"};
 
 static void put_line(FILE *f, unsigned file, unsigned i) {
     const unsigned id = file * N_LINE + i;
@@ -27,10 +28,13 @@ static void put_line(FILE *f, unsigned file, unsigned i) {
     if (i % 101 == 9) fprintf(f, "{\"i\": [[\"cut off\n");
     else if (i % 67 == 11) fprintf(f, "\xff\xfe\n");
     else
-        fprintf(f, "{\"i\": [[\"%s\", \"%s\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 1, []], [[], [%s]]], "
-                   "\"r\": [[%s], %d, 0.5, %u], \"v\": \"v0.6\"}\n",
-                key[i % 53 == 13 ? 3 : id % 3], file % 2 ? "llvm -model=zen5" : "cuda -keys=cuda,gpu",
-                i % 71 == 3 ? "" : "[\"CI\", 1]", i % 29 == 5 ? "1e+10" : "3e-06, 1e-06, 2e-06, 5e-06", i % 29 == 5 ? 4 : 0, id);
+        fprintf(f,
+                "{\"i\": [[\"%s\", \"%s\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 1, []], [[], [%s]]], "
+                "\"r\": [[%s], %d, 0.5, %u], \"v\": \"v0.6\"}\n",
+                key[i % 53 == 13 ? 3 : id % 3],
+                file % 2 ? "llvm -model=zen5" : "cuda -keys=cuda,gpu",
+                i % 71 == 3 ? "" : "[\"CI\", 1]",
+                i % 29 == 5 ? "1e+10" : "3e-06, 1e-06, 2e-06, 5e-06", i % 29 == 5 ? 4 : 0, id);
 }
 
 /* logs/dev0/0.json ... logs/dev1/6.json */
@@ -56,8 +60,14 @@ static const char *input[1];
 static cd_extract options(const char *out, int jobs) {
     static const cd_net_entry net[] = {{"n1", "[\"a\", 1]", 2}, {"n0", "[\"b\", 2]", 1}};
     input[0] = logs();
-    return (cd_extract){.out = out, .input = input, .n_input = 1, .engine = fake_engine, .net = net, .n_net = 2,
-                        .jobs = jobs, .command_line = "test"};
+    return (cd_extract){.out = out,
+                        .input = input,
+                        .n_input = 1,
+                        .engine = fake_engine,
+                        .net = net,
+                        .n_net = 2,
+                        .jobs = jobs,
+                        .command_line = "test"};
 }
 
 /* The file that all others are compared with. */
@@ -84,8 +94,10 @@ TEST(contents) {
     assert_ok(cd_dataset_load(&path, 1, &d, &err));
     assert_int_equal(d->n, s.programs);
     assert_int_equal(d->n_row, s.rows);
-    assert_int_equal(s.records, s.programs + s.skipped - s.reason[CDMPP_EREJECTED]); /* rejected: kept and listed */
-    assert_true(s.reason[CDMPP_EPARSE] > 20 && s.reason[CDMPP_ENOTASK] > 20 && s.reason[CDMPP_EREJECTED] > 20);
+    assert_int_equal(s.records, s.programs + s.skipped -
+                                    s.reason[CDMPP_EREJECTED]); /* rejected: kept and listed */
+    assert_true(s.reason[CDMPP_EPARSE] > 20 && s.reason[CDMPP_ENOTASK] > 20 &&
+                s.reason[CDMPP_EREJECTED] > 20);
     assert_int_equal(d->n_device, 3); /* -model=zen5, else the folder */
     assert_string_equal(d->device_name[0], "dev0");
     assert_string_equal(d->device_name[1], "zen5");
@@ -100,12 +112,15 @@ TEST(contents) {
             assert_int_equal(d->row_ptr[i + 1] - d->row_ptr[i], 1);
             for (size_t k = 0; k < d->n_col; k++) assert_true(row[k] == 0.0F);
         }
-        if (d->error[i]) assert_true((d->error[i] == 4 || d->error[i] == CD_LABEL_REJECTED) && isnan(d->latency_s[i]) && d->repeats[i] == 0);
+        if (d->error[i])
+            assert_true((d->error[i] == 4 || d->error[i] == CD_LABEL_REJECTED) &&
+                        isnan(d->latency_s[i]) && d->repeats[i] == 0);
         else {
             assert_close(d->latency_s[i], 2.5e-6, 1e-15, 0);
             assert_close(d->latency_mean_s[i], 2.75e-6, 1e-15, 0);
             assert_close(d->latency_min_s[i], 1e-6, 1e-15, 0);
-            assert_close(d->latency_std_s[i], sqrt((0.0625 + 3.0625 + 0.5625 + 5.0625) / 4) * 1e-6, 1e-12, 0);
+            assert_close(d->latency_std_s[i], sqrt((0.0625 + 3.0625 + 0.5625 + 5.0625) / 4) * 1e-6,
+                         1e-12, 0);
             assert_int_equal(d->repeats[i], 4);
         }
     }
@@ -147,7 +162,8 @@ TEST(strict) {
     cd_extract_stats s;
     cd_extract x = options(scratch("strict.h5"), 2);
     x.strict = true;
-    assert_status(cd_extract_run(&x, &s, &err), CDMPP_EREJECTED); /* the first in the order of the input */
+    assert_status(cd_extract_run(&x, &s, &err),
+                  CDMPP_EREJECTED); /* the first in the order of the input */
     assert_int_equal(err.line, 4);
     assert_non_null(strstr(err.path, "dev0/0.json"));
     assert_false(exists(x.out));
@@ -156,7 +172,9 @@ TEST(strict) {
 
 static volatile sig_atomic_t stop;
 static atomic_int builds_left;
-static void stop_later(void) { if (atomic_fetch_sub(&builds_left, 1) == 1) __atomic_store_n(&stop, 1, __ATOMIC_RELAXED); }
+static void stop_later(void) {
+    if (atomic_fetch_sub(&builds_left, 1) == 1) __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+}
 
 TEST(stop_and_go_on) {
     cdmpp_err err = {0};
@@ -287,15 +305,22 @@ TEST(facts) {
     cd_dataset *d = NULL;
     const char *path = whole(NULL);
     size_t n[5] = {0};
-    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true, .as_written = true}, &d, &err));
+    assert_ok(cd_dataset_load_within(
+        &path, 1, &(cd_dataset_options){.facts = true, .as_written = true}, &d, &err));
     for (size_t i = 0; i < d->n; i++) {
         const float *row = d->row + d->row_ptr[i] * CD_N_COL;
-        const uint8_t want = d->error[i] == CD_LABEL_REJECTED ? CD_FACTS_ABSENT : (int)(row[0] * 64) % 8 == 3 ? CD_FACTS_UNSUPPORTED : d->is_gpu[i] ? CD_FACTS_THERE_GPU : CD_FACTS_THERE;
+        const uint8_t want = d->error[i] == CD_LABEL_REJECTED ? CD_FACTS_ABSENT
+                             : (int)(row[0] * 64) % 8 == 3    ? CD_FACTS_UNSUPPORTED
+                             : d->is_gpu[i]                   ? CD_FACTS_THERE_GPU
+                                                              : CD_FACTS_THERE;
         assert_int_equal(d->facts_state[i], want);
-        if (cd_facts_are_there(want)) assert_memory_equal(d->facts + i * CD_N_FACTS, row + (want == CD_FACTS_THERE_GPU), CD_N_FACTS * sizeof *row);
+        if (cd_facts_are_there(want))
+            assert_memory_equal(d->facts + i * CD_N_FACTS, row + (want == CD_FACTS_THERE_GPU),
+                                CD_N_FACTS * sizeof *row);
         n[want]++;
     }
-    assert_true(n[CD_FACTS_THERE] > 1000 && n[CD_FACTS_THERE_GPU] > 100 && n[CD_FACTS_UNSUPPORTED] > 100 && n[CD_FACTS_ABSENT] > 10);
+    assert_true(n[CD_FACTS_THERE] > 1000 && n[CD_FACTS_THERE_GPU] > 100 &&
+                n[CD_FACTS_UNSUPPORTED] > 100 && n[CD_FACTS_ABSENT] > 10);
     cd_dataset_free(d);
 }
 
@@ -314,7 +339,9 @@ TEST(steps) {
     for (size_t i = 0; i < d->n; i++) {
         const int32_t *c = d->step + d->step_ptr[i];
         const int64_t n = d->step_ptr[i + 1] - d->step_ptr[i];
-        assert_true(d->error[i] == CD_LABEL_REJECTED ? n == 0 : n == 3 && c[0] == CD_RECORD_STEP_CI && c[1] == 1 && c[2] == 1);
+        assert_true(d->error[i] == CD_LABEL_REJECTED
+                        ? n == 0
+                        : n == 3 && c[0] == CD_RECORD_STEP_CI && c[1] == 1 && c[2] == 1);
         n_ci += n == 3;
     }
     assert_true(n_ci > 1000 && n_ci < d->n);
@@ -378,5 +405,5 @@ TEST(bad_inputs) {
     assert_false(exists(scratch("bad.h5.partial")));
 }
 
-TESTS(NULL, NULL, contents, skipped_table, same_for_any_jobs, strict, stop_and_go_on, kill_and_go_on, useless_partial, shards, facts, steps,
-      disk_full, bad_inputs)
+TESTS(NULL, NULL, contents, skipped_table, same_for_any_jobs, strict, stop_and_go_on,
+      kill_and_go_on, useless_partial, shards, facts, steps, disk_full, bad_inputs)

@@ -8,22 +8,29 @@
 #include "dataset/extract/extract.h"
 #include "tmp.h"
 
-enum { N = 3, HEAD = 24 }; /* chunks of the journal below; bytes of a head: magic, array, n, crc, then 8 of the length */
+enum {
+    N = 3,
+    HEAD = 24
+}; /* chunks of the journal below; bytes of a head: magic, array, n, crc, then 8 of the length */
 
 static cdmpp_err err;
 static tmp_dir dir;
 static char path[256];
 static uint64_t begin[N + 1]; /* of each chunk's head, and the end */
 
-static const cd_layout_array array_of[N] = {CD_LAYOUT_ARRAY_ROW_PTR, CD_LAYOUT_ARRAY_ROWS, CD_LAYOUT_ARRAY_ROW_PTR};
+static const cd_layout_array array_of[N] = {CD_LAYOUT_ARRAY_ROW_PTR, CD_LAYOUT_ARRAY_ROWS,
+                                            CD_LAYOUT_ARRAY_ROW_PTR};
 
-static uint32_t count_of(int k) { return k == 0 ? cd_layout_array_chunk(array_of[0]) : k == 1 ? 5 : 1; }
+static uint32_t count_of(int k) {
+    return k == 0 ? cd_layout_array_chunk(array_of[0]) : k == 1 ? 5 : 1;
+}
 
 static cd_journal_chunk *made(int k) {
     cd_journal_chunk *c = cd_journal_chunk_new(array_of[k]);
     assert_non_null(c);
     c->n = count_of(k);
-    for (size_t i = 0; i < c->n * cd_layout_array_bytes(c->array); i++) c->raw[i] = (uint8_t)(7 * i + (size_t)k);
+    for (size_t i = 0; i < c->n * cd_layout_array_bytes(c->array); i++)
+        c->raw[i] = (uint8_t)(7 * i + (size_t)k);
     cd_journal_chunk_compress(c);
     assert_false(c->failed);
     return c;
@@ -88,7 +95,8 @@ TEST(read_back) {
         const uLongf want = full++;
         assert_int_equal(uncompress(raw, &full, zip, e->n_zip), Z_OK);
         assert_int_equal(full, want);
-        for (size_t i = 0; i < full; i++) assert_int_equal(raw[i], i < used ? (uint8_t)(7 * i + (size_t)k) : 0);
+        for (size_t i = 0; i < full; i++)
+            assert_int_equal(raw[i], i < used ? (uint8_t)(7 * i + (size_t)k) : 0);
         assert_int_equal(c->crc, crc32(0, raw, (uInt)used));
         cd_mem_free(zip), cd_mem_free(raw), cd_journal_chunk_free(c);
     }
@@ -128,28 +136,34 @@ TEST(locked) {
     cd_journal j, k;
     const char *p = copied("locked", 0, NULL, 0);
     assert_ok(cd_journal_open(&j, p, begin[N], &err));
-    assert_error(cd_journal_open(&k, p, 0, &err), says("%s: another process is writing here [EIO]", p));
+    assert_error(cd_journal_open(&k, p, 0, &err),
+                 says("%s: another process is writing here [EIO]", p));
     assert_int_equal(size_of(p), begin[N]); /* it was not cut */
     cd_journal_close(&j);
     assert_ok(cd_journal_open(&k, p, begin[N], &err));
     cd_journal_close(&k);
     p = tmp_path(&dir, "no/such");
-    assert_error(cd_journal_open(&k, p, 0, &err), says("%s: cannot open the file: No such file or directory [EIO]", p));
+    assert_error(cd_journal_open(&k, p, 0, &err),
+                 says("%s: cannot open the file: No such file or directory [EIO]", p));
 }
 
 /* A value in the head of the second or third chunk that cannot be: the journal is refused at that chunk's byte, and may be closed again. */
 TEST(damaged) {
-    const uint32_t magic = 0x4a444362, arrays = CD_LAYOUT_ARRAY_COUNT, full = cd_layout_array_chunk(array_of[1]), over = full + 1, none = UINT32_MAX,
+    const uint32_t magic = 0x4a444362, arrays = CD_LAYOUT_ARRAY_COUNT,
+                   full = cd_layout_array_chunk(array_of[1]), over = full + 1, none = UINT32_MAX,
                    rest = (uint32_t)(begin[3] - begin[2] - HEAD), more = rest + 1, fewer = rest - 1;
     const struct {
         int chunk, at;
         const uint32_t *with;
         bool fine;
-    } t[] = {{1, 0, &magic, false}, {1, 4, &arrays, false}, {1, 4, &none, false}, {1, 8, &over, false}, {1, 8, &full, true},
-             {1, 20, &(uint32_t){1}, false}, {2, 16, &more, false}, {2, 16, &rest, true}, {2, 16, &fewer, false}, {0, 0, &magic, false}};
+    } t[] = {{1, 0, &magic, false}, {1, 4, &arrays, false}, {1, 4, &none, false},
+             {1, 8, &over, false},  {1, 8, &full, true},    {1, 20, &(uint32_t){1}, false},
+             {2, 16, &more, false}, {2, 16, &rest, true},   {2, 16, &fewer, false},
+             {0, 0, &magic, false}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         cd_journal j;
-        const char *p = copied("bad", begin[t[i].chunk] + (uint64_t)t[i].at, t[i].with, sizeof *t[i].with);
+        const char *p =
+            copied("bad", begin[t[i].chunk] + (uint64_t)t[i].at, t[i].with, sizeof *t[i].with);
         /* one byte fewer than there are: what follows is not a head */
         const unsigned long long at = t[i].with == &fewer ? begin[N] - 1 : begin[t[i].chunk];
         const cdmpp_status st = cd_journal_open(&j, p, begin[N], &err);
@@ -168,7 +182,8 @@ TEST(length) {
     cd_journal j;
     const char *p = copied("length", 0, NULL, 0);
     const unsigned long long end = begin[N];
-    assert_error(cd_journal_open(&j, p, end + 1, &err), says("%s: expected %llu bytes, found %llu [ESCHEMA]", p, end + 1, end));
+    assert_error(cd_journal_open(&j, p, end + 1, &err),
+                 says("%s: expected %llu bytes, found %llu [ESCHEMA]", p, end + 1, end));
     assert_int_equal(size_of(p), begin[N]);
     for (uint64_t n = begin[N] - 1; n > begin[2]; n -= n > begin[2] + 30 ? 17 : 1) {
         assert_status(cd_journal_open(&j, p, n, &err), CDMPP_ESCHEMA);

@@ -24,7 +24,8 @@ static void write_wide(const char *path, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) ptr[k + 1] = k < PATHS ? (int32_t)k + 1 : PATHS;
     ptr[n] = 2 * PATHS;
     m.it.n_leaf = n, m.it.n_own = 0, m.it.n_tree = 2, m.it.tree = tree;
-    m.it.leaf_node = node, m.it.leaf_pos = pos, m.it.leaf_row = row, m.it.leaf_own = own, m.it.path_ptr = ptr;
+    m.it.leaf_node = node, m.it.leaf_pos = pos, m.it.leaf_row = row, m.it.leaf_own = own,
+    m.it.path_ptr = ptr;
     assert_ok(cd_writer_open(&w, path, made_print, true, NULL, &place, &err));
     assert_ok(cd_writer_add(w, &m.it, &err));
     assert_ok(cd_writer_finish(w, &made_finish, &err));
@@ -50,7 +51,8 @@ TEST(offsets_of_every_block_move) {
     assert_ok(make_file(path[0], 0, 20, &err));
     write_wide(path[1], LEAVES);
     assert_ok(cd_merge(joined, path, 2, "test", &stats, &err));
-    int64_t *a = read_offsets(path[0], &n[0]), *b = read_offsets(path[1], &n[1]), *all = read_offsets(joined, &n_all);
+    int64_t *a = read_offsets(path[0], &n[0]), *b = read_offsets(path[1], &n[1]),
+            *all = read_offsets(joined, &n_all);
     const int64_t base = a[n[0] - 1];
     assert_true(base > 0 && n[1] == LEAVES + 1);
     assert_int_equal(n_all, n[0] + n[1] - 1);
@@ -68,7 +70,8 @@ TEST(first_offset_below_zero) {
     const char *path = scratch("bad.h5"), *out = scratch("none.h5");
     char want[400];
     assert_ok(make_file(path, 0, 20, &err));
-    const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), d = H5Dopen2(f, "/features/row_ptr", H5P_DEFAULT);
+    const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT),
+                d = H5Dopen2(f, "/features/row_ptr", H5P_DEFAULT);
     assert_true(H5Dread(d, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) >= 0);
     v[0] = -1;
     assert_true(H5Dwrite(d, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) >= 0);
@@ -82,11 +85,13 @@ TEST(first_offset_below_zero) {
 /* Earlier versions wrote sets without a program. One beside others adds nothing; alone they make no set. */
 TEST(parts_without_a_program) {
     cd_extract_stats stats;
-    const char *out = scratch("of_none.h5"), *in[] = {scratch("empty.h5"), scratch("full.h5")}, *twice[] = {in[0], in[0]};
+    const char *out = scratch("of_none.h5"), *in[] = {scratch("empty.h5"), scratch("full.h5")},
+               *twice[] = {in[0], in[0]};
     uint64_t n[2];
     assert_ok(make_file(in[0], 0, 0, &err));
     assert_ok(make_file(in[1], 0, 20, &err));
-    assert_error(cd_merge(out, twice, 2, "test", &stats, &err), "none of 2 parts has a program; no data set was written [ENODATA]");
+    assert_error(cd_merge(out, twice, 2, "test", &stats, &err),
+                 "none of 2 parts has a program; no data set was written [ENODATA]");
     assert_int_not_equal(access(out, F_OK), 0);
     assert_ok(cd_merge(out, in, 2, "test", &stats, &err));
     int64_t *got = read_offsets(out, &n[0]), *want = read_offsets(in[1], &n[1]);

@@ -20,7 +20,9 @@ static cd_writer *open_it(const char *path, bool restart, const char *place) {
     return w;
 }
 
-static void skip_line(cd_writer *w, const char *line) { assert_ok(cd_writer_skip(w, line, strlen(line), &err)); }
+static void skip_line(cd_writer *w, const char *line) {
+    assert_ok(cd_writer_skip(w, line, strlen(line), &err));
+}
 
 static void add(cd_writer *w, unsigned k) {
     static made_item m;
@@ -145,4 +147,5 @@ static void list_goes_when_nothing_is_skipped(void **state) {
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, goes_on_from_the_checkpoint, begins_anew, long_list, list_goes_when_nothing_is_skipped)
+TESTS(NULL, NULL, goes_on_from_the_checkpoint, begins_anew, long_list,
+      list_goes_when_nothing_is_skipped)

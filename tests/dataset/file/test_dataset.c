@@ -53,7 +53,8 @@ TEST(empty) {
 /* As files of earlier versions are. */
 static void drop_kinds(const char *path) {
     const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-    assert_true(f >= 0 && H5Ldelete(f, "/key/kind", H5P_DEFAULT) >= 0 && H5Ldelete(f, "/dict/kind", H5P_DEFAULT) >= 0);
+    assert_true(f >= 0 && H5Ldelete(f, "/key/kind", H5P_DEFAULT) >= 0 &&
+                H5Ldelete(f, "/dict/kind", H5P_DEFAULT) >= 0);
     H5Fclose(f);
 }
 
@@ -70,7 +71,8 @@ TEST(files_without_kinds_load) {
     for (unsigned i = 40; i < 90; i++) check_item(d, i, i);
     assert_ok(cd_merge(joined, path, 2, "test", &stats, &err));
     assert_ok(cd_dataset_load(&joined, 1, &all, &err));
-    for (size_t i = 0; i < 90; i++) assert_string_equal(all->kind_name[all->kind[i]], d->kind_name[d->kind[i]]);
+    for (size_t i = 0; i < 90; i++)
+        assert_string_equal(all->kind_name[all->kind[i]], d->kind_name[d->kind[i]]);
     cd_dataset_free(all);
     cd_dataset_free(d);
 }
@@ -78,7 +80,8 @@ TEST(files_without_kinds_load) {
 TEST(parts) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL, *whole = NULL;
-    const char *path[] = {scratch("p1.h5"), scratch("p2.h5"), scratch("p3.h5")}, *all = scratch("p.h5");
+    const char *path[] = {scratch("p1.h5"), scratch("p2.h5"), scratch("p3.h5")},
+               *all = scratch("p.h5");
     assert_ok(make_file(path[0], 0, 90, &err));
     assert_ok(make_file(path[1], 90, 91, &err));
     assert_ok(make_file(path[2], 91, 300, &err));
@@ -124,7 +127,8 @@ TEST(rows_as_written) {
     const char *path = scratch("raw.h5");
     size_t moved = 0;
     assert_ok(make_file(path, 0, 300, &err));
-    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .as_written = true, .folder = ""}, &d, &err));
+    assert_ok(cd_dataset_load_within(
+        &path, 1, &(cd_dataset_options){.ast = true, .as_written = true, .folder = ""}, &d, &err));
     for (unsigned i = 0; i < 300; i++) {
         const size_t bytes = make_item(&m, i)->n_row * 164 * sizeof(float);
         assert_memory_equal(d->row + d->row_ptr[i] * 164, m.row, bytes);
@@ -142,17 +146,24 @@ static void asts_on_disk(void **state) {
     const char *path = scratch("disk.h5");
     (void)state;
     assert_ok(make_file(path, 0, 2300, &err));
-    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .memory = (uint64_t)1 << 30, .folder = ""}, &d, &err));
+    assert_ok(cd_dataset_load_within(
+        &path, 1, &(cd_dataset_options){.ast = true, .memory = (uint64_t)1 << 30, .folder = ""}, &d,
+        &err));
     assert_null(d->spool);
     cd_dataset_free(d);
-    assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .memory = 1, .folder = ""}, &d, &err));
+    assert_ok(cd_dataset_load_within(
+        &path, 1, &(cd_dataset_options){.ast = true, .memory = 1, .folder = ""}, &d, &err));
     assert_non_null(d->spool);
     for (unsigned i = 0; i < 2300; i++) {
         check_item(d, i, i);
         check_ast(d, i, i);
     }
     cd_dataset_free(d);
-    assert_status(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.memory = 1, .folder = "/no/folder"}, &d, &err), CDMPP_EIO);
+    assert_status(cd_dataset_load_within(&path, 1,
+                                         &(cd_dataset_options){.memory = 1, .folder = "/no/folder"},
+                                         &d, &err),
+                  CDMPP_EIO);
 }
 
-TESTS(NULL, NULL, round_trip, nothing_stays_open, empty, files_without_kinds_load, parts, asts, rows_as_written, asts_on_disk)
+TESTS(NULL, NULL, round_trip, nothing_stays_open, empty, files_without_kinds_load, parts, asts,
+      rows_as_written, asts_on_disk)

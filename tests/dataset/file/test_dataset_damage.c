@@ -15,7 +15,9 @@
 
 /* HDF5 1.10 itself leaks when it meets a damaged file. */
 const char *__lsan_default_suppressions(void);
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void) {
+    return "leak:libhdf5";
+}
 
 /* One lie in item 21 (two rows, three leaves, of which 0 has a row of its own). */
 static int lie;
@@ -37,8 +39,10 @@ static void tell(made_item *m, unsigned i) {
 
 /* Checksums are right, what they sum is not. */
 TEST(false_asts) {
-    static const char *const key[] = {"/ast/leaf_row", "/ast/leaf_row", "/ast/own_ptr",  "/ast/own_ptr", "/ast/leaf_pos", "/ast/leaf_pos",
-                                      "/ast/leaf_pos", "/ast/leaf_pos", "/ast/tree",     "/ast/tree",    "/ast/tree",     "/ast/path_kind"};
+    static const char *const key[] = {"/ast/leaf_row", "/ast/leaf_row", "/ast/own_ptr",
+                                      "/ast/own_ptr",  "/ast/leaf_pos", "/ast/leaf_pos",
+                                      "/ast/leaf_pos", "/ast/leaf_pos", "/ast/tree",
+                                      "/ast/tree",     "/ast/tree",     "/ast/path_kind"};
     const char *path = scratch("lie.h5");
     for (lie = 0; lie < 12; lie++) {
         cdmpp_err err = {0};
@@ -129,8 +133,10 @@ TEST(full_disk) {
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &r);
         cdmpp_status st = cd_h5_create(&h, path, &err);
-        if (st == CDMPP_OK) st = cd_h5_write(&h, "/a/b", (cd_h5_shape){CD_H5_F64, 100000, 0}, data, &err);
-        const bool told = st == CDMPP_EIO && strstr(err.msg, "File too large") && strcmp(err.key, "/a/b") == 0;
+        if (st == CDMPP_OK)
+            st = cd_h5_write(&h, "/a/b", (cd_h5_shape){CD_H5_F64, 100000, 0}, data, &err);
+        const bool told =
+            st == CDMPP_EIO && strstr(err.msg, "File too large") && strcmp(err.key, "/a/b") == 0;
         (void)cd_h5_close(&h, NULL);
         exit(told ? 0 : 1); /* not _exit: HDF5's clean-up is what is tested */
     }
@@ -154,7 +160,10 @@ TEST(out_of_memory) {
         if (!f.st) f.st = cd_dataset_load_ast(&path, 1, &d, &f.err);
         cd_dataset_free(d);
         d = NULL;
-        if (!f.st) f.st = cd_dataset_load_within(&path, 1, &(cd_dataset_options){.ast = true, .memory = 1, .folder = ""}, &d, &f.err);
+        if (!f.st)
+            f.st = cd_dataset_load_within(
+                &path, 1, &(cd_dataset_options){.ast = true, .memory = 1, .folder = ""}, &d,
+                &f.err);
         cd_dataset_free(d);
     }
 }

@@ -14,8 +14,10 @@ static void check_facts(const cd_dataset *d, size_t p, unsigned i) {
     make_item(&m, i);
     make_facts(&m, i);
     assert_int_equal(d->facts_state[p], m.it.facts_state);
-    if (m.it.facts) assert_memory_equal(d->facts + p * CD_N_FACTS, m.it.facts, CD_N_FACTS * sizeof *d->facts);
-    else for (size_t c = 0; c < CD_N_FACTS; c++) assert_true(isnan(d->facts[p * CD_N_FACTS + c]));
+    if (m.it.facts)
+        assert_memory_equal(d->facts + p * CD_N_FACTS, m.it.facts, CD_N_FACTS * sizeof *d->facts);
+    else
+        for (size_t c = 0; c < CD_N_FACTS; c++) assert_true(isnan(d->facts[p * CD_N_FACTS + c]));
 }
 
 /* Facts of parts follow each other, in memory, on disk and merged; who does not ask for them does not get them. */
@@ -23,12 +25,14 @@ TEST(facts) {
     cdmpp_err err = {0};
     cd_extract_stats stats;
     cd_dataset *d = NULL;
-    const char *path[] = {scratch("f1.h5"), scratch("f2.h5")}, *joined = scratch("f.h5"), *plain = scratch("f3.h5");
+    const char *path[] = {scratch("f1.h5"), scratch("f2.h5")}, *joined = scratch("f.h5"),
+               *plain = scratch("f3.h5");
     assert_ok(make_spoilt(path[0], 0, 200, make_facts, &err));
     assert_ok(make_spoilt(path[1], 200, 3000, make_facts, &err));
     assert_ok(cd_merge(joined, path, 2, "test", &stats, &err));
     for (int way = 0; way < 3; way++) {
-        assert_ok(way < 2 ? load_facts(path, 2, way ? 1 : 0, &d, &err) : load_facts(&joined, 1, 0, &d, &err));
+        assert_ok(way < 2 ? load_facts(path, 2, way ? 1 : 0, &d, &err)
+                          : load_facts(&joined, 1, 0, &d, &err));
         assert_true((d->spool != NULL) == (way == 1));
         for (unsigned i = 0; i < 3000; i++) check_facts(d, i, i);
         cd_dataset_free(d);
@@ -52,7 +56,8 @@ static void spoil_facts(const char *path, const char *digest) {
     assert_true(f >= 0);
     if (!digest) assert_true(H5Ldelete(f, "/facts", H5P_DEFAULT) >= 0);
     else {
-        const hid_t d = H5Dopen2(f, "/facts/value", H5P_DEFAULT), a = H5Aopen(d, digest, H5P_DEFAULT), t = H5Aget_type(a);
+        const hid_t d = H5Dopen2(f, "/facts/value", H5P_DEFAULT),
+                    a = H5Aopen(d, digest, H5P_DEFAULT), t = H5Aget_type(a);
         char other[65] = "0123456789012345678901234567890123456789012345678901234567890123";
         assert_true(H5Awrite(a, t, other) >= 0);
         H5Tclose(t), H5Aclose(a), H5Dclose(d);
@@ -64,13 +69,19 @@ static void spoil_facts(const char *path, const char *digest) {
 static void narrow_facts(const char *path) {
     const hsize_t dims[2] = {40, CD_N_FACTS - 8};
     spoil_facts(path, "digest");
-    const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), old = H5Dopen2(f, "/facts/value", H5P_DEFAULT), space = H5Screate_simple(2, dims, NULL);
-    const hid_t new = H5Dcreate2(f, "/facts/narrow", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t a = H5Aopen(old, "digest", H5P_DEFAULT), t = H5Aget_type(a), s = H5Aget_space(a), b = H5Acreate2(new, "digest", t, s, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT),
+                old = H5Dopen2(f, "/facts/value", H5P_DEFAULT),
+                space = H5Screate_simple(2, dims, NULL);
+    const hid_t new = H5Dcreate2(f, "/facts/narrow", H5T_IEEE_F32LE, space, H5P_DEFAULT,
+                                 H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t a = H5Aopen(old, "digest", H5P_DEFAULT), t = H5Aget_type(a), s = H5Aget_space(a),
+                b = H5Acreate2(new, "digest", t, s, H5P_DEFAULT, H5P_DEFAULT);
     char digest[65];
     assert_true(H5Aread(a, t, digest) >= 0 && H5Awrite(b, t, digest) >= 0);
-    H5Aclose(b), H5Sclose(s), H5Tclose(t), H5Aclose(a), H5Dclose(new), H5Sclose(space), H5Dclose(old);
-    assert_true(H5Ldelete(f, "/facts/value", H5P_DEFAULT) >= 0 && H5Lmove(f, "/facts/narrow", f, "/facts/value", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Aclose(b), H5Sclose(s), H5Tclose(t), H5Aclose(a), H5Dclose(new), H5Sclose(space),
+        H5Dclose(old);
+    assert_true(H5Ldelete(f, "/facts/value", H5P_DEFAULT) >= 0 &&
+                H5Lmove(f, "/facts/narrow", f, "/facts/value", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     H5Fclose(f);
 }
 
@@ -78,7 +89,8 @@ TEST(files_without_facts) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL;
     cd_extract_stats stats;
-    const char *path[] = {scratch("o1.h5"), scratch("o2.h5")}, *other = scratch("o3.h5"), *gpu = scratch("o4.h5"), *joined = scratch("o.h5");
+    const char *path[] = {scratch("o1.h5"), scratch("o2.h5")}, *other = scratch("o3.h5"),
+               *gpu = scratch("o4.h5"), *joined = scratch("o.h5");
     assert_ok(make_spoilt(path[0], 0, 40, make_facts, &err));
     assert_ok(make_spoilt(path[1], 40, 90, make_facts, &err));
     assert_ok(make_spoilt(other, 0, 40, make_facts, &err));

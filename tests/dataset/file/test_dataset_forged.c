@@ -30,11 +30,15 @@ static int down(void **state) {
 
 /* Some numbers of the array of this width become odd ones. */
 static void spoil(forge_dice *d, char *p, size_t n, size_t width) {
-    static const uint64_t odd[] = {UINT64_MAX, 0, 1, 0x7fffffff, 0x80000000, 0xfffffffe, 1ull << 40, 1ull << 62, 0x7fc00000, 0x7f800000, 0x7ff8000000000000, 0x7ff0000000000000, 200, 65536};
+    static const uint64_t odd[] = {
+        UINT64_MAX, 0,          1,          0x7fffffff, 0x80000000,         0xfffffffe,
+        1ull << 40, 1ull << 62, 0x7fc00000, 0x7f800000, 0x7ff8000000000000, 0x7ff0000000000000,
+        200,        65536};
     for (size_t k = 1 + forge_draw(d, 3); n && k; k--) {
         const size_t i = forge_draw(d, n);
         uint64_t v = odd[forge_draw(d, sizeof odd / sizeof *odd)];
-        if (forge_draw(d, 3) == 0) memcpy(&v, p + forge_draw(d, n) * width, width); /* that of another place */
+        if (forge_draw(d, 3) == 0)
+            memcpy(&v, p + forge_draw(d, n) * width, width); /* that of another place */
         memcpy(p + i * width, &v, width);
     }
 }
@@ -48,14 +52,16 @@ static bool forge_array(const char *path, forge_dice *d) {
     const hid_t set = is ? H5Dopen2(f, cd_layout[a].path, H5P_DEFAULT) : -1;
     bool done = false;
     if (set >= 0) {
-        const hid_t space = H5Dget_space(set), type = H5Dget_type(set), attr = H5Aopen(set, CD_LAYOUT_ATTR_CRC, H5P_DEFAULT);
+        const hid_t space = H5Dget_space(set), type = H5Dget_type(set),
+                    attr = H5Aopen(set, CD_LAYOUT_ATTR_CRC, H5P_DEFAULT);
         const size_t n = (size_t)H5Sget_simple_extent_npoints(space), width = H5Tget_size(type);
         char *p = malloc(n * width + 1);
         assert_non_null(p);
         assert_true(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, p) >= 0);
         spoil(d, p, n, width);
         const uint32_t crc = (uint32_t)crc32_z(crc32(0, NULL, 0), (const Bytef *)p, n * width);
-        assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, p) >= 0 && H5Awrite(attr, H5T_NATIVE_UINT32, &crc) >= 0);
+        assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, p) >= 0 &&
+                    H5Awrite(attr, H5T_NATIVE_UINT32, &crc) >= 0);
         done = n > 0;
         free(p);
         H5Aclose(attr);
@@ -76,7 +82,8 @@ static double look(const cd_dataset *d) {
             for (int c = 0; c < 164; c++) sum += (double)d->row[r * 164 + c];
         for (int64_t l = d->leaf_ptr[i]; l < d->leaf_ptr[i + 1]; l++) {
             sum += d->leaf_pos[l] + d->tree[d->tree_ptr[i] + d->leaf_pos[l]];
-            for (int64_t k = d->path_ptr[l]; k < d->path_ptr[l + 1]; k++) sum += (double)d->path_extent[k] + d->path_kind[k];
+            for (int64_t k = d->path_ptr[l]; k < d->path_ptr[l + 1]; k++)
+                sum += (double)d->path_extent[k] + d->path_kind[k];
         }
         sum += (double)(strlen(d->task_name[d->task[i]]) + strlen(d->device_name[d->device[i]]));
     }

@@ -38,9 +38,13 @@ static cdmpp_status hear(void *ctx, cdmpp_status st, cd_spool_place *place, cdmp
     return st;
 }
 
-static cdmpp_status load(const char *const *path, size_t n, talk *t, bool first, uint64_t memory, cd_dataset **d, cdmpp_err *err) {
+static cdmpp_status load(const char *const *path, size_t n, talk *t, bool first, uint64_t memory,
+                         cd_dataset **d, cdmpp_err *err) {
     const cd_dataset_share share = {first, first ? tell : hear, t};
-    return cd_dataset_load_within(path, n, &(cd_dataset_options){.ast = true, .memory = memory, .folder = "", .share = &share}, d, err);
+    return cd_dataset_load_within(
+        path, n,
+        &(cd_dataset_options){.ast = true, .memory = memory, .folder = "", .share = &share}, d,
+        err);
 }
 
 #define SAME(member, n) assert_memory_equal(a->member, b->member, (n) * sizeof *a->member)
@@ -82,7 +86,8 @@ TEST(one_reads_for_all) {
         assert_ok(load(path, 2, &t, true, memory, &first, &err));
         assert_ok(load(path, 2, &t, false, memory, &other, &err));
         assert_int_equal(t.calls, 2);
-        assert_true(cd_spool_on_disk(first->spool) == (memory != 0) && cd_spool_on_disk(other->spool) == (memory != 0));
+        assert_true(cd_spool_on_disk(first->spool) == (memory != 0) &&
+                    cd_spool_on_disk(other->spool) == (memory != 0));
         assert_true(other->borrowed && !first->borrowed);
         same_arrays(alone, first);
         same_arrays(alone, other);
@@ -140,4 +145,5 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(NULL, NULL, one_reads_for_all, who_cannot_see_it_reads, an_error_of_the_first_is_everybodys, out_of_memory)
+TESTS(NULL, NULL, one_reads_for_all, who_cannot_see_it_reads, an_error_of_the_first_is_everybodys,
+      out_of_memory)

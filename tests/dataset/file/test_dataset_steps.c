@@ -18,7 +18,8 @@ static void check_steps(const cd_dataset *d, size_t p, unsigned i) {
 TEST(steps) {
     cdmpp_err err = {0};
     cd_extract_stats stats;
-    const char *path[] = {scratch("s1.h5"), scratch("s2.h5"), scratch("s3.h5")}, *joined = scratch("s.h5");
+    const char *path[] = {scratch("s1.h5"), scratch("s2.h5"), scratch("s3.h5")},
+               *joined = scratch("s.h5");
     assert_ok(make_spoilt(path[0], 0, 200, make_steps, &err));
     assert_ok(make_spoilt(path[1], 200, 3000, make_steps, &err));
     assert_ok(make_file(path[2], 0, 0, &err));
@@ -26,7 +27,8 @@ TEST(steps) {
     assert_ok(cd_merge(joined, merged, 3, "test", &stats, &err));
     for (int way = 0; way < 3; way++) {
         cd_dataset *d = NULL;
-        assert_ok(way < 2 ? load_steps(path, 2, way ? 1 : 0, &d, &err) : load_steps(&joined, 1, 0, &d, &err));
+        assert_ok(way < 2 ? load_steps(path, 2, way ? 1 : 0, &d, &err)
+                          : load_steps(&joined, 1, 0, &d, &err));
         assert_true((d->spool != NULL) == (way == 1));
         for (unsigned i = 0; i < 3000; i++) check_steps(d, i, i);
         cd_dataset_free(d);

@@ -16,7 +16,9 @@ TEST(another_type) {
     assert_ok(cd_h5_create(&h, path, &err));
     assert_ok(cd_h5_write(&h, "/a/b", (cd_h5_shape){CD_H5_F32, 3, 0}, data, &err));
     assert_ok(cd_h5_close(&h, &err));
-    snprintf(want, sizeof want, "%s: /a/b: the array has another element type than this version writes [ESCHEMA]", path);
+    snprintf(want, sizeof want,
+             "%s: /a/b: the array has another element type than this version writes [ESCHEMA]",
+             path);
     assert_ok(cd_h5_open(&h, path, &err));
     assert_error(cd_h5_size(&h, "/a/b", CD_H5_F64, 0, &n, &err), want);
     err = (cdmpp_err){0};

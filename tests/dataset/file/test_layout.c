@@ -20,10 +20,12 @@ TEST(manual) {
         const char *row = strstr(text, want);
         snprintf(want, sizeof want, " | %s | %s |\n", cd_layout[a].units, cd_layout[a].meaning);
         if (!row || strncmp(strchr(row, '\n') - strlen(want) + 1, want, strlen(want)) != 0)
-            print_error("docs/reference/dataset.md has no row for %s ending in%s", cd_layout[a].path, want);
+            print_error("docs/reference/dataset.md has no row for %s ending in%s",
+                        cd_layout[a].path, want);
         assert_true(row && strncmp(strchr(row, '\n') - strlen(want) + 1, want, strlen(want)) == 0);
     }
-    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++) assert_non_null(strstr(text, cd_layout_dict_path[d]));
+    for (int d = 0; d < CD_LAYOUT_DICT_COUNT; d++)
+        assert_non_null(strstr(text, cd_layout_dict_path[d]));
 }
 
 TEST(digest) {

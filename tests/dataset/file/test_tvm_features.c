@@ -19,9 +19,9 @@ enum { BUF = CD_COL_B0_READ, BLOCK = CD_COL_BUFFER_STRIDE, N_BLOCK = 5, REST = C
 typedef struct {
     size_t n, n_file, name_len;
     float *row;
-    int64_t *ptr;    /* (n + 1) */
+    int64_t *ptr; /* (n + 1) */
     int32_t *file, *line;
-    char *name;      /* (n_file)(name_len), zero-padded */
+    char *name; /* (n_file)(name_len), zero-padded */
 } truth;
 
 static void *dataset(hid_t f, const char *name, hid_t type, size_t size, size_t *n) {
@@ -86,7 +86,9 @@ static bool same_row(const float *x, const float *y) {
     if (!close_to(x, y, BUF) || !close_to(x + REST, y + REST, CD_N_COL - REST)) return false;
     for (int k = 0; k < N_BLOCK; k++) {
         int j = 0;
-        while (j < N_BLOCK && (used[j] || !close_to(x + BUF + j * BLOCK, y + BUF + k * BLOCK, BLOCK))) j++;
+        while (j < N_BLOCK &&
+               (used[j] || !close_to(x + BUF + j * BLOCK, y + BUF + k * BLOCK, BLOCK)))
+            j++;
         if (j == N_BLOCK) return false;
         used[j] = true;
     }
@@ -127,7 +129,8 @@ static char *record_of(member *m, char *line, size_t *len) {
     char *text = zero + 1, *h = text - 512;
     *len -= (size_t)(text - line);
     if (h < line) return text; /* the padding that ends the archive */
-    const bool is_long = h - 1024 >= line && h[-1024 + 156] == 'L'; /* GNU: header of the name, the name */
+    const bool is_long =
+        h - 1024 >= line && h[-1024 + 156] == 'L'; /* GNU: header of the name, the name */
     snprintf(m->name, sizeof m->name, "%.*s", is_long ? 512 : 100, is_long ? h - 512 : h);
     m->line = 0;
     return text;
@@ -138,15 +141,16 @@ typedef struct {
     cd_task_registry *tasks;
     cd_program *p;
     cd_arena a;
-    int32_t *index;  /* programs by (file, line), see at */
-    size_t at;       /* next one of the current file */
+    int32_t *index; /* programs by (file, line), see at */
+    size_t at;      /* next one of the current file */
     long n, equal, rejected;
 } comparison;
 
 static const truth *sorting; /* qsort has no context */
 static int by_place(const void *a, const void *b) {
     const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    const int32_t d = sorting->file[x] != sorting->file[y] ? sorting->file[x] - sorting->file[y] : sorting->line[x] - sorting->line[y];
+    const int32_t d = sorting->file[x] != sorting->file[y] ? sorting->file[x] - sorting->file[y]
+                                                           : sorting->line[x] - sorting->line[y];
     return d < 0 ? -1 : d > 0;
 }
 
@@ -162,11 +166,14 @@ static void one(comparison *c, const member *m, const char *text, size_t len, si
     const cd_task *task = cd_task_registry_find(c->tasks, r.workload_key);
     assert_non_null(task);
     const cdmpp_status st = cd_program_build(c->p, task, &r, &rows, &err);
-    const bool none = is_rejected(row, n), ok = none ? st == CDMPP_EREJECTED : !st && same_rows(&rows, row, n);
+    const bool none = is_rejected(row, n),
+               ok = none ? st == CDMPP_EREJECTED : !st && same_rows(&rows, row, n);
     c->n++;
     c->equal += ok;
     c->rejected += none;
-    if (!ok) print_error("%s:%d: %s\n", m->name, m->line + 1, st ? cdmpp_err_format(&err, buf, sizeof buf) : "different rows");
+    if (!ok)
+        print_error("%s:%d: %s\n", m->name, m->line + 1,
+                    st ? cdmpp_err_format(&err, buf, sizeof buf) : "different rows");
 }
 
 static void archive(comparison *c, const char *path) {
@@ -221,7 +228,8 @@ static void compare(const char *set, const char *const *archives, long want, lon
         snprintf(path, sizeof path, "%s/%s/%s.tar.xz", root, set, *archives);
         archive(&c, path);
     }
-    print_message("%s: %ld of %ld programs equal, %ld rejected by both\n", set, c.equal, c.n, c.rejected);
+    print_message("%s: %ld of %ld programs equal, %ld rejected by both\n", set, c.equal, c.n,
+                  c.rejected);
     assert_int_equal(c.n, want);
     assert_int_equal(c.n, c.t.n);
     assert_int_equal(c.equal, c.n);

@@ -16,7 +16,8 @@ static void plant(double spread, uint64_t seed) {
     for (size_t i = 0; i < N; i++) {
         const size_t c = i % 28 < 7 ? i % 7 : i % 4; /* some are larger */
         for (size_t j = 0; j < DIM; j++)
-            x[i * DIM + j] = (float)(10 * cd_rng_unit(99, c * DIM + j) * 3 + spread * (cd_rng_unit(seed, i * DIM + j) - 0.5));
+            x[i * DIM + j] = (float)(10 * cd_rng_unit(99, c * DIM + j) * 3 +
+                                     spread * (cd_rng_unit(seed, i * DIM + j) - 0.5));
     }
 }
 
@@ -43,7 +44,8 @@ TEST(planted) {
 
 static double square(const float *a, const float *b) {
     double s = 0;
-    for (size_t j = 0; j < DIM; j++) s += ((double)a[j] - (double)b[j]) * ((double)a[j] - (double)b[j]);
+    for (size_t j = 0; j < DIM; j++)
+        s += ((double)a[j] - (double)b[j]) * ((double)a[j] - (double)b[j]);
     return s;
 }
 
@@ -55,7 +57,8 @@ TEST(fixed_point) {
     for (size_t i = 0; i < N; i++) {
         const double own = square(x + i * DIM, m.centre + m.label[i] * DIM);
         inertia += own;
-        for (size_t c = 0; c < K; c++) assert_true(own <= square(x + i * DIM, m.centre + c * DIM) * (1 + 1e-5));
+        for (size_t c = 0; c < K; c++)
+            assert_true(own <= square(x + i * DIM, m.centre + c * DIM) * (1 + 1e-5));
     }
     assert_close(inertia, m.inertia, 1e-5, 0);
     for (size_t c = 0; c < K; c++)
@@ -96,7 +99,8 @@ TEST(corners) {
     for (size_t j = 0; j < DIM; j++) {
         double s = 0, squares = 0;
         for (size_t i = 0; i < 40; i++) s += (double)x[i * DIM + j] / 40;
-        for (size_t i = 0; i < 40; i++) squares += ((double)x[i * DIM + j] - s) * ((double)x[i * DIM + j] - s);
+        for (size_t i = 0; i < 40; i++)
+            squares += ((double)x[i * DIM + j] - s) * ((double)x[i * DIM + j] - s);
         assert_close((double)m.centre[j], s, 1e-6, 1e-9);
         left += squares;
     }

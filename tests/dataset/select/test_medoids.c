@@ -14,7 +14,9 @@ static float x[N * DIM];
 static void build(double spread) {
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j < DIM; j++)
-            x[i * DIM + j] = (float)(40 * cd_rng_unit(3, i % PLANTED * DIM + j) + (i < PLANTED ? 0 : spread * (cd_rng_unit(4, i * DIM + j) - 0.5)));
+            x[i * DIM + j] =
+                (float)(40 * cd_rng_unit(3, i % PLANTED * DIM + j) +
+                        (i < PLANTED ? 0 : spread * (cd_rng_unit(4, i * DIM + j) - 0.5)));
 }
 
 static size_t pay(const double *price, double budget, cd_threads *pool, uint32_t *chosen) {
@@ -33,7 +35,9 @@ static size_t take(size_t k, cd_threads *pool, uint32_t *chosen) {
 
 static double distance(size_t a, size_t b) {
     double s = 0;
-    for (size_t j = 0; j < DIM; j++) s += ((double)x[a * DIM + j] - (double)x[b * DIM + j]) * ((double)x[a * DIM + j] - (double)x[b * DIM + j]);
+    for (size_t j = 0; j < DIM; j++)
+        s += ((double)x[a * DIM + j] - (double)x[b * DIM + j]) *
+             ((double)x[a * DIM + j] - (double)x[b * DIM + j]);
     return sqrt(s);
 }
 
@@ -127,5 +131,6 @@ static void out_of_memory(void **st) {
     FAULT_SWEEP(f, 1) f.st = cd_select_medoids(x, N, DIM, price, 3, 3, NULL, c, &n, &f.err);
 }
 
-TESTS(NULL, NULL, each_planted_place_once, each_turn_leaves_least, fewer_are_the_first_of_more_for_any_threads, no_point_twice,
-      a_budget_takes_cheap_ones, refusals, out_of_memory)
+TESTS(NULL, NULL, each_planted_place_once, each_turn_leaves_least,
+      fewer_are_the_first_of_more_for_any_threads, no_point_twice, a_budget_takes_cheap_ones,
+      refusals, out_of_memory)

@@ -23,15 +23,19 @@ static void build(set *s, double spread) {
         const uint32_t t = i / PER;
         s->task[i] = t;
         for (uint32_t j = 0; j < DIM; j++)
-            s->x[i * DIM + j] = (float)(20 * cd_rng_unit(7, t % PLANTED * DIM + j) + 0.3 * cd_rng_unit(8, t * DIM + j) +
+            s->x[i * DIM + j] = (float)(20 * cd_rng_unit(7, t % PLANTED * DIM + j) +
+                                        0.3 * cd_rng_unit(8, t * DIM + j) +
                                         spread * (cd_rng_unit(9, i * DIM + j) - 0.5));
     }
     for (uint32_t t = 0; t < T; t++) s->key[t] = cd_rng_at(1, t);
 }
 
-static cd_select_input input(const set *s) { return (cd_select_input){N, DIM, s->x, s->task, T, s->key}; }
+static cd_select_input input(const set *s) {
+    return (cd_select_input){N, DIM, s->x, s->task, T, s->key};
+}
 
-static size_t take(const set *s, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool, uint32_t *chosen) {
+static size_t take(const set *s, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
+                   uint32_t *chosen) {
     cdmpp_err err = {0};
     size_t n = 99;
     const cd_select_input in = input(s);
@@ -46,7 +50,8 @@ TEST(how_many) {
     uint32_t c[T + 5];
     build(&s, 1);
     for (int kind = 0; kind < 3; kind++) {
-        for (size_t k = 0; k <= T; k += 4) assert_int_equal(take(&s, (cd_select_kind)kind, k, 3, NULL, c), k);
+        for (size_t k = 0; k <= T; k += 4)
+            assert_int_equal(take(&s, (cd_select_kind)kind, k, 3, NULL, c), k);
         assert_int_equal(take(&s, (cd_select_kind)kind, T + 5, 3, NULL, c), T);
     }
     for (int i = 0; i < N; i++)
@@ -107,7 +112,8 @@ static double away(const set *s, uint32_t task, const double *from) {
     for (size_t i = 0; i < N; i++) {
         double d = 0;
         if (s->task[i] != task) continue;
-        for (size_t j = 0; j < DIM; j++) d += ((double)s->x[i * DIM + j] - from[j]) * ((double)s->x[i * DIM + j] - from[j]);
+        for (size_t j = 0; j < DIM; j++)
+            d += ((double)s->x[i * DIM + j] - from[j]) * ((double)s->x[i * DIM + j] - from[j]);
         mean += sqrt(d) / PER;
     }
     return mean;
@@ -159,7 +165,8 @@ TEST(center) {
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j < DIM; j++) mean[j] += (double)s.x[i * DIM + j] / N;
     assert_int_equal(take(&s, CD_SELECT_CENTER, T, 0, NULL, c), T);
-    for (size_t k = 1; k < T; k++) assert_true(away(&s, c[k - 1], mean) <= away(&s, c[k], mean) + 1e-5);
+    for (size_t k = 1; k < T; k++)
+        assert_true(away(&s, c[k - 1], mean) <= away(&s, c[k], mean) + 1e-5);
 }
 
 TEST(random_by_seed) {
@@ -195,7 +202,9 @@ static void out_of_memory(void **st) {
     build(&s, 1);
     const cd_select_input in = input(&s);
     for (int kind = 0; kind < 3; kind++)
-        FAULT_SWEEP(f, 1) f.st = cd_select_tasks(&in, (cd_select_kind)kind, 3, 0, NULL, c, &n, &f.err);
+        FAULT_SWEEP(f, 1)
+        f.st = cd_select_tasks(&in, (cd_select_kind)kind, 3, 0, NULL, c, &n, &f.err);
 }
 
-TESTS(NULL, NULL, how_many, planted, order_is_nothing, threads, center, definition, random_by_seed, out_of_memory, refusals)
+TESTS(NULL, NULL, how_many, planted, order_is_nothing, threads, center, definition, random_by_seed,
+      out_of_memory, refusals)

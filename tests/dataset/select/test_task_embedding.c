@@ -17,7 +17,8 @@ TEST(vectors) {
         float *a = row + 2 * i * C, *b = a + C;
         ptr[i + 1] = 2 * (i + 1);
         program[i] = (size_t)(N - 1 - i);
-        a[0] = b[0] = 5, a[1] = b[1] = (float)i, a[2] = 1, b[2] = (float)(i * i), a[3] = 3e38f, b[3] = i % 2 ? 3e38f : -3e38f;
+        a[0] = b[0] = 5, a[1] = b[1] = (float)i, a[2] = 1, b[2] = (float)(i * i), a[3] = 3e38f,
+        b[3] = i % 2 ? 3e38f : -3e38f;
     }
     const cd_dataset d = {.n = N, .n_row = 2 * N, .n_col = C, .row = row, .row_ptr = ptr};
     assert_ok(cd_task_embedding_rows(&d, program, N, &x, &dim, &err));

@@ -35,10 +35,25 @@ static fix *build(int flip) {
         f->row[i + 1] = i + 1;
         f->leaf[i + 1] = f->leaf[i] + k % 7;
     }
-    f->d = (cd_dataset){.n = N, .row_ptr = f->row, .leaf_ptr = f->leaf, .latency_s = f->y, .latency_mean_s = f->y, .flop = f->flop,
-                        .latency_std_s = f->std, .repeats = f->rep, .error = f->error, .task = f->task, .device = f->dev,
-                        .source_file = f->src, .source_line = f->line, .n_task = T, .n_device = D, .n_source = 1,
-                        .task_name = tasks, .device_name = devs, .source_name = srcs};
+    f->d = (cd_dataset){.n = N,
+                        .row_ptr = f->row,
+                        .leaf_ptr = f->leaf,
+                        .latency_s = f->y,
+                        .latency_mean_s = f->y,
+                        .flop = f->flop,
+                        .latency_std_s = f->std,
+                        .repeats = f->rep,
+                        .error = f->error,
+                        .task = f->task,
+                        .device = f->dev,
+                        .source_file = f->src,
+                        .source_line = f->line,
+                        .n_task = T,
+                        .n_device = D,
+                        .n_source = 1,
+                        .task_name = tasks,
+                        .device_name = devs,
+                        .source_name = srcs};
     return f;
 }
 
@@ -73,11 +88,13 @@ TEST(leaves) {
     fix *f = filter(build(0), (cd_filter_spec){.leaves = five, .n_leaves = 1});
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 7 == 5);
     f = filter(build(0), (cd_filter_spec){.leaves = some, .n_leaves = 3});
-    for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 7 == 5 || i % 7 == 6 || i % 7 == 0);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(f->keep[i], i % 7 == 5 || i % 7 == 6 || i % 7 == 0);
 }
 
 TEST(flop) {
-    fix *f = filter(build(0), (cd_filter_spec){.min_flop = 2e6}); /* task 0: 1e6, 1: 2e6, 2: unknown */
+    fix *f =
+        filter(build(0), (cd_filter_spec){.min_flop = 2e6}); /* task 0: 1e6, 1: 2e6, 2: unknown */
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 3 == 1);
     f = filter(build(0), (cd_filter_spec){.max_flop = 1e6});
     for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i % 3 == 0);
@@ -87,7 +104,8 @@ TEST(flop) {
 /* Latencies are 1 .. 300 ms: percentile q is 1 + 2.99 q. */
 TEST(percentiles) {
     fix *f = filter(build(0), (cd_filter_spec){.low_percentile = 10, .high_percentile = 90});
-    for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], i + 1 >= 1 + 29.9 && i + 1 <= 1 + 269.1);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(f->keep[i], i + 1 >= 1 + 29.9 && i + 1 <= 1 + 269.1);
     assert_int_equal(f->c.drop[CD_FILTER_DROP_RANGE], 60);
     f = filter(build(0), (cd_filter_spec){.low_percentile = 99.9});
     assert_int_equal(f->c.kept, 1);
@@ -109,10 +127,12 @@ static size_t of_group(const fix *f, uint32_t task, uint32_t dev) {
 TEST(surplus) {
     fix *f = build(0), *g = build(1);
     uint8_t ten[N], other[N];
-    for (int i = 0; i < N; i++) f->error[i] = g->error[N - 1 - i] = i % 3 == 2 && i >= 30; /* task 2: 5 a device */
+    for (int i = 0; i < N; i++)
+        f->error[i] = g->error[N - 1 - i] = i % 3 == 2 && i >= 30; /* task 2: 5 a device */
     filter(f, (cd_filter_spec){.max_per_task = 10, .seed = 3});
     filter(g, (cd_filter_spec){.max_per_task = 10, .seed = 3});
-    for (int i = 0; i < N; i++) assert_int_equal(f->keep[i], g->keep[N - 1 - i]); /* order is nothing */
+    for (int i = 0; i < N; i++)
+        assert_int_equal(f->keep[i], g->keep[N - 1 - i]); /* order is nothing */
     for (uint32_t t = 0; t < T; t++)
         for (uint32_t d = 0; d < D; d++) assert_int_equal(of_group(f, t, d), t == 2 ? 5 : 10);
     assert_int_equal(f->c.drop[CD_FILTER_DROP_SURPLUS], 4 * 40);
@@ -134,7 +154,8 @@ TEST(surplus_and_split) {
     size_t part[CD_SPLIT_N_PART] = {0};
     for (uint64_t seed = 1; seed <= 10; seed++) {
         fix *f = filter(build(0), (cd_filter_spec){.max_per_task = 10, .seed = seed});
-        const cd_split_spec spec = {.kind = CD_SPLIT_RECORD, .seed = seed, .valid = 0.1, .test = 0.2};
+        const cd_split_spec spec = {
+            .kind = CD_SPLIT_RECORD, .seed = seed, .valid = 0.1, .test = 0.2};
         cdmpp_err err = {0};
         cd_split *s = NULL;
         assert_ok(cd_split_make(&f->d, f->keep, &spec, &s, &err));

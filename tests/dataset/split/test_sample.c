@@ -31,7 +31,7 @@ static uint64_t bits(int n, const int *t) {
     return b;
 }
 #define BITS(...) bits((int)(sizeof(int[]){__VA_ARGS__} / sizeof(int)), (int[]){__VA_ARGS__})
-#define ALL ((1ull << MADE_TASKS) - 1)
+#define ALL       ((1ull << MADE_TASKS) - 1)
 
 /* Task with number r: 0 is task 0, of unknown operations; then t*7 % 30 == r. */
 static int numbered(int r) {
@@ -55,8 +55,10 @@ TEST(modes) {
     assert_true(taken("network-resnet_50_bs1", V100, 1) == BITS(1, 2, 3));
     assert_true(taken("network-resnet_50_bs4-bert_base", V100, 1) == BITS(3, 4, 10, 11));
     assert_true(taken("network-resnet_50_", V100, 1) == BITS(1, 2, 3, 4));
-    assert_true(taken("network-resnet_50-mobilenet-v2_bs1-bert_base_", V100, 1) == BITS(1, 2, 3, 4, 10, 11, 20));
-    assert_true(taken("sample2+network-bert_base+list-2", AVX2, 1) == BITS(0, numbered(1), numbered(2), 10, 11));
+    assert_true(taken("network-resnet_50-mobilenet-v2_bs1-bert_base_", V100, 1) ==
+                BITS(1, 2, 3, 4, 10, 11, 20));
+    assert_true(taken("sample2+network-bert_base+list-2", AVX2, 1) ==
+                BITS(0, numbered(1), numbered(2), 10, 11));
 }
 
 TEST(random_tasks) {
@@ -64,7 +66,7 @@ TEST(random_tasks) {
     const uint64_t a = taken("random7", V100, 1), b = taken("random7", V100, 2);
     assert_int_equal(count(a), 7);
     assert_true(a != b);
-    assert_true(a == taken("random7", AVX2, 1)); /* the device is nothing, */
+    assert_true(a == taken("random7", AVX2, 1));         /* the device is nothing, */
     assert_true((a & ~taken("random12", V100, 1)) == 0); /* more is a superset */
     made_split_build(&f, 1);
     assert_true(a == taken("random7", V100, 1)); /* order is nothing */
@@ -103,7 +105,8 @@ TEST(devices) {
     assert_true(taken(t, V100, 1) == BITS(0));
     assert_true(taken(t, AVX2, 1) == ALL);
     assert_true(taken(t, AVX512, 1) == BITS(0));
-    for (int i = 0; i < MADE_N; i++) /* the GPU lacks tasks 0 and 1: its own numbers, first of what it has */
+    for (int i = 0; i < MADE_N;
+         i++) /* the GPU lacks tasks 0 and 1: its own numbers, first of what it has */
         if (f.dev[i] == V100 && f.task[i] < 2) f.task[i] = 2;
     assert_true(taken("sample2", V100, 1) == BITS(numbered(1), numbered(2)));
     assert_true(taken("sample2", AVX2, 1) == BITS(0, numbered(1)));
@@ -125,7 +128,9 @@ static void refuse(const char *text, cdmpp_status want, const char *words) {
 TEST(malformed) {
     const cdmpp_status p = CDMPP_EPARSE, s = CDMPP_ESCHEMA;
     refuse("", p, "character 1: expected cross, sampleK");
-    refuse("samlpe200", p, "character 1: expected cross, sampleK, randomK, list-ID-ID... or network-NAME-NAME... (did you mean 'sample'?), found 'samlpe200'");
+    refuse("samlpe200", p,
+           "character 1: expected cross, sampleK, randomK, list-ID-ID... or network-NAME-NAME... "
+           "(did you mean 'sample'?), found 'samlpe200'");
     refuse("12", p, "character 1: expected cross");
     refuse("sample", p, "character 7: expected a number from 1 to 999999999, found the end of it");
     refuse("sample0", p, "character 7: expected a number from 1");
@@ -144,15 +149,21 @@ TEST(malformed) {
     refuse("network", p, "character 8: expected '-' and a network");
     refuse("network-", p, "character 9: expected a network");
     refuse("network-bert_base-", p, "character 19: expected a network");
-    refuse("network-resnet50", s, "character 9: expected a network of the data set, found 'resnet50', did you mean 'resnet_50'?");
-    refuse("network-bert_base-mobilenet-v3", s, "character 19: expected a network of the data set, found 'mobilenet-v3', did you mean 'mobilenet-v2'?");
+    refuse("network-resnet50", s,
+           "character 9: expected a network of the data set, found 'resnet50', did you mean "
+           "'resnet_50'?");
+    refuse("network-bert_base-mobilenet-v3", s,
+           "character 19: expected a network of the data set, found 'mobilenet-v3', did you mean "
+           "'mobilenet-v2'?");
     refuse("network-resnet_50_bs2", s, "found 'resnet_50_bs2'");
-    refuse("a100:cross", s, "character 1: expected a device of the data set, found 'a100', did you mean 'v100'?");
+    refuse("a100:cross", s,
+           "character 1: expected a device of the data set, found 'a100', did you mean 'v100'?");
     refuse("zen5-avx511:cross", s, "did you mean 'zen5-avx512'?");
     refuse("v100:cross,v100:sample3", p, "character 12: expected one part of a device");
     refuse("cross,sample3", p, "character 7: expected one part without a device");
     refuse("v100:zen5-avx2:cross", p, "character 6");
-    refuse("sample200.by_net:test-bert_base", p, "character 10: the split is a key of its own: split.mode: 'by_net:test-bert_base'");
+    refuse("sample200.by_net:test-bert_base", p,
+           "character 10: the split is a key of its own: split.mode: 'by_net:test-bert_base'");
 }
 
 static cd_split_spec parsed(const char *text, cd_arena *a) {
@@ -174,11 +185,13 @@ TEST(splits) {
         const char *text, *train, *test;
         cd_split_kind kind;
     } c[] = {
-        {"by_device:train-zen5-avx2-zen5-avx512,test-v100", "zen5-avx2 zen5-avx512", "v100", CD_SPLIT_DEVICE},
+        {"by_device:train-zen5-avx2-zen5-avx512,test-v100", "zen5-avx2 zen5-avx512", "v100",
+         CD_SPLIT_DEVICE},
         {"by_device:test-v100", "", "v100", CD_SPLIT_DEVICE},
         {"by_device:train-zen5-avx2", "zen5-avx2", "", CD_SPLIT_DEVICE},
         {"by_net:train-all,test-resnet_50_bs1", "", "resnet_50_bs1", CD_SPLIT_NETWORK},
-        {"by_net:test-mobilenet-v2-bert_base_,train-all", "", "mobilenet-v2 bert_base_", CD_SPLIT_NETWORK},
+        {"by_net:test-mobilenet-v2-bert_base_,train-all", "", "mobilenet-v2 bert_base_",
+         CD_SPLIT_NETWORK},
         {"by_net:test-all,train-resnet_50", "resnet_50", "", CD_SPLIT_NETWORK},
     };
     cd_arena a = {0};
@@ -197,9 +210,11 @@ TEST(bad_splits) {
         const char *text, *words;
         cdmpp_status want;
     } c[] = {
-        {"by_task:test-x", "character 1: expected by_device: or by_net:, found 'by_task:test-x'", CDMPP_EPARSE},
+        {"by_task:test-x", "character 1: expected by_device: or by_net:, found 'by_task:test-x'",
+         CDMPP_EPARSE},
         {"", "character 1: expected by_device: or by_net:", CDMPP_EPARSE},
-        {"by_device:", "character 11: expected train-NAME... or test-NAME..., found the end", CDMPP_EPARSE},
+        {"by_device:", "character 11: expected train-NAME... or test-NAME..., found the end",
+         CDMPP_EPARSE},
         {"by_device:valid-v100", "character 11: expected train-NAME", CDMPP_EPARSE},
         {"by_device:test", "character 15: expected '-' and a device", CDMPP_EPARSE},
         {"by_device:test-", "character 16: expected a device", CDMPP_EPARSE},
@@ -207,8 +222,12 @@ TEST(bad_splits) {
         {"by_device:test-v100,", "character 21: expected train-NAME", CDMPP_EPARSE},
         {"by_device:test-all", "leaves all on both", CDMPP_EPARSE},
         {"by_net:train-all,test-all", "leaves all on both", CDMPP_EPARSE},
-        {"by_device:test-v10", "character 16: expected a device of the data set, found 'v10', did you mean 'v100'?", CDMPP_ESCHEMA},
-        {"by_net:train-all,test-bert_bass", "character 23: expected a network of the data set, found 'bert_bass', did you mean 'bert_base'?",
+        {"by_device:test-v10",
+         "character 16: expected a device of the data set, found 'v10', did you mean 'v100'?",
+         CDMPP_ESCHEMA},
+        {"by_net:train-all,test-bert_bass",
+         "character 23: expected a network of the data set, found 'bert_bass', did you mean "
+         "'bert_base'?",
          CDMPP_ESCHEMA},
     };
     cd_arena a = {0};
@@ -236,4 +255,5 @@ static void out_of_memory(void **st) {
     }
 }
 
-TESTS(NULL, NULL, modes, random_tasks, random_tasks_and_split, devices, malformed, splits, out_of_memory, bad_splits)
+TESTS(NULL, NULL, modes, random_tasks, random_tasks_and_split, devices, malformed, splits,
+      out_of_memory, bad_splits)

@@ -29,7 +29,7 @@ TEST(definition) {
     size_t n = 0, nth_train = 0;
     f.keep[20] = f.keep[30] = 0;
     for (int i = 0; i < MADE_N; i++) n += f.keep[i];
-    assert_int_equal(n % 5, 3); /* some are left over */
+    assert_int_equal(n % 5, 3);   /* some are left over */
     cd_split *s = split(&f, 0.2); /* every 4th of the train programs */
     for (size_t r = 0; r < n; r++) {
         const uint8_t p = s->part[nth(&f, r)];
@@ -40,10 +40,12 @@ TEST(definition) {
     assert_int_equal(s->n_unused, 3);
     assert_int_equal(s->n_program[CD_SPLIT_PART_TEST], n / 5);
     cd_split *t = split(&f, 0.1), *u = split(&f, 0.9);
-    assert_string_equal(s->hash[CD_SPLIT_PART_TEST], t->hash[CD_SPLIT_PART_TEST]); /* whatever validation is */
+    assert_string_equal(s->hash[CD_SPLIT_PART_TEST],
+                        t->hash[CD_SPLIT_PART_TEST]); /* whatever validation is */
     assert_string_equal(s->hash[CD_SPLIT_PART_TEST], u->hash[CD_SPLIT_PART_TEST]);
     assert_int_equal(t->n_program[CD_SPLIT_PART_VALID], n / 5 * 4 / 8);
-    assert_int_equal(u->n_program[CD_SPLIT_PART_VALID], n / 5 * 4 / 2); /* never more than every second */
+    assert_int_equal(u->n_program[CD_SPLIT_PART_VALID],
+                     n / 5 * 4 / 2); /* never more than every second */
     cd_split_free(s);
     cd_split_free(t);
     cd_split_free(u);
@@ -68,7 +70,8 @@ TEST(refusals) {
     cdmpp_err err = {0};
     cd_split *s = NULL;
     const char *name[] = {"v100"};
-    const cd_split_spec p = {.kind = CD_SPLIT_INTERLEAVED, .valid = 0.1, .test = 0.2, .test_name = {1, name}};
+    const cd_split_spec p = {
+        .kind = CD_SPLIT_INTERLEAVED, .valid = 0.1, .test = 0.2, .test_name = {1, name}};
     made_split_build(&f, 0);
     assert_status(cd_split_make(&f.d, f.keep, &p, &s, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "split.test_names");

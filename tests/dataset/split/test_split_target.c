@@ -11,7 +11,11 @@ enum { TARGET = 2 }; /* zen5-avx512: tasks 0 .. 23 */
 static const char *const target_name[] = {"zen5-avx512"};
 
 static cd_split_spec spec(const cd_split_target *t) {
-    return (cd_split_spec){.kind = CD_SPLIT_DEVICE, .seed = 4, .valid = 0.15, .test = 0.25, .target = t,
+    return (cd_split_spec){.kind = CD_SPLIT_DEVICE,
+                           .seed = 4,
+                           .valid = 0.15,
+                           .test = 0.25,
+                           .target = t,
                            .test_name = {1, (const char **)(uintptr_t)target_name}};
 }
 
@@ -46,7 +50,8 @@ static void check_rules(const made_split *f, const cd_split *s, size_t k) {
         else n[here]++;
         assert_in_range(there, CD_SPLIT_PART_TRAIN, CD_SPLIT_PART_VALID);
         if (here == CD_SPLIT_PART_VALID) assert_int_equal(there, CD_SPLIT_PART_VALID);
-        if (here == CD_SPLIT_PART_TEST || here == CD_SPLIT_PART_TRAIN) assert_int_equal(there, CD_SPLIT_PART_TRAIN);
+        if (here == CD_SPLIT_PART_TEST || here == CD_SPLIT_PART_TRAIN)
+            assert_int_equal(there, CD_SPLIT_PART_TRAIN);
     }
     assert_int_equal(n[CD_SPLIT_PART_TEST], 6);
     assert_int_equal(n[CD_SPLIT_PART_VALID], k ? 4 : 0);
@@ -56,9 +61,11 @@ static void check_rules(const made_split *f, const cd_split *s, size_t k) {
     assert_int_equal(s->n_target[CD_SPLIT_PART_TRAIN], k * MADE_PER);
     assert_int_equal(s->n_unlabelled, n[CD_SPLIT_N_PART + 1] * MADE_PER);
     assert_int_equal(s->n_unused, 0);
-    for (size_t c = 0; c < k; c++) assert_int_equal(place(f, s, s->chosen[c], true), CD_SPLIT_PART_TRAIN);
+    for (size_t c = 0; c < k; c++)
+        assert_int_equal(place(f, s, s->chosen[c], true), CD_SPLIT_PART_TRAIN);
     for (size_t i = 0; i < MADE_N; i++)
-        if (!f->keep[i]) assert_true(!s->target[i] && !s->unlabelled[i] && s->part[i] == CD_SPLIT_PART_NONE);
+        if (!f->keep[i])
+            assert_true(!s->target[i] && !s->unlabelled[i] && s->part[i] == CD_SPLIT_PART_NONE);
 }
 
 TEST(rules) {
@@ -69,10 +76,14 @@ TEST(rules) {
         for (size_t k = 0; k <= 14; k += 7) {
             cd_split *s = split(&f, k, (cd_select_kind)kind);
             check_rules(&f, s, k);
-            if (test[0]) assert_string_equal(test, s->hash[CD_SPLIT_PART_TEST]); /* whatever K and the choice */
+            if (test[0])
+                assert_string_equal(test,
+                                    s->hash[CD_SPLIT_PART_TEST]); /* whatever K and the choice */
             strcpy(test, s->hash[CD_SPLIT_PART_TEST]);
             if (k == 7 && kind == CD_SELECT_RANDOM) strcpy(random7, s->digest);
-            if (k == 7 && kind == CD_SELECT_RANDOM) s->digest[12] = 0, assert_string_equal(s->digest, "04a7a88d499d"); /* as in every version */
+            if (k == 7 && kind == CD_SELECT_RANDOM)
+                s->digest[12] = 0,
+                assert_string_equal(s->digest, "04a7a88d499d"); /* as in every version */
             if (k == 7 && kind == CD_SELECT_CENTER) assert_string_not_equal(random7, s->digest);
             cd_split_free(s);
         }
@@ -148,9 +159,11 @@ TEST(refusals) {
     const cd_split_target t = {.n_task = 3}, much = {.n_task = 15};
     cd_split_spec p = spec(&t);
     made_split_build(&f, 0);
-    split_refused(&f.d, f.keep, spec(&much), CDMPP_ERANGE, "split.target_tasks", "expected at most 14");
+    split_refused(&f.d, f.keep, spec(&much), CDMPP_ERANGE, "split.target_tasks",
+                  "expected at most 14");
     p.test_name = (cd_texts){2, two};
-    split_refused(&f.d, f.keep, p, CDMPP_ESCHEMA, "split.test_names", "one device, the target, found 2");
+    split_refused(&f.d, f.keep, p, CDMPP_ESCHEMA, "split.test_names",
+                  "one device, the target, found 2");
     p = spec(&t);
     p.valid_name = (cd_texts){1, v100};
     split_refused(&f.d, f.keep, p, CDMPP_ESCHEMA, "split.valid_names", "tasks are drawn");
@@ -160,9 +173,11 @@ TEST(refusals) {
     split_refused(&f.d, f.keep, p, CDMPP_ESCHEMA, "split.target_tasks", "found task");
     p = spec(&t);
     p.test_name = (cd_texts){1, typo};
-    split_refused(&f.d, f.keep, p, CDMPP_ESCHEMA, "split.test_names[0]", "did you mean 'zen5-avx512'?");
+    split_refused(&f.d, f.keep, p, CDMPP_ESCHEMA, "split.test_names[0]",
+                  "did you mean 'zen5-avx512'?");
     for (int i = 0; i < MADE_N; i++) f.keep[i] &= f.dev[i] != TARGET || f.task[i] < 2;
-    split_refused(&f.d, f.keep, spec(&t), CDMPP_ERANGE, "", "at least 3 tasks on device 'zen5-avx512'");
+    split_refused(&f.d, f.keep, spec(&t), CDMPP_ERANGE, "",
+                  "at least 3 tasks on device 'zen5-avx512'");
 }
 
 static void out_of_memory(void **st) {
@@ -178,4 +193,5 @@ static void out_of_memory(void **st) {
     }
 }
 
-TESTS(NULL, NULL, rules, kmeans_spreads, order_is_nothing, own_vectors, sources_by_name, out_of_memory, refusals)
+TESTS(NULL, NULL, rules, kmeans_spreads, order_is_nothing, own_vectors, sources_by_name,
+      out_of_memory, refusals)

@@ -7,7 +7,12 @@
 static cd_split *split(made_split *f, int64_t n, double best, cd_split_kind kind) {
     cdmpp_err err = {0};
     cd_split *s = NULL;
-    const cd_split_spec p = {.kind = kind, .seed = 3, .valid = 0.2, .test = 0.2, .train_per_task = n, .train_best = best};
+    const cd_split_spec p = {.kind = kind,
+                             .seed = 3,
+                             .valid = 0.2,
+                             .test = 0.2,
+                             .train_per_task = n,
+                             .train_best = best};
     assert_ok(cd_split_make(&f->d, f->keep, &p, &s, &err));
     return s;
 }
@@ -16,7 +21,8 @@ static cd_split *split(made_split *f, int64_t n, double best, cd_split_kind kind
 static size_t beside(const made_split *f, const cd_split *s, size_t i, bool faster) {
     size_t n = 0;
     for (size_t k = 0; k < MADE_N; k++)
-        n += f->task[k] == f->task[i] && f->dev[k] == f->dev[i] && s->part[k] == CD_SPLIT_PART_TRAIN && (!faster || f->y[k] < f->y[i]);
+        n += f->task[k] == f->task[i] && f->dev[k] == f->dev[i] &&
+             s->part[k] == CD_SPLIT_PART_TRAIN && (!faster || f->y[k] < f->y[i]);
     return n;
 }
 
@@ -32,14 +38,16 @@ TEST(fastest_and_drawn) {
         }
         const size_t faster = beside(&f, all, i, true);
         thinned += s->part[i] == CD_SPLIT_PART_NONE;
-        assert_int_equal(beside(&f, s, i, false), beside(&f, all, i, false) < 4 ? beside(&f, all, i, false) : 4);
+        assert_int_equal(beside(&f, s, i, false),
+                         beside(&f, all, i, false) < 4 ? beside(&f, all, i, false) : 4);
         if (faster < 2) assert_int_equal(s->part[i], CD_SPLIT_PART_TRAIN); /* half of 4 */
         slow += faster >= 4 && s->part[i] == CD_SPLIT_PART_TRAIN;
     }
     assert_true(thinned > 30 && slow > 15); /* not the fastest alone */
     assert_int_equal(s->n_thinned, thinned);
     assert_int_equal(s->n_unused, 0);
-    assert_int_equal(s->n_program[CD_SPLIT_PART_TRAIN] + thinned, all->n_program[CD_SPLIT_PART_TRAIN]);
+    assert_int_equal(s->n_program[CD_SPLIT_PART_TRAIN] + thinned,
+                     all->n_program[CD_SPLIT_PART_TRAIN]);
     assert_string_equal(s->hash[CD_SPLIT_PART_TEST], all->hash[CD_SPLIT_PART_TEST]);
     assert_string_not_equal(s->hash[CD_SPLIT_PART_TRAIN], all->hash[CD_SPLIT_PART_TRAIN]);
     cd_buf b = {0};
@@ -54,10 +62,12 @@ TEST(fastest_and_drawn) {
 TEST(shares) {
     static made_split f;
     made_split_build(&f, 0);
-    cd_split *best = split(&f, 3, 1, CD_SPLIT_TASK), *three = split(&f, 3, 0, CD_SPLIT_TASK), *two = split(&f, 2, 0, CD_SPLIT_TASK), *many = split(&f, 5, 0, CD_SPLIT_TASK);
+    cd_split *best = split(&f, 3, 1, CD_SPLIT_TASK), *three = split(&f, 3, 0, CD_SPLIT_TASK),
+             *two = split(&f, 2, 0, CD_SPLIT_TASK), *many = split(&f, 5, 0, CD_SPLIT_TASK);
     for (size_t i = 0; i < MADE_N; i++) {
         if (best->part[i] == CD_SPLIT_PART_TRAIN) assert_true(beside(&f, many, i, true) < 3);
-        if (two->part[i] == CD_SPLIT_PART_TRAIN) assert_int_equal(three->part[i], CD_SPLIT_PART_TRAIN);
+        if (two->part[i] == CD_SPLIT_PART_TRAIN)
+            assert_int_equal(three->part[i], CD_SPLIT_PART_TRAIN);
     }
     assert_int_equal(many->n_thinned, 0); /* as many as there are */
     assert_string_not_equal(best->digest, three->digest);
@@ -84,7 +94,8 @@ static void out_of_memory(void **st) {
     (void)st;
     static made_split f;
     made_split_build(&f, 0);
-    const cd_split_spec p = {.kind = CD_SPLIT_TASK, .seed = 3, .valid = 0.2, .test = 0.2, .train_per_task = 2};
+    const cd_split_spec p = {
+        .kind = CD_SPLIT_TASK, .seed = 3, .valid = 0.2, .test = 0.2, .train_per_task = 2};
     FAULT_SWEEP(w, 1) {
         cd_split *s = NULL;
         w.st = cd_split_make(&f.d, f.keep, &p, &s, &w.err);

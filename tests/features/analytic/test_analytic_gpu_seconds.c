@@ -10,7 +10,8 @@ static cd_device made(void) {
     cd_device d = {.name = "made", .kind = CD_DEVICE_GPU};
 #define X(key, low, high, unit, meaning) d.key = CD_DEVICE_UNKNOWN;
 #include "features/device/device_keys.def"
-    d.clock_mhz = 1000, d.cores = 10, d.lanes = 64, d.warp = 32, d.core_threads = 2048, d.core_registers = 65536, d.thread_registers = 255;
+    d.clock_mhz = 1000, d.cores = 10, d.lanes = 64, d.warp = 32, d.core_threads = 2048,
+    d.core_registers = 65536, d.thread_registers = 255;
     d.core_blocks = 32, d.shared_kb = 64, d.l1_kb = 64, d.l2_kb = 1024, d.bandwidth_gb_s = 100;
     return d;
 }
@@ -53,7 +54,8 @@ TEST(by_hand) {
     const cd_analytic_time t = of(x, &d);
     assert_close(t.waves, 3, 0, 0);
     assert_close(t.threads, 512, 0, 0);
-    const double clock = 1e-9, core = clock / 10; /* 10 blocks each: nobody is busier than the mean */
+    const double clock = 1e-9,
+                 core = clock / 10; /* 10 blocks each: nobody is busier than the mean */
     assert_close(t.compute_s, core * 400000 * 0.75 / 2, 1e-9, 0);
     assert_close(t.l1_s, core * 120000, 1e-9, 0);
     assert_close(t.l2_s, core * (160000 + 50000), 1e-9, 0);
@@ -63,7 +65,9 @@ TEST(by_hand) {
     assert_close(t.latency_s, 3 * clock * (500 * 10 + 1000), 1e-9, 0);
     assert_close(t.overhead_s, 3e-6 + 300 * clock, 1e-9, 0);
     assert_close(t.roofline_s, fmax(t.memory_s, fmax(t.l2_s, t.latency_s)) + 3e-6, 1e-9, 0);
-    assert_close(t.ecm_s, fmax(t.compute_s + t.l1_s, fmax(t.memory_s, fmax(t.l2_s, t.latency_s))) + 3e-6, 1e-9, 0);
+    assert_close(t.ecm_s,
+                 fmax(t.compute_s + t.l1_s, fmax(t.memory_s, fmax(t.l2_s, t.latency_s))) + 3e-6,
+                 1e-9, 0);
     assert_true(t.roofline_s <= t.ecm_s && t.ecm_s <= t.sum_s);
     assert_int_equal(t.rules & (CD_ANALYTIC_RULE_REGISTERS | CD_ANALYTIC_RULE_BLOCKS), 0);
 }
@@ -85,7 +89,8 @@ TEST(occupancy) {
     d.core_blocks = 3;
     assert_close(of(x, &d).threads, 384, 0, 0);
     d.core_blocks = d.core_registers = CD_DEVICE_UNKNOWN;
-    assert_int_equal(of(x, &d).rules & (CD_ANALYTIC_RULE_REGISTERS | CD_ANALYTIC_RULE_BLOCKS), CD_ANALYTIC_RULE_REGISTERS | CD_ANALYTIC_RULE_BLOCKS);
+    assert_int_equal(of(x, &d).rules & (CD_ANALYTIC_RULE_REGISTERS | CD_ANALYTIC_RULE_BLOCKS),
+                     CD_ANALYTIC_RULE_REGISTERS | CD_ANALYTIC_RULE_BLOCKS);
     const double even = of(x, &d).compute_s;
     x[CD_GPU_FACT_BLOCKS] = 101; /* one more multiprocessor has to run an 11th */
     assert_close(of(x, &d).compute_s / even, 11 / 10.1, 1e-6, 0);
@@ -118,7 +123,8 @@ TEST(spilled) {
     assert_close(l1.memory_s, none.memory_s, 1e-9, 0);
     assert_close(l2.l2_s, 1e-10 * (210000 + 4e8), 1e-6, 0);
     assert_close(l2.memory_s, none.memory_s, 1e-9, 0);
-    assert_true(memory.memory_s > 100 * none.memory_s && memory.latency_s > l2.latency_s && l2.latency_s > l1.latency_s);
+    assert_true(memory.memory_s > 100 * none.memory_s && memory.latency_s > l2.latency_s &&
+                l2.latency_s > l1.latency_s);
 }
 
 /* A thread has no more registers than its block can start with: 65536 over its threads, in whole warps. */
@@ -135,7 +141,8 @@ TEST(registers_of_a_block) {
     const double none = of(x, &d).l2_s, wait = of(x, &d).latency_s;
     x[CD_GPU_FACT_THREADS] = 550; /* 576: 113 registers, of which tiles may have 98.875 */
     const cd_analytic_time over = of(x, &d);
-    assert_close(over.l2_s, 1e-10 * (210000 + 4 * 2 * (100 - 98.875) / 100 * 1e9 / 32), 1e-6, 0); /* tiles of 220 KB */
+    assert_close(over.l2_s, 1e-10 * (210000 + 4 * 2 * (100 - 98.875) / 100 * 1e9 / 32), 1e-6,
+                 0); /* tiles of 220 KB */
     assert_close(over.threads, 550, 0, 0);
     x[CD_GPU_FACT_THREADS] = 512; /* 128: they have 112 */
     assert_close(of(x, &d).l2_s, none, 1e-9, 0);
@@ -151,7 +158,8 @@ TEST(forgotten) {
     float x[CD_N_FACTS];
     cd_device d = made();
     program(x);
-    for (int k = 0; k < 4; k++) x[CD_GPU_FACT_STEP_1 + k] = 2e6F; /* 40 of 100 blocks, 10 times: 2.6 MB each */
+    for (int k = 0; k < 4; k++)
+        x[CD_GPU_FACT_STEP_1 + k] = 2e6F; /* 40 of 100 blocks, 10 times: 2.6 MB each */
     assert_close(of(x, &d).memory_s, (2e6 + 50000) * 32 / 80e9, 1e-6, 0);
     d.l2_kb = 4096;
     assert_true(of(x, &d).memory_s < 1e-4);
@@ -176,7 +184,8 @@ TEST(refused) {
     cdmpp_err err = {0};
     cd_device d = made();
     program(x);
-    double *const need[] = {&d.clock_mhz, &d.cores, &d.lanes, &d.warp, &d.core_threads, &d.shared_kb, &d.l1_kb, &d.l2_kb, &d.bandwidth_gb_s};
+    double *const need[] = {&d.clock_mhz, &d.cores, &d.lanes, &d.warp,          &d.core_threads,
+                            &d.shared_kb, &d.l1_kb, &d.l2_kb, &d.bandwidth_gb_s};
     for (size_t i = 0; i < sizeof need / sizeof *need; i++) {
         const double kept = *need[i];
         *need[i] = CD_DEVICE_UNKNOWN;
@@ -191,4 +200,5 @@ TEST(refused) {
     assert_status(cd_analytic_seconds_of(CD_FACTS_OF_CPU, x, &d, &t, &err), CDMPP_EUNSUPPORTED);
 }
 
-TESTS(NULL, NULL, by_hand, occupancy, wavefronts, spilled, registers_of_a_block, forgotten, starts, refused)
+TESTS(NULL, NULL, by_hand, occupancy, wavefronts, spilled, registers_of_a_block, forgotten, starts,
+      refused)

@@ -43,8 +43,8 @@ TEST(parts) {
     made_facts(x);
     assert_ok(cd_analytic_seconds(x, &d, &t, &err));
     assert_close(t.compute_s, 1e-3, 1e-6, 0);
-    assert_close(t.l1_s, 64e6 / 128e9, 1e-6, 0);              /* two vectors of 64 bytes a clock */
-    assert_close(t.l2_s, 128.0 * 1048576 / 32e9, 1e-6, 0);    /* 32 bytes a clock by rule */
+    assert_close(t.l1_s, 64e6 / 128e9, 1e-6, 0);           /* two vectors of 64 bytes a clock */
+    assert_close(t.l2_s, 128.0 * 1048576 / 32e9, 1e-6, 0); /* 32 bytes a clock by rule */
     assert_close(t.memory_s, 128.0 * 1048576 / 10e9, 1e-6, 0);
     assert_close(t.roofline_s, t.memory_s + t.overhead_s, 1e-9, 0);
     assert_close(t.ecm_s, t.l1_s + t.l2_s + t.l3_s + t.memory_s + t.overhead_s, 1e-9, 0);
@@ -96,7 +96,8 @@ TEST(threads) {
     static const struct {
         int cores;
         double threads;
-    } one[] = {{1, 1}, {6, 6}, {7, 48.0 / 7}, {24, 24}, {25, 24}, {36, 24}, {47, 24}, {48, 48}, {96, 48}};
+    } one[] = {{1, 1},   {6, 6},   {7, 48.0 / 7}, {24, 24}, {25, 24},
+               {36, 24}, {47, 24}, {48, 48},      {96, 48}};
     cdmpp_err err = {0};
     cd_device d = made_device();
     cd_analytic_time t;
@@ -124,8 +125,11 @@ TEST(refused) {
     const struct {
         size_t at;
         const char *key;
-    } need[] = {{offsetof(cd_device, clock_mhz), "clock_mhz"}, {offsetof(cd_device, l1_kb), "l1_kb"}, {offsetof(cd_device, l2_kb), "l2_kb"},
-                {offsetof(cd_device, l3_kb), "l3_kb"}, {offsetof(cd_device, bandwidth_gb_s), "bandwidth_gb_s"}};
+    } need[] = {{offsetof(cd_device, clock_mhz), "clock_mhz"},
+                {offsetof(cd_device, l1_kb), "l1_kb"},
+                {offsetof(cd_device, l2_kb), "l2_kb"},
+                {offsetof(cd_device, l3_kb), "l3_kb"},
+                {offsetof(cd_device, bandwidth_gb_s), "bandwidth_gb_s"}};
     for (size_t k = 0; k < sizeof need / sizeof *need; k++) {
         cd_device d = made_device();
         const double unknown = CD_DEVICE_UNKNOWN;

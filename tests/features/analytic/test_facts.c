@@ -46,7 +46,7 @@ TEST(manual) {
 typedef struct {
     cd_facts *f;
     double flop, calls;
-    bool fixed;                 /* every schedule does the same operations */
+    bool fixed; /* every schedule does the same operations */
     float first[CD_N_FACTS];
     size_t n;
 } laws;
@@ -55,19 +55,29 @@ static void check_memory(const float *x) {
     for (int c = 0; c < CD_N_FACT_CAPACITY; c++) {
         const double more = 1.00001;
         assert_true(fact_at(x, CD_FACT_FETCHED_0 + c) * more >= fact_at(x, CD_FACT_LINES));
-        if (c) assert_true(fact_at(x, CD_FACT_FETCHED_0 + c) <= fact_at(x, CD_FACT_FETCHED_0 + c - 1) * more);
-        if (c) assert_true(fact_at(x, CD_FACT_WRITTEN_0 + c) <= fact_at(x, CD_FACT_WRITTEN_0 + c - 1) * more);
+        if (c)
+            assert_true(fact_at(x, CD_FACT_FETCHED_0 + c) <=
+                        fact_at(x, CD_FACT_FETCHED_0 + c - 1) * more);
+        if (c)
+            assert_true(fact_at(x, CD_FACT_WRITTEN_0 + c) <=
+                        fact_at(x, CD_FACT_WRITTEN_0 + c - 1) * more);
     }
-    assert_close(fact_at(x, CD_FACT_FETCHED_0 + CD_N_FACT_CAPACITY - 1), fact_at(x, CD_FACT_LINES), 1e-6, 0);
-    assert_close(fact_at(x, CD_FACT_LINES_INPUT) + fact_at(x, CD_FACT_LINES_OUTPUT) + fact_at(x, CD_FACT_LINES_SCRATCH), fact_at(x, CD_FACT_LINES), 1e-6, 0);
-    assert_true(fact_at(x, CD_FACT_PAGES_64) >= 1 && fact_at(x, CD_FACT_PAGES_2048) <= fact_at(x, CD_FACT_PAGES_64) * 1.00001);
+    assert_close(fact_at(x, CD_FACT_FETCHED_0 + CD_N_FACT_CAPACITY - 1), fact_at(x, CD_FACT_LINES),
+                 1e-6, 0);
+    assert_close(fact_at(x, CD_FACT_LINES_INPUT) + fact_at(x, CD_FACT_LINES_OUTPUT) +
+                     fact_at(x, CD_FACT_LINES_SCRATCH),
+                 fact_at(x, CD_FACT_LINES), 1e-6, 0);
+    assert_true(fact_at(x, CD_FACT_PAGES_64) >= 1 &&
+                fact_at(x, CD_FACT_PAGES_2048) <= fact_at(x, CD_FACT_PAGES_64) * 1.00001);
 }
 
 static void check_threads(const float *x) {
-    const int on[] = {CD_FACT_SHARE_2, CD_FACT_SHARE_4, CD_FACT_SHARE_8, CD_FACT_SHARE_16, CD_FACT_SHARE_32, CD_FACT_SHARE_64};
+    const int on[] = {CD_FACT_SHARE_2,  CD_FACT_SHARE_4,  CD_FACT_SHARE_8,
+                      CD_FACT_SHARE_16, CD_FACT_SHARE_32, CD_FACT_SHARE_64};
     double before = 1;
     for (int k = 0; k < 6; k++) {
-        assert_true(fact_at(x, on[k]) <= before * 1.00001 && fact_at(x, on[k]) >= 0.99999 / (2 << k));
+        assert_true(fact_at(x, on[k]) <= before * 1.00001 &&
+                    fact_at(x, on[k]) >= 0.99999 / (2 << k));
         assert_true(fact_at(x, on[k]) >= fact_at(x, CD_FACT_SERIAL_SHARE) * 0.99999);
         before = fact_at(x, on[k]);
     }
@@ -75,11 +85,13 @@ static void check_threads(const float *x) {
 
 /* The loops that are told apart give the same time on any number of threads, where they are all of the program. */
 static void check_regions(const float *x) {
-    const int on[] = {CD_FACT_SHARE_2, CD_FACT_SHARE_4, CD_FACT_SHARE_8, CD_FACT_SHARE_16, CD_FACT_SHARE_32, CD_FACT_SHARE_64};
+    const int on[] = {CD_FACT_SHARE_2,  CD_FACT_SHARE_4,  CD_FACT_SHARE_8,
+                      CD_FACT_SHARE_16, CD_FACT_SHARE_32, CD_FACT_SHARE_64};
     double sum[6], all = fact_at(x, CD_FACT_SERIAL_SHARE), last = 1;
     for (int k = 0; k < 6; k++) sum[k] = all;
     for (int r = 0; r < CD_N_FACT_REGION; r++) {
-        const double chunks = fact_at(x, CD_FACT_REGION_1_CHUNKS + 2 * r), part = fact_at(x, CD_FACT_REGION_1_SHARE + 2 * r);
+        const double chunks = fact_at(x, CD_FACT_REGION_1_CHUNKS + 2 * r),
+                     part = fact_at(x, CD_FACT_REGION_1_SHARE + 2 * r);
         assert_true((chunks >= 1) == (part > 0) && part <= last * 1.00001);
         last = part;
         all += part;
@@ -99,7 +111,9 @@ static void one(void *ctx, const cd_nest *nest) {
     if (l->fixed) assert_close(fact_at(x, CD_FACT_FLOP), l->flop, 1e-6, 0);
     if (l->fixed) assert_close(fact_at(x, CD_FACT_CALLS_DIVIDE), l->calls, 1e-6, 0);
     assert_true(fact_at(x, CD_FACT_CORE_CYCLES) * 1.00001 >= fact_at(x, CD_FACT_PORT_CYCLES));
-    assert_true(fact_at(x, CD_FACT_VECTOR_OPS) + fact_at(x, CD_FACT_PART_OPS) + fact_at(x, CD_FACT_SCALAR_OPS) > 0);
+    assert_true(fact_at(x, CD_FACT_VECTOR_OPS) + fact_at(x, CD_FACT_PART_OPS) +
+                    fact_at(x, CD_FACT_SCALAR_OPS) >
+                0);
     assert_close(fact_at(x, CD_FACT_MAIN_SHARE), 0.5, 0, 0.5);
     if (!l->n++) memcpy(l->first, x, sizeof x);
 }
@@ -109,9 +123,11 @@ static void test_laws(void **state) {
     static const struct {
         size_t task;
         double flop, calls;
-    } row[] = {{MADE_F_MATMUL, 2 * 16 * 32 * 24, 0}, {MADE_F_MATMUL_RELU, 2 * 20 * 24 * 12 + 20 * 24, 0},
-               {MADE_F_CONV, 2 * 64 * 16 * 72, 0}, {MADE_F_DEPTHWISE, 2 * 25 * 16 * 9 + 25 * 16, 0}, {MADE_F_TRANSPOSE, 48 * 32, 0},
-               {MADE_F_RESHAPE, 24 * 16, 0}, {MADE_F_BATCH, 2 * 4 * 16 * 16 * 16, 0}};
+    } row[] = {
+        {MADE_F_MATMUL, 2 * 16 * 32 * 24, 0},   {MADE_F_MATMUL_RELU, 2 * 20 * 24 * 12 + 20 * 24, 0},
+        {MADE_F_CONV, 2 * 64 * 16 * 72, 0},     {MADE_F_DEPTHWISE, 2 * 25 * 16 * 9 + 25 * 16, 0},
+        {MADE_F_TRANSPOSE, 48 * 32, 0},         {MADE_F_RESHAPE, 24 * 16, 0},
+        {MADE_F_BATCH, 2 * 4 * 16 * 16 * 16, 0}};
     cdmpp_err err = {0};
     laws l = {0};
     assert_ok(cd_facts_new(&l.f, &err));
@@ -161,9 +177,11 @@ static void test_refused(void **state) {
 
 /* Weights in the order of the loops: j outermost reads a column of B after the other, which are lines then. */
 static void test_packed(void **state) {
-    static const char *const task[] = {
-        "\"ops\": [" MADE_IN("A", 16, 64) ", {\"name\": \"B\", \"shape\": [64, 512], \"dtype\": \"float32\", \"layout_free\": true}, {\"name\": \"C\","
-        "\"axis\": [[\"i\", 0, 16], [\"j\", 0, 512]], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}]"};
+    static const char *const task[] = {"\"ops\": [" MADE_IN(
+        "A", 16, 64) ", {\"name\": \"B\", \"shape\": [64, 512], \"dtype\": \"float32\", "
+                     "\"layout_free\": true}, {\"name\": \"C\","
+                     "\"axis\": [[\"i\", 0, 16], [\"j\", 0, 512]], \"reduce_axis\": [[\"k\", 0, "
+                     "64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}]"};
     made_facts_room r = {0};
     cd_arena a = {0};
     cdmpp_err err = {0};
@@ -180,7 +198,8 @@ static void test_packed(void **state) {
     nest.pack = true;
     assert_ok(cd_facts_cpu(f, &nest, packed, &err));
     assert_close(fact_at(row, CD_FACT_LINES), fact_at(packed, CD_FACT_LINES), 1e-6, 0);
-    const double apart = 512.0 * (64 + 16) + 64, lines = fact_at(row, CD_FACT_FETCHED_0), few = fact_at(packed, CD_FACT_FETCHED_0);
+    const double apart = 512.0 * (64 + 16) + 64, lines = fact_at(row, CD_FACT_FETCHED_0),
+                 few = fact_at(packed, CD_FACT_FETCHED_0);
     assert_true(lines > 0.8 * apart && few < lines / 3);
     cd_facts_free(f);
     cd_program_free(r.program);
@@ -191,8 +210,11 @@ static void test_packed(void **state) {
 /* Columns of 64 rows: where a row is 4,096 bytes all 64 lines meet in one set of 8, and every second turn of j, which comes back to them, finds none.
  * Rows of 4,160 bytes lie in sets of their own. */
 static void test_conflicts(void **state) {
-#define COLUMNS(row) "\"ops\": [" MADE_IN("A", 4, 64) "," MADE_IN("B", 64, row) ", {\"name\": \"C\", \"axis\": [[\"i\", 0, 4], [\"j\", 0, 128]]," \
-        "\"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j*8]\"}]"
+#define COLUMNS(row)                                                                               \
+    "\"ops\": [" MADE_IN("A", 4, 64) "," MADE_IN(                                                  \
+        "B", 64, row) ", {\"name\": \"C\", \"axis\": [[\"i\", 0, 4], [\"j\", 0, 128]],"            \
+                      "\"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, "  \
+                      "k]*B[k, j*8]\"}]"
     static const char *const task[] = {COLUMNS(1024), COLUMNS(1040)};
     made_facts_room r = {0};
     cd_arena a = {0};
@@ -266,9 +288,11 @@ static void draw_all(const char *text, cd_facts_set set, kept *k) {
     cd_task_registry_free(r.tasks);
 }
 
-#define PRODUCT(type, body) \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 48], \"dtype\": \"" type "\"}, {\"name\": \"B\", \"shape\": [96, 48], \"dtype\": \"" type "\", \"layout_free\": true}," \
-    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 96]], \"reduce_axis\": [[\"k\", 0, 48]], \"reduce\": \"sum\", \"body\": \"" body "\"}], \"args\": [\"A\", \"B\", \"C\"]"
+#define PRODUCT(type, body)                                                                        \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 48], \"dtype\": \"" type                          \
+    "\"}, {\"name\": \"B\", \"shape\": [96, 48], \"dtype\": \"" type "\", \"layout_free\": true}," \
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 96]], \"reduce_axis\": [[\"k\", 0, "  \
+    "48]], \"reduce\": \"sum\", \"body\": \"" body "\"}], \"args\": [\"A\", \"B\", \"C\"]"
 
 /* dot4 is a multiplication that fuses with its sum, and is done in vectors: every fact is that of the product of float32 of the same shape. */
 static void words_are(cd_facts_set set) {
@@ -278,7 +302,10 @@ static void words_are(cd_facts_set set) {
     assert_true(words.n > 0 && words.n == floats.n);
     for (size_t i = 0; i < words.n; i++)
         for (size_t c = 0; c < cd_facts_count(set); c++)
-            if (!(words.x[i][c] == floats.x[i][c] || (isnan(words.x[i][c]) && isnan(floats.x[i][c])))) fail_msg("fact %zu: %g, of float32 %g", c, (double)words.x[i][c], (double)floats.x[i][c]);
+            if (!(words.x[i][c] == floats.x[i][c] ||
+                  (isnan(words.x[i][c]) && isnan(floats.x[i][c]))))
+                fail_msg("fact %zu: %g, of float32 %g", c, (double)words.x[i][c],
+                         (double)floats.x[i][c]);
 }
 
 TEST(words) {
@@ -292,4 +319,5 @@ static void test_no_heap_after_warm_up(void **state) { facts_no_heap(*state, CD_
 
 static void test_faults(void **state) { facts_faults(*state, CD_FACTS_OF_CPU, MADE_F_CONV, "[]"); }
 
-TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed, test_conflicts, test_example, words, odd_tasks, test_no_heap_after_warm_up, test_faults)
+TESTS(made_facts_up, made_facts_down, columns, manual, test_laws, test_refused, test_packed,
+      test_conflicts, test_example, words, odd_tasks, test_no_heap_after_warm_up, test_faults)

@@ -35,8 +35,10 @@ static int64_t placed_at(const walk *k, const cd_an_raw *r, const cd_an_access *
         if (a->t[i].node == CD_AN_HERE) continue; /* a row of neighbours: this is the first */
         const cd_an_var *v = &k->w.var[k->w.node[a->t[i].node].var];
         const uint32_t digit = v->n_digit - 1 - (uint32_t)(a->t[i].node - v->node);
-        const int64_t value = (int64_t)k->sim->in.var[v->e->u.i] / (digit ? v->cut[digit - 1] : 1) % a->t[i].n;
-        at += a->t[i].stride * (falls(r, k->w.node[a->t[i].node].var) ? a->t[i].n - 1 - value : value);
+        const int64_t value =
+            (int64_t)k->sim->in.var[v->e->u.i] / (digit ? v->cut[digit - 1] : 1) % a->t[i].n;
+        at += a->t[i].stride *
+              (falls(r, k->w.node[a->t[i].node].var) ? a->t[i].n - 1 - value : value);
     }
     return at;
 }
@@ -47,7 +49,8 @@ static void one_access(void *ctx, int32_t node, uint32_t tensor, int64_t bytes) 
     bool found = false;
     for (uint32_t i = 0; i < k->w.n_raw && !found; i++) {
         const cd_an_raw *r = &k->w.raw[i];
-        found = r->store == node && k->w.tensor[r->tensor].nest == tensor && !r->copy && address_of(k, r) == bytes && placed_at(k, r, &k->w.acc[i]) == bytes;
+        found = r->store == node && k->w.tensor[r->tensor].nest == tensor && !r->copy &&
+                address_of(k, r) == bytes && placed_at(k, r, &k->w.acc[i]) == bytes;
     }
     k->checked++;
     k->wrong += !found;
@@ -89,7 +92,8 @@ static void put(const cd_an_access *a, uint32_t i, int32_t node, int64_t at, uns
         line[(at + a->elem - 1) / 64] = 1;
         return;
     }
-    for (int64_t x = 0; x < (a->t[i].node >= node ? a->t[i].n : 1); x++) put(a, i + 1, node, at + x * a->t[i].stride, line);
+    for (int64_t x = 0; x < (a->t[i].node >= node ? a->t[i].n : 1); x++)
+        put(a, i + 1, node, at + x * a->t[i].stride, line);
 }
 
 static double count(const cd_an_access *a, int32_t node, int64_t at) {
@@ -108,7 +112,8 @@ static double mean(const cd_an_access *a, uint32_t i, int64_t at, double *n) {
         return count(a, 1, at);
     }
     double s = 0;
-    for (int64_t x = 0; x < (a->t[i].node ? 1 : a->t[i].n); x++) s += mean(a, i + 1, at + x * a->t[i].stride, n);
+    for (int64_t x = 0; x < (a->t[i].node ? 1 : a->t[i].n); x++)
+        s += mean(a, i + 1, at + x * a->t[i].stride, n);
     return s;
 }
 
@@ -123,11 +128,15 @@ TEST(lines_are_counted) {
         const bool rows = k % 2;
         int64_t stride = 4;
         for (; a.n < 1 + next(&s, 4); a.n++) {
-            t[a.n] = (cd_an_term){.stride = stride, .n = 1 + (int64_t)next(&s, 7), .node = (int32_t)next(&s, 2)};
-            if (rows) stride = a.n ? stride * (int64_t)(1 + next(&s, 3)) * 8 : 64 * (int64_t)(1 + next(&s, 3));
+            t[a.n] = (cd_an_term){
+                .stride = stride, .n = 1 + (int64_t)next(&s, 7), .node = (int32_t)next(&s, 2)};
+            if (rows)
+                stride =
+                    a.n ? stride * (int64_t)(1 + next(&s, 3)) * 8 : 64 * (int64_t)(1 + next(&s, 3));
             else stride += 4 * (int64_t)next(&s, 60);
         }
-        if (rows) for (uint32_t i = 0; i < a.n; i++) t[i].node = 1;
+        if (rows)
+            for (uint32_t i = 0; i < a.n; i++) t[i].node = 1;
         for (uint32_t i = 0; i < a.n; i++) t[i].reach = t[i].stride * (t[i].n - 1);
         double n = 0, width;
         const double got = cd_facts_lines_count(&a, 1, 64, &width), truth = mean(&a, 0, 0, &n) / n;
@@ -137,7 +146,9 @@ TEST(lines_are_counted) {
         far += fabs(got / truth - 1) > 0.25;
         all++;
     }
-    if (getenv("CD_SHOW")) printf("%d of %d exact, %d more than a quarter off, mean ratio %.3f\n", exact, all, far, ratio / all);
+    if (getenv("CD_SHOW"))
+        printf("%d of %d exact, %d more than a quarter off, mean ratio %.3f\n", exact, all, far,
+               ratio / all);
     assert_close(ratio / all, 1, 0.03, 0);
     assert_true(exact > all * 8 / 10);
     assert_true(far < all / 28);

@@ -38,7 +38,9 @@ static double at(list *l, double share) {
 }
 
 static void show(const char *what, list *l) {
-    if (getenv("CD_SHOW")) printf("%s: %zu, p10 %.3f median %.3f p90 %.3f\n", what, l->n, at(l, 0.1), at(l, 0.5), at(l, 0.9));
+    if (getenv("CD_SHOW"))
+        printf("%s: %zu, p10 %.3f median %.3f p90 %.3f\n", what, l->n, at(l, 0.1), at(l, 0.5),
+               at(l, 0.9));
 }
 
 static void done(list *l) { free(l->x); }
@@ -65,8 +67,10 @@ static void compare_warps(census *c, const gpu_truth *t, cd_an_gpu *g, const cd_
     cd_an_gpu_touch x;
     cd_facts_gpu_probe(g, r, &x);
     const bool shared = g->place[r->tensor] == CD_GPU_SHARED;
-    const double a = shared ? x.waves_32 : x.sectors_32, b = (shared ? t->waves_32 : t->sectors_32) / t->instructions;
-    const double wide = shared ? x.waves_64 : x.sectors_64, wider = (shared ? t->waves_64 : t->sectors_64) / t->instructions;
+    const double a = shared ? x.waves_32 : x.sectors_32,
+                 b = (shared ? t->waves_32 : t->sectors_32) / t->instructions;
+    const double wide = shared ? x.waves_64 : x.sectors_64,
+                 wider = (shared ? t->waves_64 : t->sectors_64) / t->instructions;
     if (x.neighbours) return;
     c->accesses++;
     if (is_even(g, r)) {
@@ -82,7 +86,8 @@ static void compare_warps(census *c, const gpu_truth *t, cd_an_gpu *g, const cd_
 static void compare_blocks(census *c, const gpu_truth *t, const cd_an_gpu *g, const cd_an_raw *r) {
     bool all = true, again = false;
     for (int w = 0; w < TRUTH_GROUPS; w++) {
-        const double n = w < 3 ? fmin((double)(1 << (2 * w)), g->blocks) : g->blocks, most = t->sectors_32 * n / g->blocks;
+        const double n = w < 3 ? fmin((double)(1 << (2 * w)), g->blocks) : g->blocks,
+                     most = t->sectors_32 * n / g->blocks;
         const double some = cd_facts_gpu_sectors(g, r, n, -1), times = g->blocks / n;
         if (!(t->distinct[w] > 0)) continue;
         note(&c->blocks[w], fmin(some, most) * times / t->distinct[w]);
@@ -96,7 +101,8 @@ static void compare_blocks(census *c, const gpu_truth *t, const cd_an_gpu *g, co
     if (!all && getenv("CD_SHOW")) {
         for (int w = 0; w < TRUTH_GROUPS; w++) {
             const double n = w < 3 ? fmin((double)(1 << (2 * w)), g->blocks) : g->blocks;
-            printf("%g of %g blocks: %g, truth %g\n", n, g->blocks, cd_facts_gpu_sectors(g, r, n, -1) * g->blocks / n, t->distinct[w]);
+            printf("%g of %g blocks: %g, truth %g\n", n, g->blocks,
+                   cd_facts_gpu_sectors(g, r, n, -1) * g->blocks / n, t->distinct[w]);
         }
     }
 }
@@ -134,14 +140,17 @@ static void test_all_threads(void **state) {
     show("waves of warps", &c.waves);
     show("active lanes", &c.active);
     for (int w = 0; w < TRUTH_GROUPS; w++) show(groups[w], &c.blocks[w]);
-    if (getenv("CD_SHOW")) printf("%zu programs, %zu accesses, %zu of %zu even exact, %zu of %zu sums exact\n", c.programs, c.accesses, c.exact_even, c.even, c.exact_sums, c.sums);
+    if (getenv("CD_SHOW"))
+        printf("%zu programs, %zu accesses, %zu of %zu even exact, %zu of %zu sums exact\n",
+               c.programs, c.accesses, c.exact_even, c.even, c.exact_sums, c.sums);
     assert_true(c.programs > 150 && c.even > 100 && c.sums > 30);
     assert_int_equal(c.exact_even, c.even);
     assert_close(at(&c.sectors, 0.5), 1, 0.01, 0);
     assert_close(at(&c.waves, 0.5), 1, 0.01, 0);
     assert_close(at(&c.active, 0.5), 1, 0.01, 0);
     assert_int_equal(c.exact_sums, c.sums);
-    for (int w = 0; w < TRUTH_GROUPS; w++) assert_true(at(&c.blocks[w], 0.08) > 0.95 && at(&c.blocks[w], 0.92) < 1.05);
+    for (int w = 0; w < TRUTH_GROUPS; w++)
+        assert_true(at(&c.blocks[w], 0.08) > 0.95 && at(&c.blocks[w], 0.92) < 1.05);
     done(&c.sectors);
     done(&c.waves);
     done(&c.active);

@@ -14,7 +14,8 @@ typedef struct {
 } list;
 
 typedef struct {
-    list fetch, back, again;    /* ratios model to simulation; again: of fetches where a line is fetched more than once */
+    list fetch, back,
+        again; /* ratios model to simulation; again: of fetches where a line is fetched more than once */
     size_t exact, programs, inexact;
 } census;
 
@@ -60,18 +61,21 @@ static void compare(void *ctx, const cd_nest *nest) {
     for (int k = 0; k < CAPS; k++) {
         note(&c->fetch, fetch[k] / (double)sim.fetched[k]);
         note(&c->back, back[k] / (double)sim.written[k]);
-        if ((double)sim.fetched[k] > 1.05 * lines) note(&c->again, fetch[k] / (double)sim.fetched[k]);
+        if ((double)sim.fetched[k] > 1.05 * lines)
+            note(&c->again, fetch[k] / (double)sim.fetched[k]);
     }
     cd_arena_free(&w.arena);
 }
 
 static void print_list(const char *what, list *l) {
-    printf("  %s %zu: p10 %.3f median %.3f p90 %.3f\n", what, l->n, at_share(l, 0.1), at_share(l, 0.5), at_share(l, 0.9));
+    printf("  %s %zu: p10 %.3f median %.3f p90 %.3f\n", what, l->n, at_share(l, 0.1),
+           at_share(l, 0.5), at_share(l, 0.9));
 }
 
 static void print_census(const char *name, size_t k, census *c) {
     if (!getenv("CD_SHOW")) return;
-    printf("%s %zu: %zu programs, %zu with inexact addresses, %zu footprints equal\n", name, k, c->programs, c->inexact, c->exact);
+    printf("%s %zu: %zu programs, %zu with inexact addresses, %zu footprints equal\n", name, k,
+           c->programs, c->inexact, c->exact);
     print_list("fetched", &c->fetch);
     print_list("fetched again", &c->again);
     print_list("given back", &c->back);

@@ -30,7 +30,8 @@ static void stop(fixture *f) {
 static int up(void **state) {
     static fixture f;
     f = (fixture){0};
-    if (cd_device_table_load("configs/devices.yaml", &f.diag, &f.l, &f.err)) print_error("%s", f.diag.text.p);
+    if (cd_device_table_load("configs/devices.yaml", &f.diag, &f.l, &f.err))
+        print_error("%s", f.diag.text.p);
     *state = &f;
     return f.l == NULL;
 }
@@ -42,11 +43,39 @@ static int down(void **state) {
 
 /* ---- the file that we carry ---- */
 static void all_devices_are_there(void **state) {
-    static const char *const want[] = {
-        "t4", "v100", "a100", "k80", "p100", "a10", "hl-100", "e5-2673", "epyc-7452", "graviton2", "platinum-8272", "p4",
-        "a30", "l4", "h100", "mi50", "mi100", "mi210", "mi250", "zen5-avx512", "zen5-avx2", "Tesla_V100-PCIE-32GB",
-        "Tesla V100-PCIE-32GB", "NVIDIA A100 80GB PCIe", "NVIDIA_A100-SXM4-40GB", "NVIDIA H100 80GB HBM3", "NVIDIA L4",
-        "Tesla P4", "Tesla T4", "Tesla P100-PCIE-16GB", "NVIDIA A100-PCIE-40GB", "AMD Instinct MI210", "AMD Instinct MI100"};
+    static const char *const want[] = {"t4",
+                                       "v100",
+                                       "a100",
+                                       "k80",
+                                       "p100",
+                                       "a10",
+                                       "hl-100",
+                                       "e5-2673",
+                                       "epyc-7452",
+                                       "graviton2",
+                                       "platinum-8272",
+                                       "p4",
+                                       "a30",
+                                       "l4",
+                                       "h100",
+                                       "mi50",
+                                       "mi100",
+                                       "mi210",
+                                       "mi250",
+                                       "zen5-avx512",
+                                       "zen5-avx2",
+                                       "Tesla_V100-PCIE-32GB",
+                                       "Tesla V100-PCIE-32GB",
+                                       "NVIDIA A100 80GB PCIe",
+                                       "NVIDIA_A100-SXM4-40GB",
+                                       "NVIDIA H100 80GB HBM3",
+                                       "NVIDIA L4",
+                                       "Tesla P4",
+                                       "Tesla T4",
+                                       "Tesla P100-PCIE-16GB",
+                                       "NVIDIA A100-PCIE-40GB",
+                                       "AMD Instinct MI210",
+                                       "AMD Instinct MI100"};
     fixture *f = *state;
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         const cd_device *d;
@@ -62,8 +91,10 @@ static void vectors_are_finite_and_moderate(void **state) {
         float v[CD_N_DEVICE_COL];
         cd_device_vector(d, v);
         for (size_t k = 0; k < CD_N_DEVICE_COL; k++) {
-            if (!isfinite(v[k]) || fabsf(v[k]) > 3) fail_msg("%s: %s = %g", d->name, cd_device_col_name(k), (double)v[k]);
-            if (k >= CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO) assert_true(v[k] == 0 || v[k] == 1); /* a flag */
+            if (!isfinite(v[k]) || fabsf(v[k]) > 3)
+                fail_msg("%s: %s = %g", d->name, cd_device_col_name(k), (double)v[k]);
+            if (k >= CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO)
+                assert_true(v[k] == 0 || v[k] == 1); /* a flag */
         }
     }
 }
@@ -75,7 +106,8 @@ static void peaks_agree(void **state) {
         const cd_device *d = cd_device_table_at(f->l, i);
         if (d->fp32_gflops < 0) continue;
         const double peak = 2 * d->lanes * d->cores * d->clock_mhz / 1000;
-        if (fabs(peak / d->fp32_gflops - 1) > 0.005) fail_msg("%s: %g by its lanes, %g stated", d->name, peak, d->fp32_gflops);
+        if (fabs(peak / d->fp32_gflops - 1) > 0.005)
+            fail_msg("%s: %g by its lanes, %g stated", d->name, peak, d->fp32_gflops);
     }
 }
 
@@ -85,7 +117,8 @@ static void t4_is_the_reference(void **state) {
     cdmpp_err err = {0};
     assert_ok(cd_device_table_vector(f->l, "Tesla-T4", v, &err));
     assert_true(v[0] == 1 && v[1] == 0);
-    for (size_t k = 0; k < CD_DEVICE_COL_shared; k++) assert_close(v[CD_N_DEVICE_KIND + k], 0, 0, 1e-4);
+    for (size_t k = 0; k < CD_DEVICE_COL_shared; k++)
+        assert_close(v[CD_N_DEVICE_KIND + k], 0, 0, 1e-4);
     assert_close(v[CD_N_DEVICE_KIND + CD_DEVICE_COL_power], 0, 0, 1e-4);
     assert_close(v[CD_N_DEVICE_KIND + CD_DEVICE_COL_process], 0, 0, 1e-6);
     assert_close(v[CD_N_DEVICE_KIND + CD_DEVICE_COL_tensor], log10(1 + 65000.0 / 8141), 1e-6, 0);
@@ -111,7 +144,8 @@ static void unknown_values_are_flagged(void **state) {
     assert_true(v[0] == 0 && v[1] == 1);
     assert_true(flag[CD_DEVICE_COL_l2] == 1 && ratio[CD_DEVICE_COL_l2] == 0);
     assert_true(flag[CD_DEVICE_COL_clock] == 0 && flag[CD_DEVICE_COL_flops] == 1);
-    assert_ok(cd_device_table_vector(f->l, "k80", v, &err)); /* no tensor cores is not the same as unknown */
+    assert_ok(cd_device_table_vector(f->l, "k80", v,
+                                     &err)); /* no tensor cores is not the same as unknown */
     assert_true(flag[CD_DEVICE_COL_tensor] == 0 && ratio[CD_DEVICE_COL_tensor] == 0);
 }
 
@@ -122,7 +156,11 @@ static void unknown_device_names_the_nearest(void **state) {
     assert_status(cd_device_table_vector(f->l, "epyc-7542", v, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "no device 'epyc-7542'; the nearest of "));
     assert_non_null(strstr(err.msg, " is 'epyc-7452'"));
-    static const char *const near[][2] = {{"rtx9999", "rtx4090"}, {"mi300", "mi300x"}, {"a100x", "a100"}, {"zen7", "zen5"}, {"h300", "h100"}};
+    static const char *const near[][2] = {{"rtx9999", "rtx4090"},
+                                          {"mi300", "mi300x"},
+                                          {"a100x", "a100"},
+                                          {"zen7", "zen5"},
+                                          {"h300", "h100"}};
     for (size_t k = 0; k < sizeof near / sizeof *near; k++) {
         assert_status(cd_device_table_vector(f->l, near[k][0], v, &err), CDMPP_ESCHEMA);
         char want[40];
@@ -154,7 +192,8 @@ TEST(a_device_of_two_keys) {
     assert_ok(cd_device_table_find(f.l, "my-chip", &d, &err));
     assert_close(d->clock_mhz, CD_DEVICE_UNKNOWN, 0, 0);
     cd_device_vector(d, v);
-    for (size_t i = 0; i < CD_N_DEVICE_COL; i++) assert_true(v[i] == (i >= CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO ? 1 : 0));
+    for (size_t i = 0; i < CD_N_DEVICE_COL; i++)
+        assert_true(v[i] == (i >= CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO ? 1 : 0));
     stop(&f);
 }
 
@@ -162,9 +201,12 @@ TEST(a_device_of_two_keys) {
 TEST(a_peak_is_computed) {
     fixture f;
     cdmpp_err err = {0};
-    assert_ok(read_text(&f, "- {name: a, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1000}\n- {name: b, kind: gpu, cores: 10, lanes: 100}\n"
-                            "- {name: c, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1000, fp32_gflops: 5999}\n"));
-    const cd_device *a = cd_device_table_at(f.l, 0), *b = cd_device_table_at(f.l, 1), *c = cd_device_table_at(f.l, 2);
+    assert_ok(read_text(
+        &f, "- {name: a, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1000}\n- {name: b, kind: "
+            "gpu, cores: 10, lanes: 100}\n"
+            "- {name: c, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1000, fp32_gflops: 5999}\n"));
+    const cd_device *a = cd_device_table_at(f.l, 0), *b = cd_device_table_at(f.l, 1),
+                    *c = cd_device_table_at(f.l, 2);
     assert_true(a->peak_computed && !b->peak_computed && !c->peak_computed);
     assert_close(a->fp32_gflops, 2000, 1e-12, 0);
     assert_true(b->fp32_gflops < 0);
@@ -177,7 +219,8 @@ TEST(a_descriptor) {
     fixture f;
     cdmpp_err err = {0};
     float both[CD_N_DEVICE_WIDEST], own[CD_N_DEVICE_WIDEST], sheet[CD_N_DEVICE_COL];
-    assert_ok(read_text(&f, "- {name: a, kind: cpu, clock_mhz: 1590, probe_memory: 100, rank_dense_small: 0.1, count_l2_cycles: 0}\n"));
+    assert_ok(read_text(&f, "- {name: a, kind: cpu, clock_mhz: 1590, probe_memory: 100, "
+                            "rank_dense_small: 0.1, count_l2_cycles: 0}\n"));
     const cd_device *d = cd_device_table_at(f.l, 0);
     assert_int_equal(cd_device_probe_count(d), 2);
     assert_string_equal(cd_device_probe_name(CD_DEVICE_PROBE_probe_memory), "probe_memory");
@@ -186,8 +229,13 @@ TEST(a_descriptor) {
     assert_int_equal(cd_device_features_width(CD_DEVICE_BOTH), CD_N_DEVICE_WIDEST);
     cd_device_features_fill(CD_DEVICE_DESCRIPTOR, d, own);
     for (int i = 0; i < CD_N_DEVICE_PROBE; i++) {
-        const bool known = i == CD_DEVICE_PROBE_probe_memory || i == CD_DEVICE_PROBE_rank_dense_small;
-        assert_close((double)own[i], i == CD_DEVICE_PROBE_probe_memory ? 1 : known ? -1 : 0, 1e-6, 0);
+        const bool known =
+            i == CD_DEVICE_PROBE_probe_memory || i == CD_DEVICE_PROBE_rank_dense_small;
+        assert_close((double)own[i],
+                     i == CD_DEVICE_PROBE_probe_memory ? 1
+                     : known                           ? -1
+                                                       : 0,
+                     1e-6, 0);
         assert_true(own[CD_N_DEVICE_PROBE + i] == (known ? 0 : 1));
     }
     cd_device_vector(d, sheet);
@@ -203,16 +251,25 @@ TEST(a_descriptor) {
 TEST(distances) {
     static const struct {
         const char *a, *b;
-        double want;            /* below 0: infinity */
-    } tab[] = {{"cores: 10, l1_kb: 64", "cores: 1000, l1_kb: 64", 4.0 / 2}, {"cores: 10", "cores: 1000", 4}, {"cores: 10", "cores: 10", 0}, {"cores: 10", "clock_mhz: 100", -1},
-               {"cores: 10, clock_mhz: 100", "cores: 100, l1_kb: 7", 1}, {"l1_kb: 64, clock_mhz: 100", "cores: 8, l1_kb: 640, clock_mhz: 1000, process_nm: 7", 1},
-               {"tdp_w: 100", "tdp_w: 200", -1}, {"l1_kb: 1, clock_mhz: 1000, process_nm: 10", "l1_kb: 10, clock_mhz: 10, process_nm: 10", 5.0 / 3}};
+        double want; /* below 0: infinity */
+    } tab[] = {
+        {"cores: 10, l1_kb: 64", "cores: 1000, l1_kb: 64", 4.0 / 2},
+        {"cores: 10", "cores: 1000", 4},
+        {"cores: 10", "cores: 10", 0},
+        {"cores: 10", "clock_mhz: 100", -1},
+        {"cores: 10, clock_mhz: 100", "cores: 100, l1_kb: 7", 1},
+        {"l1_kb: 64, clock_mhz: 100", "cores: 8, l1_kb: 640, clock_mhz: 1000, process_nm: 7", 1},
+        {"tdp_w: 100", "tdp_w: 200", -1},
+        {"l1_kb: 1, clock_mhz: 1000, process_nm: 10", "l1_kb: 10, clock_mhz: 10, process_nm: 10",
+         5.0 / 3}};
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
         for (int gpu = 0; gpu < 2; gpu++) {
             fixture f;
             char text[300];
-            float v[3][CD_N_DEVICE_COL] = {{0}}; /* nothing behind the two that could pass for a column */
-            snprintf(text, sizeof text, "- {name: a, kind: cpu, %s}\n- {name: b, kind: %s, %s}\n", tab[k].a, gpu ? "gpu" : "cpu", tab[k].b);
+            float v[3][CD_N_DEVICE_COL] = {
+                {0}}; /* nothing behind the two that could pass for a column */
+            snprintf(text, sizeof text, "- {name: a, kind: cpu, %s}\n- {name: b, kind: %s, %s}\n",
+                     tab[k].a, gpu ? "gpu" : "cpu", tab[k].b);
             assert_int_equal(read_text(&f, text), CDMPP_OK);
             assert_int_equal(cd_device_table_vector(f.l, "a", v[0], &f.err), CDMPP_OK);
             assert_int_equal(cd_device_table_vector(f.l, "b", v[1], &f.err), CDMPP_OK);
@@ -229,15 +286,22 @@ TEST(distances) {
 TEST(names_of_one_device) {
     static const struct {
         const char *a, *b;
-        bool listed, spelt;     /* with the list; without */
-    } tab[] = {{"one-gpu", "One GPU", true, true}, {"one-gpu", "uno", true, false}, {"uno", "UNO", true, true}, {"one-gpu", "two", false, false}, {"uno", "two", false, false},
-               {"nobody", "No-Body", true, true}, {"nobody", "one-gpu", false, false}, {"uno", "u.n.o", true, true}, {"nobody", "somebody", false, false}};
+        bool listed, spelt; /* with the list; without */
+    } tab[] = {{"one-gpu", "One GPU", true, true},  {"one-gpu", "uno", true, false},
+               {"uno", "UNO", true, true},          {"one-gpu", "two", false, false},
+               {"uno", "two", false, false},        {"nobody", "No-Body", true, true},
+               {"nobody", "one-gpu", false, false}, {"uno", "u.n.o", true, true},
+               {"nobody", "somebody", false, false}};
     fixture f;
-    assert_int_equal(read_text(&f, "- {name: one-gpu, aliases: [uno], kind: gpu, cores: 1}\n- {name: two, kind: gpu, cores: 1}\n"), CDMPP_OK);
+    assert_int_equal(read_text(&f, "- {name: one-gpu, aliases: [uno], kind: gpu, cores: 1}\n- "
+                                   "{name: two, kind: gpu, cores: 1}\n"),
+                     CDMPP_OK);
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
         for (int turned = 0; turned < 2; turned++) {
             const char *a = turned ? tab[k].b : tab[k].a, *b = turned ? tab[k].a : tab[k].b;
-            if (cd_device_table_same(f.l, a, b) != tab[k].listed || cd_device_table_same(NULL, a, b) != tab[k].spelt) fail_msg("%s, %s", a, b);
+            if (cd_device_table_same(f.l, a, b) != tab[k].listed ||
+                cd_device_table_same(NULL, a, b) != tab[k].spelt)
+                fail_msg("%s, %s", a, b);
         }
     stop(&f);
 }
@@ -247,7 +311,10 @@ TEST(one_device_alone) {
     fixture f;
     const cd_device *d;
     cdmpp_err err = {0};
-    assert_int_equal(read_text(&f, "- {name: half9000, aliases: [Half 9000, HALF-9000, h9], kind: gpu, cores: 1}\n"), CDMPP_OK);
+    assert_int_equal(
+        read_text(&f,
+                  "- {name: half9000, aliases: [Half 9000, HALF-9000, h9], kind: gpu, cores: 1}\n"),
+        CDMPP_OK);
     assert_int_equal(cd_device_table_find(f.l, "H9", &d, &err), CDMPP_OK);
     assert_string_equal(d->name, "half9000");
     assert_int_equal(cd_device_table_find(f.l, "h100", &d, &err), CDMPP_ESCHEMA);
@@ -259,10 +326,13 @@ TEST(one_device_alone) {
 TEST(the_last_cache) {
     static const struct {
         const char *text;
-        double kb;              /* 0: unknown */
-    } tab[] = {{"- {name: a, kind: cpu, cores: 4, l2_kb: 512, l3_kb: 8192}\n", 8192}, {"- {name: a, kind: cpu, cores: 4, l2_kb: 512, l3_kb: 1}\n", 1},
-               {"- {name: a, kind: cpu, cores: 4, l2_kb: 512, l3_kb: 0}\n", 2048},    {"- {name: a, kind: cpu, cores: 4, l3_kb: 0}\n", 0},
-               {"- {name: a, kind: cpu, l2_kb: 512, l3_kb: 0}\n", 0},                 {"- {name: a, kind: gpu, cores: 4, l2_kb: 512, l3_kb: 0}\n", 512}};
+        double kb; /* 0: unknown */
+    } tab[] = {{"- {name: a, kind: cpu, cores: 4, l2_kb: 512, l3_kb: 8192}\n", 8192},
+               {"- {name: a, kind: cpu, cores: 4, l2_kb: 512, l3_kb: 1}\n", 1},
+               {"- {name: a, kind: cpu, cores: 4, l2_kb: 512, l3_kb: 0}\n", 2048},
+               {"- {name: a, kind: cpu, cores: 4, l3_kb: 0}\n", 0},
+               {"- {name: a, kind: cpu, l2_kb: 512, l3_kb: 0}\n", 0},
+               {"- {name: a, kind: gpu, cores: 4, l2_kb: 512, l3_kb: 0}\n", 512}};
     for (size_t i = 0; i < sizeof tab / sizeof *tab; i++) {
         fixture f;
         float v[CD_N_DEVICE_COL];
@@ -271,7 +341,8 @@ TEST(the_last_cache) {
         cd_device_vector(cd_device_table_at(f.l, 0), v);
         const float *ratio = v + CD_N_DEVICE_KIND, *flag = ratio + CD_N_DEVICE_RATIO;
         assert_true(flag[CD_DEVICE_COL_last_cache] == (tab[i].kb > 0 ? 0 : 1));
-        assert_close((double)ratio[CD_DEVICE_COL_last_cache], tab[i].kb > 0 ? log10(tab[i].kb / 4096) : 0, 1e-6, 0);
+        assert_close((double)ratio[CD_DEVICE_COL_last_cache],
+                     tab[i].kb > 0 ? log10(tab[i].kb / 4096) : 0, 1e-6, 0);
         stop(&f);
     }
 }
@@ -286,13 +357,16 @@ TEST(mistakes_have_a_place) {
          "d.yaml:3:3: error: unknown key 'clok_mhz', did you mean 'clock_mhz'?\n"},
         {"- name: a\n  kind: gpu\n  clock_mhz: -5\n", CDMPP_ERANGE,
          "d.yaml:3:14: error: clock_mhz: expected a number in 1..100000 (MHz), found '-5'\n"},
-        {"- {name: a, kind: gpu, bandwidth_gb_s: 0}\n", CDMPP_ERANGE, "d.yaml:1:40: error: bandwidth_gb_s: expected a number in 0.001..1e+06 (GB/s), found '0'\n"},
+        {"- {name: a, kind: gpu, bandwidth_gb_s: 0}\n", CDMPP_ERANGE,
+         "d.yaml:1:40: error: bandwidth_gb_s: expected a number in 0.001..1e+06 (GB/s), found "
+         "'0'\n"},
         {"- name: a\n  kind: gpu\n  cores: '5'\n", CDMPP_ESCHEMA,
          "d.yaml:3:10: error: cores: expected a number or null, found text '5'\n"},
         {"- name: a\n  kind: gpu\n  cores: .nan\n  warp: 1e999\n", CDMPP_ESCHEMA,
          "d.yaml:3:10: error: cores: expected a number or null, found '.nan'\n"
          "d.yaml:4:9: error: warp: expected a number or null, found '1e999'\n"},
-        {"- {name: a, kind: tpu}\n", CDMPP_ESCHEMA, "d.yaml:1:19: error: kind: expected one of cpu|gpu|npu, found 'tpu'\n"},
+        {"- {name: a, kind: tpu}\n", CDMPP_ESCHEMA,
+         "d.yaml:1:19: error: kind: expected one of cpu|gpu|npu, found 'tpu'\n"},
         {"- {name: a, kind: gpu}\n- {name: b, aliases: [x, A], kind: gpu}\n", CDMPP_ESCHEMA,
          "d.yaml:2:26: error: 'A' is already a name of a, line 1\n"},
         {"- {kind: gpu}\n- {name: b}\n", CDMPP_ESCHEMA,
@@ -300,21 +374,35 @@ TEST(mistakes_have_a_place) {
          "d.yaml:2:3: error: kind: expected one of cpu|gpu|npu, found nothing\n"},
         {"- {name: a, kind: gpu, cores: 4, cores_used: 5}\n", CDMPP_ERANGE,
          "d.yaml:1:46: error: cores_used: expected at most cores, 4, found 5\n"},
-        {"- {name: a, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1000, fp32_gflops: 2}\n", CDMPP_ERANGE, /* TFLOP/s */
-         "d.yaml:1:77: error: fp32_gflops: 2 * cores * lanes * clock_mhz / 1000 is 2000 GFLOP/s, found 2: one of the four is wrong\n"},
-        {"- {name: a, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1, fp32_gflops: 2000}\n", CDMPP_ERANGE, /* GHz */
-         "d.yaml:1:74: error: fp32_gflops: 2 * cores * lanes * clock_mhz / 1000 is 2 GFLOP/s, found 2000: one of the four is wrong\n"},
-        {"- {name: a, kind: gpu, fp32_gflops: 2000, tensor_tflops: 8000}\n", CDMPP_ERANGE, /* GFLOP/s */
-         "d.yaml:1:58: error: tensor_tflops: expected at most 100 times fp32_gflops, 2000 GFLOP/s, found 8e+06\n"},
-        {"- {name: a, kind: gpu, fp32_gflops: 2000, fp16_tflops: 25, bf16_tflops: 201}\n", CDMPP_ERANGE,
-         "d.yaml:1:56: error: fp16_tflops: expected at most 12 times fp32_gflops, 2000 GFLOP/s, found 2.5e+04\n"
-         "d.yaml:1:73: error: bf16_tflops: expected at most 100 times fp32_gflops, 2000 GFLOP/s, found 2.01e+05\n"},
-        {"- {name: a, kind: cpu, fp32_gflops: 200, fp64_gflops: 1300, fp32_matrix_gflops: 20001}\n", CDMPP_ERANGE,
-         "d.yaml:1:81: error: fp32_matrix_gflops: expected at most 100 times fp32_gflops, 200 GFLOP/s, found 2e+04\n"
-         "d.yaml:1:55: error: fp64_gflops: expected at most 6 times fp32_gflops, 200 GFLOP/s, found 1300\n"},
-        {"t4: {kind: gpu}\n", CDMPP_ESCHEMA, "d.yaml:1:1: error: expected a list of 1 to 4096 devices, found a mapping\n"},
+        {"- {name: a, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1000, fp32_gflops: 2}\n",
+         CDMPP_ERANGE, /* TFLOP/s */
+         "d.yaml:1:77: error: fp32_gflops: 2 * cores * lanes * clock_mhz / 1000 is 2000 GFLOP/s, "
+         "found 2: one of the four is wrong\n"},
+        {"- {name: a, kind: gpu, cores: 10, lanes: 100, clock_mhz: 1, fp32_gflops: 2000}\n",
+         CDMPP_ERANGE, /* GHz */
+         "d.yaml:1:74: error: fp32_gflops: 2 * cores * lanes * clock_mhz / 1000 is 2 GFLOP/s, "
+         "found 2000: one of the four is wrong\n"},
+        {"- {name: a, kind: gpu, fp32_gflops: 2000, tensor_tflops: 8000}\n",
+         CDMPP_ERANGE, /* GFLOP/s */
+         "d.yaml:1:58: error: tensor_tflops: expected at most 100 times fp32_gflops, 2000 GFLOP/s, "
+         "found 8e+06\n"},
+        {"- {name: a, kind: gpu, fp32_gflops: 2000, fp16_tflops: 25, bf16_tflops: 201}\n",
+         CDMPP_ERANGE,
+         "d.yaml:1:56: error: fp16_tflops: expected at most 12 times fp32_gflops, 2000 GFLOP/s, "
+         "found 2.5e+04\n"
+         "d.yaml:1:73: error: bf16_tflops: expected at most 100 times fp32_gflops, 2000 GFLOP/s, "
+         "found 2.01e+05\n"},
+        {"- {name: a, kind: cpu, fp32_gflops: 200, fp64_gflops: 1300, fp32_matrix_gflops: 20001}\n",
+         CDMPP_ERANGE,
+         "d.yaml:1:81: error: fp32_matrix_gflops: expected at most 100 times fp32_gflops, 200 "
+         "GFLOP/s, found 2e+04\n"
+         "d.yaml:1:55: error: fp64_gflops: expected at most 6 times fp32_gflops, 200 GFLOP/s, "
+         "found 1300\n"},
+        {"t4: {kind: gpu}\n", CDMPP_ESCHEMA,
+         "d.yaml:1:1: error: expected a list of 1 to 4096 devices, found a mapping\n"},
         {"", CDMPP_ESCHEMA, "d.yaml: error: expected a list of 1 to 4096 devices, found nothing\n"},
-        {"- {name: '--', kind: gpu}\n", CDMPP_ESCHEMA, "d.yaml:1:10: error: name: expected a name, found text '--'\n"},
+        {"- {name: '--', kind: gpu}\n", CDMPP_ESCHEMA,
+         "d.yaml:1:10: error: name: expected a name, found text '--'\n"},
         {"- a\n", CDMPP_ESCHEMA, "d.yaml:1:3: error: expected the keys of a device, found 'a'\n"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -359,6 +447,8 @@ TEST(the_file_is_found) {
     tmp_remove(&t);
 }
 
-TESTS(up, down, all_devices_are_there, vectors_are_finite_and_moderate, peaks_agree, t4_is_the_reference, cores_in_use_count,
-      unknown_values_are_flagged, unknown_device_names_the_nearest, manual, a_device_of_two_keys, a_peak_is_computed, a_descriptor, distances, names_of_one_device, one_device_alone, the_last_cache, mistakes_have_a_place,
-      any_allocation_may_fail, the_file_is_found)
+TESTS(up, down, all_devices_are_there, vectors_are_finite_and_moderate, peaks_agree,
+      t4_is_the_reference, cores_in_use_count, unknown_values_are_flagged,
+      unknown_device_names_the_nearest, manual, a_device_of_two_keys, a_peak_is_computed,
+      a_descriptor, distances, names_of_one_device, one_device_alone, the_last_cache,
+      mistakes_have_a_place, any_allocation_may_fail, the_file_is_found)

@@ -6,15 +6,17 @@
 #include "features/task/task.h"
 
 typedef struct {
-    size_t n, bounded, below;   /* records with a time; those that something bounds; those below it */
-    double worst;               /* the largest floor over time */
+    size_t n, bounded, below; /* records with a time; those that something bounds; those below it */
+    double worst;             /* the largest floor over time */
     char what[200];
 } law;
 
-static void look(law *l, const cd_device *d, cd_task_registry *tasks, const char *path, const char *line, size_t len, cd_arena *a) {
+static void look(law *l, const cd_device *d, cd_task_registry *tasks, const char *path,
+                 const char *line, size_t len, cd_arena *a) {
     cd_record r;
     cdmpp_err err = {0};
-    if (cd_record_is_comment(line, len) || cd_record_read(a, line, len, &r, &err) || r.error_no) return;
+    if (cd_record_is_comment(line, len) || cd_record_read(a, line, len, &r, &err) || r.error_no)
+        return;
     const cd_task *t = cd_task_registry_find(tasks, r.workload_key);
     double s = 1e9;
     for (uint32_t k = 0; k < r.n_cost; k++) s = r.cost_s[k] < s ? r.cost_s[k] : s;
@@ -25,7 +27,8 @@ static void look(law *l, const cd_device *d, cd_task_registry *tasks, const char
     l->below += s < least;
     if (least / s > l->worst) {
         l->worst = least / s;
-        snprintf(l->what, sizeof l->what, "%s: %.60s: %g s, floor %g", path, t->workload_key, s, least);
+        snprintf(l->what, sizeof l->what, "%s: %.60s: %g s, floor %g", path, t->workload_key, s,
+                 least);
     }
 }
 
@@ -60,16 +63,23 @@ static law law_of(const char *tasks, const char *path, const char *device) {
 TEST(carried_records) {
     static const struct {
         const char *tasks, *path, *device;
-    } set[] = {{"examples/zen5/zen5.tasks.json.xz", "examples/zen5/held_out.json", "zen5-avx512"},
-               {"examples/zen5/zen5.tasks.json.xz", "examples/zen5/measure_records/zen5-avx512/records.json.xz", "zen5-avx512"},
-               {"examples/zen5/zen5.tasks.json.xz", "examples/zen5/measure_records/zen5-avx2/records.json.xz", "zen5-avx2"},
-               {"examples/zen4/zen4.tasks.json.xz", "examples/zen4/measure_records/zen4/records.json.xz", "zen4"},
-               {"examples/granite/granite.tasks.json.xz", "examples/granite/measure_records/granite-rapids/operators.json.xz", "granite-rapids"},
-               {"examples/granite/granite.tasks.json.xz", "examples/granite/measure_records/granite-rapids/networks.json.xz", "granite-rapids"}};
+    } set[] = {
+        {"examples/zen5/zen5.tasks.json.xz", "examples/zen5/held_out.json", "zen5-avx512"},
+        {"examples/zen5/zen5.tasks.json.xz",
+         "examples/zen5/measure_records/zen5-avx512/records.json.xz", "zen5-avx512"},
+        {"examples/zen5/zen5.tasks.json.xz",
+         "examples/zen5/measure_records/zen5-avx2/records.json.xz", "zen5-avx2"},
+        {"examples/zen4/zen4.tasks.json.xz", "examples/zen4/measure_records/zen4/records.json.xz",
+         "zen4"},
+        {"examples/granite/granite.tasks.json.xz",
+         "examples/granite/measure_records/granite-rapids/operators.json.xz", "granite-rapids"},
+        {"examples/granite/granite.tasks.json.xz",
+         "examples/granite/measure_records/granite-rapids/networks.json.xz", "granite-rapids"}};
     for (size_t k = 0; k < sizeof set / sizeof *set; k++) {
         const law l = law_of(set[k].tasks, set[k].path, set[k].device);
         if (l.below) fail_msg("%zu of %zu records are below the floor: %s", l.below, l.n, l.what);
-        if (2 * l.bounded < l.n || l.n < 50) fail_msg("%s: only %zu of %zu have a floor", set[k].path, l.bounded, l.n);
+        if (2 * l.bounded < l.n || l.n < 50)
+            fail_msg("%s: only %zu of %zu have a floor", set[k].path, l.bounded, l.n);
     }
 }
 

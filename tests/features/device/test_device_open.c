@@ -61,7 +61,8 @@ TEST(one_device_and_ours) {
     const cd_device *d;
     assert_int_equal(cd_device_table_count(l), usual() + 1);
     assert_ptr_equal(named(l, "board"), cd_device_table_at(l, 0));
-    assert_true(cd_device_table_own(l, named(l, "board")) && !cd_device_table_own(l, named(l, "h200")) && named(l, "NVIDIA H200")->cores > 100);
+    assert_true(cd_device_table_own(l, named(l, "board")) &&
+                !cd_device_table_own(l, named(l, "h200")) && named(l, "NVIDIA H200")->cores > 100);
     assert_string_equal(cd_device_table_replaced(l), "");
     assert_status(cd_device_table_find(l, "h9000", &d, &err), CDMPP_ESCHEMA);
     cd_device_table_free(l);
@@ -69,15 +70,18 @@ TEST(one_device_and_ours) {
 
 /* Ours is not there a second time, and its other names are the own device's. */
 TEST(what_both_describe) {
-    cd_device_table *l = over("- {name: H100, kind: gpu, clock_mhz: 1234}\n- {name: mine, aliases: [t4, l4], kind: gpu, clock_mhz: 1000}\n");
+    cd_device_table *l = over("- {name: H100, kind: gpu, clock_mhz: 1234}\n- {name: mine, aliases: "
+                              "[t4, l4], kind: gpu, clock_mhz: 1000}\n");
     const size_t n = usual();
     assert_int_equal(cd_device_table_count(l), n - 3 + 2);
     assert_close(named(l, "h100")->clock_mhz, 1234, 0, 0);
     assert_ptr_equal(named(l, "NVIDIA H100 80GB HBM3"), named(l, "h100"));
     assert_ptr_equal(named(l, "Tesla T4"), named(l, "mine"));
     assert_ptr_equal(named(l, "NVIDIA L4"), named(l, "mine"));
-    assert_non_null(strstr(cd_device_table_replaced(l), "mine.yaml replaces what cdmpp says of t4, l4, h100\n"));
-    for (size_t i = 0; i < cd_device_table_count(l); i++) assert_ptr_equal(named(l, cd_device_table_at(l, i)->name), cd_device_table_at(l, i));
+    assert_non_null(strstr(cd_device_table_replaced(l),
+                           "mine.yaml replaces what cdmpp says of t4, l4, h100\n"));
+    for (size_t i = 0; i < cd_device_table_count(l); i++)
+        assert_ptr_equal(named(l, cd_device_table_at(l, i)->name), cd_device_table_at(l, i));
     cd_device_table_free(l);
 }
 
@@ -94,20 +98,25 @@ TEST(a_copy_replaces_nothing) {
 
 /* Of a configuration: the file that it names, the one beside it, the usual one. */
 TEST(three_files) {
-    static const char beside[] = "- {name: second, kind: gpu}\n- {name: first, kind: gpu, clock_mhz: 7}\n", own[] = "- {name: first, kind: gpu, clock_mhz: 5}\n";
+    static const char beside[] =
+        "- {name: second, kind: gpu}\n- {name: first, kind: gpu, clock_mhz: 7}\n",
+                      own[] = "- {name: first, kind: gpu, clock_mhz: 5}\n";
     char config[256], path[256];
     snprintf(config, sizeof config, "%s", tmp_put(&dir, "train.yaml", "", 0));
     snprintf(path, sizeof path, "%s", tmp_put(&dir, "own.yaml", own, sizeof own - 1));
     (void)tmp_put(&dir, CD_DEVICE_FILE, beside, sizeof beside - 1);
     cd_device_table *l = opened(path, config);
     assert_close(named(l, "first")->clock_mhz, 5, 0, 0);
-    assert_true(cd_device_table_own(l, named(l, "first")) && !cd_device_table_own(l, named(l, "second")) && named(l, "h100")->cores > 100);
-    assert_non_null(strstr(cd_device_table_replaced(l), "own.yaml replaces what cdmpp says of first\n"));
+    assert_true(cd_device_table_own(l, named(l, "first")) &&
+                !cd_device_table_own(l, named(l, "second")) && named(l, "h100")->cores > 100);
+    assert_non_null(
+        strstr(cd_device_table_replaced(l), "own.yaml replaces what cdmpp says of first\n"));
     cd_device_table_free(l);
     l = opened("", config);
     assert_true(cd_device_table_own(l, named(l, "second")) && named(l, "h100")->cores > 100);
     cd_device_table_free(l);
-    (void)tmp_put(&dir, CD_DEVICE_FILE, "- {name: ", 9); /* damaged: of a file behind the first nobody asked */
+    (void)tmp_put(&dir, CD_DEVICE_FILE,
+                  "- {name: ", 9); /* damaged: of a file behind the first nobody asked */
     l = opened(path, config);
     assert_int_equal(cd_device_table_count(l), 1);
     cd_device_table_free(l);
@@ -118,7 +127,8 @@ TEST(mistakes) {
     cd_diag diag = {0};
     cd_device_table *l = NULL;
     char path[256];
-    snprintf(path, sizeof path, "%s", tmp_put(&dir, "bad.yaml", "- {name: x, kind: gpu, clock: 5}\n", 33));
+    snprintf(path, sizeof path, "%s",
+             tmp_put(&dir, "bad.yaml", "- {name: x, kind: gpu, clock: 5}\n", 33));
     assert_status(cd_device_table_open(&a, path, NULL, &diag, NULL, &l, &err), CDMPP_ESCHEMA);
     assert_int_equal(diag.n, 1);
     assert_status(cd_device_table_open(&a, "none.yaml", NULL, &diag, NULL, &l, &err), CDMPP_EIO);
@@ -129,17 +139,20 @@ TEST(mistakes) {
 
 TEST(faults) {
     char path[256];
-    snprintf(path, sizeof path, "%s", tmp_put(&dir, "mine.yaml", "- {name: h100, kind: gpu, clock_mhz: 5}\n", 40));
+    snprintf(path, sizeof path, "%s",
+             tmp_put(&dir, "mine.yaml", "- {name: h100, kind: gpu, clock_mhz: 5}\n", 40));
     FAULT_SWEEP(g, 3) {
         cd_arena a = {0};
         cd_diag diag = {0};
         cd_device_table *l = NULL;
         g.st = cd_device_table_open(&a, path, NULL, &diag, NULL, &l, &g.err);
-        if (!g.st && cd_device_table_count(l) == 1) g.st = CD_FAIL(&g.err, ENOMEM, "ours is not there"); /* never silently */
+        if (!g.st && cd_device_table_count(l) == 1)
+            g.st = CD_FAIL(&g.err, ENOMEM, "ours is not there"); /* never silently */
         cd_device_table_free(l);
         cd_diag_free(&diag);
         cd_arena_free(&a);
     }
 }
 
-TESTS(up, down, one_device_and_ours, what_both_describe, a_copy_replaces_nothing, three_files, mistakes, faults)
+TESTS(up, down, one_device_and_ours, what_both_describe, a_copy_replaces_nothing, three_files,
+      mistakes, faults)

@@ -22,8 +22,13 @@ static void two(cd_device d[2]) {
     d[1] = device("fast", 2000, 20, 400);
 }
 
-static cd_wave_scale_answer scaled(const cd_device d[2], double balance, double blocks, double launch_s) {
-    const cd_wave_scale_kernel k = {.time_s = 1e-3, .launch_s = launch_s, .balance = balance, .blocks = blocks, .block_threads = 256};
+static cd_wave_scale_answer scaled(const cd_device d[2], double balance, double blocks,
+                                   double launch_s) {
+    const cd_wave_scale_kernel k = {.time_s = 1e-3,
+                                    .launch_s = launch_s,
+                                    .balance = balance,
+                                    .blocks = blocks,
+                                    .block_threads = 256};
     cd_wave_scale_answer a = {0};
     cdmpp_err err = {0};
     assert_ok(cd_wave_scale(&k, &d[0], &d[1], &a, &err));
@@ -35,7 +40,8 @@ TEST(a_large_kernel_scales_by_bandwidth_and_units) {
     cd_device d[2];
     two(d);
     d[1].cores = 40;
-    const cd_wave_scale_answer bytes = scaled(d, 0, 0, 0), ridge = scaled(d, 1, 0, 0), ops = scaled(d, 4, 0, 0);
+    const cd_wave_scale_answer bytes = scaled(d, 0, 0, 0), ridge = scaled(d, 1, 0, 0),
+                               ops = scaled(d, 4, 0, 0);
     assert_int_equal(bytes.form, CD_WAVE_SCALE_ROOFLINE);
     assert_close(bytes.gamma, 1, 1e-12, 0);
     assert_close(bytes.time_s, 0.25e-3, 1e-12, 0);
@@ -55,7 +61,8 @@ TEST(a_grid_below_one_wave_scales_by_rounds_of_blocks) {
     assert_int_equal(a.form, CD_WAVE_SCALE_WAVES);
     assert_close(a.time_s, 0.5e-3, 1e-12, 0);
     assert_close(scaled(d, 1, 10, 0).time_s, 1e-3 / sqrt(2), 1e-12, 0); /* 1 round on both */
-    assert_close(scaled(d, 0, 10, 0).time_s, 1e-3, 1e-12, 0);           /* no operations: nothing that the clock changes */
+    assert_close(scaled(d, 0, 10, 0).time_s, 1e-3, 1e-12,
+                 0); /* no operations: nothing that the clock changes */
 }
 
 /* A wave of the slow one is 10 * 8 blocks. */
@@ -107,7 +114,12 @@ TEST(there_and_back_is_the_same_time) {
     two(d);
     cd_wave_scale_answer a = scaled(d, 1, 1000, 0.1e-3), b;
     cdmpp_err err = {0};
-    assert_ok(cd_wave_scale(&(cd_wave_scale_kernel){.time_s = a.time_s, .launch_s = 0.1e-3, .balance = 1, .blocks = 1000, .block_threads = 256}, &d[1], &d[0], &b, &err));
+    assert_ok(cd_wave_scale(&(cd_wave_scale_kernel){.time_s = a.time_s,
+                                                    .launch_s = 0.1e-3,
+                                                    .balance = 1,
+                                                    .blocks = 1000,
+                                                    .block_threads = 256},
+                            &d[1], &d[0], &b, &err));
     assert_close(b.time_s, 1e-3, 1e-12, 0);
 }
 
@@ -130,6 +142,9 @@ TEST(what_cannot_be_scaled_is_an_error) {
     assert_int_equal(cd_wave_scale(&k, &d[0], &d[1], &a, &err), CDMPP_EMODEL);
 }
 
-TESTS(NULL, NULL, a_large_kernel_scales_by_bandwidth_and_units, a_grid_below_one_wave_scales_by_rounds_of_blocks, a_grid_of_a_whole_wave_is_large,
-      a_wave_is_asked_for_on_both, the_launch_stays, without_clock_cores_or_balance_only_bandwidth_is_left, without_threads_of_a_core_a_kernel_is_large,
-      there_and_back_is_the_same_time, what_cannot_be_scaled_is_an_error)
+TESTS(NULL, NULL, a_large_kernel_scales_by_bandwidth_and_units,
+      a_grid_below_one_wave_scales_by_rounds_of_blocks, a_grid_of_a_whole_wave_is_large,
+      a_wave_is_asked_for_on_both, the_launch_stays,
+      without_clock_cores_or_balance_only_bandwidth_is_left,
+      without_threads_of_a_core_a_kernel_is_large, there_and_back_is_the_same_time,
+      what_cannot_be_scaled_is_an_error)

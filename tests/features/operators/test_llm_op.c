@@ -22,7 +22,8 @@ typedef struct {
 
 static cdmpp_status start(fixture *f, const char *name, const char *text) {
     *f = (fixture){.dir = tmp_make()};
-    return cd_llm_op_reader_open(tmp_put(&f->dir, name, text, strlen(text)), &f->names, &f->r, &f->err);
+    return cd_llm_op_reader_open(tmp_put(&f->dir, name, text, strlen(text)), &f->names, &f->r,
+                                 &f->err);
 }
 
 static cdmpp_status next(fixture *f) {
@@ -39,18 +40,21 @@ static void stop(fixture *f) {
 TEST(our_columns) {
     fixture f;
     cdmpp_err err = {0};
-    assert_ok(start(&f, "t.csv", "op,device,stack,kernel,dtype,m,n,k,latency_ms,num_gpus,message_bytes\n"
-                                 "gemm,h100,vllm-1,,fp8_block,8,512,256,0.5,,\n"
-                                 "all_gather,\"L40S\",,NCCL,,,,,,4,1000\n"));
+    assert_ok(start(&f, "t.csv",
+                    "op,device,stack,kernel,dtype,m,n,k,latency_ms,num_gpus,message_bytes\n"
+                    "gemm,h100,vllm-1,,fp8_block,8,512,256,0.5,,\n"
+                    "all_gather,\"L40S\",,NCCL,,,,,,4,1000\n"));
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_LLM_OP_GEMM && f.o.type == CD_LLM_OP_T_FP8_BLOCK && f.o.kv == f.o.type);
+    assert_true(f.o.kind == CD_LLM_OP_GEMM && f.o.type == CD_LLM_OP_T_FP8_BLOCK &&
+                f.o.kv == f.o.type);
     assert_true(f.o.size[0] == 8 && f.o.size[1] == 512 && f.o.size[2] == 256 && f.o.size[3] == 1);
     assert_close(f.o.latency_s, 5e-4, 1e-12, 0);
     assert_string_equal(f.device, "h100");
     assert_string_equal(f.names.text[f.o.stack], "vllm-1");
     assert_int_equal(f.o.kernel, 0);
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_LLM_OP_ALL_GATHER && f.o.size[0] == 1000 && f.o.size[1] == 4 && f.o.latency_s == 0);
+    assert_true(f.o.kind == CD_LLM_OP_ALL_GATHER && f.o.size[0] == 1000 && f.o.size[1] == 4 &&
+                f.o.latency_s == 0);
     assert_close(cd_llm_op_get(&f.o, CD_LLM_OP_P_GPUS), 4, 0, 0);
     assert_close(cd_llm_op_get(&f.o, CD_LLM_OP_P_HEADS), 0, 0, 0);
     assert_string_equal(f.device, "L40S");
@@ -61,29 +65,40 @@ TEST(our_columns) {
 
 /* The table and the device are named by the file and its folder; the cached tokens of a decode are isl + step - 1. */
 TEST(columns_of_others) {
-    static const char head[] = "stack\tkernel_source\tnum_heads\tnum_key_value_heads\thead_dim\twindow_size\tattn_dtype\tkv_cache_dtype\tbatch_size\tstep\tisl\tlatency_s\n";
+    static const char head[] =
+        "stack\tkernel_source\tnum_heads\tnum_key_value_heads\thead_dim\twindow_size\tattn_"
+        "dtype\tkv_cache_dtype\tbatch_size\tstep\tisl\tlatency_s\n";
     fixture f;
     cdmpp_err err = {0};
     cd_buf b = {0};
     f = (fixture){.dir = tmp_make()};
     (void)mkdir(tmp_path(&f.dir, "my_gpu"), 0700);
     cd_buf_putf(&b, "%strtllm-1\tk\t8\t2\t128\t\tbfloat16\tfp8\t4\t1023\t1\t1e-5\n", head);
-    assert_ok(cd_llm_op_reader_open(tmp_put(&f.dir, "my_gpu/generation_attention.tsv", b.p, b.n), &f.names, &f.r, &err));
+    assert_ok(cd_llm_op_reader_open(tmp_put(&f.dir, "my_gpu/generation_attention.tsv", b.p, b.n),
+                                    &f.names, &f.r, &err));
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_LLM_OP_DECODE && f.o.type == CD_LLM_OP_T_BF16 && f.o.kv == CD_LLM_OP_T_FP8);
-    assert_true(f.o.size[0] == 1023 && f.o.size[1] == 4 && f.o.size[2] == 8 && f.o.size[3] == 2 && f.o.size[4] == 128 && f.o.size[5] == 0);
+    assert_true(f.o.kind == CD_LLM_OP_DECODE && f.o.type == CD_LLM_OP_T_BF16 &&
+                f.o.kv == CD_LLM_OP_T_FP8);
+    assert_true(f.o.size[0] == 1023 && f.o.size[1] == 4 && f.o.size[2] == 8 && f.o.size[3] == 2 &&
+                f.o.size[4] == 128 && f.o.size[5] == 0);
     assert_string_equal(f.device, "my_gpu");
     stop(&f);
     cd_buf_free(&b);
-    assert_ok(start(&f, "nccl.tsv", "op_name\tnccl_dtype\tnum_gpus\tmessage_size\tlatency_s\nalltoall\thalf\t8\t256\t1e-5\nall_reduce\tint8\t2\t256\t1e-5\n"));
+    assert_ok(start(&f, "nccl.tsv",
+                    "op_name\tnccl_dtype\tnum_gpus\tmessage_size\tlatency_"
+                    "s\nalltoall\thalf\t8\t256\t1e-5\nall_reduce\tint8\t2\t256\t1e-5\n"));
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_LLM_OP_ALL_TO_ALL && f.o.size[0] == 512 && f.o.size[1] == 8 && f.o.type == CD_LLM_OP_T_F16);
+    assert_true(f.o.kind == CD_LLM_OP_ALL_TO_ALL && f.o.size[0] == 512 && f.o.size[1] == 8 &&
+                f.o.type == CD_LLM_OP_T_F16);
     assert_ok(next(&f));
     assert_true(f.o.kind == CD_LLM_OP_ALL_REDUCE && f.o.size[0] == 256);
     stop(&f);
-    assert_ok(start(&f, "mla_bmm.tsv", "op_name\tnum_heads\tnum_tokens\tlatency_s\nmla_gen_pre\t16\t3\t1e-5\nmla_gen_post\t16\t3\t1e-5\n"));
+    assert_ok(start(&f, "mla_bmm.tsv",
+                    "op_name\tnum_heads\tnum_tokens\tlatency_s\nmla_gen_pre\t16\t3\t1e-5\nmla_gen_"
+                    "post\t16\t3\t1e-5\n"));
     assert_ok(next(&f));
-    assert_true(f.o.kind == CD_LLM_OP_GEMM && f.o.size[0] == 3 && f.o.size[1] == 512 && f.o.size[2] == 128 && f.o.size[3] == 16);
+    assert_true(f.o.kind == CD_LLM_OP_GEMM && f.o.size[0] == 3 && f.o.size[1] == 512 &&
+                f.o.size[2] == 128 && f.o.size[3] == 16);
     assert_ok(next(&f));
     assert_true(f.o.size[1] == 128 && f.o.size[2] == 512);
     stop(&f);
@@ -92,8 +107,10 @@ TEST(columns_of_others) {
 TEST(experts) {
     fixture f;
     cdmpp_err err = {0};
-    assert_ok(start(&f, "moe.csv", "num_tokens,hidden_size,inter_size,topk,num_experts,distribution,latency_s\n"
-                                   "8,64,32,2,4,power_law_1.2,1\n8,64,32,2,4,balanced,1\n8,64,32,8,4,balanced,1\n8,64,32,2,4,zipf,1\n"));
+    assert_ok(start(&f, "moe.csv",
+                    "num_tokens,hidden_size,inter_size,topk,num_experts,distribution,latency_s\n"
+                    "8,64,32,2,4,power_law_1.2,1\n8,64,32,2,4,balanced,1\n8,64,32,8,4,balanced,"
+                    "1\n8,64,32,2,4,zipf,1\n"));
     assert_ok(next(&f));
     assert_close(f.o.skew, 1.2, 1e-12, 0);
     assert_true(f.o.size[5] == 1 && f.o.size[6] == 1);
@@ -113,11 +130,16 @@ TEST(bad_lines) {
         const char *row, *key;
         cdmpp_status st;
         bool no_time;
-    } bad[] = {{"gemm,bfloat16,1,2,3,0", "latency_s", CDMPP_ERANGE, true},   {"gemm,bfloat16,1,2,3,-1", "latency_s", CDMPP_ERANGE, true},
-               {"gemm,bfloat16,1,2,3,x", "latency_s", CDMPP_ESCHEMA, false}, {"gemm,bfloat16,1,2,3,nan", "latency_s", CDMPP_ESCHEMA, false},
-               {"gemm,bfloat16,1,2,3,1e9", "latency_s", CDMPP_ERANGE, false}, {"gemm,bf17,1,2,3,1", "dtype", CDMPP_EUNSUPPORTED, false},
-               {"gemm,bfloat16,1.5,2,3,1", "m", CDMPP_ERANGE, false},        {"gemm,bfloat16,0,2,3,1", "m", CDMPP_ERANGE, false},
-               {"gemm,bfloat16,1,,3,1", "n", CDMPP_ESCHEMA, false},          {"gem,bfloat16,1,2,3,1", "op", CDMPP_EUNSUPPORTED, false},
+    } bad[] = {{"gemm,bfloat16,1,2,3,0", "latency_s", CDMPP_ERANGE, true},
+               {"gemm,bfloat16,1,2,3,-1", "latency_s", CDMPP_ERANGE, true},
+               {"gemm,bfloat16,1,2,3,x", "latency_s", CDMPP_ESCHEMA, false},
+               {"gemm,bfloat16,1,2,3,nan", "latency_s", CDMPP_ESCHEMA, false},
+               {"gemm,bfloat16,1,2,3,1e9", "latency_s", CDMPP_ERANGE, false},
+               {"gemm,bf17,1,2,3,1", "dtype", CDMPP_EUNSUPPORTED, false},
+               {"gemm,bfloat16,1.5,2,3,1", "m", CDMPP_ERANGE, false},
+               {"gemm,bfloat16,0,2,3,1", "m", CDMPP_ERANGE, false},
+               {"gemm,bfloat16,1,,3,1", "n", CDMPP_ESCHEMA, false},
+               {"gem,bfloat16,1,2,3,1", "op", CDMPP_EUNSUPPORTED, false},
                {"gemm,bfloat16,1,2,3", "", CDMPP_EPARSE, false}};
     fixture f;
     cdmpp_err err = {0};
@@ -141,7 +163,9 @@ TEST(bad_lines) {
     stop(&f);
     assert_status(start(&f, "gemm.csv", ""), CDMPP_ESCHEMA);
     stop(&f);
-    assert_ok(start(&f, "t.csv", "op,num_heads,num_key_value_heads,head_dim,batch_size,past\nattention_decode,8,16,64,1,5\n"));
+    assert_ok(start(&f, "t.csv",
+                    "op,num_heads,num_key_value_heads,head_dim,batch_size,past\nattention_decode,8,"
+                    "16,64,1,5\n"));
     assert_status(next(&f), CDMPP_ERANGE);
     assert_string_equal(f.err.key, "num_key_value_heads");
     stop(&f);
@@ -150,7 +174,9 @@ TEST(bad_lines) {
 /* ---- HDF5 ---- */
 static void put_numbers(hid_t file, const char *name, const double *v, hsize_t n, int rank) {
     const hsize_t dim[] = {n, 1};
-    const hid_t space = H5Screate_simple(rank, dim, NULL), set = H5Dcreate2(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(rank, dim, NULL),
+                set = H5Dcreate2(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT,
+                                 H5P_DEFAULT);
     assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) >= 0);
     H5Dclose(set);
     H5Sclose(space);
@@ -178,7 +204,8 @@ static const char *put_h5(tmp_dir *dir, const char *name, int wrong) {
     assert_true(file >= 0);
     for (int i = 0; i < H5_ROWS; i++) {
         m[i] = i == 700 ? 0.5 : i + 1;
-        nk[i] = 64, s[i] = i == 3 ? (double)NAN : 1e-6 * (i + 1), batches[i] = i % 2 ? (double)NAN : 2;
+        nk[i] = 64, s[i] = i == 3 ? (double)NAN : 1e-6 * (i + 1),
+        batches[i] = i % 2 ? (double)NAN : 2;
         stack[i] = i == 1200 ? "trtllm-2" : "";
         memcpy(device[i], i % 2 ? "h100" : "l40s", 4);
     }
@@ -209,7 +236,8 @@ TEST(hdf5) {
             assert_string_equal(f.err.key, "m");
             continue;
         }
-        assert_true(f.o.size[0] > n + 0.5 && f.o.size[0] < n + 1.5 && f.o.size[1] > 63 && f.o.size[3] < (n % 2 ? 1.5 : 2.5));
+        assert_true(f.o.size[0] > n + 0.5 && f.o.size[0] < n + 1.5 && f.o.size[1] > 63 &&
+                    f.o.size[3] < (n % 2 ? 1.5 : 2.5));
         assert_true(f.o.latency_s > 0 || n == 3);
         assert_string_equal(f.device, n % 2 ? "h100" : "l40s");
         assert_string_equal(f.names.text[f.o.stack], n == 1200 ? "trtllm-2" : "");
@@ -218,10 +246,16 @@ TEST(hdf5) {
     assert_ok(next(&f)); /* and stays at the end */
     assert_false(f.more);
     cd_op_reader_close(f.r);
-    for (int wrong = 1; wrong <= 2; wrong++) assert_status(cd_llm_op_reader_open(put_h5(&f.dir, "gemm.hdf5", wrong), &f.names, &f.r, &f.err), CDMPP_ESCHEMA);
+    for (int wrong = 1; wrong <= 2; wrong++)
+        assert_status(
+            cd_llm_op_reader_open(put_h5(&f.dir, "gemm.hdf5", wrong), &f.names, &f.r, &f.err),
+            CDMPP_ESCHEMA);
     assert_string_equal(f.err.key, "k");
-    assert_status(cd_llm_op_reader_open(tmp_put(&f.dir, "gemm.h5", "no", 2), &f.names, &f.r, &f.err), CDMPP_EPARSE);
-    assert_status(cd_llm_op_reader_open(tmp_path(&f.dir, "none.h5"), &f.names, &f.r, &f.err), CDMPP_EIO);
+    assert_status(
+        cd_llm_op_reader_open(tmp_put(&f.dir, "gemm.h5", "no", 2), &f.names, &f.r, &f.err),
+        CDMPP_EPARSE);
+    assert_status(cd_llm_op_reader_open(tmp_path(&f.dir, "none.h5"), &f.names, &f.r, &f.err),
+                  CDMPP_EIO);
     const char *path = put_h5(&f.dir, "gemm.h5", 0);
     FAULT_SWEEP(v, 3) {
         cd_dict names = {0};
@@ -245,24 +279,38 @@ TEST(named_values) {
     assert_ok(cd_dict_add(&names, (cd_str){"vllm-1", 6}, &vllm, &err));
     assert_ok(cd_llm_op_names_close(&names, &err));
     const size_t n = names.n;
-    const cd_op_named gemm[] = {{"OP", "gemm", 0}, {"device", "h100", 0}, {"stack", "vllm-1", 0}, {"dtype", "fp8", 0}, {"m", NULL, 16}, {"n", "32", 0}, {"k", NULL, 64}, {"batches", NULL, NAN}};
+    const cd_op_named gemm[] = {{"OP", "gemm", 0},   {"device", "h100", 0}, {"stack", "vllm-1", 0},
+                                {"dtype", "fp8", 0}, {"m", NULL, 16},       {"n", "32", 0},
+                                {"k", NULL, 64},     {"batches", NULL, NAN}};
     assert_ok(cd_llm_op_from_named(gemm, 8, &names, &r, &device, &err));
-    assert_true(r.kind == CD_LLM_OP_GEMM && r.type == CD_LLM_OP_T_FP8 && r.size[0] == 16 && r.size[1] == 32 && r.size[2] == 64 && r.size[3] == 1);
+    assert_true(r.kind == CD_LLM_OP_GEMM && r.type == CD_LLM_OP_T_FP8 && r.size[0] == 16 &&
+                r.size[1] == 32 && r.size[2] == 64 && r.size[3] == 1);
     assert_true(r.stack == vllm && r.kernel == 0);
     assert_string_equal(device, "h100");
     /* names that no table has share the number of their library, or that of all others; none is added */
-    const struct { const char *stack, *is; } other[] = {{"vllm-9", "vllm-?"}, {"vllm", "vllm"}, {"sglang-1", "?"}};
+    const struct {
+        const char *stack, *is;
+    } other[] = {{"vllm-9", "vllm-?"}, {"vllm", "vllm"}, {"sglang-1", "?"}};
     for (size_t i = 0; i < 3; i++) {
-        const cd_op_named v[] = {{"op", "norm", 0}, {"m", NULL, 1}, {"n", NULL, 1}, {"stack", other[i].stack, 0}};
+        const cd_op_named v[] = {
+            {"op", "norm", 0}, {"m", NULL, 1}, {"n", NULL, 1}, {"stack", other[i].stack, 0}};
         assert_ok(cd_llm_op_from_named(v, 4, &names, &r, &device, &err));
         assert_string_equal(names.text[r.stack], other[i].is);
     }
     assert_int_equal(names.n, n);
-    const struct { cd_op_named v[3]; cdmpp_status st; const char *key; } bad[] = {
-        {{{"op", "gemm", 0}, {"dtyp", "fp8", 0}, {"m", NULL, 1}}, CDMPP_ESCHEMA, ""}, {{{"op", "gemm", 0}, {"m", NULL, 1}, {"M", NULL, 2}}, CDMPP_ESCHEMA, "M"},
-        {{{"op", "norm", 0}, {"m", NULL, 1}, {"latency_s", NULL, 1}}, CDMPP_ESCHEMA, "latency_s"}, {{{"m", NULL, 1}, {"n", NULL, 1}, {"k", NULL, 1}}, CDMPP_ESCHEMA, "op"},
-        {{{"op", "norm", 0}, {"m", NULL, 1.5}, {"n", NULL, 1}}, CDMPP_ERANGE, "m"}, {{{"op", "norm", 0}, {"m", NULL, INFINITY}, {"n", NULL, 1}}, CDMPP_ESCHEMA, "m"},
-        {{{"op", NULL, 3}, {"m", NULL, 1}, {"n", NULL, 1}}, CDMPP_ESCHEMA, "op"}, {{{"op", "norm", 0}, {"m", NULL, 1}, {"dtype", "fp7", 0}}, CDMPP_EUNSUPPORTED, "dtype"}};
+    const struct {
+        cd_op_named v[3];
+        cdmpp_status st;
+        const char *key;
+    } bad[] = {
+        {{{"op", "gemm", 0}, {"dtyp", "fp8", 0}, {"m", NULL, 1}}, CDMPP_ESCHEMA, ""},
+        {{{"op", "gemm", 0}, {"m", NULL, 1}, {"M", NULL, 2}}, CDMPP_ESCHEMA, "M"},
+        {{{"op", "norm", 0}, {"m", NULL, 1}, {"latency_s", NULL, 1}}, CDMPP_ESCHEMA, "latency_s"},
+        {{{"m", NULL, 1}, {"n", NULL, 1}, {"k", NULL, 1}}, CDMPP_ESCHEMA, "op"},
+        {{{"op", "norm", 0}, {"m", NULL, 1.5}, {"n", NULL, 1}}, CDMPP_ERANGE, "m"},
+        {{{"op", "norm", 0}, {"m", NULL, INFINITY}, {"n", NULL, 1}}, CDMPP_ESCHEMA, "m"},
+        {{{"op", NULL, 3}, {"m", NULL, 1}, {"n", NULL, 1}}, CDMPP_ESCHEMA, "op"},
+        {{{"op", "norm", 0}, {"m", NULL, 1}, {"dtype", "fp7", 0}}, CDMPP_EUNSUPPORTED, "dtype"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         err = (cdmpp_err){0};
         assert_status(cd_llm_op_from_named(bad[i].v, 3, &names, &r, &device, &err), bad[i].st);
@@ -308,15 +356,18 @@ TEST(refused) {
 
 /* Which of two would count is a guess. Two names of one column are no error: tables of others have both. */
 TEST(a_column_twice) {
-    static const char *const head[] = {"op,m,n,M,k", "op\tm\tn\tn\tk", "op,m,n,k,latency_s,latency_ms"};
+    static const char *const head[] = {"op,m,n,M,k", "op\tm\tn\tn\tk",
+                                       "op,m,n,k,latency_s,latency_ms"};
     tmp_dir dir = tmp_make();
     for (size_t k = 0; k < sizeof head / sizeof *head; k++) {
         cd_dict names = {0};
         cd_op_reader *r = NULL;
         cdmpp_err err = {0};
         const char *path = tmp_put(&dir, "t.csv", head[k], strlen(head[k]));
-        assert_status(cd_llm_op_reader_open(path, &names, &r, &err), k < 2 ? CDMPP_ESCHEMA : CDMPP_OK);
-        assert_true(k == 2 || strstr(err.msg, k ? "column n is there twice" : "column M is there twice"));
+        assert_status(cd_llm_op_reader_open(path, &names, &r, &err),
+                      k < 2 ? CDMPP_ESCHEMA : CDMPP_OK);
+        assert_true(k == 2 ||
+                    strstr(err.msg, k ? "column n is there twice" : "column M is there twice"));
         cd_op_reader_close(r);
         cd_dict_free(&names);
     }
@@ -327,20 +378,29 @@ TEST(a_column_twice) {
 TEST(odd_columns) {
     static const struct {
         const char *head, *name, *near;
-    } v[] = {{"op,dtpye,m,n,k", "dtpye", "dtype"}, {"op,m,n,k,latncy_s", "latncy_s", "latency_s"}, {"op,m,n,k,latency_us", "latency_us", "latency_s"}, {"op,m,n,k,num_sites,moe_kernel,notes,x", NULL, NULL},
-             {"op,dtype,dtypes,m,n,k", NULL, NULL}, {"op,isl,batchsize,num_heads", "batchsize", "batch_size"}};
+    } v[] = {{"op,dtpye,m,n,k", "dtpye", "dtype"},
+             {"op,m,n,k,latncy_s", "latncy_s", "latency_s"},
+             {"op,m,n,k,latency_us", "latency_us", "latency_s"},
+             {"op,m,n,k,num_sites,moe_kernel,notes,x", NULL, NULL},
+             {"op,dtype,dtypes,m,n,k", NULL, NULL},
+             {"op,isl,batchsize,num_heads", "batchsize", "batch_size"}};
     tmp_dir dir = tmp_make();
     for (size_t k = 0; k < sizeof v / sizeof *v; k++) {
         cd_dict names = {0};
         cd_op_reader *r = NULL;
         cdmpp_err err = {0};
         char want[200];
-        assert_ok(cd_llm_op_reader_open(tmp_put(&dir, "t.csv", v[k].head, strlen(v[k].head)), &names, &r, &err));
+        assert_ok(cd_llm_op_reader_open(tmp_put(&dir, "t.csv", v[k].head, strlen(v[k].head)),
+                                        &names, &r, &err));
         assert_true(cd_op_reader_odd(r, 0, &err) == (v[k].name != NULL));
         assert_false(cd_op_reader_odd(r, 1, &err));
         if (v[k].name) {
-            (void)snprintf(want, sizeof want, "column '%s' is not read: did you mean '%s'?%s", v[k].name, v[k].near,
-                           strcmp(v[k].near, "latency_s") ? "" : " Times are read from 'latency_s' (seconds) or 'latency_ms' (milliseconds)");
+            (void)snprintf(
+                want, sizeof want, "column '%s' is not read: did you mean '%s'?%s", v[k].name,
+                v[k].near,
+                strcmp(v[k].near, "latency_s")
+                    ? ""
+                    : " Times are read from 'latency_s' (seconds) or 'latency_ms' (milliseconds)");
             assert_true(cd_op_reader_odd(r, 0, &err));
             assert_string_equal(err.msg, want);
             assert_int_equal(err.line, 1);
@@ -352,4 +412,5 @@ TEST(odd_columns) {
     tmp_remove(&dir);
 }
 
-TESTS(NULL, NULL, odd_columns, a_column_twice, our_columns, columns_of_others, experts, bad_lines, hdf5, named_values, manual, refused)
+TESTS(NULL, NULL, odd_columns, a_column_twice, our_columns, columns_of_others, experts, bad_lines,
+      hdf5, named_values, manual, refused)

@@ -3,12 +3,13 @@
 
 #include "prog.h"
 
-#define ELEMENT(type, body)                                                            \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"" type "\"},"       \
+#define ELEMENT(type, body)                                                                        \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"" type "\"},"                   \
     "{\"name\": \"E\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 64]], \"body\": \"" body "\"}]"
-#define SUM(body)                                                                                     \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"float32\"},"                          \
-    "{\"name\": \"E\", \"axis\": [[\"i\", 0, 64]], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"" body "\"}]"
+#define SUM(body)                                                                                  \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"float32\"},"                    \
+    "{\"name\": \"E\", \"axis\": [[\"i\", 0, 64]], \"reduce_axis\": [[\"k\", 0, 64]], "            \
+    "\"reduce\": \"sum\", \"body\": \"" body "\"}]"
 enum { PLAIN, CALL, ON_J, ON_I, WIDE, POW, WITHIN, BEHIND, ROW_SUM, COUNT };
 static const char *const task[] = {ELEMENT("float32", "A[i, j] + 1"),
                                    ELEMENT("float32", "call_pure_extern:float32('f', A[i, j])"),
@@ -18,18 +19,22 @@ static const char *const task[] = {ELEMENT("float32", "A[i, j] + 1"),
                                    ELEMENT("float32", "exp(A[i, j])"),
                                    ELEMENT("float32", "exp(if_then_else(j < 60, A[i, j], 0.0))"),
                                    ELEMENT("float32", "A[i, j] + if_then_else(j < 60, 1.0, 0.0)"),
-                                   SUM("A[i, k]"), SUM("A[i, 0]")};
+                                   SUM("A[i, k]"),
+                                   SUM("A[i, 0]")};
 
 /* Rows in blocks, 16 threads a row, and vectors of 4 (or 5, with a guard); 8 or 16 virtual threads; a cache of 8 elements for each thread; one
  * of a row for each block, which other threads fill. */
-#define ROWS "[\"AN\", 1, 0, 5]"
-#define VECTOR "[[\"SP\", 1, 1, 64, [4], 1]," ROWS ",[\"AN\", 1, 1, 6],[\"AN\", 1, 2, 2]]"
-#define GUARDED "[[\"SP\", 1, 1, 64, [5], 1]," ROWS ",[\"AN\", 1, 1, 6],[\"AN\", 1, 2, 2]]"
+#define ROWS       "[\"AN\", 1, 0, 5]"
+#define VECTOR     "[[\"SP\", 1, 1, 64, [4], 1]," ROWS ",[\"AN\", 1, 1, 6],[\"AN\", 1, 2, 2]]"
+#define GUARDED    "[[\"SP\", 1, 1, 64, [5], 1]," ROWS ",[\"AN\", 1, 1, 6],[\"AN\", 1, 2, 2]]"
 #define VIRTUAL(n) "[[\"SP\", 1, 0, 64, [" #n "], 1]," ROWS ",[\"AN\", 1, 1, 4],[\"AN\", 1, 2, 6]]"
-#define SUMMED "[[\"SP\", 1, 1, 64, [16], 1],[\"AN\", 1, 0, 5],[\"AN\", 1, 2, 4]]"
-#define LOCAL "[[\"CHW\", 1, \"local\"],[\"SP\", 2, 1, 64, [8], 1],[\"AN\", 2, 0, 5],[\"AN\", 2, 1, 6],[\"CA\", 1, 2, 1]]"
-#define SHARED(n)                                                                                                        \
-    "[[\"CHR\", 0, \"shared\", [1]],[\"SP\", 2, 1, 64, [8], 1],[\"AN\", 2, 0, 5],[\"AN\", 2, 2, 6],[\"CA\", 1, 2, 0]," \
+#define SUMMED     "[[\"SP\", 1, 1, 64, [16], 1],[\"AN\", 1, 0, 5],[\"AN\", 1, 2, 4]]"
+#define LOCAL                                                                                      \
+    "[[\"CHW\", 1, \"local\"],[\"SP\", 2, 1, 64, [8], 1],[\"AN\", 2, 0, 5],[\"AN\", 2, 1, "        \
+    "6],[\"CA\", 1, 2, 1]]"
+#define SHARED(n)                                                                                  \
+    "[[\"CHR\", 0, \"shared\", [1]],[\"SP\", 2, 1, 64, [8], 1],[\"AN\", 2, 0, 5],[\"AN\", 2, 2, "  \
+    "6],[\"CA\", 1, 2, 0],"                                                                        \
     "[\"SP\", 1, 1, 64, [" #n "], 1],[\"AN\", 1, 2, 6]]"
 
 /* vector_unit_bytes, max_shared, max_local, max_threads, max_vthread */
@@ -81,10 +86,13 @@ TEST(limits_hold) {
         cd_rows rows;
         err = (cdmpp_err){0};
         snprintf(key, sizeof key, "%d", tab[k].task);
-        snprintf(hw, sizeof hw, "\"cuda\", [-1, %d, 64, %d, %d, %d, %d, 32]", at->vector, at->shared, at->local, at->threads, at->virtual);
+        snprintf(hw, sizeof hw, "\"cuda\", [-1, %d, 64, %d, %d, %d, %d, 32]", at->vector,
+                 at->shared, at->local, at->threads, at->virtual);
         assert_ok(prog_record(&a, key, hw, tab[k].steps, &r, &err));
-        const cdmpp_status st = cd_program_build(p, cd_task_registry_at(tasks, (size_t)tab[k].task), &r, &rows, &err);
-        if (st != (tab[k].why ? CDMPP_EREJECTED : CDMPP_OK) || (st && !strstr(err.msg, tab[k].why))) fail_msg("row %zu: %s", k, st ? err.msg : "allowed");
+        const cdmpp_status st =
+            cd_program_build(p, cd_task_registry_at(tasks, (size_t)tab[k].task), &r, &rows, &err);
+        if (st != (tab[k].why ? CDMPP_EREJECTED : CDMPP_OK) || (st && !strstr(err.msg, tab[k].why)))
+            fail_msg("row %zu: %s", k, st ? err.msg : "allowed");
     }
     cd_arena_free(&a);
     cd_program_free(p);

@@ -77,12 +77,14 @@ static void sweep(fixture *f, const char *name) {
 }
 
 static void every_failure(void **state) {
-    static const char *const name[] = {"gpu", "conv0", "conv1", "winograd0", "softmax0", "cross", "transpose0", "huge", "chain"};
+    static const char *const name[] = {"gpu",   "conv0",      "conv1", "winograd0", "softmax0",
+                                       "cross", "transpose0", "huge",  "chain"};
     for (size_t k = 0; k < sizeof name / sizeof *name; k++) sweep(*state, name[k]);
 }
 
 /* Builds of all beginnings of all schedules; the same sum each time. */
-static double build_all(fixture *f, cd_program *p, const cd_record *rec, size_t *n_built, size_t *n_bad) {
+static double build_all(fixture *f, cd_program *p, const cd_record *rec, size_t *n_built,
+                        size_t *n_bad) {
     double sum = 0;
     *n_built = *n_bad = 0;
     for (size_t i = 0; i < f->n; i++)
@@ -91,11 +93,13 @@ static double build_all(fixture *f, cd_program *p, const cd_record *rec, size_t 
             cd_rows rows;
             cdmpp_err err = {0};
             r.n_step = k;
-            const cdmpp_status st = cd_program_build(p, cd_task_registry_find(f->tasks, r.workload_key), &r, &rows, &err);
+            const cdmpp_status st = cd_program_build(
+                p, cd_task_registry_find(f->tasks, r.workload_key), &r, &rows, &err);
             if (st == CDMPP_ENOMEM) assert_ok(st);
             *n_bad += st != CDMPP_OK;
             *n_built += st == CDMPP_OK;
-            for (size_t c = 0; !st && c < (size_t)rows.n_row * CD_N_COL; c++) sum += (double)rows.row[c];
+            for (size_t c = 0; !st && c < (size_t)rows.n_row * CD_N_COL; c++)
+                sum += (double)rows.row[c];
         }
     return sum;
 }

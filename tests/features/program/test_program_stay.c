@@ -55,7 +55,8 @@ static void put_rows(cd_buf *b, const cd_rows *r) {
     for (uint32_t k = 0; k < r->n_tree; k++) cd_buf_putf(b, "%d ", r->tree[k]);
     for (uint32_t k = 0; k < r->n_leaf; k++) {
         cd_buf_putf(b, "%d %d %d:", r->leaf_node[k], r->leaf_pos[k], r->leaf_row[k]);
-        for (int32_t i = r->path_ptr[k]; i < r->path_ptr[k + 1]; i++) cd_buf_putf(b, " %lld/%d", (long long)r->path_extent[i], r->path_kind[i]);
+        for (int32_t i = r->path_ptr[k]; i < r->path_ptr[k + 1]; i++)
+            cd_buf_putf(b, " %lld/%d", (long long)r->path_extent[i], r->path_kind[i]);
     }
 }
 
@@ -117,16 +118,11 @@ TEST(test_random_programs_stay) {
     static const struct {
         const char *task, *all;
     } is[] = {
-        {"conv", "b6aa058aa97e3124"},
-        {"softmax", "903326694e04d48f"},
-        {"winograd", "80de4d5be61933ca"},
-        {"transpose", "558ac4e4fe669093"},
-        {"variance", "a6b0a86389192ca1"},
-        {"adaptive", "9fc33e38d717fd55"},
-        {"dense", "3ebaec3f2029621a"},
-        {"matmul", "c9efe171453a3d5a"},
-        {"argmax", "d828c5128a924369"},
-        {"scalar", "53b23d07e03c10a9"},
+        {"conv", "b6aa058aa97e3124"},     {"softmax", "903326694e04d48f"},
+        {"winograd", "80de4d5be61933ca"}, {"transpose", "558ac4e4fe669093"},
+        {"variance", "a6b0a86389192ca1"}, {"adaptive", "9fc33e38d717fd55"},
+        {"dense", "3ebaec3f2029621a"},    {"matmul", "c9efe171453a3d5a"},
+        {"argmax", "d828c5128a924369"},   {"scalar", "53b23d07e03c10a9"},
         {"gather", "2a35c7e5b095882b"},
     };
     static randsched r;
@@ -141,7 +137,8 @@ TEST(test_random_programs_stay) {
     assert_ok(cd_schedule_init(&r.s, &err));
     r.t.open = -1;
     for (size_t k = 0; k < sizeof is / sizeof *is; k++) {
-        const cd_task *task = cd_task_registry_find(tasks, (cd_str){is[k].task, strlen(is[k].task)});
+        const cd_task *task =
+            cd_task_registry_find(tasks, (cd_str){is[k].task, strlen(is[k].task)});
         char all[17];
         assert_non_null(task);
         for (unsigned i = 0; i < 40; i++) {
@@ -150,7 +147,8 @@ TEST(test_random_programs_stay) {
             r.threads = i % 2;
             assert_ok(rs_make(&r, task->dag, 2 + i % 10, &err));
             cd_record rec = rs_record(&r);
-            rec.hardware = (cd_hardware){.num_cores = 1, .vector_unit_bytes = 64, .cache_line_bytes = 64};
+            rec.hardware =
+                (cd_hardware){.num_cores = 1, .vector_unit_bytes = 64, .cache_line_bytes = 64};
             const cdmpp_status st = cd_program_build(p, task, &rec, &got, &err);
             cd_buf_putf(&text, "%u steps %s\n", r.n, cdmpp_status_name(st));
             if (st) continue;

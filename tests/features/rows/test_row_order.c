@@ -39,7 +39,9 @@ TEST(any_order_gives_the_same_bits) {
         assert_memory_equal(a, b, n * CD_N_COL * sizeof *a);
         cd_rows_order(b, n, NULL); /* and a second time changes nothing */
         assert_memory_equal(a, b, n * CD_N_COL * sizeof *a);
-        for (size_t k = 1; k < n; k++) assert_true(a[(k - 1) * CD_N_COL + CD_COL_OUTER_PROD] >= a[k * CD_N_COL + CD_COL_OUTER_PROD]);
+        for (size_t k = 1; k < n; k++)
+            assert_true(a[(k - 1) * CD_N_COL + CD_COL_OUTER_PROD] >=
+                        a[k * CD_N_COL + CD_COL_OUTER_PROD]);
     }
 }
 
@@ -66,7 +68,8 @@ TEST(where_each_row_stood) {
 static void show(float *row, float six[6][CD_BLOCK], size_t left_out) {
     memset(row, 0, CD_N_COL * sizeof *row);
     for (size_t k = 0, b = 0; k < 6; k++)
-        if (k != left_out) memcpy(row + CD_COL_B0_READ + b++ * CD_BLOCK, six[k], CD_BLOCK * sizeof *row);
+        if (k != left_out)
+            memcpy(row + CD_COL_B0_READ + b++ * CD_BLOCK, six[k], CD_BLOCK * sizeof *row);
 }
 
 TEST(which_buffer_is_left_out_does_not_matter) {
@@ -85,11 +88,13 @@ TEST(which_buffer_is_left_out_does_not_matter) {
     }
     const float *b = first + CD_COL_B0_READ;
     assert_true(b[0] > 0 && b[CD_BLOCK] > 0); /* those of more lines are whole */
-    assert_true(b[4 * CD_BLOCK + LINES] == 4 && b[4 * CD_BLOCK + BYTES] == 7 && b[4 * CD_BLOCK] == 0);
+    assert_true(b[4 * CD_BLOCK + LINES] == 4 && b[4 * CD_BLOCK + BYTES] == 7 &&
+                b[4 * CD_BLOCK] == 0);
     show(row, six, 5);
     memset(row + CD_COL_B0_READ + 4 * CD_BLOCK, 0, CD_BLOCK * sizeof *row);
     cd_rows_order_blocks(row); /* of four buffers none was left out */
-    assert_true(row[CD_COL_B0_READ + 3 * CD_BLOCK] > 0 && row[CD_COL_B0_READ + 4 * CD_BLOCK + LINES] == 0);
+    assert_true(row[CD_COL_B0_READ + 3 * CD_BLOCK] > 0 &&
+                row[CD_COL_B0_READ + 4 * CD_BLOCK + LINES] == 0);
 }
 
 /* Sums of floats in another order differ in the last bits. */
@@ -105,5 +110,5 @@ TEST(last_bits_of_a_distance_do_not_matter) {
     assert_close(x[REUSE_BYTES], 26.75, 1e-9, 0);
 }
 
-TESTS(NULL, NULL, any_order_gives_the_same_bits, where_each_row_stood, which_buffer_is_left_out_does_not_matter,
-      last_bits_of_a_distance_do_not_matter)
+TESTS(NULL, NULL, any_order_gives_the_same_bits, where_each_row_stood,
+      which_buffer_is_left_out_does_not_matter, last_bits_of_a_distance_do_not_matter)

@@ -6,10 +6,13 @@
 #include "prog.h"
 
 static const char *const task[] = {
-    "\"ops\": [{\"name\": \"A\", \"shape\": [100, 60], \"dtype\": \"float32\"}, {\"name\": \"B\", \"shape\": [60, 70], \"dtype\": \"float32\"},"
-    "{\"name\": \"mm\", \"axis\": [[\"i\", 0, 100], [\"j\", 0, 70]], \"reduce_axis\": [[\"k\", 0, 60]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"},"
+    "\"ops\": [{\"name\": \"A\", \"shape\": [100, 60], \"dtype\": \"float32\"}, {\"name\": \"B\", "
+    "\"shape\": [60, 70], \"dtype\": \"float32\"},"
+    "{\"name\": \"mm\", \"axis\": [[\"i\", 0, 100], [\"j\", 0, 70]], \"reduce_axis\": [[\"k\", 0, "
+    "60]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"},"
     "{\"name\": \"e\", \"axis\": [[\"i\", 0, 100], [\"j\", 0, 70]], \"body\": \"exp(mm[i, j])\"},"
-    "{\"name\": \"f\", \"axis\": [[\"i\", 0, 100], [\"j\", 0, 70]], \"body\": \"e[i, j] + mm[i, j]\"}]",
+    "{\"name\": \"f\", \"axis\": [[\"i\", 0, 100], [\"j\", 0, 70]], \"body\": \"e[i, j] + mm[i, "
+    "j]\"}]",
 };
 
 /* Stages: 0 A, 1 B, 2 mm, 3 e, 4 f. */
@@ -20,7 +23,8 @@ static const struct {
 } bad[] = {
     {"[\"SP\", 9, 0, 0, [2], 1]", CDMPP_EINVALID, "stage 9"},
     {"[\"SP\", 2, 3, 0, [2], 1]", CDMPP_EINVALID, "iterator 3 of stage 2"},
-    {"[\"SP\", 2, 0, 0, [2147483647, 2147483647], 1], [\"FU\", 2, [0, 1, 2]], [\"AN\", 2, 0, 6]", CDMPP_EUNSUPPORTED, "a fused loop of more"},
+    {"[\"SP\", 2, 0, 0, [2147483647, 2147483647], 1], [\"FU\", 2, [0, 1, 2]], [\"AN\", 2, 0, 6]",
+     CDMPP_EUNSUPPORTED, "a fused loop of more"},
     {"[\"FU\", 2, [0, 2]]", CDMPP_EINVALID, "not consecutive"},
     {"[\"FU\", 2, [1, 0]]", CDMPP_EINVALID, "not consecutive"},
     {"[\"FU\", 2, [2, 3]]", CDMPP_EINVALID, "iterator 3"},
@@ -34,7 +38,8 @@ static const struct {
     {"[\"SP\", 2, 0, 0, [4], 1], [\"FSP\", 3, 0, 0, 3]", CDMPP_EINVALID, "n_split 3"},
     {"[\"SP\", 2, 0, 0, [65536, 65536], 1], [\"FSP\", 3, 0, 0, 1]", CDMPP_EINVALID, "out of range"},
     {"[\"SP\", 2, 0, 0, [4], 1], [\"FFSP\", 3, 0, [0], 1, 1]", CDMPP_EINVALID, "level 1"},
-    {"[\"SP\", 2, 0, 0, [65536], 1], [\"FFSP\", 3, 0, [0, 0], 0, 1]", CDMPP_EINVALID, "out of range"},
+    {"[\"SP\", 2, 0, 0, [65536], 1], [\"FFSP\", 3, 0, [0, 0], 0, 1]", CDMPP_EINVALID,
+     "out of range"},
     {"[\"PR\", 2, 0, \"unroll\"]", CDMPP_EUNSUPPORTED, "pragma"},
     {"[\"PR\", 2, 0, \"auto_unroll_max_step$99999999999\"]", CDMPP_EINVALID, "unroll steps"},
     {"[\"CA\", 2, 2, 0]", CDMPP_EINVALID, "target stage 2"},
@@ -53,7 +58,8 @@ static const struct {
     {"[\"CHR\", 0, \"shared\", [7]]", CDMPP_EINVALID, "reader stage 7"},
     {"[\"CHR\", 0, \"texture\", [2]]", CDMPP_EINVALID, "memory scope"},
     {"[\"CHW\", 0, \"local\"]", CDMPP_EINVALID, "cache write of an input"},
-    {"[\"SP\", 2, 0, 0, [4], 1], [\"CHW\", 2, \"local\"]", CDMPP_EUNSUPPORTED, "split or fused already"},
+    {"[\"SP\", 2, 0, 0, [4], 1], [\"CHW\", 2, \"local\"]", CDMPP_EUNSUPPORTED,
+     "split or fused already"},
     {"[\"RF\", 2, 0, 0]", CDMPP_EINVALID, "not a reduction"},
     {"[\"RF\", 3, 0, 0]", CDMPP_EINVALID, "no reduction"},
     {"[\"RF\", 2, 2, 7]", CDMPP_EINVALID, "factor axis 7"},
@@ -123,8 +129,8 @@ static cdmpp_status repeated(fixture *f, const char *text, int n, cdmpp_err *err
 static void limits(void **state) {
     static const struct {
         const char *step;
-        int most;      /* this often is fine */
-        int refused;   /* this often is too much; 0: never */
+        int most;    /* this often is fine */
+        int refused; /* this often is too much; 0: never */
         const char *msg;
     } tab[] = {{"[\"CR\", 2]", CD_MAX_STEP, CD_MAX_STEP + 1, "32769 steps, at most 32768"},
                {"[\"SP\", 2, 0, 0, [1, 1, 1, 1], 1]", 63, 64, "256 iterators"},

@@ -50,7 +50,9 @@ static void check_known(cd_intset_env *env) {
     expect(env, "(* -2 v1)", "-8 .. 6");
     expect(env, "(* v4 -2)", "inf .. 0");
     expect(env, "(* v1 v8)", "(-3*v8) .. (4*v8)"); /* 0 .. 5: not below 0 */
-    expect(env, "(* v1 v5)", "select((v5 >= 0), (-3*v5), (4*v5)) .. select((v5 >= 0), (4*v5), (-3*v5))"); /* of any sign */
+    expect(
+        env, "(* v1 v5)",
+        "select((v5 >= 0), (-3*v5), (4*v5)) .. select((v5 >= 0), (4*v5), (-3*v5))"); /* of any sign */
     expect(env, "(* v4 v5)", "inf .. inf");
     expect(env, "(// v0 4)", "0 .. 3");
     expect(env, "(// v1 1)", "-3 .. 4");
@@ -63,7 +65,9 @@ static void check_known(cd_intset_env *env) {
     expect(env, "(%% (+ v0 33) 64)", "33 .. 48");
     expect(env, "(% v0 32)", "0 .. 31"); /* only the floor's remainder looks closer */
     expect(env, "(%% v0 -4)", "-3 .. 3");
-    expect(env, "(%% v0 v5)", "(0 - (select((v5 >= 0), v5, (0 - v5)) - 1)) .. (select((v5 >= 0), v5, (0 - v5)) - 1)"); /* of any sign */
+    expect(
+        env, "(%% v0 v5)",
+        "(0 - (select((v5 >= 0), v5, (0 - v5)) - 1)) .. (select((v5 >= 0), v5, (0 - v5)) - 1)"); /* of any sign */
     expect(env, "(%% v0 0)", "inf .. inf");
     expect(env, "(%% v4 8)", "0 .. 7");
     expect(env, "(%% 8 v0)", "inf .. inf");
@@ -84,8 +88,11 @@ static void check_known(cd_intset_env *env) {
 }
 
 TEST(test_known_intervals) {
-    static const struct { uint32_t v; const char *lo, *hi; } rows[] = {
-        {0, "0", "15"}, {1, "-3", "4"}, {2, "7", "7"}, {3, "v9", "(+ v9 3)"}, {4, "0", NULL}, {6, "v0", "(+ v0 1)"}, {7, NULL, "9"}};
+    static const struct {
+        uint32_t v;
+        const char *lo, *hi;
+    } rows[] = {{0, "0", "15"}, {1, "-3", "4"},        {2, "7", "7"}, {3, "v9", "(+ v9 3)"},
+                {4, "0", NULL}, {6, "v0", "(+ v0 1)"}, {7, NULL, "9"}};
     enum { N = sizeof rows / sizeof *rows };
     cd_intset_var dom[N];
     cd_intset by_var[8] = {{0}};
@@ -93,9 +100,11 @@ TEST(test_known_intervals) {
         dom[k] = (cd_intset_var){var(rows[k].v), set(rows[k].lo, rows[k].hi)};
         by_var[rows[k].v] = dom[k].set;
     }
-    cd_intset_env env = {.ana = ana, .fresh = cd_simplify_fresh_analyzer(simp), .pool = &pool, .dom = dom, .n = N};
+    cd_intset_env env = {
+        .ana = ana, .fresh = cd_simplify_fresh_analyzer(simp), .pool = &pool, .dom = dom, .n = N};
     check_known(&env);
-    cd_intset_env numbered = {.ana = ana, .fresh = env.fresh, .pool = &pool, .by_var = by_var, .n_var = 8, .n = N};
+    cd_intset_env numbered = {
+        .ana = ana, .fresh = env.fresh, .pool = &pool, .by_var = by_var, .n_var = 8, .n = N};
     check_known(&numbered);
 }
 
@@ -103,7 +112,8 @@ TEST(test_known_intervals) {
 TEST(test_points_among_many) {
     cd_intset_var dom[64];
     for (uint32_t k = 0; k < 64; k++) dom[k] = (cd_intset_var){var(k), {var(k), var(k)}};
-    cd_intset_env env = {.ana = ana, .fresh = cd_simplify_fresh_analyzer(simp), .pool = &pool, .dom = dom, .n = 64};
+    cd_intset_env env = {
+        .ana = ana, .fresh = cd_simplify_fresh_analyzer(simp), .pool = &pool, .dom = dom, .n = 64};
     const cd_intset s = cd_intset_eval(&env, text("(+ v3 v60)"));
     assert_true(s.lo == s.hi && s.lo == text("(+ v3 v60)"));
 }
@@ -145,12 +155,19 @@ TEST(test_sets) {
     assert_true(min == text("(+ v0 v1)") && extent == text("1"));
     assert_false(cd_intset_cover(&pool, fresh, set("2", NULL), &min, &extent));
     assert_false(cd_intset_cover(&pool, fresh, set(NULL, "2"), &min, &extent));
-    static const struct { const char *lo, *hi, *min, *extent; bool yes; } whole[] = {
-        {"2", "9", "2", "8", true},  {"2", "8", "2", "8", false}, {"2", "10", "2", "8", false}, {"1", "9", "2", "8", false}, {"2", NULL, "2", "8", false},
-        {"v0", "(+ v0 7)", "v0", "8", true}, {"v0", "(+ v0 6)", "v0", "8", false}, {"(+ v0 1)", "(+ v0 8)", "v0", "8", false},
-        {"0", "(- v1 1)", "0", "v1", true}, {"0", "v1", "0", "v1", false}, {"3", "(+ v1 2)", "3", "v1", true}};
+    static const struct {
+        const char *lo, *hi, *min, *extent;
+        bool yes;
+    } whole[] = {{"2", "9", "2", "8", true},           {"2", "8", "2", "8", false},
+                 {"2", "10", "2", "8", false},         {"1", "9", "2", "8", false},
+                 {"2", NULL, "2", "8", false},         {"v0", "(+ v0 7)", "v0", "8", true},
+                 {"v0", "(+ v0 6)", "v0", "8", false}, {"(+ v0 1)", "(+ v0 8)", "v0", "8", false},
+                 {"0", "(- v1 1)", "0", "v1", true},   {"0", "v1", "0", "v1", false},
+                 {"3", "(+ v1 2)", "3", "v1", true}};
     for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
-        assert_int_equal(cd_intset_matches(&pool, fresh, set(whole[k].lo, whole[k].hi), text(whole[k].min), text(whole[k].extent)), whole[k].yes);
+        assert_int_equal(cd_intset_matches(&pool, fresh, set(whole[k].lo, whole[k].hi),
+                                           text(whole[k].min), text(whole[k].extent)),
+                         whole[k].yes);
 }
 
 /* ---- against all values ---- */
@@ -164,7 +181,9 @@ static const cd_expr *random_expr(int depth, uint32_t *left, bool *exact) {
         if (*left && rnd(4)) return var(--*left);
         return cd_expr_int(&pool, (int64_t)rnd(9) - 4);
     }
-    const cd_expr *a = random_expr(depth - 1, left, exact), *by = cd_expr_int(&pool, (int64_t)rnd(7) - 3), *div = cd_expr_int(&pool, 1 + (int64_t)rnd(4));
+    const cd_expr *a = random_expr(depth - 1, left, exact),
+                  *by = cd_expr_int(&pool, (int64_t)rnd(7) - 3),
+                  *div = cd_expr_int(&pool, 1 + (int64_t)rnd(4));
     switch (rnd(7)) {
     case 0: return cd_expr_new_bin(&pool, CD_MUL, a, by);
     case 1: return cd_expr_new_bin(&pool, CD_MUL, by, a);
@@ -172,7 +191,8 @@ static const cd_expr *random_expr(int depth, uint32_t *left, bool *exact) {
     case 3: *exact = false; return cd_expr_new_bin(&pool, CD_FMOD, a, div);
     case 4:
         *exact = false;
-        return cd_expr_new_select(&pool, cd_expr_new_bin(&pool, CD_LT, var(0), by), a, random_expr(depth - 1, left, exact));
+        return cd_expr_new_select(&pool, cd_expr_new_bin(&pool, CD_LT, var(0), by), a,
+                                  random_expr(depth - 1, left, exact));
     default: return cd_expr_new_bin(&pool, ops[rnd(4)], a, random_expr(depth - 1, left, exact));
     }
 }
@@ -197,14 +217,19 @@ TEST(test_no_value_is_outside) {
             dom[k] = (cd_intset_var){var(k), cd_intset_range(&pool, min, cd_expr_int(&pool, n[k]))};
         }
         const cd_expr *e = random_expr(3, &left, &exact);
-        cd_intset_env env = {.ana = cd_simplify_analyzer_new(simp), .fresh = fresh, .pool = &pool, .dom = dom, .n = N_VAR};
+        cd_intset_env env = {.ana = cd_simplify_analyzer_new(simp),
+                             .fresh = fresh,
+                             .pool = &pool,
+                             .dom = dom,
+                             .n = N_VAR};
         const cd_intset s = cd_intset_eval(&env, e);
         for (v[N_VAR] = -2; v[N_VAR] <= 5; v[N_VAR] += 7) {
             ex_env at = {.var = v};
             double least = (double)INFINITY, most = -least;
             for (int64_t i = 0; i < n[0] * n[1] * n[2]; i++) {
                 const int64_t step[] = {i % n[0], i / n[0] % n[1], i / n[0] / n[1]};
-                for (uint32_t k = 0; k < N_VAR; k++) v[k] = lo[k] + step[k] + (symbolic[k] ? v[N_VAR] : 0);
+                for (uint32_t k = 0; k < N_VAR; k++)
+                    v[k] = lo[k] + step[k] + (symbolic[k] ? v[N_VAR] : 0);
                 const double x = ex_value(&at, e);
                 least = fmin(least, x);
                 most = fmax(most, x);
@@ -220,4 +245,5 @@ TEST(test_no_value_is_outside) {
     }
 }
 
-TESTS(setup, made_simplifier_gone, test_known_intervals, test_points_among_many, test_sets, test_no_value_is_outside)
+TESTS(setup, made_simplifier_gone, test_known_intervals, test_points_among_many, test_sets,
+      test_no_value_is_outside)

@@ -11,7 +11,8 @@ static void restart(void) {
 }
 
 static void bind(cd_analyzer *a, uint32_t number, int64_t lo, int64_t extent) {
-    cd_simplify_bind(a, cd_expr_new_var(&pool, CD_I32, number), cd_expr_int(&pool, lo), cd_expr_int(&pool, extent));
+    cd_simplify_bind(a, cd_expr_new_var(&pool, CD_I32, number), cd_expr_int(&pool, lo),
+                     cd_expr_int(&pool, extent));
 }
 
 /* ---- the corpus ---- */
@@ -67,10 +68,11 @@ TEST(test_corpus) {
     check_corpus(path ? path : "tests/golden/simplify.txt");
 }
 
-
 /* ---- known answers ---- */
 
-static const cd_expr *simplified(cd_analyzer *a, const char *text) { return cd_simplify_expr(a, ex_parse(&pool, text)); }
+static const cd_expr *simplified(cd_analyzer *a, const char *text) {
+    return cd_simplify_expr(a, ex_parse(&pool, text));
+}
 
 static void expect(cd_analyzer *a, const char *text, const char *want) {
     const cd_expr *r = simplified(a, text);
@@ -93,7 +95,8 @@ TEST(test_known) {
     expect(a, "(+ v2 v0)", "(v0 + 3)");
     expect(a, "(>= v0 3)", "(3 <= v0)");
     expect(a, "(< v0 16)", "True");
-    expect(a, "(call.f if_then_else (< v0 5) (load.f 0 (min v0 4)) 1.5f)", "if_then_else((v0 < 5), T0[v0], 1.5f)");
+    expect(a, "(call.f if_then_else (< v0 5) (load.f 0 (min v0 4)) 1.5f)",
+           "if_then_else((v0 < 5), T0[v0], 1.5f)");
     expect(a, "(/ (load.f 0 v0) 4.0f)", "(T0[v0]*0.25f)");
     expect(a, "(/ (load.f 0 v0) (cast.f 49))", "(T0[v0]*0.0204082f)");
     expect(a, "(call.b likely (< v0 16))", "True");
@@ -114,28 +117,55 @@ TEST(test_wide_and_mixed_types) {
     bind(a, 0, 0, 16);
     const cd_expr *w = cd_expr_new_var(&pool, CD_I64, 1);
     cd_simplify_bind(a, w, cd_expr_new_int(&pool, CD_I64, 0), cd_expr_new_int(&pool, CD_I64, 8));
-    const cd_expr *v = cd_expr_new_var(&pool, CD_I32, 0), *mixed = cd_expr_bin(&pool, CD_ADD, cd_expr_bin(&pool, CD_MUL, v, cd_expr_int(&pool, 8)), w);
+    const cd_expr *v = cd_expr_new_var(&pool, CD_I32, 0),
+                  *mixed = cd_expr_bin(&pool, CD_ADD,
+                                       cd_expr_bin(&pool, CD_MUL, v, cd_expr_int(&pool, 8)), w);
     assert_int_equal(mixed->type, CD_I64);
-    const cd_expr *q = cd_simplify_expr(a, cd_expr_bin(&pool, CD_FDIV, mixed, cd_expr_new_int(&pool, CD_I64, 8)));
+    const cd_expr *q =
+        cd_simplify_expr(a, cd_expr_bin(&pool, CD_FDIV, mixed, cd_expr_new_int(&pool, CD_I64, 8)));
     assert_ptr_equal(q, cd_expr_new_cast(&pool, CD_I64, v));
     /* Narrowing moves inside a sum only when nothing on the way can overflow. */
     const cd_expr *narrow = cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, mixed));
     assert_int_equal(narrow->type, CD_I32);
     assert_int_equal(narrow->op, CD_ADD);
-    const cd_expr *big = cd_expr_new_bin(&pool, CD_MUL, w, cd_expr_new_int(&pool, CD_I64, 1LL << 40));
-    assert_int_equal(cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_ADD, big, w)))->op, CD_CAST);
+    const cd_expr *big =
+        cd_expr_new_bin(&pool, CD_MUL, w, cd_expr_new_int(&pool, CD_I64, 1LL << 40));
+    assert_int_equal(
+        cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_ADD, big, w)))
+            ->op,
+        CD_CAST);
     /* A quotient that fits of a variable that does not: the cast stays around it. */
     const cd_expr *far = cd_expr_new_var(&pool, CD_I64, 3);
-    cd_simplify_bind(a, far, cd_expr_new_int(&pool, CD_I64, 0), cd_expr_new_int(&pool, CD_I64, 1LL << 40));
-    assert_int_equal(cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_FDIV, far, cd_expr_new_int(&pool, CD_I64, 1LL << 35))))->op, CD_CAST);
-    assert_int_equal(cd_simplify_expr(a, cd_expr_new_cast(&pool, CD_I32, cd_expr_new_bin(&pool, CD_FMOD, far, cd_expr_new_int(&pool, CD_I64, 1LL << 20))))->op, CD_CAST);
+    cd_simplify_bind(a, far, cd_expr_new_int(&pool, CD_I64, 0),
+                     cd_expr_new_int(&pool, CD_I64, 1LL << 40));
+    assert_int_equal(
+        cd_simplify_expr(
+            a, cd_expr_new_cast(
+                   &pool, CD_I32,
+                   cd_expr_new_bin(&pool, CD_FDIV, far, cd_expr_new_int(&pool, CD_I64, 1LL << 35))))
+            ->op,
+        CD_CAST);
+    assert_int_equal(
+        cd_simplify_expr(
+            a, cd_expr_new_cast(
+                   &pool, CD_I32,
+                   cd_expr_new_bin(&pool, CD_FMOD, far, cd_expr_new_int(&pool, CD_I64, 1LL << 20))))
+            ->op,
+        CD_CAST);
     /* Bounds stop at the infinities. */
     const cd_expr *u = cd_expr_new_var(&pool, CD_I64, 2);
-    const cd_bound all = cd_simplify_bound(a, cd_expr_new_bin(&pool, CD_ADD, u, u)), prod = cd_simplify_bound(a, cd_expr_new_bin(&pool, CD_MUL, u, big));
-    assert_true(all.lo == CD_NEG_INF && all.hi == CD_INF && prod.lo == CD_NEG_INF && prod.hi == CD_INF);
-    const cd_expr *most = cd_expr_new_int(&pool, CD_I64, INT64_MAX), *least = cd_expr_new_int(&pool, CD_I64, INT64_MIN);
-    assert_non_null(cd_simplify_expr(a, cd_expr_new_bin(&pool, CD_ADD, cd_expr_new_bin(&pool, CD_MUL, w, least), most)));
-    assert_non_null(cd_simplify_expr(a, cd_expr_new_bin(&pool, CD_LT, cd_expr_new_bin(&pool, CD_FDIV, least, cd_expr_new_int(&pool, CD_I64, -1)), u)));
+    const cd_bound all = cd_simplify_bound(a, cd_expr_new_bin(&pool, CD_ADD, u, u)),
+                   prod = cd_simplify_bound(a, cd_expr_new_bin(&pool, CD_MUL, u, big));
+    assert_true(all.lo == CD_NEG_INF && all.hi == CD_INF && prod.lo == CD_NEG_INF &&
+                prod.hi == CD_INF);
+    const cd_expr *most = cd_expr_new_int(&pool, CD_I64, INT64_MAX),
+                  *least = cd_expr_new_int(&pool, CD_I64, INT64_MIN);
+    assert_non_null(cd_simplify_expr(
+        a, cd_expr_new_bin(&pool, CD_ADD, cd_expr_new_bin(&pool, CD_MUL, w, least), most)));
+    assert_non_null(cd_simplify_expr(
+        a, cd_expr_new_bin(
+               &pool, CD_LT,
+               cd_expr_new_bin(&pool, CD_FDIV, least, cd_expr_new_int(&pool, CD_I64, -1)), u)));
 }
 
 TEST(test_bounds_and_proofs) {
@@ -143,16 +173,34 @@ TEST(test_bounds_and_proofs) {
     cd_analyzer *a = cd_simplify_analyzer_new(simp);
     bind(a, 0, 0, 16);
     bind(a, 1, -3, 8);
-    const struct { const char *e; int64_t lo, hi; } want[] = {
-        {"(+ v0 v1)", -3, 19}, {"(- v0 v1)", -4, 18}, {"(* v0 v1)", -45, 60}, {"(// v1 4)", -1, 1}, {"(/ v1 2)", -1, 2},
-        {"(%% v1 4)", 0, 3}, {"(% v1 4)", -3, 3}, {"(%% v0 32)", 0, 15}, {"(min v0 v1)", -3, 4}, {"(max v0 v1)", 0, 15},
-        {"(select (< v0 3) v0 v1)", -3, 15}, {"(< v0 v1)", 0, 1}, {"(load.i 0 v0)", INT32_MIN, INT32_MAX},
-        {"(call.i shift_right v0 1)", 0, 7}, {"(call.i bitwise_and v0 3)", 0, 3}, {"(call.i shift_left v0 2)", 0, 60},
-        {"(cast.i (call.f ceil (call.f log2 9.0f)))", 4, 4}, {"(cast.i (call.f ceil (call.f log2 (cast.f (+ v0 3)))))", 2, 5}, {"(cast.i (call.f ceil 2.5f))", INT32_MIN, INT32_MAX},
+    const struct {
+        const char *e;
+        int64_t lo, hi;
+    } want[] = {
+        {"(+ v0 v1)", -3, 19},
+        {"(- v0 v1)", -4, 18},
+        {"(* v0 v1)", -45, 60},
+        {"(// v1 4)", -1, 1},
+        {"(/ v1 2)", -1, 2},
+        {"(%% v1 4)", 0, 3},
+        {"(% v1 4)", -3, 3},
+        {"(%% v0 32)", 0, 15},
+        {"(min v0 v1)", -3, 4},
+        {"(max v0 v1)", 0, 15},
+        {"(select (< v0 3) v0 v1)", -3, 15},
+        {"(< v0 v1)", 0, 1},
+        {"(load.i 0 v0)", INT32_MIN, INT32_MAX},
+        {"(call.i shift_right v0 1)", 0, 7},
+        {"(call.i bitwise_and v0 3)", 0, 3},
+        {"(call.i shift_left v0 2)", 0, 60},
+        {"(cast.i (call.f ceil (call.f log2 9.0f)))", 4, 4},
+        {"(cast.i (call.f ceil (call.f log2 (cast.f (+ v0 3)))))", 2, 5},
+        {"(cast.i (call.f ceil 2.5f))", INT32_MIN, INT32_MAX},
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         const cd_bound b = cd_simplify_bound(a, ex_parse(&pool, want[i].e));
-        if (b.lo != want[i].lo || b.hi != want[i].hi) print_error("%s: %lld %lld\n", want[i].e, (long long)b.lo, (long long)b.hi);
+        if (b.lo != want[i].lo || b.hi != want[i].hi)
+            print_error("%s: %lld %lld\n", want[i].e, (long long)b.lo, (long long)b.hi);
         assert_true(b.lo == want[i].lo && b.hi == want[i].hi);
     }
     assert_true(cd_simplify_prove(a, ex_parse(&pool, "(== (+ v0 v1) (+ v1 v0))")));
@@ -160,8 +208,11 @@ TEST(test_bounds_and_proofs) {
     assert_true(cd_simplify_prove_ge(a, ex_parse(&pool, "(- (* v0 2) v0)"), 0));
     assert_false(cd_simplify_prove_ge(a, ex_parse(&pool, "v1"), -2));
     /* The rules of sums cancel what nothing is known of, without the canonical form. */
-    static const char *const cancels[] = {"(+ (- v0 v9) v9)", "(+ v9 (- v0 v9))", "(- (+ v0 v9) v9)", "(- (+ v9 v0) v9)", "(+ (- v0 v9) (- v9 0))", "(- (+ v0 v9) (+ v9 0))", "(- v0 (* v9 0))"};
-    for (size_t i = 0; i < sizeof cancels / sizeof *cancels; i++) assert_true(cd_simplify_prove_ge(a, ex_parse(&pool, cancels[i]), 0));
+    static const char *const cancels[] = {
+        "(+ (- v0 v9) v9)",       "(+ v9 (- v0 v9))",       "(- (+ v0 v9) v9)", "(- (+ v9 v0) v9)",
+        "(+ (- v0 v9) (- v9 0))", "(- (+ v0 v9) (+ v9 0))", "(- v0 (* v9 0))"};
+    for (size_t i = 0; i < sizeof cancels / sizeof *cancels; i++)
+        assert_true(cd_simplify_prove_ge(a, ex_parse(&pool, cancels[i]), 0));
 }
 
 TEST(test_constraints_come_and_go) {
@@ -172,7 +223,8 @@ TEST(test_constraints_come_and_go) {
     expect(a, text, "min(v0, 4)");
     const cd_constraint c = cd_constraint_enter(a, ex_parse(&pool, "(< v0 5)"));
     expect(a, text, "v0");
-    const cd_constraint d = cd_constraint_enter(a, ex_parse(&pool, "(&& (<= 2 v0) (== (load.i 0 v0) v1))"));
+    const cd_constraint d =
+        cd_constraint_enter(a, ex_parse(&pool, "(&& (<= 2 v0) (== (load.i 0 v0) v1))"));
     expect(a, "(max v0 2)", "v0");
     cd_constraint_leave(a, d);
     expect(a, "(max v0 2)", "max(v0, 2)");
@@ -201,7 +253,8 @@ TEST(test_many_variables) {
     restart();
     cd_analyzer *a = cd_simplify_analyzer_new(simp);
     char text[40];
-    for (uint32_t k = 0; k < 200; k++) bind(a, k, 0, k + 1); /* what is known stays when others come */
+    for (uint32_t k = 0; k < 200; k++)
+        bind(a, k, 0, k + 1); /* what is known stays when others come */
     for (uint32_t k = 0; k < 200; k++) {
         snprintf(text, sizeof text, "(<= v%u %u)", k, k);
         expect(a, text, "True");
@@ -209,7 +262,6 @@ TEST(test_many_variables) {
 }
 
 /* ---- laws on random expressions ---- */
-
 
 enum { N_VAR = 4 };
 static int plus_only; /* below // and %: see test_value_is_kept */
@@ -237,8 +289,10 @@ static const cd_expr *random_expr(int depth) {
     }
     const cd_expr *a = random_expr(depth - 1);
     switch (rnd(8)) {
-    case 0: case 1: return cd_expr_new_bin(&pool, CD_MUL, a, random_lit(13));
-    case 2: case 3: return random_div(depth - 1);
+    case 0:
+    case 1: return cd_expr_new_bin(&pool, CD_MUL, a, random_lit(13));
+    case 2:
+    case 3: return random_div(depth - 1);
     case 4:
         if (rnd(2)) return cd_expr_new_bin(&pool, CD_MUL, a, random_expr(depth - 1));
         return cd_expr_new_select(&pool, random_cond(depth - 1), a, random_expr(depth - 1));
@@ -247,9 +301,13 @@ static const cd_expr *random_expr(int depth) {
 }
 
 static const cd_expr *random_cond(int depth) {
-    if (depth <= 1 || rnd(3)) return cd_expr_new_bin(&pool, (cd_expr_op)(CD_EQ + rnd(6)), random_expr(depth > 0 ? depth - 1 : 0), random_expr(rnd(2) && depth > 0 ? depth - 1 : 0));
+    if (depth <= 1 || rnd(3))
+        return cd_expr_new_bin(&pool, (cd_expr_op)(CD_EQ + rnd(6)),
+                               random_expr(depth > 0 ? depth - 1 : 0),
+                               random_expr(rnd(2) && depth > 0 ? depth - 1 : 0));
     if (rnd(5) == 0) return cd_expr_new_not(&pool, random_cond(depth - 1));
-    return cd_expr_new_bin(&pool, rnd(2) ? CD_AND : CD_OR, random_cond(depth - 1), random_cond(depth - 1));
+    return cd_expr_new_bin(&pool, rnd(2) ? CD_AND : CD_OR, random_cond(depth - 1),
+                           random_cond(depth - 1));
 }
 
 static void random_ranges(cd_analyzer *a, int64_t *lo, uint32_t *n) {
@@ -269,8 +327,8 @@ static void check_value(const cd_expr *e, const cd_expr *r, const int64_t *v) {
     ex_print(&b, e);
     cd_buf_puts(&b, "  ->  ");
     ex_print(&b, r);
-    print_error("%s\n at %lld %lld %lld %lld: %g, not %g\n", b.p, (long long)v[0], (long long)v[1], (long long)v[2],
-                (long long)v[3], got, want);
+    print_error("%s\n at %lld %lld %lld %lld: %g, not %g\n", b.p, (long long)v[0], (long long)v[1],
+                (long long)v[2], (long long)v[3], got, want);
     cd_buf_free(&b);
     fail();
 }
@@ -287,7 +345,8 @@ TEST(test_value_is_kept) {
         int64_t lo[N_VAR], v[N_VAR];
         uint32_t n[N_VAR];
         random_ranges(a, lo, n);
-        const cd_expr *e = rnd(3) ? random_expr(1 + (int)rnd(4)) : random_cond(3), *r = cd_simplify_expr(a, e);
+        const cd_expr *e = rnd(3) ? random_expr(1 + (int)rnd(4)) : random_cond(3),
+                      *r = cd_simplify_expr(a, e);
         assert_non_null(r);
         assert_int_equal(r->type, e->type);
         const cd_bound b = cd_simplify_bound(a, e);
@@ -334,17 +393,22 @@ TEST(test_deep_nests_fail_softly) {
     restart();
     cd_analyzer *a = cd_simplify_analyzer_new(simp);
     const cd_expr *e = cd_expr_new_var(&pool, CD_I32, 0);
-    for (int i = 0; i < 400; i++) e = cd_expr_new_bin(&pool, i % 2 ? CD_MIN : CD_ADD, e, cd_expr_new_var(&pool, CD_I32, 1 + (uint32_t)i % 5));
+    for (int i = 0; i < 400; i++)
+        e = cd_expr_new_bin(&pool, i % 2 ? CD_MIN : CD_ADD, e,
+                            cd_expr_new_var(&pool, CD_I32, 1 + (uint32_t)i % 5));
     cd_simplify_expr(a, e);
     assert_false(cd_simplify_oom(simp));
-    for (int i = 0; i < 100000; i++) e = cd_expr_new_bin(&pool, i % 2 ? CD_MIN : CD_ADD, e, cd_expr_new_var(&pool, CD_I32, 1 + (uint32_t)i % 5));
+    for (int i = 0; i < 100000; i++)
+        e = cd_expr_new_bin(&pool, i % 2 ? CD_MIN : CD_ADD, e,
+                            cd_expr_new_var(&pool, CD_I32, 1 + (uint32_t)i % 5));
     assert_true(pool.big); /* the pool refuses what is too deep to walk */
     assert_non_null(cd_simplify_expr(a, e));
     restart();
     assert_false(pool.big || cd_simplify_oom(simp));
     pool.oom = true; /* what the pool could not make is told by the simplifier, too */
     assert_true(cd_simplify_oom(simp));
-    assert_non_null(cd_simplify_expr(cd_simplify_analyzer_new(simp), cd_expr_new_var(&pool, CD_I32, 0)));
+    assert_non_null(
+        cd_simplify_expr(cd_simplify_analyzer_new(simp), cd_expr_new_var(&pool, CD_I32, 0)));
     restart();
     assert_false(cd_simplify_oom(simp));
 }
@@ -353,12 +417,17 @@ TEST(test_no_memory) {
     FAULT_SWEEP(f, 1) {
         cd_expr_pool p = {0};
         cd_simplifier *s = NULL;
-        if (cd_expr_pool_init(&p, NULL, NULL) == CDMPP_OK && cd_simplify_new(&p, &s, NULL) == CDMPP_OK) {
+        if (cd_expr_pool_init(&p, NULL, NULL) == CDMPP_OK &&
+            cd_simplify_new(&p, &s, NULL) == CDMPP_OK) {
             cd_analyzer *a = cd_simplify_analyzer_new(s);
             const cd_expr *v = cd_expr_new_var(&p, CD_I32, 0);
             cd_simplify_bind(a, v, cd_expr_int(&p, 0), cd_expr_int(&p, 16));
             for (int i = 1; i < 600; i++)
-                cd_simplify_expr(a, cd_expr_bin(&p, CD_FDIV, cd_expr_bin(&p, CD_ADD, cd_expr_bin(&p, CD_MUL, v, cd_expr_int(&p, i)), v), cd_expr_int(&p, 7)));
+                cd_simplify_expr(
+                    a, cd_expr_bin(&p, CD_FDIV,
+                                   cd_expr_bin(&p, CD_ADD,
+                                               cd_expr_bin(&p, CD_MUL, v, cd_expr_int(&p, i)), v),
+                                   cd_expr_int(&p, 7)));
             if (!cd_simplify_oom(s)) f.st = CDMPP_OK;
         }
         cd_simplify_free(s);
@@ -366,5 +435,6 @@ TEST(test_no_memory) {
     }
 }
 
-TESTS(made_simplifier, made_simplifier_gone, test_corpus, test_known, test_wide_and_mixed_types, test_bounds_and_proofs, test_constraints_come_and_go, test_many_variables,
-      test_value_is_kept, test_memo_is_invisible, test_deep_nests_fail_softly, test_no_memory)
+TESTS(made_simplifier, made_simplifier_gone, test_corpus, test_known, test_wide_and_mixed_types,
+      test_bounds_and_proofs, test_constraints_come_and_go, test_many_variables, test_value_is_kept,
+      test_memo_is_invisible, test_deep_nests_fail_softly, test_no_memory)

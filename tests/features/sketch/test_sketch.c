@@ -53,7 +53,8 @@ static void check_steps(const cd_sketch_sample *d) {
 }
 
 /* A drawn schedule can be lowered, and is the same whatever was drawn before. */
-static size_t draw_all(const fixture *f, const cd_task_registry *t, size_t task, bool gpu, uint64_t n) {
+static size_t draw_all(const fixture *f, const cd_task_registry *t, size_t task, bool gpu,
+                       uint64_t n) {
     cd_sketch_space *sp = made_space(t, task, gpu);
     cd_sketch_sampler *a = made_sampler(sp, 7), *b = made_sampler(sp, 7);
     cdmpp_err err = {0};
@@ -76,7 +77,8 @@ static size_t draw_all(const fixture *f, const cd_task_registry *t, size_t task,
         }
         const cd_record r = made_record(&d);
         const cdmpp_status low = cd_program_lower(f->p, cd_task_registry_at(t, task), &r, &err);
-        if (low && low != CDMPP_EREJECTED && low != CDMPP_EUNSUPPORTED) fail_msg("task %zu, draw %zu: %s %s", task, (size_t)i, err.key, err.msg);
+        if (low && low != CDMPP_EREJECTED && low != CDMPP_EUNSUPPORTED)
+            fail_msg("task %zu, draw %zu: %s %s", task, (size_t)i, err.key, err.msg);
         good += !low;
     }
     cd_buf_free(&one);
@@ -93,7 +95,10 @@ static void test_draws(void **state) {
         for (size_t k = 0; k < MADE_SPACES; k++) assert_true(draw_all(f, f->tasks, k, gpu, 60) > 2);
         for (size_t k = 0; k < cd_task_registry_count(f->fuzz); k++) {
             const cd_task *t = cd_task_registry_at(f->fuzz, k);
-            if (t->dag) draw_all(f, f->fuzz, k, gpu, strcmp(t->workload_key, "chain") != 0 ? 8 : 1); /* whose bounds take long */
+            if (t->dag)
+                draw_all(f, f->fuzz, k, gpu,
+                         strcmp(t->workload_key, "chain") != 0 ? 8
+                                                               : 1); /* whose bounds take long */
         }
     }
 }
@@ -126,17 +131,23 @@ static void test_seeds_differ(void **state) {
 static void test_first_draw_stays(void **state) {
     const fixture *f = *state;
     static const char *const want[2] = {
-        "[[\"SP\", 2, 0, 96, [3, 4, 4], 1], [\"SP\", 2, 4, 128, [4, 1, 32], 1], [\"SP\", 2, 8, 64, [2], 1], "
-        "[\"RE\", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]], [\"FSP\", 3, 0, 0, 1], [\"FSP\", 3, 2, 1, 1], "
+        "[[\"SP\", 2, 0, 96, [3, 4, 4], 1], [\"SP\", 2, 4, 128, [4, 1, 32], 1], [\"SP\", 2, 8, 64, "
+        "[2], 1], "
+        "[\"RE\", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]], [\"FSP\", 3, 0, 0, 1], [\"FSP\", 3, 2, 1, "
+        "1], "
         "[\"RE\", 3, [0, 2, 1, 3]], [\"CA\", 2, 3, 1], [\"FU\", 3, [0, 1]], [\"AN\", 3, 0, 3], "
         "[\"PR\", 2, 0, \"auto_unroll_max_step$16\"]]",
         "[[\"SP\", 2, 0, 96, [1, 3, 4, 8], 1], [\"SP\", 2, 5, 128, [4, 16, 2, 1], 1], "
         "[\"SP\", 2, 10, 64, [16, 1], 1], [\"RE\", 2, [0, 5, 1, 6, 2, 7, 10, 11, 3, 8, 12, 4, 9]], "
-        "[\"FSP\", 3, 0, 0, 3], [\"FSP\", 3, 4, 1, 3], [\"RE\", 3, [0, 4, 1, 5, 2, 6, 3, 7]], [\"CA\", 2, 3, 5], "
-        "[\"CHR\", 1, \"shared\", [2]], [\"CA\", 2, 3, 6], [\"CHR\", 0, \"shared\", [3]], [\"CA\", 1, 4, 6], "
-        "[\"FU\", 5, [0, 1]], [\"AN\", 5, 0, 5], [\"FU\", 5, [1, 2]], [\"AN\", 5, 1, 4], [\"FU\", 5, [2, 3]], "
+        "[\"FSP\", 3, 0, 0, 3], [\"FSP\", 3, 4, 1, 3], [\"RE\", 3, [0, 4, 1, 5, 2, 6, 3, 7]], "
+        "[\"CA\", 2, 3, 5], "
+        "[\"CHR\", 1, \"shared\", [2]], [\"CA\", 2, 3, 6], [\"CHR\", 0, \"shared\", [3]], [\"CA\", "
+        "1, 4, 6], "
+        "[\"FU\", 5, [0, 1]], [\"AN\", 5, 0, 5], [\"FU\", 5, [1, 2]], [\"AN\", 5, 1, 4], [\"FU\", "
+        "5, [2, 3]], "
         "[\"AN\", 5, 2, 6], [\"FU\", 3, [0, 1]], [\"SP\", 3, 0, 32, [1], 1], [\"AN\", 3, 1, 2], "
-        "[\"FFSP\", 3, 0, [1, 0], 1, 1], [\"AN\", 3, 1, 6], [\"FU\", 1, [0, 1]], [\"SP\", 1, 0, 512, [1], 1], "
+        "[\"FFSP\", 3, 0, [1, 0], 1, 1], [\"AN\", 3, 1, 6], [\"FU\", 1, [0, 1]], [\"SP\", 1, 0, "
+        "512, [1], 1], "
         "[\"AN\", 1, 1, 2], [\"FFSP\", 1, 0, [1, 0], 1, 1], [\"AN\", 1, 1, 6], "
         "[\"PR\", 4, 0, \"auto_unroll_max_step$512\"]]"};
     for (int gpu = 0; gpu < 2; gpu++) {
@@ -156,7 +167,8 @@ static void test_first_draw_stays(void **state) {
 }
 
 /* The same for 30 draws, their children and the first 30 of all, of many tasks, as a digest; and the sketches, where they are counted quickly. */
-static void digest_space(const cd_task_registry *t, size_t task, bool gpu, bool sketches, char out[17]) {
+static void digest_space(const cd_task_registry *t, size_t task, bool gpu, bool sketches,
+                         char out[17]) {
     cd_sketch_space *sp = made_space(t, task, gpu);
     cd_sketch_sampler *w = made_sampler(sp, 7);
     cdmpp_err err = {0};
@@ -167,8 +179,10 @@ static void digest_space(const cd_task_registry *t, size_t task, bool gpu, bool 
     if (sketches) assert_ok(cd_sketch_space_dump(sp, &all, &err));
     for (uint64_t i = 0; i < 30; i++) {
         for (int child = 0; child < 3; child++) {
-            cdmpp_status st = child == 0 ? cd_sketch_sampler_draw(w, i, &d, &err) : child == 1 ? cd_sketch_sampler_next(w, &at, &d, &err)
-                              : kept.n ? cd_sketch_sampler_mutate(w, kept.p, kept.n, i, &d, &err) : CDMPP_EREJECTED;
+            cdmpp_status st = child == 0   ? cd_sketch_sampler_draw(w, i, &d, &err)
+                              : child == 1 ? cd_sketch_sampler_next(w, &at, &d, &err)
+                              : kept.n ? cd_sketch_sampler_mutate(w, kept.p, kept.n, i, &d, &err)
+                                       : CDMPP_EREJECTED;
             cd_buf_putf(&all, "%d %s\n", child, cdmpp_status_name(st));
             if (st) continue;
             if (!child) made_keep(&d, &kept);
@@ -187,27 +201,18 @@ static void digest_space(const cd_task_registry *t, size_t task, bool gpu, bool 
 }
 
 static void test_draws_stay(void **state) {
-    static const char *const want[][2] = { /* on a CPU, on a GPU: made_spaces, then those of tests/fuzz/program.tasks.json */
-        {"eeb9f641ad465844", "7e1de48b15a80526"},
-        {"c3397871f6bb185d", "817e7df151a0a27a"},
-        {"f2b25a9b6ee63879", "be979f03915e7a4a"},
-        {"54f09f88aae7d4fd", "1dda923d11a101d0"},
-        {"cc3b7f43334e2ae4", "3275dc22415b38ea"},
-        {"5b402ace9c4a41c0", "a12502e902c0fc92"},
-        {"d40e3e85eb373a67", "d475f12953ca29a3"},
-        {"a8ad6696d4ea4d29", "4581da57d95b5818"},
-        {"d02d94cdf1b45a2a", "0278d434ea0fed66"},
-        {"179ac29c27077347", "6f79f7c1d947981c"},
-        {"0ee8e835b1e95c4d", "9d4173c7f53d6bd3"},
-        {"cc94930c42ebf4ef", "6980a3503dec8cc2"},
-        {"47fbeb9e23228ebc", "4732e7fbefa16ed7"},
-        {"0a81cf0745c0b35d", "b04c293983cf85e3"},
-        {"99b8cf4aeab50a9a", "887914a5adb45058"},
-        {"9bad120c909f0e4a", "155cc708fb45fe15"},
-        {"942069c52bfa11cc", "678971b5b670bbb0"},
-        {"dc86374e8ee1ba40", "1d9227b42eeeb4c8"},
-        {"86328bb9297200f5", "62b29e94912756df"},
-        {"137268abf3e90490", "c7bc45c5f5ebdefd"},
+    static const char *const want[][2] = {
+        /* on a CPU, on a GPU: made_spaces, then those of tests/fuzz/program.tasks.json */
+        {"eeb9f641ad465844", "7e1de48b15a80526"}, {"c3397871f6bb185d", "817e7df151a0a27a"},
+        {"f2b25a9b6ee63879", "be979f03915e7a4a"}, {"54f09f88aae7d4fd", "1dda923d11a101d0"},
+        {"cc3b7f43334e2ae4", "3275dc22415b38ea"}, {"5b402ace9c4a41c0", "a12502e902c0fc92"},
+        {"d40e3e85eb373a67", "d475f12953ca29a3"}, {"a8ad6696d4ea4d29", "4581da57d95b5818"},
+        {"d02d94cdf1b45a2a", "0278d434ea0fed66"}, {"179ac29c27077347", "6f79f7c1d947981c"},
+        {"0ee8e835b1e95c4d", "9d4173c7f53d6bd3"}, {"cc94930c42ebf4ef", "6980a3503dec8cc2"},
+        {"47fbeb9e23228ebc", "4732e7fbefa16ed7"}, {"0a81cf0745c0b35d", "b04c293983cf85e3"},
+        {"99b8cf4aeab50a9a", "887914a5adb45058"}, {"9bad120c909f0e4a", "155cc708fb45fe15"},
+        {"942069c52bfa11cc", "678971b5b670bbb0"}, {"dc86374e8ee1ba40", "1d9227b42eeeb4c8"},
+        {"86328bb9297200f5", "62b29e94912756df"}, {"137268abf3e90490", "c7bc45c5f5ebdefd"},
         {"37abd7cd7248b262", "3f1125480849792a"},
     };
     const fixture *f = *state;
@@ -244,10 +249,12 @@ static void test_naive(void **state) {
         assert_int_equal(d.n_step > 0, gpu);
         assert_int_equal(d.n_choice, 1);
         const cd_record r = {.n_step = 0};
-        assert_ok(cd_program_lower(f->p, cd_task_registry_at(f->tasks, MADE_MANY_SUMS), &(cd_record){.n_step = d.n_step, .step = d.step}, &err));
+        assert_ok(cd_program_lower(f->p, cd_task_registry_at(f->tasks, MADE_MANY_SUMS),
+                                   &(cd_record){.n_step = d.n_step, .step = d.step}, &err));
         assert_ok(cd_sketch_sampler_match(w, &r, &d, &exact, &err));
         assert_int_equal(exact, !gpu);
-        assert_status(cd_sketch_sampler_mutate(w, d.choice, d.n_choice, 1, &d, &err), CDMPP_EREJECTED);
+        assert_status(cd_sketch_sampler_mutate(w, d.choice, d.n_choice, 1, &d, &err),
+                      CDMPP_EREJECTED);
         assert_ok(cd_sketch_sampler_next(w, &at, &d, &err));
         assert_status(cd_sketch_sampler_next(w, &at, &d, &err), CDMPP_ENODATA);
         cd_sketch_choices_free(&at);
@@ -261,8 +268,10 @@ static void test_bad_hardware(void **state) {
     const cd_hardware none = {0};
     cdmpp_err err = {0};
     cd_sketch_space *sp;
-    assert_int_equal(cd_sketch_space_new(cd_task_registry_at(f->tasks, 0), &none, false, &sp, &err), CDMPP_EINVALID);
-    assert_int_equal(cd_sketch_space_new(cd_task_registry_at(f->tasks, 0), &none, true, &sp, &err), CDMPP_EINVALID);
+    assert_int_equal(cd_sketch_space_new(cd_task_registry_at(f->tasks, 0), &none, false, &sp, &err),
+                     CDMPP_EINVALID);
+    assert_int_equal(cd_sketch_space_new(cd_task_registry_at(f->tasks, 0), &none, true, &sp, &err),
+                     CDMPP_EINVALID);
     const cd_task no_dag = {.workload_key = "x"};
     assert_int_equal(cd_sketch_space_new(&no_dag, &made_cpu, false, &sp, &err), CDMPP_ENOTASK);
 }
@@ -273,7 +282,8 @@ typedef struct {
 } loot;
 
 /* `from` draws what `w` matches: a sample lives in its sampler until the next call. */
-static cdmpp_status use(cd_sketch_sampler *from, cd_sketch_sampler *w, const cd_sketch_space *sp, loot *l, cdmpp_err *err) {
+static cdmpp_status use(cd_sketch_sampler *from, cd_sketch_sampler *w, const cd_sketch_space *sp,
+                        loot *l, cdmpp_err *err) {
     cd_sketch_sample d;
     double size;
     bool exact;
@@ -284,7 +294,9 @@ static cdmpp_status use(cd_sketch_sampler *from, cd_sketch_sampler *w, const cd_
             CD_TRY(cd_sketch_sampler_match(w, &r, &d, &exact, err));
             st = cd_sketch_sampler_mutate(w, d.choice, d.n_choice, i, &d, err);
         }
-        if (!st) st = cd_sketch_sampler_crossover(w, d.choice, d.n_choice, d.choice, d.n_choice, i, &d, err);
+        if (!st)
+            st = cd_sketch_sampler_crossover(w, d.choice, d.n_choice, d.choice, d.n_choice, i, &d,
+                                             err);
         if (!st || st == CDMPP_EREJECTED) st = cd_sketch_sampler_next(w, &l->at, &d, err);
         if (st && st != CDMPP_EREJECTED) return st;
     }
@@ -315,4 +327,5 @@ static void test_no_memory(void **state) {
         FAULT_SWEEP(w, 1) w.st = whole(f->tasks, k < 2 ? MADE_MM : MADE_MM_RELU, k % 2);
 }
 
-TESTS(up, down, test_sketches, test_draws, test_seeds_differ, test_first_draw_stays, test_draws_stay, test_naive, test_bad_hardware, test_no_memory)
+TESTS(up, down, test_sketches, test_draws, test_seeds_differ, test_first_draw_stays,
+      test_draws_stay, test_naive, test_bad_hardware, test_no_memory)

@@ -9,7 +9,9 @@ static void check_again(room *r, const cd_sketch_sample *d) {
     cdmpp_err err = {0};
     cd_sketch_sample again;
     assert_int_equal(d->choice[0].kind, CD_SKETCH_CHOICE_SKETCH);
-    for (uint32_t k = 0; k < d->n_choice; k++) assert_true(d->choice[k].pick < d->choice[k].n && d->choice[k].kind < CD_SKETCH_CHOICE_KINDS);
+    for (uint32_t k = 0; k < d->n_choice; k++)
+        assert_true(d->choice[k].pick < d->choice[k].n &&
+                    d->choice[k].kind < CD_SKETCH_CHOICE_KINDS);
     made_text(d, &r->one);
     assert_ok(cd_sketch_sampler_make(r->other, d->choice, d->n_choice, &again, &err));
     made_text(&again, &r->two);
@@ -70,7 +72,8 @@ static void test_make_any(void **state) {
     assert_ok(cd_sketch_sampler_make(r.w, kept.p, kept.n, &d, &err));
     made_text(&d, &r.two);
     assert_string_equal(r.one.p, r.two.p);
-    for (uint32_t k = 0; k < kept.n; k++) kept.p[k] = (cd_sketch_choice){.pick = UINT32_MAX, .kind = UINT16_MAX, .at = UINT16_MAX};
+    for (uint32_t k = 0; k < kept.n; k++)
+        kept.p[k] = (cd_sketch_choice){.pick = UINT32_MAX, .kind = UINT16_MAX, .at = UINT16_MAX};
     assert_ok(cd_sketch_sampler_make(r.w, kept.p, kept.n, &d, &err));
     for (uint32_t k = 0; k < d.n_choice; k++) assert_int_equal(d.choice[k].pick, 0);
     cd_sketch_choices_free(&kept);
@@ -108,7 +111,9 @@ static void test_mutate(void **state) {
                 check_again(&r, &d);
                 made_keep(&d, &at);
             }
-            if (moved <= MOVES / 4) fail_msg("task %zu, gpu %d: %zu of %d mutations changed something", task, gpu, moved, MOVES);
+            if (moved <= MOVES / 4)
+                fail_msg("task %zu, gpu %d: %zu of %d mutations changed something", task, gpu,
+                         moved, MOVES);
             cd_sketch_choices_free(&at);
             close_room(&r);
         }
@@ -137,7 +142,8 @@ static void test_mutation_kinds(void **state) {
     }
     assert_true(n > 900);
     assert_in_range(changed[CD_SKETCH_CHOICE_TILE], n * 85 / 100, n * 97 / 100);
-    assert_true(changed[CD_SKETCH_CHOICE_UNROLL] > 10 && changed[CD_SKETCH_CHOICE_PARALLEL] > 0 && !changed[CD_SKETCH_CHOICE_SKETCH]);
+    assert_true(changed[CD_SKETCH_CHOICE_UNROLL] > 10 && changed[CD_SKETCH_CHOICE_PARALLEL] > 0 &&
+                !changed[CD_SKETCH_CHOICE_SKETCH]);
     cd_sketch_choices_free(&at);
     close_room(&r);
 }
@@ -151,9 +157,12 @@ static void test_cross(void **state) {
         cd_sketch_choices a = {0}, b = {0};
         size_t from[2] = {0}, n = 0;
         for (uint64_t i = 0; !b.n; i++)
-            if (!cd_sketch_sampler_draw(r.w, i, &d, &err) && (!a.n || d.choice[0].pick == a.p[0].pick)) made_keep(&d, a.n ? &b : &a);
+            if (!cd_sketch_sampler_draw(r.w, i, &d, &err) &&
+                (!a.n || d.choice[0].pick == a.p[0].pick))
+                made_keep(&d, a.n ? &b : &a);
         for (uint64_t i = 0; i < MOVES; i++) {
-            const cdmpp_status st = cd_sketch_sampler_crossover(r.w, a.p, a.n, b.p, b.n, i, &d, &err);
+            const cdmpp_status st =
+                cd_sketch_sampler_crossover(r.w, a.p, a.n, b.p, b.n, i, &d, &err);
             if (st) {
                 assert_int_equal(st, CDMPP_EREJECTED);
                 continue;
@@ -161,17 +170,20 @@ static void test_cross(void **state) {
             n++;
             check_again(&r, &d);
             for (uint32_t k = 0; k < a.n && a.p[k].kind == CD_SKETCH_CHOICE_TILE; k++) {
-                const bool like_a = d.choice[k].pick == a.p[k].pick, like_b = d.choice[k].pick == b.p[k].pick;
+                const bool like_a = d.choice[k].pick == a.p[k].pick,
+                           like_b = d.choice[k].pick == b.p[k].pick;
                 assert_true(like_a || like_b);
                 from[0] += like_a && !like_b;
                 from[1] += like_b && !like_a;
             }
-            if (n == 1) assert_ok(cd_sketch_sampler_crossover(r.w, a.p, a.n, a.p, a.n, i, &d, &err));
+            if (n == 1)
+                assert_ok(cd_sketch_sampler_crossover(r.w, a.p, a.n, a.p, a.n, i, &d, &err));
         }
         assert_true(n > 3);
         b.p[0].pick++;
         if (cd_sketch_space_count(r.sp) > 1)
-            assert_status(cd_sketch_sampler_crossover(r.w, a.p, a.n, b.p, b.n, 1, &d, &err), CDMPP_EREJECTED);
+            assert_status(cd_sketch_sampler_crossover(r.w, a.p, a.n, b.p, b.n, 1, &d, &err),
+                          CDMPP_EREJECTED);
         cd_sketch_choices_free(&a);
         cd_sketch_choices_free(&b);
         close_room(&r);
@@ -189,10 +201,12 @@ static void test_in_place(void **state) {
     assert_ok(cd_sketch_sampler_make(r.w, d.choice, d.n_choice, &d, &err));
     made_text(&d, &r.two);
     assert_string_equal(r.one.p, r.two.p);
-    assert_ok(cd_sketch_sampler_crossover(r.w, d.choice, d.n_choice, d.choice, d.n_choice, 5, &d, &err));
+    assert_ok(
+        cd_sketch_sampler_crossover(r.w, d.choice, d.n_choice, d.choice, d.n_choice, 5, &d, &err));
     made_text(&d, &r.two);
     assert_string_equal(r.one.p, r.two.p);
     close_room(&r);
 }
 
-TESTS(made_spaces_up, made_spaces_down, test_make, test_make_any, test_mutate, test_mutation_kinds, test_cross, test_in_place)
+TESTS(made_spaces_up, made_spaces_down, test_make, test_make_any, test_mutate, test_mutation_kinds,
+      test_cross, test_in_place)

@@ -53,9 +53,11 @@ static void test_own(void **state) {
         }
 }
 
-static cd_record_step *find(cd_record_step *step, uint32_t n, cd_record_step_kind kind, int32_t annotation) {
+static cd_record_step *find(cd_record_step *step, uint32_t n, cd_record_step_kind kind,
+                            int32_t annotation) {
     for (uint32_t k = 0; k < n; k++)
-        if (step[k].kind == kind && (kind != CD_RECORD_STEP_AN || step[k].i[1] == annotation)) return &step[k];
+        if (step[k].kind == kind && (kind != CD_RECORD_STEP_AN || step[k].i[1] == annotation))
+            return &step[k];
     return NULL;
 }
 
@@ -79,7 +81,8 @@ static void test_fewer_parallel(void **state) {
     room r = open_room(*state, MADE_MM, false);
     cd_record_step *step;
     const cd_record rec = fused_draft(&r, &step);
-    cd_record_step *fu = find(step, rec.n_step, CD_RECORD_STEP_FU, 0), *vector = find(step, rec.n_step, CD_RECORD_STEP_AN, 2);
+    cd_record_step *fu = find(step, rec.n_step, CD_RECORD_STEP_FU, 0),
+                   *vector = find(step, rec.n_step, CD_RECORD_STEP_AN, 2);
     while (fu->n_list > 1) {
         fu->n_list--;
         for (cd_record_step *t = vector; t && t < step + rec.n_step; t++)
@@ -141,7 +144,8 @@ static void test_stale_loads(void **state) {
 /* A record of another shape: the same steps but for extents and lengths, and each choice in its place. */
 static void test_other_shape(void **state) {
     for (int gpu = 0; gpu < 2; gpu++) {
-        room from = open_room(*state, MADE_MM_RELU, gpu), to = open_room(*state, MADE_MM_OTHER, gpu);
+        room from = open_room(*state, MADE_MM_RELU, gpu),
+             to = open_room(*state, MADE_MM_OTHER, gpu);
         cdmpp_err err = {0};
         cd_sketch_sample d, e;
         size_t n = 0;
@@ -155,9 +159,11 @@ static void test_other_shape(void **state) {
                 continue;
             }
             n++;
-            if (exact) assert_int_equal(e.n_step, d.n_step); /* only the outermost loops are others */
+            if (exact)
+                assert_int_equal(e.n_step, d.n_step); /* only the outermost loops are others */
             assert_int_equal(e.choice[0].pick, d.choice[0].pick);
-            for (uint32_t k = 0; k < e.n_step && k < d.n_step && d.step[k].kind == e.step[k].kind; k++)
+            for (uint32_t k = 0; k < e.n_step && k < d.n_step && d.step[k].kind == e.step[k].kind;
+                 k++)
                 assert_int_equal(e.step[k].stage, d.step[k].stage);
             cd_record_step *step;
             const cd_record back = copy_of(&to, &e, &step);
@@ -174,15 +180,21 @@ static void test_strangers(void **state) {
     cdmpp_err err = {0};
     cd_sketch_sample d;
     bool exact;
-    assert_status(cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 0}, &d, &exact, &err), CDMPP_EREJECTED);
-    static const cd_record_step odd[] = {{.kind = CD_RECORD_STEP_CI, .stage = 70000}, {.kind = CD_RECORD_STEP_PR, .stage = -5, .s = {"$$9", 3}}};
-    assert_status(cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 2, .step = odd}, &d, &exact, &err), CDMPP_EREJECTED);
+    assert_status(cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 0}, &d, &exact, &err),
+                  CDMPP_EREJECTED);
+    static const cd_record_step odd[] = {{.kind = CD_RECORD_STEP_CI, .stage = 70000},
+                                         {.kind = CD_RECORD_STEP_PR, .stage = -5, .s = {"$$9", 3}}};
+    assert_status(
+        cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 2, .step = odd}, &d, &exact, &err),
+        CDMPP_EREJECTED);
     close_room(&r);
-    r = open_room(*state, MADE_ADD, false); /* whose sketch has no steps: any record begins with it */
-    assert_ok(cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 2, .step = odd}, &d, &exact, &err));
+    r = open_room(*state, MADE_ADD,
+                  false); /* whose sketch has no steps: any record begins with it */
+    assert_ok(
+        cd_sketch_sampler_match(r.w, &(cd_record){.n_step = 2, .step = odd}, &d, &exact, &err));
     assert_false(exact);
     close_room(&r);
 }
 
-TESTS(made_spaces_up, made_spaces_down, test_own, test_fewer_parallel, test_stale_tiles, test_stale_loads, test_other_shape,
-      test_strangers)
+TESTS(made_spaces_up, made_spaces_down, test_own, test_fewer_parallel, test_stale_tiles,
+      test_stale_loads, test_other_shape, test_strangers)

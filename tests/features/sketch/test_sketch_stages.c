@@ -6,10 +6,14 @@
 /* Of n inputs: a sum of what is inlined; of what is not; a chain of sums of what is not; one stage that chooses among all; n results. */
 typedef enum { SUM, EXPS, CHAIN, CONCAT, RESULTS, KINDS } kind;
 
-static void put_input(cd_buf *b, uint32_t k) { cd_buf_putf(b, "%s{\"name\": \"x%u\", \"shape\": [8], \"dtype\": \"float32\"}", k ? ", " : "", k); }
+static void put_input(cd_buf *b, uint32_t k) {
+    cd_buf_putf(b, "%s{\"name\": \"x%u\", \"shape\": [8], \"dtype\": \"float32\"}", k ? ", " : "",
+                k);
+}
 
 static void put_stage(cd_buf *b, const char *name, uint32_t k, const char *body) {
-    cd_buf_putf(b, ", {\"name\": \"%s%u\", \"axis\": [[\"a\", 0, 8]], \"body\": \"%s\"}", name, k, body);
+    cd_buf_putf(b, ", {\"name\": \"%s%u\", \"axis\": [[\"a\", 0, 8]], \"body\": \"%s\"}", name, k,
+                body);
 }
 
 /* The sum of r<lo> .. r<hi-1>, as flat as can be. */
@@ -41,7 +45,11 @@ static void put_choice(cd_buf *b, uint32_t lo, uint32_t hi) {
 static void put_stages(cd_buf *b, kind what, uint32_t n) {
     char body[80];
     for (uint32_t k = 0; k < n && what != CONCAT; k++) {
-        snprintf(body, sizeof body, what == SUM ? "max(x%u[a], 0.0)" : what == RESULTS ? "x0[a]*%u.0" : "exp(x%u[a])", k);
+        snprintf(body, sizeof body,
+                 what == SUM       ? "max(x%u[a], 0.0)"
+                 : what == RESULTS ? "x0[a]*%u.0"
+                                   : "exp(x%u[a])",
+                 k);
         put_stage(b, "r", k, body);
     }
     for (uint32_t k = 1; k < n && what == CHAIN; k++) {
@@ -91,7 +99,8 @@ static void use(const cd_task_registry *t, bool gpu) {
         assert_ok(cd_program_build(p, cd_task_registry_at(t, 0), &r, &rows, &err));
         assert_ok(cd_sketch_sampler_match(other, &r, &again, &exact, &err));
         assert_true(exact);
-        const cdmpp_status changed = cd_sketch_sampler_mutate(w, d.choice, d.n_choice, i, &again, &err);
+        const cdmpp_status changed =
+            cd_sketch_sampler_mutate(w, d.choice, d.n_choice, i, &again, &err);
         assert_true(!changed || changed == CDMPP_EREJECTED);
     }
     cd_program_free(p);
@@ -102,7 +111,8 @@ static void use(const cd_task_registry *t, bool gpu) {
 
 /* 64, 128, 256 and 512 were or are lengths of arrays; stages are n to 3n. */
 TEST(around_powers_of_two) {
-    static const uint32_t n[] = {1, 2, 31, 32, 33, 43, 63, 64, 65, 85, 86, 127, 128, 129, 255, 256, 257};
+    static const uint32_t n[] = {1,  2,  31,  32,  33,  43,  63,  64, 65,
+                                 85, 86, 127, 128, 129, 255, 256, 257};
     for (kind what = 0; what < KINDS; what++)
         for (size_t i = 0; i < sizeof n / sizeof *n; i++)
             for (int gpu = 0; gpu < 2; gpu++) {
@@ -137,14 +147,16 @@ TEST(most_stages) {
     cd_sketch_space *sp;
     cd_program *p;
     const cd_record none = {0};
-    cd_task_registry *most = task_of(RESULTS, CD_MAX_STAGE - 1), *more = task_of(RESULTS, CD_MAX_STAGE);
+    cd_task_registry *most = task_of(RESULTS, CD_MAX_STAGE - 1),
+                     *more = task_of(RESULTS, CD_MAX_STAGE);
     assert_ok(made_space_new(most, 0, false, &sp, &err));
     cd_sketch_space_free(sp);
     assert_status(made_space_new(more, 0, false, &sp, &err), CDMPP_EUNSUPPORTED);
     assert_string_equal(err.msg, "4097 stages, at most 4096");
     assert_ok(cd_program_new(&p, &err));
     assert_ok(cd_program_lower(p, cd_task_registry_at(most, 0), &none, &err));
-    assert_status(cd_program_lower(p, cd_task_registry_at(more, 0), &none, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_program_lower(p, cd_task_registry_at(more, 0), &none, &err),
+                  CDMPP_EUNSUPPORTED);
     assert_string_equal(err.msg, "4097 stages, at most 4096");
     cd_program_free(p);
     cd_task_registry_free(most);

@@ -47,7 +47,8 @@ TEST(test_not_a_way) {
     const cd_sketch_tile *t = cd_sketch_tile_get(&sp, 768, 2);
     static const int32_t bad[][2] = {{5, 1}, {1, 128}, {0, 1}, {768, 2}, {-2, 2}};
     uint32_t pick;
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) assert_false(cd_sketch_tile_index(t, 2, bad[k], &pick));
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        assert_false(cd_sketch_tile_index(t, 2, bad[k], &pick));
     cd_arena_free(&sp.arena);
 }
 
@@ -91,7 +92,8 @@ TEST(test_nearest) {
             int32_t len[4];
             l = (listing){.n = 3};
             list(&l, extent[k], 0);
-            for (uint32_t i = 0; i < l.count; i++) best = fmin(best, far(extent[k], l.all[i], 3, want[j]));
+            for (uint32_t i = 0; i < l.count; i++)
+                best = fmin(best, far(extent[k], l.all[i], 3, want[j]));
             cd_sketch_tile_lengths(t, 3, cd_sketch_tile_nearest(t, 3, want[j], &sp.arena), len);
             assert_close(far(extent[k], len, 3, want[j]), best, 1e-12, 1e-12);
             cd_arena_free(&sp.arena);
@@ -113,4 +115,5 @@ TEST(test_nearest_keeps_inner_lengths) {
     }
 }
 
-TESTS(NULL, NULL, test_numbers, test_not_a_way, test_large, test_nearest, test_nearest_keeps_inner_lengths)
+TESTS(NULL, NULL, test_numbers, test_not_a_way, test_large, test_nearest,
+      test_nearest_keeps_inner_lengths)

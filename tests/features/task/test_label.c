@@ -30,8 +30,9 @@ TEST(bad) {
         double cost[2];
         uint32_t n;
         int error_no, want;
-    } t[] = {{{1e10}, 1, 6, 6}, {{1e10}, 1, 0, 8}, {{1, 1e10}, 2, 0, 8}, {{0}, 1, 0, 255}, {{0}, 0, 0, 255},
-             {{-1}, 1, 0, 255}, {{1}, 1, 2, 2},    {{1}, 1, 400, 8},    {{(double)NAN}, 1, 0, 255}};
+    } t[] = {{{1e10}, 1, 6, 6}, {{1e10}, 1, 0, 8}, {{1, 1e10}, 2, 0, 8},
+             {{0}, 1, 0, 255},  {{0}, 0, 0, 255},  {{-1}, 1, 0, 255},
+             {{1}, 1, 2, 2},    {{1}, 1, 400, 8},  {{(double)NAN}, 1, 0, 255}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         const cd_label it = label_of(t[i].cost, t[i].n, t[i].error_no);
         assert_int_equal(it.error, t[i].want);
@@ -41,13 +42,14 @@ TEST(bad) {
 }
 
 TEST(device) {
-    static const struct { const char *target, *source, *want; } t[] = {
-        {"llvm -keys=cpu -model=zen5-avx2 -x=1", "a/b/c.json", "zen5-avx2"},
-        {"llvm -model=unknown", "a/b/c.json", "b"},
-        {"cuda -keys=cuda,gpu", "v100/([k],cuda).json", "v100"},
-        {"cuda -not-model=x", "/k80//c.json", "k80"},
-        {"cuda", "c.json", "unknown"},
-        {"cuda -model=", "/c.json", "unknown"}};
+    static const struct {
+        const char *target, *source, *want;
+    } t[] = {{"llvm -keys=cpu -model=zen5-avx2 -x=1", "a/b/c.json", "zen5-avx2"},
+             {"llvm -model=unknown", "a/b/c.json", "b"},
+             {"cuda -keys=cuda,gpu", "v100/([k],cuda).json", "v100"},
+             {"cuda -not-model=x", "/k80//c.json", "k80"},
+             {"cuda", "c.json", "unknown"},
+             {"cuda -model=", "/c.json", "unknown"}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         const cd_str d = cd_device_name_of((cd_str){t[i].target, strlen(t[i].target)}, t[i].source);
         if (!cd_str_is(d, t[i].want)) print_error("%s: %.*s\n", t[i].target, (int)d.n, d.p);

@@ -15,33 +15,44 @@ static cd_arena mem; /* of all tests */
 
 /* Written by TVM: the first record of its tutorial (v0.3) and a measured one. */
 static const char *const tvm_line[] = {
-    "{\"i\": [[\"[\\\"matmul_add\\\", 1024, 1024, 1024, \\\"float32\\\"]\", \"llvm -keys=cpu -link-params=0\", "
-    "[18, 64, 64, 0, 0, 0, 0, 0]], [[], [[\"SP\", 2, 0, 1024, [2, 1, 4], 1], [\"SP\", 2, 4, 1024, [1, 1, 8], 1], "
-    "[\"SP\", 2, 8, 1024, [4], 1], [\"RE\", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]], [\"FSP\", 4, 0, 0, 2], "
-    "[\"FSP\", 4, 3, 1, 2], [\"RE\", 4, [0, 3, 1, 4, 2, 5]], [\"CA\", 2, 4, 3], [\"FU\", 4, [0, 1]], "
-    "[\"AN\", 4, 0, 3], [\"PR\", 2, 0, \"auto_unroll_max_step$8\"], [\"AN\", 2, 9, 2], [\"AN\", 4, 4, 2]]]], "
+    "{\"i\": [[\"[\\\"matmul_add\\\", 1024, 1024, 1024, \\\"float32\\\"]\", \"llvm -keys=cpu "
+    "-link-params=0\", "
+    "[18, 64, 64, 0, 0, 0, 0, 0]], [[], [[\"SP\", 2, 0, 1024, [2, 1, 4], 1], [\"SP\", 2, 4, 1024, "
+    "[1, 1, 8], 1], "
+    "[\"SP\", 2, 8, 1024, [4], 1], [\"RE\", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]], [\"FSP\", 4, 0, 0, "
+    "2], "
+    "[\"FSP\", 4, 3, 1, 2], [\"RE\", 4, [0, 3, 1, 4, 2, 5]], [\"CA\", 2, 4, 3], [\"FU\", 4, [0, "
+    "1]], "
+    "[\"AN\", 4, 0, 3], [\"PR\", 2, 0, \"auto_unroll_max_step$8\"], [\"AN\", 2, 9, 2], [\"AN\", 4, "
+    "4, 2]]]], "
     "\"r\": [[0.0044742], 0, 0.335558, 1607112214], \"v\": \"v0.3\"}\n",
-    "{\"i\": [[\"[\\\"491c9c57d68e30bca39227cdf3eff8ee\\\", [1, 1, 1, 168], [1, 1, 168, 672]]\", \"llvm -keys=cpu "
-    "-link-params=0 -mcpu=skylake-avx512 -model=zen5-avx512\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 2, []], [[], "
-    "[[\"CI\", 7], [\"SP\", 3, 0, 1, [1, 1, 1], 1], [\"RE\", 3, [0, 4, 8, 12]], [\"CR\", 8], [\"FU\", 3, [0, 1]], "
-    "[\"PR\", 3, 0, \"auto_unroll_max_step$64\"], [\"AN\", 3, 18, 2]]]], \"r\": [[9.41185e-06, 9.28016e-06, "
+    "{\"i\": [[\"[\\\"491c9c57d68e30bca39227cdf3eff8ee\\\", [1, 1, 1, 168], [1, 1, 168, 672]]\", "
+    "\"llvm -keys=cpu "
+    "-link-params=0 -mcpu=skylake-avx512 -model=zen5-avx512\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", "
+    "2, []], [[], "
+    "[[\"CI\", 7], [\"SP\", 3, 0, 1, [1, 1, 1], 1], [\"RE\", 3, [0, 4, 8, 12]], [\"CR\", 8], "
+    "[\"FU\", 3, [0, 1]], "
+    "[\"PR\", 3, 0, \"auto_unroll_max_step$64\"], [\"AN\", 3, 18, 2]]]], \"r\": [[9.41185e-06, "
+    "9.28016e-06, "
     "9.3605e-06], 0, 0.142115, 1795228473], \"v\": \"v0.6\"}\n",
 };
 
-#define LINE(task, steps, result, version) \
+#define LINE(task, steps, result, version)                                                         \
     "{\"i\": [" task ", [[], [" steps "]]], \"r\": " result ", \"v\": \"" version "\"}"
-#define T6 "[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 1, [\"a\"]]"
-#define R "[[0.5], 0, 1.5, 7]"
-#define STEPS(steps) LINE(T6, steps, R, "v0.6")
-#define TASK(task) LINE(task, "", R, "v0.6")
+#define T6             "[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 1, [\"a\"]]"
+#define R              "[[0.5], 0, 1.5, 7]"
+#define STEPS(steps)   LINE(T6, steps, R, "v0.6")
+#define TASK(task)     LINE(task, "", R, "v0.6")
 #define RESULT(result) LINE(T6, "", result, "v0.6")
 
 /* One step of every kind, all its fields different from zero. */
-static const char every_step[] = STEPS(
-    "[\"AN\", 1, 2, 3], [\"FU\", 1, [2, 3]], [\"PR\", 1, 2, \"p$3\"], [\"RE\", 1, [1, 0]], "
-    "[\"SP\", 1, 2, 3, [4, 5], 1], [\"FSP\", 1, 2, 3, 4], [\"FFSP\", 1, 2, [3, 4], 5, 1], [\"SA\", 1, 2, 3, -4], "
-    "[\"CA\", 1, 2, 3], [\"CI\", 1], [\"CR\", 1], [\"CHR\", 1, \"shared\", [2, 3]], [\"CHW\", 1, \"local\"], "
-    "[\"RF\", 1, 2, 3]");
+static const char every_step[] =
+    STEPS("[\"AN\", 1, 2, 3], [\"FU\", 1, [2, 3]], [\"PR\", 1, 2, \"p$3\"], [\"RE\", 1, [1, 0]], "
+          "[\"SP\", 1, 2, 3, [4, 5], 1], [\"FSP\", 1, 2, 3, 4], [\"FFSP\", 1, 2, [3, 4], 5, 1], "
+          "[\"SA\", 1, 2, 3, -4], "
+          "[\"CA\", 1, 2, 3], [\"CI\", 1], [\"CR\", 1], [\"CHR\", 1, \"shared\", [2, 3]], "
+          "[\"CHW\", 1, \"local\"], "
+          "[\"RF\", 1, 2, 3]");
 
 /* Read, write, read: equal fields; `written` is for the caller to look at. */
 static void round_trip(cd_arena *a, const char *line, size_t len, cd_buf *written) {
@@ -74,7 +85,8 @@ TEST(every_step_kind) {
         assert_int_equal(r.step[k].kind, k);
         assert_int_equal(r.step[k].stage, 1);
     }
-    const cd_record_step *sp = &r.step[CD_RECORD_STEP_SP], *ffsp = &r.step[CD_RECORD_STEP_FFSP], *chr = &r.step[CD_RECORD_STEP_CHR];
+    const cd_record_step *sp = &r.step[CD_RECORD_STEP_SP], *ffsp = &r.step[CD_RECORD_STEP_FFSP],
+                         *chr = &r.step[CD_RECORD_STEP_CHR];
     assert_int_equal(sp->i[0], 2);
     assert_int_equal(sp->i[1], 3);
     assert_int_equal(sp->i[2], 1);
@@ -100,10 +112,14 @@ TEST(versions_are_staged) {
         bool hardware, host, layout, inputs;
     } t[] = {
         {LINE("[\"k\", \"cuda\"]", "", R, "v0.2"), false, false, false, false},
-        {LINE("[\"k\", \"cuda\", [1, 2, 3, 4, 5, 6, 7, 8]]", "", R, "v0.3"), true, false, false, false},
-        {LINE("[\"k\", \"cuda\", [1, 2, 3, 4, 5, 6, 7, 8], \"llvm\"]", "", R, "v0.4"), true, true, false, false},
-        {LINE("[\"k\", \"cuda\", [1, 2, 3, 4, 5, 6, 7, 8], \"\", 2]", "", R, "v0.5"), true, true, true, false},
-        {LINE("[\"k\", \"cuda\", [-1, 2, 3, 4, 5, 6, 7, 8], \"\", 0, []]", "", R, "v0.6"), true, true, true, true},
+        {LINE("[\"k\", \"cuda\", [1, 2, 3, 4, 5, 6, 7, 8]]", "", R, "v0.3"), true, false, false,
+         false},
+        {LINE("[\"k\", \"cuda\", [1, 2, 3, 4, 5, 6, 7, 8], \"llvm\"]", "", R, "v0.4"), true, true,
+         false, false},
+        {LINE("[\"k\", \"cuda\", [1, 2, 3, 4, 5, 6, 7, 8], \"\", 2]", "", R, "v0.5"), true, true,
+         true, false},
+        {LINE("[\"k\", \"cuda\", [-1, 2, 3, 4, 5, 6, 7, 8], \"\", 0, []]", "", R, "v0.6"), true,
+         true, true, true},
     };
     cd_buf b = {0};
     cdmpp_err err = {0};
@@ -122,7 +138,8 @@ TEST(versions_are_staged) {
 }
 
 TEST(members_come_in_any_order) {
-    static const char line[] = "{ \"v\":\"v0.6\",\t\"r\":[[1e10,0,5e-324],8,-0.0,7.9],\"i\":[" T6 ",[[],[]]]}\r\n";
+    static const char line[] =
+        "{ \"v\":\"v0.6\",\t\"r\":[[1e10,0,5e-324],8,-0.0,7.9],\"i\":[" T6 ",[[],[]]]}\r\n";
     cdmpp_err err = {0};
     cd_record r;
     assert_ok(cd_record_read(&mem, line, sizeof line - 1, &r, &err));
@@ -149,20 +166,30 @@ static const struct {
     {LINE(T6, "", R, "v0.7"), CDMPP_EUNSUPPORTED, "v", "\"v0.7\" is not one of v0.2"},
     {LINE(T6, "", R, "v0.61"), CDMPP_EUNSUPPORTED, "v", "v0.61"},
     {"{\"i\": [], \"r\": [], \"v\": 6}", CDMPP_ESCHEMA, "v", "expected a string, found integer"},
-    {"{\"i\": [], \"r\": [], \"v\": \"v0.6\"}", CDMPP_ESCHEMA, "i", "expected [task, state], found 0 items"},
+    {"{\"i\": [], \"r\": [], \"v\": \"v0.6\"}", CDMPP_ESCHEMA, "i",
+     "expected [task, state], found 0 items"},
     {TASK("[\"k\"]"), CDMPP_ESCHEMA, "i[0]", "at least 2 items, found 1"},
     {TASK("[3, \"llvm\"]"), CDMPP_ESCHEMA, "i[0][0]", "expected a string, found integer"},
     {TASK("[\"k\", null]"), CDMPP_ESCHEMA, "i[0][1]", "expected a string, found null"},
     {TASK("[\"k\", \"llvm\", [1, 2]]"), CDMPP_ESCHEMA, "i[0][2]", "8 hardware parameters, found 2"},
-    {TASK("[\"k\", \"llvm\", [1, 64, 2.5, 0, 0, 0, 0, 0]]"), CDMPP_ESCHEMA, "i[0][2][2]", "an integer, found number"},
-    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 2147483648]]"), CDMPP_ERANGE, "i[0][2][7]", "2147483648"},
-    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\"]"), CDMPP_ESCHEMA, "i[0][4]", "layout rewrite"},
-    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], 5]"), CDMPP_ESCHEMA, "i[0][3]", "expected a string"},
-    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 3]"), CDMPP_ERANGE, "i[0][4]", "3 is outside [0, 2]"},
-    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 0, [1]]"), CDMPP_ESCHEMA, "i[0][5][0]", "a string"},
-    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 0, [], 1]"), CDMPP_ESCHEMA, "i[0]", "found 7"},
-    {"{\"i\": [" T6 ", [[1], []]], \"r\": " R ", \"v\": \"v0.6\"}", CDMPP_ESCHEMA, "i[1][0]", "empty list of stages"},
-    {"{\"i\": [" T6 ", [[]]], \"r\": " R ", \"v\": \"v0.6\"}", CDMPP_ESCHEMA, "i[1]", "[stages, steps], found 1"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 2.5, 0, 0, 0, 0, 0]]"), CDMPP_ESCHEMA, "i[0][2][2]",
+     "an integer, found number"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 2147483648]]"), CDMPP_ERANGE, "i[0][2][7]",
+     "2147483648"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\"]"), CDMPP_ESCHEMA, "i[0][4]",
+     "layout rewrite"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], 5]"), CDMPP_ESCHEMA, "i[0][3]",
+     "expected a string"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 3]"), CDMPP_ERANGE, "i[0][4]",
+     "3 is outside [0, 2]"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 0, [1]]"), CDMPP_ESCHEMA,
+     "i[0][5][0]", "a string"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 0, [], 1]"), CDMPP_ESCHEMA, "i[0]",
+     "found 7"},
+    {"{\"i\": [" T6 ", [[1], []]], \"r\": " R ", \"v\": \"v0.6\"}", CDMPP_ESCHEMA, "i[1][0]",
+     "empty list of stages"},
+    {"{\"i\": [" T6 ", [[]]], \"r\": " R ", \"v\": \"v0.6\"}", CDMPP_ESCHEMA, "i[1]",
+     "[stages, steps], found 1"},
     {STEPS("1"), CDMPP_ESCHEMA, "i[1][1][0]", "expected an array, found integer"},
     {STEPS("[]"), CDMPP_ESCHEMA, "i[1][1][0]", "at least 1 items, found 0"},
     {STEPS("[7]"), CDMPP_ESCHEMA, "i[1][1][0][0]", "expected a string, found integer"},
@@ -175,19 +202,25 @@ static const struct {
     {STEPS("[\"CI\", 1, 2]"), CDMPP_ESCHEMA, "i[1][1][0]", "expected 2 items in step CI, found 3"},
     {STEPS("[\"CI\", -1]"), CDMPP_ERANGE, "i[1][1][0][1]", "-1 is outside"},
     {STEPS("[\"CI\", 2147483648]"), CDMPP_ERANGE, "i[1][1][0][1]", "2147483648 is outside"},
-    {STEPS("[\"CI\", 99999999999999999999]"), CDMPP_ESCHEMA, "i[1][1][0][1]", "an integer, found number"},
+    {STEPS("[\"CI\", 99999999999999999999]"), CDMPP_ESCHEMA, "i[1][1][0][1]",
+     "an integer, found number"},
     {STEPS("[\"AN\", 1, 2, 12]"), CDMPP_ERANGE, "i[1][1][0][3]", "12 is outside [0, 11]"},
-    {STEPS("[\"SP\", 1, 2, 3, 4, 1]"), CDMPP_ESCHEMA, "i[1][1][0][4]", "expected an array, found integer"},
-    {STEPS("[\"CI\", 1], [\"SP\", 1, 2, 3, [1, 2, 3, 0], 1]"), CDMPP_ERANGE, "i[1][1][1][4][3]", "0 is outside [1"},
-    {STEPS("[\"SP\", 1, 2, 3, [4, \"x\"], 1]"), CDMPP_ESCHEMA, "i[1][1][0][4][1]", "an integer, found string"},
+    {STEPS("[\"SP\", 1, 2, 3, 4, 1]"), CDMPP_ESCHEMA, "i[1][1][0][4]",
+     "expected an array, found integer"},
+    {STEPS("[\"CI\", 1], [\"SP\", 1, 2, 3, [1, 2, 3, 0], 1]"), CDMPP_ERANGE, "i[1][1][1][4][3]",
+     "0 is outside [1"},
+    {STEPS("[\"SP\", 1, 2, 3, [4, \"x\"], 1]"), CDMPP_ESCHEMA, "i[1][1][0][4][1]",
+     "an integer, found string"},
     {STEPS("[\"SP\", 1, 2, 3, [4], 2]"), CDMPP_ERANGE, "i[1][1][0][5]", "2 is outside [0, 1]"},
     {STEPS("[\"FSP\", 1, 2, 3, 0]"), CDMPP_ERANGE, "i[1][1][0][4]", "0 is outside [1"},
-    {STEPS("[\"PR\", 1, 2, 3]"), CDMPP_ESCHEMA, "i[1][1][0][3]", "expected a string, found integer"},
+    {STEPS("[\"PR\", 1, 2, 3]"), CDMPP_ESCHEMA, "i[1][1][0][3]",
+     "expected a string, found integer"},
     {RESULT("[[0.5], 0, 1.5]"), CDMPP_ESCHEMA, "r", "[costs, error, total, timestamp], found 3"},
     {RESULT("[0.5, 0, 1.5, 7]"), CDMPP_ESCHEMA, "r[0]", "expected an array, found number"},
     {RESULT("[[], 0, 1.5, 7]"), CDMPP_ESCHEMA, "r[0]", "at least one cost"},
     {RESULT("[[1, -0.5], 0, 1.5, 7]"), CDMPP_ERANGE, "r[0][1]", "-0.5 is outside [0, 1e+10]"},
-    {RESULT("[[1e999], 0, 1.5, 7]"), CDMPP_ERANGE, "r[0][0]", "expected a finite number, found inf"},
+    {RESULT("[[1e999], 0, 1.5, 7]"), CDMPP_ERANGE, "r[0][0]",
+     "expected a finite number, found inf"},
     {RESULT("[[1.1e10], 0, 1.5, 7]"), CDMPP_ERANGE, "r[0][0]", "1.1e+10 is outside"},
     {RESULT("[[\"1\"], 0, 1.5, 7]"), CDMPP_ESCHEMA, "r[0][0]", "a number, found string"},
     {RESULT("[[0.5], 9, 1.5, 7]"), CDMPP_ERANGE, "r[1]", "9 is outside [0, 8]"},
@@ -196,18 +229,21 @@ static const struct {
     {RESULT("[[NaN], 0, 1.5, 7]"), CDMPP_EPARSE, "", "'N'"},
     {RESULT("[[inf], 0, 1.5, 7]"), CDMPP_EPARSE, "", "'i'"},
     {RESULT("[[-Infinity], 0, 1.5, 7]"), CDMPP_EPARSE, "", "'I'"},
-    {LINE("[\"\xff\", \"llvm\"]", "", R, "v0.2"), CDMPP_EPARSE, "", "expected UTF-8, found byte 0xff"},
+    {LINE("[\"\xff\", \"llvm\"]", "", R, "v0.2"), CDMPP_EPARSE, "",
+     "expected UTF-8, found byte 0xff"},
 };
 
 TEST(mistakes_are_named) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         cdmpp_err err = {0};
         cd_record r;
-        assert_status(cd_record_read(&mem, wrong[i].line, strlen(wrong[i].line), &r, &err), wrong[i].status);
+        assert_status(cd_record_read(&mem, wrong[i].line, strlen(wrong[i].line), &r, &err),
+                      wrong[i].status);
         if (strcmp(err.key, wrong[i].key) != 0 || !strstr(err.msg, wrong[i].msg))
-            fail_msg("%s\n  gives \"%s: %s\"\n  not   \"%s: %s\"", wrong[i].line, err.key, err.msg, wrong[i].key,
-                     wrong[i].msg);
-        assert_int_equal(cd_record_read(&mem, wrong[i].line, strlen(wrong[i].line), &r, NULL), wrong[i].status);
+            fail_msg("%s\n  gives \"%s: %s\"\n  not   \"%s: %s\"", wrong[i].line, err.key, err.msg,
+                     wrong[i].key, wrong[i].msg);
+        assert_int_equal(cd_record_read(&mem, wrong[i].line, strlen(wrong[i].line), &r, NULL),
+                         wrong[i].status);
         cd_arena_reset(&mem);
     }
 }
@@ -252,7 +288,8 @@ TEST(writer_refuses_what_reader_refuses) {
 }
 
 TEST(steps_alone) {
-    static const char text[] = "[[\"CI\", 1], [\"SP\", 3, 0, 64, [8, 2], 1], [\"PR\", 3, 0, \"auto_unroll_max_step$16\"]]";
+    static const char text[] =
+        "[[\"CI\", 1], [\"SP\", 3, 0, 64, [8, 2], 1], [\"PR\", 3, 0, \"auto_unroll_max_step$16\"]]";
     cd_buf b = {0};
     cd_record r = {0};
     cdmpp_err err = {0};
@@ -351,7 +388,8 @@ static census archive(const char *folder, const char *name) {
         round_trip(&a, text, len, &b);
         c.n++;
         if (b.n == len + 1 && memcmp(b.p, text, len) == 0) c.same_bytes++;
-        else if (strstr(text, "[[10000000000.0], ")) c.failed++; /* Python wrote it; TVM writes 1e+10 */
+        else if (strstr(text, "[[10000000000.0], "))
+            c.failed++; /* Python wrote it; TVM writes 1e+10 */
         else c.other++;
         cd_arena_reset(&a);
     }
@@ -373,8 +411,9 @@ TEST(reference_sets) {
     if (!data) skip();
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
         const census c = archive(data, set[i].name);
-        print_message("%s: %ld records, %ld byte-equal, %ld with a cost of 10000000000.0, %ld other\n", set[i].name,
-                      c.n, c.same_bytes, c.failed, c.other);
+        print_message(
+            "%s: %ld records, %ld byte-equal, %ld with a cost of 10000000000.0, %ld other\n",
+            set[i].name, c.n, c.same_bytes, c.failed, c.other);
         assert_memory_equal(&c, &set[i].want, sizeof c);
     }
 }
@@ -385,6 +424,7 @@ static int release(void **state) {
     return 0;
 }
 
-TESTS(NULL, release, tvm_lines_are_rewritten_byte_for_byte, every_step_kind, versions_are_staged, members_come_in_any_order,
-      mistakes_are_named, truncations, writer_refuses_what_reader_refuses, comments, steps_alone, keys_tell_steps_apart, failing_at_every_allocation,
-      reference_sets)
+TESTS(NULL, release, tvm_lines_are_rewritten_byte_for_byte, every_step_kind, versions_are_staged,
+      members_come_in_any_order, mistakes_are_named, truncations,
+      writer_refuses_what_reader_refuses, comments, steps_alone, keys_tell_steps_apart,
+      failing_at_every_allocation, reference_sets)

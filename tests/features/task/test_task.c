@@ -29,7 +29,8 @@ TEST(counts) {
     static const struct {
         const char *path;
         size_t n;
-    } set[] = {{"tenset-cpu/network_info/all_tasks.pkl", 361}, {"gpu-ansor/network_info/all_tasks.pkl", 243}};
+    } set[] = {{"tenset-cpu/network_info/all_tasks.pkl", 361},
+               {"gpu-ansor/network_info/all_tasks.pkl", 243}};
     for (size_t k = 0; k < 2; k++) {
         const char *path = data(set[k].path);
         cdmpp_err err = {0};
@@ -67,7 +68,8 @@ TEST(flops_are_tvms) {
         assert_ok(cd_json_real(cd_json_get(v, "flop"), &flop, &err));
         const cd_task *task = cd_task_registry_find(t, key);
         assert_non_null(task);
-        if (task->dag->flop != flop) print_error("%s: %.0f, TVM %.0f\n", task->workload_key, task->dag->flop, flop);
+        if (task->dag->flop != flop)
+            print_error("%s: %.0f, TVM %.0f\n", task->workload_key, task->dag->flop, flop);
         assert_true(task->dag->flop == flop);
     }
     assert_int_equal(checked, 243);
@@ -104,8 +106,12 @@ TEST(each_is_found) {
     char key[40];
     cd_buf_puts(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
     for (int k = 0; k < 300; k++)
-        cd_buf_putf(&b, "%s{\"workload_key\": \"[\\\"h\\\", %d]\", \"target\": \"llvm -k%d\", \"desc\": \"d%d\", \"ops\": [{\"name\": \"A\", \"shape\": [%d], \"dtype\": \"float32\"},"
-                        "{\"name\": \"B\", \"axis\": [[\"i\", 0, %d]], \"body\": \"A[i] + 1\"}]}", k ? ", " : "", k, k, k, k + 1, k + 1);
+        cd_buf_putf(
+            &b,
+            "%s{\"workload_key\": \"[\\\"h\\\", %d]\", \"target\": \"llvm -k%d\", \"desc\": "
+            "\"d%d\", \"ops\": [{\"name\": \"A\", \"shape\": [%d], \"dtype\": \"float32\"},"
+            "{\"name\": \"B\", \"axis\": [[\"i\", 0, %d]], \"body\": \"A[i] + 1\"}]}",
+            k ? ", " : "", k, k, k, k + 1, k + 1);
     cd_buf_puts(&b, "]}");
     assert_ok(cd_task_registry_new(&t, &err));
     assert_ok(cd_task_registry_load_text(t, "x", b.p, b.n, &err));
@@ -128,10 +134,16 @@ TEST(each_is_found) {
 
 /* Of a folder, the files of tasks first, then the networks; nothing else is read. */
 TEST(folders) {
-    static const char tasks[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"%s\", \"target\": \"llvm\","
-                                "\"ops\": [{\"name\": \"A\", \"shape\": [4], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 4]], \"body\": \"A[i]\"}]}]}";
-    static const struct { const char *file, *key; } all[] = {{"b.tasks.json", "in tasks"}, {"b.tasks.json.gz", "packed in name"}, {"tasks.json", "no tasks"}, {"a.relay.pkl", "no tasks"},
-                                                            {"networks.txt", "no tasks"}, {"x.tasks.json.old", "no tasks"}};
+    static const char tasks[] =
+        "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"%s\", "
+        "\"target\": \"llvm\","
+        "\"ops\": [{\"name\": \"A\", \"shape\": [4], \"dtype\": \"float32\"}, {\"name\": \"B\", "
+        "\"axis\": [[\"i\", 0, 4]], \"body\": \"A[i]\"}]}]}";
+    static const struct {
+        const char *file, *key;
+    } all[] = {{"b.tasks.json", "in tasks"}, {"b.tasks.json.gz", "packed in name"},
+               {"tasks.json", "no tasks"},   {"a.relay.pkl", "no tasks"},
+               {"networks.txt", "no tasks"}, {"x.tasks.json.old", "no tasks"}};
     tmp_dir dir = tmp_make();
     cdmpp_err err = {0};
     cd_task_registry *t;
@@ -140,7 +152,8 @@ TEST(folders) {
         snprintf(text, sizeof text, tasks, all[k].key);
         tmp_put(&dir, all[k].file, text, strlen(text));
     }
-    static const char net[] = "{\"a net\": [{\"workload_key\": \"in tasks\", \"weight\": 3}, \"unknown\", \"in tasks\"]}";
+    static const char net[] =
+        "{\"a net\": [{\"workload_key\": \"in tasks\", \"weight\": 3}, \"unknown\", \"in tasks\"]}";
     tmp_put(&dir, "networks-a.json", net, sizeof net - 1);
     assert_ok(cd_task_registry_new(&t, &err));
     assert_ok(cd_task_registry_load(t, dir.path, &err));
@@ -180,9 +193,17 @@ TEST(hashes_are_tvms) {
 
 /* A file of a network has its name, as TenSet writes it: without folder, endings, the outer parentheses and the target. */
 TEST(names_of_networks) {
-    static const struct { const char *file, *name; } t[] = {
-        {"a/((gru,[(4,1,256)]),llvm).task.pkl", "(gru,[(4,1,256)])"}, {"((gru,[(4,1,256)]),llvm).pkl", "(gru,[(4,1,256)])"}, {"a/b/gru.task.pkl", "gru"}, {"gru", "gru"},
-        {"(gru,llvm).pkl", "(gru,llvm)"}, {"((gru),llvm.pkl", "((gru),llvm"}, {"gru),llvm).pkl", "gru),llvm)"}, {"a/(.pkl", "("}, {"a/().pkl", "()"}};
+    static const struct {
+        const char *file, *name;
+    } t[] = {{"a/((gru,[(4,1,256)]),llvm).task.pkl", "(gru,[(4,1,256)])"},
+             {"((gru,[(4,1,256)]),llvm).pkl", "(gru,[(4,1,256)])"},
+             {"a/b/gru.task.pkl", "gru"},
+             {"gru", "gru"},
+             {"(gru,llvm).pkl", "(gru,llvm)"},
+             {"((gru),llvm.pkl", "((gru),llvm"},
+             {"gru),llvm).pkl", "gru),llvm)"},
+             {"a/(.pkl", "("},
+             {"a/().pkl", "()"}};
     char *text;
     size_t n;
     cdmpp_err err = {0};
@@ -205,7 +226,8 @@ TEST(why_there_is_no_definition) {
     cdmpp_err err = {0};
     cd_task_registry *r;
     assert_ok(cd_file_read("tests/fuzz/seeds/pickle/gru_p4.pkl", 0, &text, &n, &err));
-    for (char *p = text; (p = memmem(p, n - (size_t)(p - text), "tir.Mul", 7)); changed++) memcpy(p, "tir.Moo", 7);
+    for (char *p = text; (p = memmem(p, n - (size_t)(p - text), "tir.Mul", 7)); changed++)
+        memcpy(p, "tir.Moo", 7);
     assert_true(changed > 0);
     assert_ok(cd_task_registry_new(&r, &err));
     assert_ok(cd_task_registry_load_text(r, "x.pkl", text, n, &err));
@@ -226,7 +248,8 @@ TEST(why_there_is_no_definition) {
 
 /* Every allocation may fail: ENOMEM, nothing leaked, and in the end success. */
 TEST(out_of_memory) {
-    static const char *const path[] = {"tests/fuzz/seeds/pickle/gru_p4.pkl", "tests/fuzz/seeds/taskfile/rare.tasks.json",
+    static const char *const path[] = {"tests/fuzz/seeds/pickle/gru_p4.pkl",
+                                       "tests/fuzz/seeds/taskfile/rare.tasks.json",
                                        "tests/fuzz/seeds/taskfile/matmul.tasks.json"};
     for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
         cdmpp_err err = {0};
@@ -246,4 +269,5 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(NULL, NULL, counts, flops_are_tvms, networks, each_is_found, folders, hashes_are_tvms, names_of_networks, why_there_is_no_definition, out_of_memory)
+TESTS(NULL, NULL, counts, flops_are_tvms, networks, each_is_found, folders, hashes_are_tvms,
+      names_of_networks, why_there_is_no_definition, out_of_memory)

@@ -11,11 +11,13 @@
 
 #define PLAIN "p0 = PLACEHOLDER [4]\nA(i) = max(p0[i], 0f)\n"
 /* Padding 1 before, step 2; and one that begins without padding: calls have the same hash whatever their arguments are. */
-#define PAD_OF(guard, at, fill) "p0 = PLACEHOLDER [8]\nwide(a) = tir.if_then_else(" guard ", p0[" at "], " fill ")\np1 = PLACEHOLDER [3]\nsum(i) += (wide[((i*2) + k)]*p1[k])\n"
+#define PAD_OF(guard, at, fill)                                                                    \
+    "p0 = PLACEHOLDER [8]\nwide(a) = tir.if_then_else(" guard ", p0[" at "], " fill                \
+    ")\np1 = PLACEHOLDER [3]\nsum(i) += (wide[((i*2) + k)]*p1[k])\n"
 #define PAD(guard, at) PAD_OF(guard, at, "0f")
-#define PAD_BOTH PAD("((a >= 1) && (a < 9))", "(a - 1)")
-#define PAD_ONES PAD_OF("((a >= 1) && (a < 9))", "(a - 1)", "1f")
-#define PAD_BEHIND PAD("(a < 8)", "a")
+#define PAD_BOTH       PAD("((a >= 1) && (a < 9))", "(a - 1)")
+#define PAD_ONES       PAD_OF("((a >= 1) && (a < 9))", "(a - 1)", "1f")
+#define PAD_BEHIND     PAD("(a < 8)", "a")
 
 static char *key_of(const char *text, const char *shapes, char *out, size_t n) {
     cdmpp_err err = {0};
@@ -34,7 +36,9 @@ static cd_task_registry *load(const char *text, unsigned assume) {
     return t;
 }
 
-static const cd_task *find(const cd_task_registry *t, const char *key) { return cd_task_registry_find(t, (cd_str){key, strlen(key)}); }
+static const cd_task *find(const cd_task_registry *t, const char *key) {
+    return cd_task_registry_find(t, (cd_str){key, strlen(key)});
+}
 
 /* A text of printf with a key once or twice. */
 static void check_read(const char *form, const char *definition, const char *shapes, size_t tasks) {
@@ -51,22 +55,27 @@ static void check_read(const char *form, const char *definition, const char *sha
 }
 
 TEST(places) {
-    check_read("noise\n== Task 0 (workload key: %s) ==\n" PLAIN "\nmore(\n", PLAIN, ", [4], [4]", 1);
+    check_read("noise\n== Task 0 (workload key: %s) ==\n" PLAIN "\nmore(\n", PLAIN, ", [4], [4]",
+               1);
     check_read("%s\n" PLAIN, PLAIN, ", [4], [4]", 1);
-    check_read(PLAIN "workload_key=%s. Done\n", PLAIN, ", [4], [4]", 1);                     /* before its key */
-    check_read("....***%s\r\np0 = PLACEHOLDER [4]\r\nA warning\r\nA(i) = max(p0[i], 0f)\r\n", PLAIN, ", [4], [4]", 1); /* between its lines */
-    check_read("%s\n" PLAIN "x\n%s\n" PLAIN PLAIN, PLAIN, ", [4], [4]", 1);                    /* twice, and lines behind it */
+    check_read(PLAIN "workload_key=%s. Done\n", PLAIN, ", [4], [4]", 1); /* before its key */
+    check_read("....***%s\r\np0 = PLACEHOLDER [4]\r\nA warning\r\nA(i) = max(p0[i], 0f)\r\n", PLAIN,
+               ", [4], [4]", 1); /* between its lines */
+    check_read("%s\n" PLAIN "x\n%s\n" PLAIN PLAIN, PLAIN, ", [4], [4]",
+               1); /* twice, and lines behind it */
     check_read("%s\nnothing\n%s\n" PLAIN, PLAIN, ", [4], [4]", 1);
     check_read("%s\n" PLAIN, PLAIN, ", 4, 4", 1);
 }
 
 /* Shapes are not in the hash. */
 #define PLAIN5 "p0 = PLACEHOLDER [5]\nA(i) = max(p0[i], 0f)\n"
-#define PLUS "p0 = PLACEHOLDER [4]\nA(i) = (p0[i] + 1f)\n"
+#define PLUS   "p0 = PLACEHOLDER [4]\nA(i) = (p0[i] + 1f)\n"
 
 /* A text of printf with the keys of PLAIN, PLUS and PLAIN5; which of them get a definition, a bit each, and how many are told. */
 static void check_many(const char *form, unsigned want, size_t told) {
-    static const char *const definition[] = {PLAIN, PLUS, PLAIN5}, *const shapes[] = {", [4], [4]", ", [4], [4]", ", [5], [5]"};
+    static const char *const definition[] = {PLAIN, PLUS, PLAIN5}, *const shapes[] = {", [4], [4]",
+                                                                                      ", [4], [4]",
+                                                                                      ", [5], [5]"};
     char key[3][200], text[2000];
     unsigned got = 0;
     for (int k = 0; k < 3; k++) key_of(definition[k], shapes[k], key[k], sizeof key[k]);
@@ -78,7 +87,8 @@ static void check_many(const char *form, unsigned want, size_t told) {
         if (task && task->dag) assert_int_equal(task->dag->op[0].shape[0], k == 2 ? 5 : 4);
     }
     size_t n = 0;
-    for (const cdmpp_err *said; (said = cd_task_registry_unused(t, n)); n++) assert_non_null(strstr(said->msg, "the text is not that of the key"));
+    for (const cdmpp_err *said; (said = cd_task_registry_unused(t, n)); n++)
+        assert_non_null(strstr(said->msg, "the text is not that of the key"));
     if (got != want || n != told) print_error("%s%u, %zu are told\n", text, got, n);
     assert_int_equal(got, want);
     assert_int_equal(n, told);
@@ -89,7 +99,8 @@ TEST(several) {
     check_many("%1$s\n" PLAIN PLUS "%2$s\n", 3, 0); /* behind its key, then before its key */
     check_many(PLAIN "%1$s\n" PLUS "%2$s\n", 3, 0);
     check_many("%1$s\n" PLAIN PLUS "%2$s\n%3$s\n" PLAIN5, 7, 0);
-    check_many("[%1$s, %2$s, %3$s]\n" PLAIN PLUS PLAIN5, 7, 0); /* several keys in a line, in any order */
+    check_many("[%1$s, %2$s, %3$s]\n" PLAIN PLUS PLAIN5, 7,
+               0); /* several keys in a line, in any order */
     check_many("[%1$s, %2$s, %3$s]\n" PLAIN5 PLAIN PLUS, 7, 0);
     check_many(PLUS "%1$s %2$s\n" PLAIN, 3, 0);
     check_many("%1$s %1$s %2$s\n" PLAIN PLUS, 3, 0);
@@ -98,17 +109,20 @@ TEST(several) {
     check_many("%1$s %2$s\n" PLAIN "p0 = PLACEHOLDER [7]\n%3$s\n", 1, 1);
     check_many("%1$s\n%2$s %3$s\n" PLAIN5 "p0 = PLACEHOLDER [7]\n", 4, 1);
     check_many("%1$s %2$s %3$s\n" PLUS "p0 = PLACEHOLDER [7]\n", 2, 2);
-    check_many("%1$s %1$s\n" PLAIN PLAIN5, 1, 0); /* the second text is not another one of this key */
+    check_many("%1$s %1$s\n" PLAIN PLAIN5, 1,
+               0); /* the second text is not another one of this key */
 }
 
-static void check_refused(const char *form, const char *definition, const char *shapes, unsigned assume, long line, const char *want) {
+static void check_refused(const char *form, const char *definition, const char *shapes,
+                          unsigned assume, long line, const char *want) {
     char key[200], text[2000];
     key_of(definition, shapes, key, sizeof key);
     snprintf(text, sizeof text, form, key, key);
     cd_task_registry *t = load(text, assume);
     const cdmpp_err *said = cd_task_registry_unused(t, 0);
     const cd_task *task = find(t, key);
-    if (!said || !strstr(said->msg, want)) print_error("want \"%s\", found \"%s\"\n", want, said ? said->msg : "nothing");
+    if (!said || !strstr(said->msg, want))
+        print_error("want \"%s\", found \"%s\"\n", want, said ? said->msg : "nothing");
     assert_true(said && strstr(said->msg, want) && strstr(said->msg, key));
     assert_string_equal(said->path, "run.out");
     assert_int_equal(said->line, line);
@@ -118,11 +132,16 @@ static void check_refused(const char *form, const char *definition, const char *
 }
 
 TEST(refused) {
-    check_refused("a\n%s\n" PAD_BOTH, PAD_BOTH, ", [8], [3], [4]", 0, 2, "axis a of wide is open: its extent may be 9 or 10");
-    check_refused("a\nb\n%s\np0 = PLACEHOLDER [4]\nA(i) = max(p0[i], 1f)\n", PLAIN, ", [4], [4]", 0, 3, "the text is not that of the key");
-    check_refused("%s\np0 = PLACEHOLDER [4]\n[\"0123456789abcdef0123456789abcdef\", [3]]\n", PLAIN, ", [4], [4]", 0, 1, "the text is not that of the key");
-    check_refused("%s\n" PAD_BOTH "%s\n" PAD_BEHIND, PAD_BOTH, ", [8], [3], [4]", CD_DAGTEXT_SYMMETRIC_PADDING, 6, "two texts have this workload key");
-    check_refused("%s\n" PAD_BEHIND "%s\n" PAD_BOTH, PAD_BOTH, ", [8], [3], [4]", CD_DAGTEXT_SYMMETRIC_PADDING, 6, "two texts have this workload key");
+    check_refused("a\n%s\n" PAD_BOTH, PAD_BOTH, ", [8], [3], [4]", 0, 2,
+                  "axis a of wide is open: its extent may be 9 or 10");
+    check_refused("a\nb\n%s\np0 = PLACEHOLDER [4]\nA(i) = max(p0[i], 1f)\n", PLAIN, ", [4], [4]", 0,
+                  3, "the text is not that of the key");
+    check_refused("%s\np0 = PLACEHOLDER [4]\n[\"0123456789abcdef0123456789abcdef\", [3]]\n", PLAIN,
+                  ", [4], [4]", 0, 1, "the text is not that of the key");
+    check_refused("%s\n" PAD_BOTH "%s\n" PAD_BEHIND, PAD_BOTH, ", [8], [3], [4]",
+                  CD_DAGTEXT_SYMMETRIC_PADDING, 6, "two texts have this workload key");
+    check_refused("%s\n" PAD_BEHIND "%s\n" PAD_BOTH, PAD_BOTH, ", [8], [3], [4]",
+                  CD_DAGTEXT_SYMMETRIC_PADDING, 6, "two texts have this workload key");
 }
 
 /* n lines of a definition behind their key. */
@@ -159,13 +178,17 @@ TEST(long_ones) {
 
 /* A log, an empty file: what is wrong is not its first letter. */
 TEST(nothing_printed) {
-    static const char *const text[] = {"Tuning started\n[\"0123456789abcdef0123456789abcdef\", [4]]\n", "", " \n", "\n[1, 2]"};
+    static const char *const text[] = {
+        "Tuning started\n[\"0123456789abcdef0123456789abcdef\", [4]]\n", "", " \n", "\n[1, 2]"};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
         cdmpp_err err = {0};
         cd_task_registry *t;
         assert_ok(cd_task_registry_new(&t, &err));
-        assert_int_equal(cd_task_registry_load_text(t, "run.out", text[i], strlen(text[i]), &err), CDMPP_ESCHEMA);
-        assert_string_equal(err.msg, "no task file (JSON or a pickle), and no definition that TVM printed is in it");
+        assert_int_equal(cd_task_registry_load_text(t, "run.out", text[i], strlen(text[i]), &err),
+                         CDMPP_ESCHEMA);
+        assert_string_equal(
+            err.msg,
+            "no task file (JSON or a pickle), and no definition that TVM printed is in it");
         assert_string_equal(err.path, "run.out");
         cd_task_registry_free(t);
     }
@@ -173,7 +196,8 @@ TEST(nothing_printed) {
 
 TEST(assumed) {
     char key[200], text[2000];
-    snprintf(text, sizeof text, "%s\n" PAD_BOTH, key_of(PAD_BOTH, ", [8], [3], [4]", key, sizeof key));
+    snprintf(text, sizeof text, "%s\n" PAD_BOTH,
+             key_of(PAD_BOTH, ", [8], [3], [4]", key, sizeof key));
     cd_task_registry *t = load(text, CD_DAGTEXT_SYMMETRIC_PADDING | CD_DAGTEXT_FLOAT32);
     assert_int_equal(cd_task_registry_rest_count(t, CD_DAGTEXT_SYMMETRIC_PADDING), 1);
     assert_int_equal(cd_task_registry_rest_count(t, CD_DAGTEXT_FLOAT32), 0);
@@ -182,12 +206,14 @@ TEST(assumed) {
 }
 
 TEST(names) {
-    static const char *const good[] = {"float32", "symmetric-padding"}, *const bad[] = {"symmetric"};
+    static const char *const good[] = {"float32", "symmetric-padding"}, *const bad[] = {
+                                                                            "symmetric"};
     cdmpp_err err = {0};
     unsigned bits;
     assert_ok(cd_task_assumptions(good, 2, &bits, &err));
     assert_int_equal(bits, CD_DAGTEXT_SYMMETRIC_PADDING | CD_DAGTEXT_FLOAT32);
-    assert_error(cd_task_assumptions(bad, 1, &bits, &err), "--assume: expected symmetric-padding|float32, found 'symmetric' [EUSAGE]");
+    assert_error(cd_task_assumptions(bad, 1, &bits, &err),
+                 "--assume: expected symmetric-padding|float32, found 'symmetric' [EUSAGE]");
     assert_ok(cd_task_assumptions(NULL, 0, &bits, &err));
     assert_int_equal(bits, 0);
 }
@@ -198,11 +224,14 @@ static void put_full(char *out, size_t n, const char *key, int padded, const cha
     cd_buf_put_json_str(&k, key, strlen(key));
     cd_buf_put(&k, "", 1);
     snprintf(out, n,
-             "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": %s, \"ops\": ["
+             "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": %s, "
+             "\"ops\": ["
              "{\"name\": \"p0\", \"shape\": [8], \"dtype\": \"float32\"},"
-             "{\"name\": \"wide\", \"tag\": \"injective,pad\", \"axis\": [[\"a\", 0, %d]], \"body\": \"if_then_else(a >= 1 && a < 9, p0[a - 1], %s)\"},"
+             "{\"name\": \"wide\", \"tag\": \"injective,pad\", \"axis\": [[\"a\", 0, %d]], "
+             "\"body\": \"if_then_else(a >= 1 && a < 9, p0[a - 1], %s)\"},"
              "{\"name\": \"p1\", \"shape\": [3], \"dtype\": \"float32\"},"
-             "{\"name\": \"sum\", \"axis\": [[\"i\", 0, 4]], \"reduce_axis\": [[\"k\", 0, 3]], \"reduce\": \"sum\", \"body\": \"wide[i*2 + k]*p1[k]\"}]}]}",
+             "{\"name\": \"sum\", \"axis\": [[\"i\", 0, 4]], \"reduce_axis\": [[\"k\", 0, 3]], "
+             "\"reduce\": \"sum\", \"body\": \"wide[i*2 + k]*p1[k]\"}]}]}",
              k.p, padded, fill);
     cd_buf_free(&k);
 }
@@ -220,8 +249,10 @@ TEST(with_others) {
                 snprintf(text, sizeof text, "a\n%s\n" PAD_BOTH, key);
                 assert_ok(cd_task_registry_new(&t, &err));
                 cd_task_registry_assume(t, assume);
-                assert_ok(cd_task_registry_load_text(t, "first", order ? full : text, strlen(order ? full : text), &err));
-                assert_ok(cd_task_registry_load_text(t, "second", order ? text : full, strlen(order ? text : full), &err));
+                assert_ok(cd_task_registry_load_text(t, "first", order ? full : text,
+                                                     strlen(order ? full : text), &err));
+                assert_ok(cd_task_registry_load_text(t, "second", order ? text : full,
+                                                     strlen(order ? text : full), &err));
                 const cd_task *task = find(t, key);
                 const bool differ = assume && padded == 9;
                 const cdmpp_err *said = cd_task_registry_unused(t, 0);
@@ -230,11 +261,13 @@ TEST(with_others) {
                 assert_string_equal(task->dag->op[1].tag, "injective,pad");
                 assert_int_equal(cd_task_registry_rest_count(t, CD_DAGTEXT_SYMMETRIC_PADDING), 0);
                 assert_int_equal(said != NULL, differ);
-                assert_true(!differ || (strstr(said->msg, "differs and goes first") && strstr(said->msg, key) && said->line == 2));
+                assert_true(!differ || (strstr(said->msg, "differs and goes first") &&
+                                        strstr(said->msg, key) && said->line == 2));
                 if (differ) assert_string_equal(said->path, order ? "second" : "first");
                 assert_null(cd_task_registry_unused(t, 1));
                 assert_int_equal(task->twin != NULL, differ);
-                assert_true(!differ || (task->twin->dag->op[1].shape[0] == 10 && !task->twin->twin));
+                assert_true(!differ ||
+                            (task->twin->dag->op[1].shape[0] == 10 && !task->twin->twin));
                 cd_task_registry_free(t);
             }
 }
@@ -255,13 +288,16 @@ static cd_task_registry *load_each(const char *const *text, size_t n) {
 /* Two prints, and a definition that agrees with the later one: each is there once. */
 TEST(later_print_agrees) {
     char key[200], full[2000], both[1000], ones[1000];
-    snprintf(both, sizeof both, "%s\n" PAD_BOTH, key_of(PAD_BOTH, ", [8], [3], [4]", key, sizeof key));
+    snprintf(both, sizeof both, "%s\n" PAD_BOTH,
+             key_of(PAD_BOTH, ", [8], [3], [4]", key, sizeof key));
     snprintf(ones, sizeof ones, "%s\n" PAD_ONES, key);
     put_full(full, sizeof full, key, 10, "1.0");
-    cd_task_registry *t = load_each((const char *const[]){both, ones, full}, 3), *print = load_each((const char *const[]){both}, 1);
+    cd_task_registry *t = load_each((const char *const[]){both, ones, full}, 3),
+                     *print = load_each((const char *const[]){both}, 1);
     const cd_task *task = find(t, key);
     assert_string_equal(task->dag->op[1].tag, "injective,pad");
-    assert_true(task->twin && !task->twin->twin && cd_te_dag_equal(task->twin->dag, find(print, key)->dag));
+    assert_true(task->twin && !task->twin->twin &&
+                cd_te_dag_equal(task->twin->dag, find(print, key)->dag));
     assert_string_equal(cd_task_registry_unused(t, 0)->path, "1");
     assert_string_equal(cd_task_registry_unused(t, 1)->path, "0");
     assert_null(cd_task_registry_unused(t, 2));
@@ -272,7 +308,8 @@ TEST(later_print_agrees) {
 /* What took the place of a print is none: neither a text that cannot be read nor another definition takes it away. */
 TEST(stays_replaced) {
     char key[200], full[2000], other[2000], both[1000], behind[1000];
-    snprintf(both, sizeof both, "%s\n" PAD_BOTH, key_of(PAD_BOTH, ", [8], [3], [4]", key, sizeof key));
+    snprintf(both, sizeof both, "%s\n" PAD_BOTH,
+             key_of(PAD_BOTH, ", [8], [3], [4]", key, sizeof key));
     snprintf(behind, sizeof behind, "%s\n" PAD_BEHIND, key);
     put_full(other, sizeof other, key, 9, "0.0");
     for (int padded = 9; padded < 11; padded++) {
@@ -313,8 +350,10 @@ TEST(no_memory) {
     char key[200], plain[200], text[3000], two[3000], full[2000];
     key_of(PAD_BOTH, ", [8], [3], [4]", key, sizeof key);
     key_of(PLAIN, ", [4], [4]", plain, sizeof plain);
-    snprintf(text, sizeof text, "%s\n" PAD_BOTH "%s\n" PAD_BEHIND PAD_BOTH "%s\n" PLAIN, key, key, key);
-    snprintf(two, sizeof two, "%s %s\n" PAD_BOTH PLAIN "%s\n" PAD_ONES "%s %s\n" PLAIN, key, plain, key, plain, plain);
+    snprintf(text, sizeof text, "%s\n" PAD_BOTH "%s\n" PAD_BEHIND PAD_BOTH "%s\n" PLAIN, key, key,
+             key);
+    snprintf(two, sizeof two, "%s %s\n" PAD_BOTH PLAIN "%s\n" PAD_ONES "%s %s\n" PLAIN, key, plain,
+             key, plain, plain);
     for (int i = 0; i < 4; i++) {
         put_full(full, sizeof full, key, i & 1 ? 10 : 9, i ? "1.0" : "0.0");
         FAULT_SWEEP(f, 10) {
@@ -340,4 +379,5 @@ static int down(void **state) {
     return 0;
 }
 
-TESTS(up, down, places, several, refused, long_ones, nothing_printed, assumed, names, with_others, later_print_agrees, stays_replaced, folder, no_memory)
+TESTS(up, down, places, several, refused, long_ones, nothing_printed, assumed, names, with_others,
+      later_print_agrees, stays_replaced, folder, no_memory)

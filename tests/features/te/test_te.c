@@ -12,7 +12,8 @@
 /* 0 and 1 feed 2, which feeds 3 and 4. The argument pushed last is visited first
  * and gets the lowest priority, so the outputs come in the order of `arg`. */
 TEST(stage_order) {
-    static const uint32_t in_ptr[] = {0, 0, 0, 2, 3, 4}, in[] = {1, 0, 2, 2}, arg[] = {0, 1, 3, 4}, want[] = {1, 0, 2, 3, 4};
+    static const uint32_t in_ptr[] = {0, 0, 0, 2, 3, 4}, in[] = {1, 0, 2, 2}, arg[] = {0, 1, 3, 4},
+                          want[] = {1, 0, 2, 3, 4};
     static const uint32_t swapped[] = {0, 1, 4, 3}, want_swapped[] = {1, 0, 2, 4, 3};
     const cd_te_reads r = {5, 4, in_ptr, in, arg}, s = {5, 4, in_ptr, in, swapped};
     uint32_t order[5], n;
@@ -66,8 +67,10 @@ static bool same_text(const cd_task *task, const char *text, size_t len) {
     static const char begin[] = "# DAG\n", end[] = "\n# STATE";
     cd_buf ours = {0};
     cd_te_dag_print(&ours, task->dag);
-    bool same = len > sizeof begin - 1 + ours.n + sizeof end - 1 && !memcmp(text, begin, sizeof begin - 1) &&
-                !memcmp(text + sizeof begin - 1, ours.p, ours.n) && !memcmp(text + sizeof begin - 1 + ours.n, end, sizeof end - 1);
+    bool same = len > sizeof begin - 1 + ours.n + sizeof end - 1 &&
+                !memcmp(text, begin, sizeof begin - 1) &&
+                !memcmp(text + sizeof begin - 1, ours.p, ours.n) &&
+                !memcmp(text + sizeof begin - 1 + ours.n, end, sizeof end - 1);
     if (!same) print_error("%s:\n%s", task->workload_key, ours.p);
     cd_buf_free(&ours);
     return same;
@@ -118,7 +121,10 @@ static cd_task_registry *load(const char *ops) {
     cd_task_registry *t;
     cd_buf b = {0};
     cdmpp_err err = {0};
-    cd_buf_putf(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", %s}]}", ops);
+    cd_buf_putf(
+        &b,
+        "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", %s}]}",
+        ops);
     assert_ok(cd_task_registry_new(&t, &err));
     assert_ok(cd_task_registry_load_text(t, "x", b.p, b.n, &err));
     cd_buf_free(&b);
@@ -137,18 +143,39 @@ static bool equal(const char *x, const char *y) {
 
 /* Operations of the kind of the output: of 8 elements, or of sums of 3. */
 TEST(flops) {
-    static const struct { const char *body; double n; } tab[] = {
-        {"A[i]", 0}, {"A[i] + 1", 1}, {"A[i]*A[i] - A[i]/2", 3}, {"exp(A[i])", 0}, {"pow(A[i] + 1, A[i]*A[i] + 2)", 3}, {"A[(i + 1) % 8]", 0}, {"float32(i + 1)", 0},
-        {"float32(i + 1)*2", 1}, {"min(A[i], max(A[i], 1))", 2}, {"select(A[i] > 1, A[i]*2, A[i] + 1 + 1)", 3}, {"select(i > 1, A[i]*2*3, A[i])", 2}, {"select(!(A[i] > 1), A[i], 0)", 1},
-        {"i + i*2", 2}, {"int32(A[i] + 1)", 0}, {"A[i] > 1 && !(A[i] > 2)", 2}, {"call_pure_extern:float32('f', A[i])", -1}};
+    static const struct {
+        const char *body;
+        double n;
+    } tab[] = {{"A[i]", 0},
+               {"A[i] + 1", 1},
+               {"A[i]*A[i] - A[i]/2", 3},
+               {"exp(A[i])", 0},
+               {"pow(A[i] + 1, A[i]*A[i] + 2)", 3},
+               {"A[(i + 1) % 8]", 0},
+               {"float32(i + 1)", 0},
+               {"float32(i + 1)*2", 1},
+               {"min(A[i], max(A[i], 1))", 2},
+               {"select(A[i] > 1, A[i]*2, A[i] + 1 + 1)", 3},
+               {"select(i > 1, A[i]*2*3, A[i])", 2},
+               {"select(!(A[i] > 1), A[i], 0)", 1},
+               {"i + i*2", 2},
+               {"int32(A[i] + 1)", 0},
+               {"A[i] > 1 && !(A[i] > 2)", 2},
+               {"call_pure_extern:float32('f', A[i])", -1}};
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
         for (int reduce = 0; reduce < 2; reduce++) {
             char text[400];
             if (reduce && k > 11) continue; /* of floats only */
-            snprintf(text, sizeof text, "\"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], %s\"body\": \"%s\"}]",
-                     reduce ? "\"reduce_axis\": [[\"k\", 0, 3]], \"reduce\": \"sum\", " : "", tab[k].body);
+            snprintf(text, sizeof text,
+                     "\"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"}, "
+                     "{\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], %s\"body\": \"%s\"}]",
+                     reduce ? "\"reduce_axis\": [[\"k\", 0, 3]], \"reduce\": \"sum\", " : "",
+                     tab[k].body);
             cd_task_registry *t = load(text);
-            const double want = tab[k].n < 0 ? -1 : reduce ? 8 * 3 * (tab[k].n + 1) : 8 * tab[k].n, got = cd_task_registry_at(t, 0)->dag->flop;
+            const double want = tab[k].n < 0 ? -1
+                                : reduce     ? 8 * 3 * (tab[k].n + 1)
+                                             : 8 * tab[k].n,
+                         got = cd_task_registry_at(t, 0)->dag->flop;
             if (got < want || got > want) fail_msg("%s: %g, not %g", tab[k].body, got, want);
             cd_task_registry_free(t);
         }
@@ -157,34 +184,73 @@ TEST(flops) {
 /* Anything that differs makes another definition; only what variables are called inside does not count. */
 TEST(equality) {
     static const char whole[] =
-        "\"args\": [\"A\", \"C\", \"E\", \"P.v0\", \"P.v1\"], \"ops\": [{\"name\": \"A\", \"shape\": [8, 8], \"dtype\": \"float32\"}, {\"name\": \"C\", \"shape\": [8], \"dtype\": \"float32\", \"layout_free\": true},"
-        "{\"name\": \"M\", \"axis\": [[\"i\", 0, 8]], \"body\": \"select(i < 4, 2.5, C[i])\", \"tag\": \"mm\", \"const_matrix\": true},"
-        "{\"name\": \"S\", \"axis\": [{\"name\": \"i\", \"ref\": \"y\", \"min\": 0, \"extent\": 8}], \"reduce_axis\": [[\"k\", 1, 6]], \"reduce\": \"sum\", \"where\": \"k <= y\", \"init\": \"M[y]\","
+        "\"args\": [\"A\", \"C\", \"E\", \"P.v0\", \"P.v1\"], \"ops\": [{\"name\": \"A\", "
+        "\"shape\": [8, 8], \"dtype\": \"float32\"}, {\"name\": \"C\", \"shape\": [8], \"dtype\": "
+        "\"float32\", \"layout_free\": true},"
+        "{\"name\": \"M\", \"axis\": [[\"i\", 0, 8]], \"body\": \"select(i < 4, 2.5, C[i])\", "
+        "\"tag\": \"mm\", \"const_matrix\": true},"
+        "{\"name\": \"S\", \"axis\": [{\"name\": \"i\", \"ref\": \"y\", \"min\": 0, \"extent\": "
+        "8}], \"reduce_axis\": [[\"k\", 1, 6]], \"reduce\": \"sum\", \"where\": \"k <= y\", "
+        "\"init\": \"M[y]\","
         "\"body\": \"A[y, k]*M[k]\", \"simplify_const\": true, \"flop\": 100},"
-        "{\"name\": \"P\", \"axis\": [[\"i\", 0, 8]], \"reduce_axis\": [[\"k\", 0, 8]], \"reduce\": {\"lhs\": [\"p\", \"q\"], \"rhs\": [\"r\", \"s\"],"
-        "\"result\": [\"p + r\", \"max(q, s)\"], \"identity\": [\"0.0\", \"-1.0\"]}, \"body\": [\"A[i, k]\", \"A[k, i]\"]},"
+        "{\"name\": \"P\", \"axis\": [[\"i\", 0, 8]], \"reduce_axis\": [[\"k\", 0, 8]], "
+        "\"reduce\": {\"lhs\": [\"p\", \"q\"], \"rhs\": [\"r\", \"s\"],"
+        "\"result\": [\"p + r\", \"max(q, s)\"], \"identity\": [\"0.0\", \"-1.0\"]}, \"body\": "
+        "[\"A[i, k]\", \"A[k, i]\"]},"
         "{\"name\": \"E\", \"axis\": [[\"i\", 0, 8]], \"body\": \"exp(S[i]) + float32(i)\"}]";
-    static const struct { const char *from, *to; bool same; } tab[] = {
+    static const struct {
+        const char *from, *to;
+        bool same;
+    } tab[] = {
         {"", "", true},
-        {"[\"A\", \"C\", \"E\"", "[\"C\", \"A\", \"E\"", false}, {"[8, 8]", "[8, 9]", false}, {"[8, 8]", "[9, 8]", false}, {"\"layout_free\": true", "\"layout_free\": false", false},
-        {"mm", "mn", false}, {"i < 4", "i < 5", false}, {"i < 4", "i <= 4", false}, {"2.5", "2.25", false},
-        {"\"const_matrix\": true", "\"const_matrix\": false", false}, {"\"simplify_const\": true", "\"simplify_const\": false", false}, {"100", "101", false},
-        {"[\"k\", 1, 6]", "[\"k\", 1, 5]", false}, {"[\"k\", 1, 6]", "[\"k\", 0, 6]", false}, {"[\"k\", 1, 6]", "[\"k\", 1, 6], [\"l\", 0, 1]", false},
-        {"\"reduce\": \"sum\"", "\"reduce\": \"max\"", false}, {"\"where\": \"k <= y\",", "", false}, {"k <= y", "k < y", false}, {"\"init\": \"M[y]\",", "", false}, {"\"M[y]\"", "\"M[y] + 1\"", false},
-        {"A[y, k]", "A[k, y]", false}, {"p + r", "r + p", false}, {"max(q", "min(q", false}, {"-1.0", "-2.0", false}, {"\"A[i, k]\", \"A[k, i]\"", "\"A[k, i]\", \"A[i, k]\"", false},
-        {"[\"p\", \"q\"]", "[\"q\", \"p\"]", false}, {"exp(", "log(", false}, {"float32(i)", "float32(int64(i))", false},
+        {"[\"A\", \"C\", \"E\"", "[\"C\", \"A\", \"E\"", false},
+        {"[8, 8]", "[8, 9]", false},
+        {"[8, 8]", "[9, 8]", false},
+        {"\"layout_free\": true", "\"layout_free\": false", false},
+        {"mm", "mn", false},
+        {"i < 4", "i < 5", false},
+        {"i < 4", "i <= 4", false},
+        {"2.5", "2.25", false},
+        {"\"const_matrix\": true", "\"const_matrix\": false", false},
+        {"\"simplify_const\": true", "\"simplify_const\": false", false},
+        {"100", "101", false},
+        {"[\"k\", 1, 6]", "[\"k\", 1, 5]", false},
+        {"[\"k\", 1, 6]", "[\"k\", 0, 6]", false},
+        {"[\"k\", 1, 6]", "[\"k\", 1, 6], [\"l\", 0, 1]", false},
+        {"\"reduce\": \"sum\"", "\"reduce\": \"max\"", false},
+        {"\"where\": \"k <= y\",", "", false},
+        {"k <= y", "k < y", false},
+        {"\"init\": \"M[y]\",", "", false},
+        {"\"M[y]\"", "\"M[y] + 1\"", false},
+        {"A[y, k]", "A[k, y]", false},
+        {"p + r", "r + p", false},
+        {"max(q", "min(q", false},
+        {"-1.0", "-2.0", false},
+        {"\"A[i, k]\", \"A[k, i]\"", "\"A[k, i]\", \"A[i, k]\"", false},
+        {"[\"p\", \"q\"]", "[\"q\", \"p\"]", false},
+        {"exp(", "log(", false},
+        {"float32(i)", "float32(int64(i))", false},
     };
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
         char text[sizeof whole + 100];
         const char *at = strstr(whole, tab[k].from);
         assert_non_null(at);
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole, tab[k].to, at + strlen(tab[k].from));
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole, tab[k].to,
+                 at + strlen(tab[k].from));
         if (equal(whole, text) != tab[k].same) fail_msg("%s for %s", tab[k].to, tab[k].from);
     }
-    static const char one[] = "\"ops\": [{\"name\": \"A\", \"shape\": [8, 8], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [%s], \"body\": \"A[%s]\"}]";
-    static const char *const axes[][2] = {{"[\"i\", 0, 8], [\"j\", 0, 8]", "i, j"}, {"{\"name\": \"i\", \"ref\": \"j\", \"min\": 0, \"extent\": 8}, {\"name\": \"j\", \"ref\": \"i\", \"min\": 0, \"extent\": 8}", "j, i"},
-                                          {"[\"j\", 0, 8], [\"i\", 0, 8]", "j, i"}, {"[\"i\", 0, 8], [\"j\", 0, 8]", "j, i"}};
-    static const bool same[] = {true, true, false, false}; /* names count, the letters of a text do not */
+    static const char one[] =
+        "\"ops\": [{\"name\": \"A\", \"shape\": [8, 8], \"dtype\": \"float32\"}, {\"name\": \"B\", "
+        "\"axis\": [%s], \"body\": \"A[%s]\"}]";
+    static const char *const axes[][2] = {
+        {"[\"i\", 0, 8], [\"j\", 0, 8]", "i, j"},
+        {"{\"name\": \"i\", \"ref\": \"j\", \"min\": 0, \"extent\": 8}, {\"name\": \"j\", \"ref\": "
+         "\"i\", \"min\": 0, \"extent\": 8}",
+         "j, i"},
+        {"[\"j\", 0, 8], [\"i\", 0, 8]", "j, i"},
+        {"[\"i\", 0, 8], [\"j\", 0, 8]", "j, i"}};
+    static const bool same[] = {true, true, false,
+                                false}; /* names count, the letters of a text do not */
     for (size_t k = 0; k < 4; k++) {
         char x[400], y[400];
         snprintf(x, sizeof x, one, axes[0][0], axes[0][1]);
@@ -219,36 +285,88 @@ static const char *name_of(const void *ctx, cd_expr_op kind, uint32_t number) {
 /* What is written, and that it reads back as the same expression. Numbers have the fewest digits, expressions the fewest parentheses. */
 TEST(expressions_as_text) {
     static const char *const tab[][2] = {
-        {"1.0", "1.0"}, {"2.5", "2.5"}, {"10.0", "1e+01"}, {"12.0", "12.0"}, {"100.0", "1e+02"}, {"101.5", "101.5"}, {"0.0", "0.0"}, {"-0.5", "-0.5"}, {"-3.0", "-3.0"},
-        {"1e-7", "1e-07"}, {"0.1", "0.1"}, {"0.30000000000000004", "0.30000000000000004"}, {"1e300", "1e+300"}, {"16777217.0", "16777217.0"},
-        {"inf", "inf"}, {"-inf", "-inf"}, {"nan", "nan"}, {"2.5:float16", "2.5:float16"}, {"3:float64", "3.0:float64"}, {"inf:float64", "inf:float64"},
-        {"7", "7"}, {"-7", "-7"}, {"7:int64", "7:int64"}, {"-2147483648", "-2147483648"}, {"true", "true"}, {"false", "false"}, {"L + 1", "L + 1:int64"},
-        {"(i + j) + 1", "i + j + 1"}, {"i + (j + 1)", "i + (j + 1)"}, {"i - (j - 1)", "i - (j - 1)"}, {"(i*8 + j) // 4 % 3", "(i*8 + j) // 4 % 3"},
-        {"i*(j // 2)", "i*(j // 2)"}, {"(i*j) // 2", "i*j // 2"}, {"i*(j + 1)", "i*(j + 1)"}, {"(i*j) + 1", "i*j + 1"}, {"A[i]/(A[j]*2)", "A[i]/(A[j]*2.0)"},
-        {"truncdiv(i, 2) + truncmod(j, 3)", "truncdiv(i, 2) + truncmod(j, 3)"}, {"truncdiv(i + 1, 2)*3", "truncdiv(i + 1, 2)*3"},
-        {"i == 1", "i == 1"}, {"i != 1", "i != 1"}, {"i < 1", "i < 1"}, {"i <= 1", "i <= 1"}, {"i > 1", "i > 1"}, {"i >= 1", "i >= 1"},
-        {"(i < 1 && j < 2) || i == j", "i < 1 && j < 2 || i == j"}, {"i < 1 && (j < 2 || i == j)", "i < 1 && (j < 2 || i == j)"},
-        {"!(i < 1)", "!(i < 1)"}, {"!!(i < 1) && !true", "!!(i < 1) && !true"}, {"(i < 1) == (j < 2)", "(i < 1) == (j < 2)"},
-        {"select(i < 3 && j >= 1, 1.0, 0.5)", "select(i < 3 && j >= 1, 1.0, 0.5)"}, {"min(i, max(j, 2))", "min(i, max(j, 2))"},
-        {"float32(i)", "float32(i)"}, {"int64(i)*L", "int64(i)*L"}, {"A[i, j + 1]*max(A[0], 0.0)", "A[i, j + 1]*max(A[0], 0.0)"}, {"N[N[i], 2]", "N[N[i], 2]"},
-        {"exp(A[i])", "exp(A[i])"}, {"exp:float32(A[i])", "exp(A[i])"}, {"isnan:bool(A[i])", "isnan:bool(A[i])"}, {"f:float32()", "f:float32()"},
-        {"if_then_else(i < 2, A[i], 0.0)", "if_then_else(i < 2, A[i], 0.0)"}, {"if_then_else:float16(i < 2, A[i], 0.0)", "if_then_else:float16(i < 2, A[i], 0.0)"},
-        {"max:float32(A[i])", "max:float32(A[i])"}, {"float32:float32(A[i])", "float32:float32(A[i])"},
+        {"1.0", "1.0"},
+        {"2.5", "2.5"},
+        {"10.0", "1e+01"},
+        {"12.0", "12.0"},
+        {"100.0", "1e+02"},
+        {"101.5", "101.5"},
+        {"0.0", "0.0"},
+        {"-0.5", "-0.5"},
+        {"-3.0", "-3.0"},
+        {"1e-7", "1e-07"},
+        {"0.1", "0.1"},
+        {"0.30000000000000004", "0.30000000000000004"},
+        {"1e300", "1e+300"},
+        {"16777217.0", "16777217.0"},
+        {"inf", "inf"},
+        {"-inf", "-inf"},
+        {"nan", "nan"},
+        {"2.5:float16", "2.5:float16"},
+        {"3:float64", "3.0:float64"},
+        {"inf:float64", "inf:float64"},
+        {"7", "7"},
+        {"-7", "-7"},
+        {"7:int64", "7:int64"},
+        {"-2147483648", "-2147483648"},
+        {"true", "true"},
+        {"false", "false"},
+        {"L + 1", "L + 1:int64"},
+        {"(i + j) + 1", "i + j + 1"},
+        {"i + (j + 1)", "i + (j + 1)"},
+        {"i - (j - 1)", "i - (j - 1)"},
+        {"(i*8 + j) // 4 % 3", "(i*8 + j) // 4 % 3"},
+        {"i*(j // 2)", "i*(j // 2)"},
+        {"(i*j) // 2", "i*j // 2"},
+        {"i*(j + 1)", "i*(j + 1)"},
+        {"(i*j) + 1", "i*j + 1"},
+        {"A[i]/(A[j]*2)", "A[i]/(A[j]*2.0)"},
+        {"truncdiv(i, 2) + truncmod(j, 3)", "truncdiv(i, 2) + truncmod(j, 3)"},
+        {"truncdiv(i + 1, 2)*3", "truncdiv(i + 1, 2)*3"},
+        {"i == 1", "i == 1"},
+        {"i != 1", "i != 1"},
+        {"i < 1", "i < 1"},
+        {"i <= 1", "i <= 1"},
+        {"i > 1", "i > 1"},
+        {"i >= 1", "i >= 1"},
+        {"(i < 1 && j < 2) || i == j", "i < 1 && j < 2 || i == j"},
+        {"i < 1 && (j < 2 || i == j)", "i < 1 && (j < 2 || i == j)"},
+        {"!(i < 1)", "!(i < 1)"},
+        {"!!(i < 1) && !true", "!!(i < 1) && !true"},
+        {"(i < 1) == (j < 2)", "(i < 1) == (j < 2)"},
+        {"select(i < 3 && j >= 1, 1.0, 0.5)", "select(i < 3 && j >= 1, 1.0, 0.5)"},
+        {"min(i, max(j, 2))", "min(i, max(j, 2))"},
+        {"float32(i)", "float32(i)"},
+        {"int64(i)*L", "int64(i)*L"},
+        {"A[i, j + 1]*max(A[0], 0.0)", "A[i, j + 1]*max(A[0], 0.0)"},
+        {"N[N[i], 2]", "N[N[i], 2]"},
+        {"exp(A[i])", "exp(A[i])"},
+        {"exp:float32(A[i])", "exp(A[i])"},
+        {"isnan:bool(A[i])", "isnan:bool(A[i])"},
+        {"f:float32()", "f:float32()"},
+        {"if_then_else(i < 2, A[i], 0.0)", "if_then_else(i < 2, A[i], 0.0)"},
+        {"if_then_else:float16(i < 2, A[i], 0.0)", "if_then_else:float16(i < 2, A[i], 0.0)"},
+        {"max:float32(A[i])", "max:float32(A[i])"},
+        {"float32:float32(A[i])", "float32:float32(A[i])"},
         {"g:float32('a\\'b\\\\c', '')", "g:float32('a\\'b\\\\c', '')"},
     };
     cd_te_dag *d = NULL;
     cdmpp_err err = {0};
     assert_ok(cd_te_dag_new(&d, &err));
-    const cd_expr *const axis[] = {cd_expr_new_var(&d->pool, CD_I32, 0), cd_expr_new_var(&d->pool, CD_I32, 1), cd_expr_new_var(&d->pool, CD_I64, 2)};
+    const cd_expr *const axis[] = {cd_expr_new_var(&d->pool, CD_I32, 0),
+                                   cd_expr_new_var(&d->pool, CD_I32, 1),
+                                   cd_expr_new_var(&d->pool, CD_I64, 2)};
     const cd_te_scope scope = {axis_of, tensor_of, axis};
     const cd_names names = {name_of, NULL};
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
         const cd_expr *e, *again;
         cd_buf b = {0};
-        assert_ok(cd_te_parse(&d->pool, &d->arena, (cd_str){tab[k][0], strlen(tab[k][0])}, CD_BOOL, &scope, &e, &err));
+        assert_ok(cd_te_parse(&d->pool, &d->arena, (cd_str){tab[k][0], strlen(tab[k][0])}, CD_BOOL,
+                              &scope, &e, &err));
         assert_ok(cd_te_unparse(&b, e, &names, &err));
         assert_string_equal(b.p, tab[k][1]);
-        assert_ok(cd_te_parse(&d->pool, &d->arena, (cd_str){b.p, b.n}, CD_BOOL, &scope, &again, &err));
+        assert_ok(
+            cd_te_parse(&d->pool, &d->arena, (cd_str){b.p, b.n}, CD_BOOL, &scope, &again, &err));
         assert_ptr_equal(again, e);
         cd_buf_free(&b);
     }
@@ -260,7 +378,13 @@ TEST(expressions_as_text) {
     cd_te_dag_free(d);
 }
 
-static void cpu_texts(void **state) { (void)state; compare_set("tenset-cpu", 361); }
-static void gpu_texts(void **state) { (void)state; compare_set("gpu-ansor", 210); }
+static void cpu_texts(void **state) {
+    (void)state;
+    compare_set("tenset-cpu", 361);
+}
+static void gpu_texts(void **state) {
+    (void)state;
+    compare_set("gpu-ansor", 210);
+}
 
 TESTS(NULL, NULL, stage_order, flops, equality, expressions_as_text, cpu_texts, gpu_texts)

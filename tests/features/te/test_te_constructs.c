@@ -2,12 +2,15 @@
 #include "check.h"
 #include "prog.h"
 
-#define ONE(body)                                                                                                                                          \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"float32\"}, {\"name\": \"I\", \"shape\": [64], \"dtype\": \"int32\"},"                      \
-    "{\"name\": \"E\", \"axis\": [[\"i\", 0, 32], [\"j\", 0, 32]], \"body\": \"" body "\"}], \"args\": [\"A\", \"I\", \"E\"]"
-#define SUM(more, body)                                                                                                                                    \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"int8\"},"                                                                                 \
-    "{\"name\": \"S\", \"axis\": [[\"i\", 0, 32]], \"reduce_axis\": [[\"k\", 0, 32]], \"reduce\": \"sum\", " more "\"body\": \"" body "\"}], \"args\": [\"A\", \"S\"]"
+#define ONE(body)                                                                                  \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"float32\"}, {\"name\": \"I\", " \
+    "\"shape\": [64], \"dtype\": \"int32\"},"                                                      \
+    "{\"name\": \"E\", \"axis\": [[\"i\", 0, 32], [\"j\", 0, 32]], \"body\": \"" body              \
+    "\"}], \"args\": [\"A\", \"I\", \"E\"]"
+#define SUM(more, body)                                                                            \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"int8\"},"                       \
+    "{\"name\": \"S\", \"axis\": [[\"i\", 0, 32]], \"reduce_axis\": [[\"k\", 0, 32]], "            \
+    "\"reduce\": \"sum\", " more "\"body\": \"" body "\"}], \"args\": [\"A\", \"S\"]"
 
 TEST(categories) {
     static const struct {
@@ -46,7 +49,8 @@ TEST(types) {
     cdmpp_err err = {0};
     assert_ok(prog_tasks(&text, 1, &tasks, &err));
     assert_int_equal(cd_te_types_of(cd_task_registry_at(tasks, 0)->dag, type), 2);
-    assert_true((type[0] == CD_F32 && type[1] == CD_I32) || (type[0] == CD_I32 && type[1] == CD_F32));
+    assert_true((type[0] == CD_F32 && type[1] == CD_I32) ||
+                (type[0] == CD_I32 && type[1] == CD_F32));
     cd_task_registry_free(tasks);
 }
 

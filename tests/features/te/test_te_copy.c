@@ -6,7 +6,7 @@
 #include "features/task/task.h"
 
 #define MATMUL "tests/fuzz/seeds/taskfile/matmul.tasks.json"
-#define RARE "tests/fuzz/seeds/taskfile/rare.tasks.json"
+#define RARE   "tests/fuzz/seeds/taskfile/rare.tasks.json"
 
 TEST(test_copies_are_equal) {
     static const char *const path[] = {MATMUL, RARE};
@@ -28,7 +28,8 @@ TEST(test_copies_are_equal) {
             cd_te_dag_free(c);
             cd_te_dag_print(&x, a->dag);
             assert_ok(cd_te_dag_hash(a->dag, hash[i], &err));
-            assert_ok(cd_task_registry_add(own, (cd_str){a->workload_key, strlen(a->workload_key)}, a->dag, &b, &err));
+            assert_ok(cd_task_registry_add(own, (cd_str){a->workload_key, strlen(a->workload_key)},
+                                           a->dag, &b, &err));
             assert_true(b->dag != a->dag);
         }
         cd_task_registry_free(t); /* what is read from here on is the copies' own */
@@ -48,8 +49,10 @@ TEST(test_copies_are_equal) {
 /* More operands than most have. */
 TEST(test_wide_calls_are_copied) {
     static const char text[] =
-        "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", \"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"},"
-        "{\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": \"f:float32(A[i], 1, 2, 3, 4, 5, 6, 7, 8, A[i], 10)\"}]}]}";
+        "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", "
+        "\"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"},"
+        "{\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": \"f:float32(A[i], 1, 2, 3, 4, 5, "
+        "6, 7, 8, A[i], 10)\"}]}]}";
     cdmpp_err err = {0};
     cd_task_registry *t;
     cd_te_dag *c;
@@ -74,8 +77,11 @@ TEST(test_one_key_one_definition) {
     assert_ok(cd_task_registry_add(own, key, cd_task_registry_at(t, 0)->dag, &a, &err));
     assert_ok(cd_task_registry_add(own, key, cd_task_registry_at(t, 0)->dag, &b, &err));
     assert_ptr_equal(a, b);
-    assert_status(cd_task_registry_add(own, key, cd_task_registry_at(t, 1)->dag, &b, &err), CDMPP_ESCHEMA);
-    assert_status(cd_task_registry_add(own, (cd_str){"", 0}, cd_task_registry_at(t, 1)->dag, &b, &err), CDMPP_ESCHEMA);
+    assert_status(cd_task_registry_add(own, key, cd_task_registry_at(t, 1)->dag, &b, &err),
+                  CDMPP_ESCHEMA);
+    assert_status(
+        cd_task_registry_add(own, (cd_str){"", 0}, cd_task_registry_at(t, 1)->dag, &b, &err),
+        CDMPP_ESCHEMA);
     assert_int_equal(cd_task_registry_count(own), 1);
     cd_task_registry_free(t);
     cd_task_registry_free(own);

@@ -42,7 +42,8 @@ static bool no_tensor(const void *ctx, cd_str name, uint32_t *number, cd_dtype *
 static const cd_expr *expr(const char *text) {
     static const cd_te_scope scope = {axis_of, no_tensor, NULL};
     const cd_expr *e = NULL;
-    assert_ok(cd_te_parse(&dag->pool, &dag->arena, (cd_str){text, strlen(text)}, CD_I32, &scope, &e, &err));
+    assert_ok(cd_te_parse(&dag->pool, &dag->arena, (cd_str){text, strlen(text)}, CD_I32, &scope, &e,
+                          &err));
     return e;
 }
 
@@ -79,7 +80,7 @@ static int64_t value(const cd_expr *e, const int64_t *at) {
 }
 
 typedef struct {
-    int64_t at[AXES][2];        /* first and last value of each axis */
+    int64_t at[AXES][2]; /* first and last value of each axis */
 } ranges;
 
 typedef struct {
@@ -89,13 +90,15 @@ typedef struct {
 
 static box box_of(const ranges *span) {
     box b;
-    for (uint32_t a = 0; a < AXES; a++) b.v[a] = (cd_te_shard_var){.number = a, .s = {span->at[a][0], span->at[a][1]}};
+    for (uint32_t a = 0; a < AXES; a++)
+        b.v[a] = (cd_te_shard_var){.number = a, .s = {span->at[a][0], span->at[a][1]}};
     b.env = (cd_te_shard_env){AXES, NULL};
     return b;
 }
 
 /* Least and most of e where cond (NULL: everywhere) is `truth`; false: nowhere. */
-static bool all_values(const cd_expr *e, const cd_expr *cond, bool truth, const ranges *span, cd_te_shard_span *out) {
+static bool all_values(const cd_expr *e, const cd_expr *cond, bool truth, const ranges *span,
+                       cd_te_shard_span *out) {
     int64_t at[AXES];
     bool any = false;
     for (at[0] = span->at[0][0]; at[0] <= span->at[0][1]; at[0]++)
@@ -115,9 +118,34 @@ static bool all_values(const cd_expr *e, const cd_expr *cond, bool truth, const 
 /* The smallest range of each, by trying all values. */
 TEST(exact_ranges) {
     static const char *const tab[] = {
-        "7", "i", "i + j", "i - j", "3*i - 2*j + 5", "i*8 + j*2 + k", "i + j - i", "2*(i - j) + 2*j", "i*-3", "min(i, j)", "max(i, j)", "max(min(i, 9), 4)",
-        "i % 8", "(i + 16) % 8", "(i*8 + j) % 8", "(i*8 + j + 3) % 8", "(i*8 + j) // 8", "(i*16 + j*4 + 1) // 4", "(i*4 + 1) % 2", "i // 2", "(i + 8) // 8 - i // 8",
-        "i // 8*8 + i % 8 - i + i", "truncdiv(i, 2)", "truncmod(i, 8)", "(i - 20) // 4", "(i - 20) % 4 + 0*j", "i*0 + 3", "(i*2 + 1)*(0 + 4)",
+        "7",
+        "i",
+        "i + j",
+        "i - j",
+        "3*i - 2*j + 5",
+        "i*8 + j*2 + k",
+        "i + j - i",
+        "2*(i - j) + 2*j",
+        "i*-3",
+        "min(i, j)",
+        "max(i, j)",
+        "max(min(i, 9), 4)",
+        "i % 8",
+        "(i + 16) % 8",
+        "(i*8 + j) % 8",
+        "(i*8 + j + 3) % 8",
+        "(i*8 + j) // 8",
+        "(i*16 + j*4 + 1) // 4",
+        "(i*4 + 1) % 2",
+        "i // 2",
+        "(i + 8) // 8 - i // 8",
+        "i // 8*8 + i % 8 - i + i",
+        "truncdiv(i, 2)",
+        "truncmod(i, 8)",
+        "(i - 20) // 4",
+        "(i - 20) % 4 + 0*j",
+        "i*0 + 3",
+        "(i*2 + 1)*(0 + 4)",
     };
     static const ranges span = {{{2, 5}, {0, 7}, {-3, 1}}};
     for (size_t t = 0; t < sizeof tab / sizeof *tab; t++) {
@@ -127,7 +155,9 @@ TEST(exact_ranges) {
         cd_te_shard_span want = {0, 0};
         assert_true(all_values(e, NULL, true, &span, &want));
         const cd_te_shard_span got = cd_te_shard_range(&b.env, e);
-        if (got.lo != want.lo || got.hi != want.hi) fail_msg("%s: %lld..%lld, not %lld..%lld", tab[t], (long long)got.lo, (long long)got.hi, (long long)want.lo, (long long)want.hi);
+        if (got.lo != want.lo || got.hi != want.hi)
+            fail_msg("%s: %lld..%lld, not %lld..%lld", tab[t], (long long)got.lo, (long long)got.hi,
+                     (long long)want.lo, (long long)want.hi);
     }
 }
 
@@ -135,7 +165,8 @@ static uint64_t below(uint64_t *draw, uint64_t n) { return cd_rng_at(11, (*draw)
 
 /* A drawn expression of what this room reads, in the notation of tasks. */
 static void put_drawn(cd_buf *b, uint64_t *draw, int depth) {
-    static const char *const infix[] = {" + ", " - ", " + ", " - "}, *const divide[] = {" // ", " % "}, *const call[] = {"min", "max"};
+    static const char *const infix[] = {" + ", " - ", " + ", " - "},
+                             *const divide[] = {" // ", " % "}, *const call[] = {"min", "max"};
     const uint64_t what = depth ? below(draw, 9) : 8;
     if (what < 4) {
         cd_buf_puts(b, "(");
@@ -185,7 +216,9 @@ TEST(drawn_ranges) {
         const cd_expr *e = expr(b.p);
         assert_true(all_values(e, NULL, true, &span, &want));
         const cd_te_shard_span got = cd_te_shard_range(&x.env, e);
-        if (got.lo > want.lo || got.hi < want.hi) fail_msg("%s: %lld..%lld, not %lld..%lld", b.p, (long long)got.lo, (long long)got.hi, (long long)want.lo, (long long)want.hi);
+        if (got.lo > want.lo || got.hi < want.hi)
+            fail_msg("%s: %lld..%lld, not %lld..%lld", b.p, (long long)got.lo, (long long)got.hi,
+                     (long long)want.lo, (long long)want.hi);
         cd_buf_free(&b);
     }
 }
@@ -199,26 +232,66 @@ static void assumed(const char *text, bool truth, const ranges *span, bool exact
     const bool may = cd_te_shard_assume(&b.env, c, truth);
     for (int a = 0; a < AXES; a++) {
         cd_te_shard_span want = {0, 0};
-        const bool ever = all_values(axis[a], c, truth, span, &want), inside = !ever || (b.v[a].s.lo <= want.lo && b.v[a].s.hi >= want.hi);
-        if ((ever && !may) || (exact && ever != may) || (may && !inside) || (exact && may && (b.v[a].s.lo != want.lo || b.v[a].s.hi != want.hi)))
-            fail_msg("%s%s: %s is in %lld..%lld, not %lld..%lld", truth ? "" : "not ", text, axis_name[a], (long long)b.v[a].s.lo, (long long)b.v[a].s.hi, (long long)want.lo, (long long)want.hi);
+        const bool ever = all_values(axis[a], c, truth, span, &want),
+                   inside = !ever || (b.v[a].s.lo <= want.lo && b.v[a].s.hi >= want.hi);
+        if ((ever && !may) || (exact && ever != may) || (may && !inside) ||
+            (exact && may && (b.v[a].s.lo != want.lo || b.v[a].s.hi != want.hi)))
+            fail_msg("%s%s: %s is in %lld..%lld, not %lld..%lld", truth ? "" : "not ", text,
+                     axis_name[a], (long long)b.v[a].s.lo, (long long)b.v[a].s.hi,
+                     (long long)want.lo, (long long)want.hi);
     }
 }
 
 /* A comparison of one variable, or of sums with factors of one, leaves just what it allows. */
 TEST(exact_conditions) {
-    static const char *const tab[] = {"i >= 3", "i > 3", "i <= 3", "i < 3", "3 < i", "3 >= i", "i == 4", "i >= 9", "i < 2", "i <= 5", "i*2 >= 7", "i*2 > 6", "i*3 < 10", "i*-2 >= -7", "7 - i < 4",
-                                      "i + 2 >= 5", "i >= 3 && i < 5", "i >= 3 && j < 2", "i + j >= 12", "i + j <= 2", "i - j > 4", "j - i == 5", "i % 4 == 1", "j % 3 == 2", "j % 5 == 4",
-                                      "(j + 2) % 4 == 1", "(j + 1) % 5 == 2", "(i - 1) % 3 == 0", "(j + 1) % 5 == 1", "i == 9", "true", "false", "true && i < 4", "false && i < 4", "i < 4 && false"};
-    static const char *const refused[] = {"i < 3", "!(i >= 3)", "!!(i <= 3)", "i < 3 || i >= 5", "j >= 6 || i == 2 && false", "true", "false", "false || i > 3", "i != 4", "!(i == 4)"};
+    static const char *const tab[] = {"i >= 3",
+                                      "i > 3",
+                                      "i <= 3",
+                                      "i < 3",
+                                      "3 < i",
+                                      "3 >= i",
+                                      "i == 4",
+                                      "i >= 9",
+                                      "i < 2",
+                                      "i <= 5",
+                                      "i*2 >= 7",
+                                      "i*2 > 6",
+                                      "i*3 < 10",
+                                      "i*-2 >= -7",
+                                      "7 - i < 4",
+                                      "i + 2 >= 5",
+                                      "i >= 3 && i < 5",
+                                      "i >= 3 && j < 2",
+                                      "i + j >= 12",
+                                      "i + j <= 2",
+                                      "i - j > 4",
+                                      "j - i == 5",
+                                      "i % 4 == 1",
+                                      "j % 3 == 2",
+                                      "j % 5 == 4",
+                                      "(j + 2) % 4 == 1",
+                                      "(j + 1) % 5 == 2",
+                                      "(i - 1) % 3 == 0",
+                                      "(j + 1) % 5 == 1",
+                                      "i == 9",
+                                      "true",
+                                      "false",
+                                      "true && i < 4",
+                                      "false && i < 4",
+                                      "i < 4 && false"};
+    static const char *const refused[] = {
+        "i < 3", "!(i >= 3)", "!!(i <= 3)",     "i < 3 || i >= 5", "j >= 6 || i == 2 && false",
+        "true",  "false",     "false || i > 3", "i != 4",          "!(i == 4)"};
     static const ranges span = {{{2, 5}, {0, 7}, {0, 0}}};
     for (size_t t = 0; t < sizeof tab / sizeof *tab; t++) assumed(tab[t], true, &span, true);
-    for (size_t t = 0; t < sizeof refused / sizeof *refused; t++) assumed(refused[t], false, &span, strstr(refused[t], "&&") == NULL);
+    for (size_t t = 0; t < sizeof refused / sizeof *refused; t++)
+        assumed(refused[t], false, &span, strstr(refused[t], "&&") == NULL);
 }
 
 /* Nothing that a condition allows is lost, and a condition that holds somewhere is possible. */
 TEST(drawn_conditions) {
-    static const char *const sign[] = {" < ", " <= ", " > ", " >= ", " == ", " != "}, *const both[] = {" && ", " || "};
+    static const char *const sign[] = {" < ", " <= ", " > ", " >= ", " == ", " != "},
+                             *const both[] = {" && ", " || "};
     uint64_t draw = 1000000;
     for (int k = 0; k < 2000; k++) {
         ranges span;

@@ -13,16 +13,19 @@
 
 typedef struct tried {
     const cd_te_dag *dag;
-    double **arg;               /* (n_arg) the whole's content and result */
+    double **arg; /* (n_arg) the whole's content and result */
     char what[300];
     unsigned long ways, parts, joins, tight;
 } tried;
 
-static const cd_te_op *op_of(const cd_te_dag *d, uint32_t arg) { return &d->op[d->tensor_op[d->arg[arg]]]; }
+static const cd_te_op *op_of(const cd_te_dag *d, uint32_t arg) {
+    return &d->op[d->tensor_op[d->arg[arg]]];
+}
 
 static double **memory(const cd_te_dag *d) {
     double **arg = malloc(d->n_arg * sizeof *arg);
-    for (uint32_t k = 0; k < d->n_arg; k++) arg[k] = calloc((size_t)te_count(op_of(d, k)) + 1, sizeof **arg);
+    for (uint32_t k = 0; k < d->n_arg; k++)
+        arg[k] = calloc((size_t)te_count(op_of(d, k)) + 1, sizeof **arg);
     return arg;
 }
 
@@ -78,7 +81,8 @@ static void check_key(const tried *t, const cd_te_shard *p) {
     const cd_str key = {p->workload_key, strlen(p->workload_key)};
     const cd_task *task = cd_task_registry_find(every, key);
     if (!task) assert_ok(cd_task_registry_add(every, key, p->dag, &task, &err));
-    if (!cd_te_dag_equal(task->dag, p->dag)) fail_msg("%s: another definition has the key %s", t->what, p->workload_key);
+    if (!cd_te_dag_equal(task->dag, p->dag))
+        fail_msg("%s: another definition has the key %s", t->what, p->workload_key);
 }
 
 /* A registry takes it under its key; written as a task file and read, it is the same. */
@@ -90,11 +94,13 @@ static void check_text(const tried *t, const cd_te_shard *p) {
     cd_buf text = {0};
     assert_ok(cd_task_registry_new(&a, &err));
     assert_ok(cd_task_registry_new(&b, &err));
-    assert_ok(cd_task_registry_add(a, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag, &task, &err));
+    assert_ok(cd_task_registry_add(a, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag,
+                                   &task, &err));
     assert_ok(cd_task_registry_write(&text, a, &err));
     assert_ok(cd_task_registry_load_text(b, "part", text.p, text.n, &err));
     assert_int_equal(cd_task_registry_count(b), 1);
-    if (!cd_task_registry_at(b, 0)->dag || !cd_te_dag_equal(cd_task_registry_at(b, 0)->dag, p->dag)) fail_msg("%s is read as something else: %s", t->what, text.p);
+    if (!cd_task_registry_at(b, 0)->dag || !cd_te_dag_equal(cd_task_registry_at(b, 0)->dag, p->dag))
+        fail_msg("%s is read as something else: %s", t->what, text.p);
     cd_buf_free(&text);
     cd_task_registry_free(a);
     cd_task_registry_free(b);
@@ -106,14 +112,17 @@ static void check_text(const tried *t, const cd_te_shard *p) {
 static void check_tight(tried *t, const cd_te_shard *p, int64_t (*seen)[2][8]) {
     for (uint32_t k = 0; k + 1 < p->n_arg; k++) {
         const cd_te_op *op = op_of(p->dag, k);
-        const int64_t *whole = p->of[k] & CD_TE_SHARD_PARTIAL ? op->shape : op_of(t->dag, p->of[k])->shape;
+        const int64_t *whole =
+            p->of[k] & CD_TE_SHARD_PARTIAL ? op->shape : op_of(t->dag, p->of[k])->shape;
         for (uint32_t d = 0; d < op->rank; d++) {
             const int64_t *low = seen[p->dag->arg[k]][0], *high = seen[p->dag->arg[k]][1];
             if (high[d] < low[d]) fail_msg("%s: argument %u is not read", t->what, k);
             if (p->box[k].n[d] == whole[d]) continue;
             if (low[d] != 0 || high[d] != op->shape[d] - 1)
-                fail_msg("%s: of argument %u, dimension %u, %lld elements from %lld on, only %lld .. %lld are read", t->what, k, d,
-                         (long long)op->shape[d], (long long)p->box[k].lo[d], (long long)low[d], (long long)high[d]);
+                fail_msg("%s: of argument %u, dimension %u, %lld elements from %lld on, only %lld "
+                         ".. %lld are read",
+                         t->what, k, d, (long long)op->shape[d], (long long)p->box[k].lo[d],
+                         (long long)low[d], (long long)high[d]);
             t->tight++;
         }
     }
@@ -126,7 +135,8 @@ static double **run_part(tried *t, const cd_te_shard *p, double *const *partial,
         for (int d = 0; d < 8; d++) seen[i][0][d] = INT64_MAX, seen[i][1][d] = INT64_MIN;
     for (uint32_t k = 0; k + 1 < p->n_arg; k++) {
         const bool sum = p->of[k] & CD_TE_SHARD_PARTIAL;
-        cut(arg[k], sum ? partial[p->of[k] & ~CD_TE_SHARD_PARTIAL] : t->arg[p->of[k]], &p->box[k], sum ? op_of(p->dag, k)->shape : op_of(t->dag, p->of[k])->shape, false);
+        cut(arg[k], sum ? partial[p->of[k] & ~CD_TE_SHARD_PARTIAL] : t->arg[p->of[k]], &p->box[k],
+            sum ? op_of(p->dag, k)->shape : op_of(t->dag, p->of[k])->shape, false);
     }
     const char *why = te_run_seen(p->dag, arg, seen);
     if (why) fail_msg("%s: %s", t->what, why);
@@ -142,7 +152,8 @@ static void check_part(tried *t, const cd_te_shard_axis *w, int64_t lo, int64_t 
     cdmpp_err err = {0};
     cd_te_shard *p = NULL;
     const size_t mark = strlen(t->what);
-    snprintf(t->what + mark, sizeof t->what - mark, " %s %lld..%lld", w->name, (long long)lo, (long long)hi);
+    snprintf(t->what + mark, sizeof t->what - mark, " %s %lld..%lld", w->name, (long long)lo,
+             (long long)hi);
     const cdmpp_status st = cd_te_shard_make(t->dag, w, lo, hi, &p, &err);
     if (st) fail_msg("%s: %s %s", t->what, err.key, err.msg);
     check_arguments(t, p);
@@ -152,7 +163,8 @@ static void check_part(tried *t, const cd_te_shard_axis *w, int64_t lo, int64_t 
     assert_int_equal(p->of[last], t->dag->n_arg - 1);
     for (uint32_t d = 0; d < p->box[last].rank; d++) {
         assert_int_equal(p->box[last].lo[d], d == w->axis ? lo : 0);
-        assert_int_equal(p->box[last].n[d], d == w->axis ? hi - lo : op_of(t->dag, t->dag->n_arg - 1)->shape[d]);
+        assert_int_equal(p->box[last].n[d],
+                         d == w->axis ? hi - lo : op_of(t->dag, t->dag->n_arg - 1)->shape[d]);
     }
     cut(arg[last], made, &p->box[last], op_of(t->dag, t->dag->n_arg - 1)->shape, true);
     free_all(arg, p->n_arg);
@@ -170,7 +182,9 @@ static void check_axis(tried *t, const cd_te_shard_axis *w) {
     if (a < b) check_part(t, w, a, b, made);
     if (b < w->extent) check_part(t, w, b, w->extent, made);
     for (int64_t i = 0; i < n; i++)
-        if (!same(made[i], t->arg[last][i])) fail_msg("%s %s: element %lld is %.17g, not %.17g", t->what, w->name, (long long)i, made[i], t->arg[last][i]);
+        if (!same(made[i], t->arg[last][i]))
+            fail_msg("%s %s: element %lld is %.17g, not %.17g", t->what, w->name, (long long)i,
+                     made[i], t->arg[last][i]);
     free(made);
 }
 
@@ -187,7 +201,9 @@ static void check_join(tried *t, const cd_te_shard_axis *w, double *const *parti
     assert_int_equal(te_count(op_of(p->dag, p->n_arg - 1)), count);
     for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(t->arg[end][i]));
     for (int64_t i = 0; i < count; i++)
-        if (!(fabs(arg[p->n_arg - 1][i] - t->arg[end][i]) <= 1e-5 * most)) fail_msg("%s %s: element %lld is %g, not %g", t->what, w->name, (long long)i, arg[p->n_arg - 1][i], t->arg[end][i]);
+        if (!(fabs(arg[p->n_arg - 1][i] - t->arg[end][i]) <= 1e-5 * most))
+            fail_msg("%s %s: element %lld is %g, not %g", t->what, w->name, (long long)i,
+                     arg[p->n_arg - 1][i], t->arg[end][i]);
     free_all(arg, p->n_arg);
     cd_te_shard_free(p);
     t->joins++;
@@ -249,24 +265,29 @@ static void check_task(tried *t) {
 TEST(test_values) {
     tried t = {0};
     cdmpp_err none = {0};
-    check_status(cd_task_registry_new(&every, &none), CDMPP_OK, &none, "registry", __FILE__, __LINE__);
+    check_status(cd_task_registry_new(&every, &none), CDMPP_OK, &none, "registry", __FILE__,
+                 __LINE__);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (unsigned way = 0; way < 4; way++) {
             mg m = mg_new(cases[c].name, cases[c].opset);
-            const cd_workload_options o = {.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256};
+            const cd_workload_options o = {.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC
+                                                             : CD_WORKLOAD_LAYOUT_NCHW,
+                                           .max_depth = way & 2 ? 1 : 256};
             cd_workload *w;
             cdmpp_err err = {0};
             cases[c].make(&m);
             assert_ok(cd_workload_build(m.g, &o, &w, &err));
             for (uint32_t i = 0; i < w->n_task; i++) {
                 t.dag = cd_task_registry_at(w->tasks, w->task[i].task)->dag;
-                snprintf(t.what, sizeof t.what, "%s %u: %s", cases[c].name, way, t.dag->op[t.dag->n_op - 1].name);
+                snprintf(t.what, sizeof t.what, "%s %u: %s", cases[c].name, way,
+                         t.dag->op[t.dag->n_op - 1].name);
                 check_task(&t);
             }
             cd_workload_free(w);
             cd_graph_free(m.g);
         }
-    print_message("%lu ways, %lu parts of %zu keys, %lu joins, %lu cut dimensions\n", t.ways, t.parts, cd_task_registry_count(every), t.joins, t.tight);
+    print_message("%lu ways, %lu parts of %zu keys, %lu joins, %lu cut dimensions\n", t.ways,
+                  t.parts, cd_task_registry_count(every), t.joins, t.tight);
     cd_task_registry_free(every);
     assert_true(t.ways > 300 && t.joins > 20 && t.tight > 500);
 }
@@ -307,29 +328,38 @@ static void check_program(cd_program *prog, const tried *t, const cd_te_shard *p
     cd_sketch_sample d;
     const cd_hardware hw = cd_target_hardware(false, 1, 64);
     assert_ok(cd_task_registry_new(&reg, &err));
-    assert_ok(cd_task_registry_add(reg, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag, &task, &err));
+    assert_ok(cd_task_registry_add(reg, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag,
+                                   &task, &err));
     assert_ok(cd_sketch_space_new(task, &hw, false, &space, &err));
     assert_ok(cd_sketch_sampler_new(space, 1, &draw, &err));
     const cdmpp_status st = cd_sketch_sampler_draw(draw, 0, &d, &err);
     if (st && st != CDMPP_EREJECTED) fail_msg("%s: %s", t->what, err.msg);
-    const cd_record r = {.workload_key = {p->workload_key, strlen(p->workload_key)}, .target = {"llvm", 4}, .step = d.step, .n_step = d.n_step};
+    const cd_record r = {.workload_key = {p->workload_key, strlen(p->workload_key)},
+                         .target = {"llvm", 4},
+                         .step = d.step,
+                         .n_step = d.n_step};
     cd_rows rows;
     const cdmpp_status built = st ? CDMPP_OK : cd_program_build(prog, task, &r, &rows, &err);
-    if (built && built != CDMPP_EREJECTED) fail_msg("%s: %s", t->what, err.msg); /* of a tuner's draws some are rejected, too */
+    if (built && built != CDMPP_EREJECTED)
+        fail_msg("%s: %s", t->what, err.msg); /* of a tuner's draws some are rejected, too */
     cd_sketch_sampler_free(draw);
     cd_sketch_space_free(space);
     cd_task_registry_free(reg);
 }
 
-static void check_halves(cd_program *prog, const cd_task_registry *tasks, tried *t, const cd_te_shard_axis *w, kind *k, bool program) {
+static void check_halves(cd_program *prog, const cd_task_registry *tasks, tried *t,
+                         const cd_te_shard_axis *w, kind *k, bool program) {
     cdmpp_err err = {0};
     snprintf(t->what, sizeof t->what, "%s %s", t->dag->op[t->dag->n_op - 1].name, w->name);
     for (int half = 0; half < 2; half++) {
         cd_te_shard *p = NULL;
-        assert_ok(cd_te_shard_make(t->dag, w, half ? w->extent / 2 : 0, half ? w->extent : w->extent / 2, &p, &err));
+        assert_ok(cd_te_shard_make(t->dag, w, half ? w->extent / 2 : 0,
+                                   half ? w->extent : w->extent / 2, &p, &err));
         check_arguments(t, p);
-        const cd_task *known = cd_task_registry_find(tasks, (cd_str){p->workload_key, strlen(p->workload_key)});
-        if (known && !cd_te_dag_equal(known->dag, p->dag)) fail_msg("%s: another operator of the network has its key", t->what);
+        const cd_task *known =
+            cd_task_registry_find(tasks, (cd_str){p->workload_key, strlen(p->workload_key)});
+        if (known && !cd_te_dag_equal(known->dag, p->dag))
+            fail_msg("%s: another operator of the network has its key", t->what);
         k->known += known != NULL;
         if (program) check_program(prog, t, p);
         cd_te_shard_free(p);
@@ -338,7 +368,8 @@ static void check_halves(cd_program *prog, const cd_task_registry *tasks, tried 
     k->cuts++;
 }
 
-static void check_network(cd_program *prog, const char *name, kind *list, unsigned *n, bool program) {
+static void check_network(cd_program *prog, const char *name, kind *list, unsigned *n,
+                          bool program) {
     cdmpp_err err = {0};
     cd_graph *g;
     cd_workload *w;
@@ -371,7 +402,8 @@ TEST(test_zoo) {
         if (all || k % 8 == 0) check_network(prog, cd_zoo_at(k)->name, list, &n, k % 16 == 0);
     for (unsigned i = 0; all && i < n; i++) {
         printf("| %s | %u | %u | %u | ", list[i].name, list[i].tasks, list[i].cuts, list[i].known);
-        for (unsigned j = 0; j < list[i].n; j++) printf("%s%s %u", j ? ", " : "", list[i].ways[j], list[i].count[j]);
+        for (unsigned j = 0; j < list[i].n; j++)
+            printf("%s%s %u", j ? ", " : "", list[i].ways[j], list[i].count[j]);
         printf(" |\n");
     }
     cd_program_free(prog);

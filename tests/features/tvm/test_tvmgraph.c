@@ -46,12 +46,15 @@ TEST(prints_as_tvm) {
     cdmpp_err err = {0};
     assert_ok(read_dag(text, strlen(text), &dag, &err));
     cd_te_dag_print(&out, dag);
-    assert_string_equal(out.p,
+    assert_string_equal(
+        out.p,
         "placeholder = PLACEHOLDER [1, 27, 27, 256]\n"
-        "pad_temp(ax0, ax1, ax2, ax3) = tir.if_then_else(((ax1 < 27) && (ax2 < 27)), placeholder[ax0, ax1, ax2, ax3], -3.40282e+38f)\n"
+        "pad_temp(ax0, ax1, ax2, ax3) = tir.if_then_else(((ax1 < 27) && (ax2 < 27)), "
+        "placeholder[ax0, ax1, ax2, ax3], -3.40282e+38f)\n"
         "tensor(ax0, ax1, ax2, ax3) max= pad_temp[ax0, ((ax1*2) + rv0), ((ax2*2) + rv1), ax3]\n");
     assert_true(dag->flop == 13.0 * 13 * 256 * 9);
-    assert_true(dag->op[0].is_placeholder && !dag->op[0].is_output && !dag->op[1].is_output && dag->op[2].is_output);
+    assert_true(dag->op[0].is_placeholder && !dag->op[0].is_output && !dag->op[1].is_output &&
+                dag->op[2].is_output);
     assert_int_equal(dag->n_arg, 2);
     assert_int_equal(dag->arg[0], 0);
     assert_int_equal(dag->arg[1], 2);
@@ -88,12 +91,15 @@ TEST(attributes) {
     static const char map[] = "{\"type_key\":\"Map\"}";
     char *text = slurp(SEEDS "pad_reduce.json");
     /* node 9 is the placeholder's, 15 the pooling's, 86 the padding's map: all get the same */
-    cd_buf t = replaced(text, map, "{\"type_key\":\"Map\",\"keys\":[\"FLOP\",\"const_matrix\",\"layout_free_placeholders\","
-                                   "\"auto_scheduler_simplify_const_tensor_indices\"],\"data\":[7,4,1,1]}");
+    cd_buf t = replaced(
+        text, map,
+        "{\"type_key\":\"Map\",\"keys\":[\"FLOP\",\"const_matrix\",\"layout_free_placeholders\","
+        "\"auto_scheduler_simplify_const_tensor_indices\"],\"data\":[7,4,1,1]}");
     cd_te_dag *dag;
     cdmpp_err err = {0};
     assert_ok(read_dag(t.p, t.n, &dag, &err));
-    assert_true(dag->flop == 512 && dag->op[1].const_matrix && dag->op[1].simplify_const && dag->op[0].layout_free);
+    assert_true(dag->flop == 512 && dag->op[1].const_matrix && dag->op[1].simplify_const &&
+                dag->op[0].layout_free);
     cd_te_dag_free(dag);
     cd_buf_free(&t);
     cd_mem_free(text);
@@ -110,16 +116,20 @@ static const struct {
 } bad[] = {
     {"{\"root\":1", "[{\"root\":1", CDMPP_EPARSE, "", ""},
     {"\"root\":1", "\"root\":100000", CDMPP_ERANGE, "root", ""},
-    {"\"root\":1", "\"root\":2", CDMPP_ESCHEMA, "nodes[2]", "expected a node of type Array, found \"Tensor\""},
-    {"\"root\":1", "\"root\":0", CDMPP_ESCHEMA, "nodes[0]", "expected a node of type Array, found \"\""},
-    {"\"type_key\":\"Array\"", "\"type_key\":\"" TEN("letters ix") "\"", CDMPP_ESCHEMA, "nodes[1]", "of type Array, found \"" SIX("letters ix") "\""}, /* 60 letters of it */
+    {"\"root\":1", "\"root\":2", CDMPP_ESCHEMA, "nodes[2]",
+     "expected a node of type Array, found \"Tensor\""},
+    {"\"root\":1", "\"root\":0", CDMPP_ESCHEMA, "nodes[0]",
+     "expected a node of type Array, found \"\""},
+    {"\"type_key\":\"Array\"", "\"type_key\":\"" TEN("letters ix") "\"", CDMPP_ESCHEMA, "nodes[1]",
+     "of type Array, found \"" SIX("letters ix") "\""}, /* 60 letters of it */
     {"\"nodes\":[", "\"knots\":[", CDMPP_ESCHEMA, "nodes", "array"},
     {"\"type_key\":\"Map\"", "\"type\":\"Map\"", CDMPP_ESCHEMA, "nodes[9].type_key", ""},
     {"\"op\":\"8\"", "\"op\":\"9999\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "refers to node 9999"},
     {"\"op\":\"8\"", "\"op\":\"x\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "expected an integer"},
     {"\"op\":\"8\"", "\"op\":8", CDMPP_ESCHEMA, "nodes[2].attrs.op", "expected a string"},
     {"\"op\":\"8\"", "\"opp\":\"8\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "found nothing"},
-    {"\"op\":\"8\"", "\"op\":\"3\"", CDMPP_EUNSUPPORTED, "nodes[3]", "\"Array\" is not an operator"},
+    {"\"op\":\"8\"", "\"op\":\"3\"", CDMPP_EUNSUPPORTED, "nodes[3]",
+     "\"Array\" is not an operator"},
     {"\"op\":\"85\"", "\"op\":\"14\"", CDMPP_ESCHEMA, "", "cycle"},
     {"\"a\":\"122\"", "\"a\":\"121\"", CDMPP_ESCHEMA, "nodes[121]", "cycle"},
     {"\"a\":\"98\"", "\"a\":\"50\"", CDMPP_ESCHEMA, "nodes[50]", "no axis of its operator"},
@@ -133,14 +143,20 @@ static const struct {
     {"\"indices\":\"129\"", "\"indices\":\"45\"", CDMPP_EUNSUPPORTED, "nodes[46]", "tir.IterVar"},
     {"\"indices\":\"129\"", "\"indices\":\"62\"", CDMPP_ESCHEMA, "", "cycle"},
     {"\"indices\":\"129\"", "\"indices\":\"75\"", CDMPP_ESCHEMA, "tensor", "1 indices for"},
-    {"\"result\":\"73\"", "\"result\":\"116\"", CDMPP_ESCHEMA, "nodes[64].attrs.result", "expected 1 items, found 0"},
+    {"\"result\":\"73\"", "\"result\":\"116\"", CDMPP_ESCHEMA, "nodes[64].attrs.result",
+     "expected 1 items, found 0"},
     {"\"rhs\":\"69\"", "\"rhs\":\"75\"", CDMPP_ESCHEMA, "nodes[76]", "tir.Var"},
-    {"\"reduce_axis\":\"45\"", "\"reduce_axis\":\"116\"", CDMPP_ESCHEMA, "nodes[14].attrs.reduce_axis", "differs"},
-    {"\"body\":\"62\"", "\"body\":\"116\"", CDMPP_EUNSUPPORTED, "nodes[14].attrs.body", "0 outputs"},
-    {"\"value_index\":\"0\"", "\"value_index\":\"1\"", CDMPP_ESCHEMA, "nodes[2].attrs.value_index", "output 1"},
-    {"\"dtype\":\"float32\"", "\"dtype\":\"float32x4\"", CDMPP_EUNSUPPORTED, "attrs.dtype", "float32x4"},
+    {"\"reduce_axis\":\"45\"", "\"reduce_axis\":\"116\"", CDMPP_ESCHEMA,
+     "nodes[14].attrs.reduce_axis", "differs"},
+    {"\"body\":\"62\"", "\"body\":\"116\"", CDMPP_EUNSUPPORTED, "nodes[14].attrs.body",
+     "0 outputs"},
+    {"\"value_index\":\"0\"", "\"value_index\":\"1\"", CDMPP_ESCHEMA, "nodes[2].attrs.value_index",
+     "output 1"},
+    {"\"dtype\":\"float32\"", "\"dtype\":\"float32x4\"", CDMPP_EUNSUPPORTED, "attrs.dtype",
+     "float32x4"},
     {"\"value\":\"13\"", "\"value\":\"-13\"", CDMPP_ERANGE, "tensor", "-13"},
-    {"\"value\":\"13\"", "\"value\":\"99999999999999999999\"", CDMPP_ESCHEMA, "attrs.value", "integer"},
+    {"\"value\":\"13\"", "\"value\":\"99999999999999999999\"", CDMPP_ESCHEMA, "attrs.value",
+     "integer"},
     {"\"data\":[2,10]", "\"data\":[2,\"10\"]", CDMPP_ESCHEMA, "nodes[1].data", ""},
     {"\"data\":[2,10]", "\"data\":[]", CDMPP_ESCHEMA, "nodes[1]", "without tensors"},
 };
@@ -154,7 +170,8 @@ TEST(damage_has_a_place) {
         const cdmpp_status st = read_dag(t.p, t.n, &dag, &err);
         char line[600];
         if (st != bad[k].want || !strstr(err.key, bad[k].key) || !strstr(err.msg, bad[k].msg)) {
-            print_error("%s -> %s: %s\n", bad[k].from, bad[k].to, st ? cdmpp_err_format(&err, line, sizeof line) : "ok");
+            print_error("%s -> %s: %s\n", bad[k].from, bad[k].to,
+                        st ? cdmpp_err_format(&err, line, sizeof line) : "ok");
             fail();
         }
         if (!st) cd_te_dag_free(dag);
@@ -167,9 +184,13 @@ TEST(damage_has_a_place) {
 TEST(texts_in_base64) {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t n = 0; n < 80; n++)
-        for (int damage = 0; damage < 4; damage++) { /* none; one byte less than the length says; a strange letter; nothing but a part of the length */
+        for (
+            int damage = 0; damage < 4;
+            damage++) { /* none; one byte less than the length says; a strange letter; nothing but a part of the length */
             unsigned char raw[96] = {0};
-            char json[300] = "{\"root\":0,\"nodes\":[{\"type_key\":\"runtime.String\",\"repr_b64\":\"", *at = json + strlen(json);
+            char json[300] =
+                "{\"root\":0,\"nodes\":[{\"type_key\":\"runtime.String\",\"repr_b64\":\"",
+                 *at = json + strlen(json);
             const size_t all = damage == 3 ? 7 : 8 + n;
             cd_arena a = {0};
             cd_tvm_graph g;
@@ -178,8 +199,11 @@ TEST(texts_in_base64) {
             raw[0] = (unsigned char)(n + (damage == 1));
             for (size_t k = 0; k < n; k++) raw[8 + k] = (unsigned char)(k * 83 + n * 7);
             for (size_t k = 0; k < all; k += 3) {
-                const unsigned word = (unsigned)raw[k] << 16 | (k + 1 < all ? (unsigned)raw[k + 1] << 8 : 0) | (k + 2 < all ? raw[k + 2] : 0);
-                for (size_t d = 0; d < 4; d++) *at++ = d <= all - k ? digit[word >> (18 - 6 * d) & 63] : '=';
+                const unsigned word = (unsigned)raw[k] << 16 |
+                                      (k + 1 < all ? (unsigned)raw[k + 1] << 8 : 0) |
+                                      (k + 2 < all ? raw[k + 2] : 0);
+                for (size_t d = 0; d < 4; d++)
+                    *at++ = d <= all - k ? digit[word >> (18 - 6 * d) & 63] : '=';
             }
             if (damage == 2) at[-5] = "[`@{:,-._~"[n % 10];
             strcpy(at, "\"}]}");
@@ -196,11 +220,14 @@ TEST(texts_in_base64) {
 /* A task with one scalar output; its body is node 8, to be appended. */
 static cd_buf scalar_task(void) {
     cd_buf b = {0};
-    cd_buf_puts(&b, "{\"root\":1,\"nodes\":[{\"type_key\":\"\"},{\"type_key\":\"Array\",\"data\":[2]},"
-                    "{\"type_key\":\"Tensor\",\"attrs\":{\"op\":\"3\",\"value_index\":\"0\"}},"
-                    "{\"type_key\":\"ComputeOp\",\"attrs\":{\"attrs\":\"0\",\"axis\":\"4\",\"body\":\"5\",\"name\":\"x\",\"reduce_axis\":\"4\",\"tag\":\"\"}},"
-                    "{\"type_key\":\"Array\"},{\"type_key\":\"Array\",\"data\":[8]},"
-                    "{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}},{\"type_key\":\"\"}");
+    cd_buf_puts(&b,
+                "{\"root\":1,\"nodes\":[{\"type_key\":\"\"},{\"type_key\":\"Array\",\"data\":[2]},"
+                "{\"type_key\":\"Tensor\",\"attrs\":{\"op\":\"3\",\"value_index\":\"0\"}},"
+                "{\"type_key\":\"ComputeOp\",\"attrs\":{\"attrs\":\"0\",\"axis\":\"4\",\"body\":"
+                "\"5\",\"name\":\"x\",\"reduce_axis\":\"4\",\"tag\":\"\"}},"
+                "{\"type_key\":\"Array\"},{\"type_key\":\"Array\",\"data\":[8]},"
+                "{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}},{\"type_"
+                "key\":\"\"}");
     return b;
 }
 
@@ -234,13 +261,16 @@ TEST(deep_and_wide) {
     assert_non_null(strstr(err.msg, "nested deeper"));
 
     b = scalar_task();
-    for (unsigned i = 8; i < 68; i++) cd_buf_putf(&b, ",{\"type_key\":\"tir.Mul\",\"attrs\":{\"a\":\"%u\",\"b\":\"%u\"}}", i + 1, i + 1);
+    for (unsigned i = 8; i < 68; i++)
+        cd_buf_putf(&b, ",{\"type_key\":\"tir.Mul\",\"attrs\":{\"a\":\"%u\",\"b\":\"%u\"}}", i + 1,
+                    i + 1);
     cd_buf_puts(&b, ",{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}}");
     assert_status(timed(&b, 1, &err), CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "unfolds"));
 
     b = scalar_task();
-    for (unsigned i = 8; i < 400; i++) cd_buf_putf(&b, ",{\"type_key\":\"tir.Add\",\"attrs\":{\"a\":\"%u\",\"b\":\"6\"}}", i + 1);
+    for (unsigned i = 8; i < 400; i++)
+        cd_buf_putf(&b, ",{\"type_key\":\"tir.Add\",\"attrs\":{\"a\":\"%u\",\"b\":\"6\"}}", i + 1);
     cd_buf_puts(&b, ",{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}}");
     assert_ok(timed(&b, 1, &err));
 }
@@ -250,16 +280,29 @@ TEST(long_chain) {
     enum { N = 100000 };
     cdmpp_err err = {0};
     cd_buf b = {0};
-    cd_buf_puts(&b, "{\"root\":1,\"nodes\":[{\"type_key\":\"\"},{\"type_key\":\"Array\",\"data\":[3]},{\"type_key\":\"Array\"}");
+    cd_buf_puts(&b, "{\"root\":1,\"nodes\":[{\"type_key\":\"\"},{\"type_key\":\"Array\",\"data\":["
+                    "3]},{\"type_key\":\"Array\"}");
     for (unsigned k = 0; k < N; k++) {
         const unsigned at = 3 + 4 * k;
-        cd_buf_putf(&b, ",{\"type_key\":\"Tensor\",\"attrs\":{\"op\":\"%u\",\"value_index\":\"0\"}}", at + 1);
-        cd_buf_putf(&b, ",{\"type_key\":\"ComputeOp\",\"attrs\":{\"attrs\":\"0\",\"axis\":\"2\",\"body\":\"%u\",\"name\":\"x\",\"reduce_axis\":\"2\",\"tag\":\"\"}}", at + 2);
+        cd_buf_putf(&b,
+                    ",{\"type_key\":\"Tensor\",\"attrs\":{\"op\":\"%u\",\"value_index\":\"0\"}}",
+                    at + 1);
+        cd_buf_putf(&b,
+                    ",{\"type_key\":\"ComputeOp\",\"attrs\":{\"attrs\":\"0\",\"axis\":\"2\","
+                    "\"body\":\"%u\",\"name\":\"x\",\"reduce_axis\":\"2\",\"tag\":\"\"}}",
+                    at + 2);
         cd_buf_putf(&b, ",{\"type_key\":\"Array\",\"data\":[%u]}", at + 3);
-        if (k + 1 < N) cd_buf_putf(&b, ",{\"type_key\":\"tir.ProducerLoad\",\"attrs\":{\"dtype\":\"int32\",\"indices\":\"2\",\"producer\":\"%u\"}}", at + 4);
-        else cd_buf_puts(&b, ",{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}}");
+        if (k + 1 < N)
+            cd_buf_putf(&b,
+                        ",{\"type_key\":\"tir.ProducerLoad\",\"attrs\":{\"dtype\":\"int32\","
+                        "\"indices\":\"2\",\"producer\":\"%u\"}}",
+                        at + 4);
+        else
+            cd_buf_puts(
+                &b, ",{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}}");
     }
     assert_ok(timed(&b, 5, &err));
 }
 
-TESTS(NULL, NULL, prints_as_tvm, dialects_agree, attributes, texts_in_base64, damage_has_a_place, deep_and_wide, long_chain)
+TESTS(NULL, NULL, prints_as_tvm, dialects_agree, attributes, texts_in_base64, damage_has_a_place,
+      deep_and_wide, long_chain)

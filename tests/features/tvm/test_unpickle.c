@@ -19,7 +19,8 @@ static cdmpp_status load(const char *p, size_t n, cdmpp_err *err) {
 }
 
 TEST(protocols_agree) {
-    static const char *const path[] = {SEEDS "gru_p4.pkl", SEEDS "fork_p3.pkl", SEEDS "list_p2.pkl"};
+    static const char *const path[] = {SEEDS "gru_p4.pkl", SEEDS "fork_p3.pkl",
+                                       SEEDS "list_p2.pkl"};
     const cd_te_dag *first = NULL;
     cd_task_registry *t[3];
     cdmpp_err err = {0};
@@ -43,17 +44,23 @@ TEST(protocols_agree) {
 
 /* As Python would write it, but long texts by their length. */
 static void put(cd_buf *b, const cd_unpickle_value *v) {
-    static const char *const open[] = {[CD_UNPICKLE_TUPLE] = "(", [CD_UNPICKLE_LIST] = "[", [CD_UNPICKLE_DICT] = "{"};
+    static const char *const open[] = {
+        [CD_UNPICKLE_TUPLE] = "(", [CD_UNPICKLE_LIST] = "[", [CD_UNPICKLE_DICT] = "{"};
     switch (v->kind) {
     case CD_UNPICKLE_NONE: cd_buf_puts(b, "None"); break;
     case CD_UNPICKLE_BOOL: cd_buf_puts(b, v->u.i ? "True" : "False"); break;
     case CD_UNPICKLE_INT: cd_buf_putf(b, "%lld", (long long)v->u.i); break;
     case CD_UNPICKLE_REAL: cd_buf_putf(b, "%g", v->u.f); break;
-    case CD_UNPICKLE_STR: case CD_UNPICKLE_BYTES:
+    case CD_UNPICKLE_STR:
+    case CD_UNPICKLE_BYTES:
         if (v->u.s.n > 9) cd_buf_putf(b, "%s%zu", v->kind == CD_UNPICKLE_STR ? "" : "b", v->u.s.n);
-        else cd_buf_putf(b, "%s'%.*s'", v->kind == CD_UNPICKLE_STR ? "" : "b", (int)v->u.s.n, v->u.s.p);
+        else
+            cd_buf_putf(b, "%s'%.*s'", v->kind == CD_UNPICKLE_STR ? "" : "b", (int)v->u.s.n,
+                        v->u.s.p);
         break;
-    case CD_UNPICKLE_TUPLE: case CD_UNPICKLE_LIST: case CD_UNPICKLE_DICT:
+    case CD_UNPICKLE_TUPLE:
+    case CD_UNPICKLE_LIST:
+    case CD_UNPICKLE_DICT:
         cd_buf_puts(b, open[v->kind]);
         for (uint32_t k = 0; k < v->n; k++) {
             cd_buf_puts(b, k ? " " : "");
@@ -67,7 +74,8 @@ static void put(cd_buf *b, const cd_unpickle_value *v) {
 /* Written by Python's pickle: numbers of all lengths, texts, containers, an object that occurs twice. Protocol 2 has no bytes. */
 TEST(values_are_pythons) {
     static const char want[] =
-        "[1 -1 255 256 65535 70000 -70000 2147483647 1099511627776 -8589934592 9223372036854775807 -9223372036854775808 1.5 -0.1 True False None 'a' 260 "
+        "[1 -1 255 256 65535 70000 -70000 2147483647 1099511627776 -8589934592 9223372036854775807 "
+        "-9223372036854775808 1.5 -0.1 True False None 'a' 260 "
         "%s( (1 (1 2 (1 2 3 (1 2 3 4 {'a' 1 'b' [2 [ { ['s' ['s'";
     for (int protocol = 2; protocol <= 4; protocol++) {
         cdmpp_err err = {0};
@@ -94,9 +102,12 @@ TEST(values_are_pythons) {
 }
 
 TEST(refuses_calls_by_name) {
-    static const char by_global[] = "\x80\x03" "cos\nsystem\nX\x04\0\0\0true\x85R.";
-    static const char class_called[] = "\x80\x03" "ctvm.runtime.object\nObject\n)R.";
-    static const char maker_as_class[] = "\x80\x03" "ctvm.runtime.object\n_new_object\n)\x81.";
+    static const char by_global[] = "\x80\x03"
+                                    "cos\nsystem\nX\x04\0\0\0true\x85R.";
+    static const char class_called[] = "\x80\x03"
+                                       "ctvm.runtime.object\nObject\n)R.";
+    static const char maker_as_class[] = "\x80\x03"
+                                         "ctvm.runtime.object\n_new_object\n)\x81.";
     cdmpp_err err = {0};
     char *text;
     size_t n;
@@ -119,26 +130,30 @@ TEST(refuses_broken) {
 #define B(s, want) {s, sizeof(s) - 1, want}
         B("", CDMPP_EPARSE),
         B("{}", CDMPP_EPARSE),
-        B("\x80\x07N.", CDMPP_EUNSUPPORTED),                 /* protocol */
-        B("\x80\x04N", CDMPP_EPARSE),                        /* no STOP */
-        B("\x80\x04.", CDMPP_EPARSE),                        /* empty stack */
-        B("\x80\x04NN.", CDMPP_EPARSE),                      /* two results */
-        B("\x80\x04(N.", CDMPP_EPARSE),                      /* open mark */
-        B("\x80\x04t.", CDMPP_EPARSE),                       /* no mark */
-        B("\x80\x04(\x85.", CDMPP_EPARSE),                   /* tuple across a mark */
-        B("\x80\x04h\x05.", CDMPP_EPARSE),                   /* memo */
-        B("\x80\x04Nr\xff\xff\xff\xff.", CDMPP_EPARSE),      /* far memo entry */
-        B("\x80\x04X\xff\xff\xff\xffzz.", CDMPP_EPARSE),     /* long string */
+        B("\x80\x07N.", CDMPP_EUNSUPPORTED),             /* protocol */
+        B("\x80\x04N", CDMPP_EPARSE),                    /* no STOP */
+        B("\x80\x04.", CDMPP_EPARSE),                    /* empty stack */
+        B("\x80\x04NN.", CDMPP_EPARSE),                  /* two results */
+        B("\x80\x04(N.", CDMPP_EPARSE),                  /* open mark */
+        B("\x80\x04t.", CDMPP_EPARSE),                   /* no mark */
+        B("\x80\x04(\x85.", CDMPP_EPARSE),               /* tuple across a mark */
+        B("\x80\x04h\x05.", CDMPP_EPARSE),               /* memo */
+        B("\x80\x04Nr\xff\xff\xff\xff.", CDMPP_EPARSE),  /* far memo entry */
+        B("\x80\x04X\xff\xff\xff\xffzz.", CDMPP_EPARSE), /* long string */
         B("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xffzz.", CDMPP_EPARSE),
         B("\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\xffN.", CDMPP_EPARSE),
-        B("\x80\x04\x8a\x09" "123456789.", CDMPP_ERANGE),    /* 9-byte integer */
-        B("\x80\x04}(Nu.", CDMPP_EPARSE),                    /* key without value */
-        B("\x80\x04N(Ne.", CDMPP_EPARSE),                    /* append to None */
-        B("\x80\x04NNb.", CDMPP_EPARSE),                     /* state of None */
-        B("\x80\x04NN\x93.", CDMPP_EPARSE),                  /* class named None */
-        B("\x80\x04" "ctvm.runtime", CDMPP_EPARSE),
-        B("\x80\x04P0\n.", CDMPP_EUNSUPPORTED),              /* persistent id */
-        B("\x80\x04\x97.", CDMPP_EUNSUPPORTED),              /* out-of-band buffer */
+        B("\x80\x04\x8a\x09"
+          "123456789.",
+          CDMPP_ERANGE),                    /* 9-byte integer */
+        B("\x80\x04}(Nu.", CDMPP_EPARSE),   /* key without value */
+        B("\x80\x04N(Ne.", CDMPP_EPARSE),   /* append to None */
+        B("\x80\x04NNb.", CDMPP_EPARSE),    /* state of None */
+        B("\x80\x04NN\x93.", CDMPP_EPARSE), /* class named None */
+        B("\x80\x04"
+          "ctvm.runtime",
+          CDMPP_EPARSE),
+        B("\x80\x04P0\n.", CDMPP_EUNSUPPORTED), /* persistent id */
+        B("\x80\x04\x97.", CDMPP_EUNSUPPORTED), /* out-of-band buffer */
 #undef B
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
@@ -158,7 +173,8 @@ TEST(memory_is_bounded) {
     assert_non_null(p);
     for (int kind = 0; kind < 4; kind++) {
         memcpy(p, "\x80\x04Nq\0", 5);
-        for (size_t i = 5; i + 1 < n; i += 2) memcpy(p + i, kind == 0 ? "]]" : kind == 1 ? "h\0" : kind == 2 ? "((" : "\x94\x94", 2);
+        for (size_t i = 5; i + 1 < n; i += 2)
+            memcpy(p + i, kind == 0 ? "]]" : kind == 1 ? "h\0" : kind == 2 ? "((" : "\x94\x94", 2);
         assert_status(load(p, n, &err), CDMPP_ERANGE);
     }
     free(p);
@@ -179,4 +195,5 @@ TEST(cut_anywhere) {
     cd_mem_free(text);
 }
 
-TESTS(NULL, NULL, protocols_agree, values_are_pythons, refuses_calls_by_name, refuses_broken, memory_is_bounded, cut_anywhere)
+TESTS(NULL, NULL, protocols_agree, values_are_pythons, refuses_calls_by_name, refuses_broken,
+      memory_is_bounded, cut_anywhere)

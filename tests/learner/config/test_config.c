@@ -6,12 +6,16 @@
 
 static cdmpp_err err;
 
-static const char *put(tmp_dir *d, const char *name, const char *text) { return tmp_put(d, name, text, strlen(text)); }
+static const char *put(tmp_dir *d, const char *name, const char *text) {
+    return tmp_put(d, name, text, strlen(text));
+}
 
 TEST(what_a_file_does_not_say_is_its_bases) {
     tmp_dir d = tmp_make();
     cd_config c;
-    put(&d, "low.yaml", "split: {seed: 7, kind: network}\ntrain: {rounds: 11, eta: 0.5}\ndata: {files: [low.h5]}\n");
+    put(&d, "low.yaml",
+        "split: {seed: 7, kind: network}\ntrain: {rounds: 11, eta: 0.5}\ndata: {files: "
+        "[low.h5]}\n");
     put(&d, "mid.yaml", "base: low.yaml\ntrain: {rounds: 12}\nmodel: {members: [mlp]}\n");
     put(&d, "low.h5", "");
     const char *top = put(&d, "top.yaml", "base: mid.yaml\nsplit: {kind: task}\n");
@@ -56,9 +60,16 @@ TEST(bases_that_cannot_be) {
     static const struct {
         const char *text, *message;
         cdmpp_status st;
-    } row[] = {{"base: top.yaml\n", "top.yaml: error: base: expected at most 8 bases behind each other, found more: does one name itself?\n", CDMPP_ESCHEMA},
-               {"base: no.yaml\n", "top.yaml: error: base: expected a configuration, found no file 'no.yaml'\n", CDMPP_EIO},
-               {"base: wrong.yaml\n", "wrong.yaml:1:9: error: unknown key 'train.ronds', did you mean 'train.rounds'?\n", CDMPP_ESCHEMA}};
+    } row[] = {{"base: top.yaml\n",
+                "top.yaml: error: base: expected at most 8 bases behind each other, found more: "
+                "does one name itself?\n",
+                CDMPP_ESCHEMA},
+               {"base: no.yaml\n",
+                "top.yaml: error: base: expected a configuration, found no file 'no.yaml'\n",
+                CDMPP_EIO},
+               {"base: wrong.yaml\n",
+                "wrong.yaml:1:9: error: unknown key 'train.ronds', did you mean 'train.rounds'?\n",
+                CDMPP_ESCHEMA}};
     put(&d, "wrong.yaml", "train: {ronds: 3}\n");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         cd_config c;
@@ -73,4 +84,5 @@ TEST(bases_that_cannot_be) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, what_a_file_does_not_say_is_its_bases, a_base_that_is_set_is_in_the_place_of_the_files, bases_that_cannot_be)
+TESTS(NULL, NULL, what_a_file_does_not_say_is_its_bases,
+      a_base_that_is_set_is_in_the_place_of_the_files, bases_that_cannot_be)

@@ -9,7 +9,8 @@
 #include "tmp.h"
 
 /* A header as a training writes it, of a split that was made here. */
-static cd_split *split_of(const char *path, const char *kind, long seed, cd_buf *config, cdmpp_err *why) {
+static cd_split *split_of(const char *path, const char *kind, long seed, cd_buf *config,
+                          cdmpp_err *why) {
     cd_config c;
     char set[2][80];
     cd_dataset *d = NULL;
@@ -109,4 +110,5 @@ TEST(test_what_cannot_be_known_is_refused) {
     stop(&f);
 }
 
-TESTS(NULL, NULL, test_the_test_tasks_are_not_seen, test_a_split_of_programs_has_seen_all, test_what_cannot_be_known_is_refused)
+TESTS(NULL, NULL, test_the_test_tasks_are_not_seen, test_a_split_of_programs_has_seen_all,
+      test_what_cannot_be_known_is_refused)

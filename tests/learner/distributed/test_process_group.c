@@ -27,8 +27,8 @@ typedef struct {
     size_t rank;
     const char *folder;
     const cd_config *c;
-    cd_log *log;             /* of rank 0 */
-    int stop_at;             /* ticks of this rank; 0: never */
+    cd_log *log; /* of rank 0 */
+    int stop_at; /* ticks of this rank; 0: never */
     int ticks;
     cd_learner_result l;
     cdmpp_status st;
@@ -88,12 +88,15 @@ static bool on_tick(void *ctx, const cd_progress_event *t) {
     return !me->stop_at || ++me->ticks < me->stop_at;
 }
 
-static cd_process_group group_of(seat *me) { return (cd_process_group){me->rank, me->room->n, true, 0, me, all_add, to_first, first_failure}; }
+static cd_process_group group_of(seat *me) {
+    return (cd_process_group){me->rank, me->room->n, true, 0, me, all_add, to_first, first_failure};
+}
 
 static void *work(void *arg) {
     seat *me = arg;
     const cd_process_group ranks = group_of(me);
-    const cd_learner_options how = {.tick = on_tick, .ctx = me, .folder = me->folder, .ranks = &ranks, .log = me->log};
+    const cd_learner_options how = {
+        .tick = on_tick, .ctx = me, .folder = me->folder, .ranks = &ranks, .log = me->log};
     me->st = cd_learner_run(me->c, NULL, &how, &me->l, &me->err);
     return NULL;
 }
@@ -112,12 +115,17 @@ static void run_threads(size_t n, void *(*fn)(void *), seat *s) {
     pthread_barrier_destroy(&m.barrier);
 }
 
-static void run_crew_and_log(size_t n, const cd_config *c, const char *folder, int stop_at, cd_log *log, seat *s) {
-    for (size_t r = 0; r < n; r++) s[r] = (seat){.c = c, .folder = folder, .stop_at = r + 1 == n ? stop_at : 0, .log = r ? NULL : log};
+static void run_crew_and_log(size_t n, const cd_config *c, const char *folder, int stop_at,
+                             cd_log *log, seat *s) {
+    for (size_t r = 0; r < n; r++)
+        s[r] = (seat){
+            .c = c, .folder = folder, .stop_at = r + 1 == n ? stop_at : 0, .log = r ? NULL : log};
     run_threads(n, work, s);
 }
 
-static void run_crew(size_t n, const cd_config *c, const char *folder, int stop_at, seat *s) { run_crew_and_log(n, c, folder, stop_at, NULL, s); }
+static void run_crew(size_t n, const cd_config *c, const char *folder, int stop_at, seat *s) {
+    run_crew_and_log(n, c, folder, stop_at, NULL, s);
+}
 
 /* ---- dealing ---- */
 TEST(dealing) {
@@ -126,7 +134,8 @@ TEST(dealing) {
     for (size_t n = 1; n <= CD_N_MEMBER_KIND * 20; n += 7)
         for (size_t ranks = 1; ranks <= 32; ranks++) {
             size_t nets = 0, all = 0;
-            for (size_t i = 0; i < n; i++) m[i] = (cd_member){.kind = (cd_member_kind)(i % CD_N_MEMBER_KIND)};
+            for (size_t i = 0; i < n; i++)
+                m[i] = (cd_member){.kind = (cd_member_kind)(i % CD_N_MEMBER_KIND)};
             for (size_t i = 0; i < n; i++) nets += cd_member_is_net(m[i].kind);
             memset(load, 0, sizeof load);
             cd_process_group_deal(m, n, ranks, 16, false, owner);
@@ -136,16 +145,21 @@ TEST(dealing) {
                 if (owner[i] == CD_PROCESS_GROUP_ALL) assert_true(cd_member_is_net(m[i].kind));
             }
             assert_int_equal(all, nets && nets < ranks && ranks <= 16 ? nets : 0);
-            for (size_t r = 0; !all && r < ranks; r++) assert_true(load[r] > 0 || ranks > n); /* nobody idle */
+            for (size_t r = 0; !all && r < ranks; r++)
+                assert_true(load[r] > 0 || ranks > n);           /* nobody idle */
             cd_process_group_deal(m, n, ranks, 1, false, owner); /* without slices: all dealt */
             for (size_t i = 0; i < n; i++) assert_true(owner[i] < ranks);
-            cd_process_group_deal(m, n, ranks, 1, true, owner); /* the trees by all, unless nobody else is there */
-            for (size_t i = 0; i < n; i++) assert_true((owner[i] == CD_PROCESS_GROUP_ALL) == (ranks > 1 && !cd_member_is_net(m[i].kind)));
+            cd_process_group_deal(m, n, ranks, 1, true,
+                                  owner); /* the trees by all, unless nobody else is there */
+            for (size_t i = 0; i < n; i++)
+                assert_true((owner[i] == CD_PROCESS_GROUP_ALL) ==
+                            (ranks > 1 && !cd_member_is_net(m[i].kind)));
         }
 }
 
 /* ---- exchange ---- */
-static const uint32_t odd_bits[] = {0x80000000u, 0, 0x7fc00001u, 0xffc12345u, 0x7f800000u, 0xff800000u, 1, 0x80000001u, 0x3f800001u, 0xffffffffu};
+static const uint32_t odd_bits[] = {0x80000000u, 0, 0x7fc00001u, 0xffc12345u, 0x7f800000u,
+                                    0xff800000u, 1, 0x80000001u, 0x3f800001u, 0xffffffffu};
 enum { N_ODD = sizeof odd_bits / sizeof *odd_bits };
 
 /* Each rank knows its share of the bits, the others' are noise before. */
@@ -156,7 +170,8 @@ static void *share_bits(void *arg) {
     size_t beg, end;
     const cd_process_group ranks = group_of(me);
     cd_distributed_trees_own(&ranks, N_ODD, &beg, &end);
-    for (size_t i = 0; i < N_ODD; i++) v[i] = i >= beg && i < end ? odd_bits[i] : 0x40490fdbu + (uint32_t)(i + me->rank);
+    for (size_t i = 0; i < N_ODD; i++)
+        v[i] = i >= beg && i < end ? odd_bits[i] : 0x40490fdbu + (uint32_t)(i + me->rank);
     memcpy(x, v, sizeof x);
     me->st = cd_distributed_trees_share_bits(&ranks, x, N_ODD, beg, end, &me->err);
     memcpy(v, x, sizeof v);
@@ -181,7 +196,9 @@ static void *meet(void *arg) {
     cd_spool_place place = {(1 << 22) - (int)me->rank, 1000 * (int)me->rank + 3};
     const cdmpp_status st = me->stop_at ? CD_FAIL(&me->err, EIO, "rank %zu", me->rank) : CDMPP_OK;
     me->st = share.meet(share.ctx, st, &place, &me->err);
-    me->ticks = share.first == (me->rank % 2 == 0) && place.process == (1 << 22) - (int)ranks.first && place.file == 1000 * (int)ranks.first + 3;
+    me->ticks = share.first == (me->rank % 2 == 0) &&
+                place.process == (1 << 22) - (int)ranks.first &&
+                place.file == 1000 * (int)ranks.first + 3;
     return NULL;
 }
 
@@ -192,7 +209,8 @@ TEST(ranks_meet) {
         for (size_t r = 0; r < n; r++) assert_true(me[r].st == CDMPP_OK && me[r].ticks);
         me[n - 1].stop_at = 1;
         run_threads(n, meet, me);
-        for (size_t r = 0; r < n; r++) assert_true(me[r].st == CDMPP_EIO && me[r].err.msg[5] == (char)('0' + n - 1));
+        for (size_t r = 0; r < n; r++)
+            assert_true(me[r].st == CDMPP_EIO && me[r].err.msg[5] == (char)('0' + n - 1));
     }
 }
 
@@ -208,13 +226,31 @@ static void config(cd_config *c, const char *const *set) {
     for (; *set; set++) assert_ok(cd_config_set(c, *set, &err));
 }
 
-static const char *const dealt[] = {"model.members=[rows, mlp, program]", "model.folds=2", "net.device=false", "train.rounds=4", "fit.epochs=2", NULL};
-static const char *const shared[] = {"model.members=[mlp, program]", "net.device=false", "train.rounds=4", "fit.epochs=4", "fit.slices=4",
-                                     "net.dropout_mlp=0.1", NULL};
-static const char *const trees[] = {"model.members=[rows, mlp]", "train.together=true", "train.objective=rank", "net.device=false", "train.rounds=8", "train.max_bin=16",
-                                    "fit.epochs=2", NULL};
-static const char *const disk[] = {"model.members=[rows, mlp]", "train.together=true", "train.memory=1", "net.device=false", "train.rounds=8", "train.max_bin=16",
-                                   "train.subsample=0.8", "fit.epochs=2", NULL};
+static const char *const dealt[] = {"model.members=[rows, mlp, program]",
+                                    "model.folds=2",
+                                    "net.device=false",
+                                    "train.rounds=4",
+                                    "fit.epochs=2",
+                                    NULL};
+static const char *const shared[] = {"model.members=[mlp, program]",
+                                     "net.device=false",
+                                     "train.rounds=4",
+                                     "fit.epochs=4",
+                                     "fit.slices=4",
+                                     "net.dropout_mlp=0.1",
+                                     NULL};
+static const char *const trees[] = {"model.members=[rows, mlp]",
+                                    "train.together=true",
+                                    "train.objective=rank",
+                                    "net.device=false",
+                                    "train.rounds=8",
+                                    "train.max_bin=16",
+                                    "fit.epochs=2",
+                                    NULL};
+static const char *const disk[] = {
+    "model.members=[rows, mlp]", "train.together=true", "train.memory=1",
+    "net.device=false",          "train.rounds=8",      "train.max_bin=16",
+    "train.subsample=0.8",       "fit.epochs=2",        NULL};
 static const char *const *const way[] = {dealt, shared, trees, disk};
 enum { N_WAY = sizeof way / sizeof *way };
 
@@ -267,13 +303,18 @@ TEST(data_are_divided) {
             snprintf(begin, sizeof begin, "rank %d: ", r);
             const char *line = strstr(text, begin);
             assert_non_null(line);
-            assert_int_equal(sscanf(line + 8, "%zu matrix rows of trees, %llu of %llu bytes of the data set read to %7s", &rows[r], &had, &whole, place), 4);
+            assert_int_equal(
+                sscanf(line + 8,
+                       "%zu matrix rows of trees, %llu of %llu bytes of the data set read to %7s",
+                       &rows[r], &had, &whole, place),
+                4);
             assert_true(whole > 0 && had == (r ? 0 : whole));
             assert_string_equal(place, way[k] == disk ? "disk" : "memory");
             all += rows[r];
         }
         for (int r = 0; r < 3; r++)
-            if (k >= 2) assert_true(rows[r] > 0 && 3 * rows[r] < all + all / 4); /* grown together */
+            if (k >= 2)
+                assert_true(rows[r] > 0 && 3 * rows[r] < all + all / 4); /* grown together */
         free(text);
         cd_learner_result_free(&me[0].l);
         cd_config_free(&c);
@@ -338,4 +379,5 @@ static int end(void **s) {
     return rmdir(dir);
 }
 
-TESTS(begin, end, dealing, bits_arrive, ranks_meet, one_model_for_any_ranks, data_are_divided, stopped_and_on, missing_data)
+TESTS(begin, end, dealing, bits_arrive, ranks_meet, one_model_for_any_ranks, data_are_divided,
+      stopped_and_on, missing_data)

@@ -15,10 +15,10 @@
 enum { MAGIC = 0xff99, MOST = 9 };
 
 typedef struct {
-    int at, n;                                     /* port of the tracker; ranks */
+    int at, n; /* port of the tracker; ranks */
     int task, rank, parent, size, n_tree, prev, next;
-    int tree[3], linked[MOST];                     /* linked[r]: connections with rank r */
-    bool ok, refuse_once;                          /* says once that its calls failed */
+    int tree[3], linked[MOST]; /* linked[r]: connections with rank r */
+    bool ok, refuse_once;      /* says once that its calls failed */
 } rank_t;
 
 static double seconds(void) {
@@ -28,7 +28,9 @@ static double seconds(void) {
 }
 
 static int dial(int port) {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const struct timeval limit = {20, 0};
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -49,7 +51,9 @@ static int call_as(int port, int rank, int n, int task, const char *wish) {
     int magic;
     const int fd = dial(port);
     snprintf(name, sizeof name, "%d", task);
-    if (fd >= 0 && put(fd, MAGIC) && get(fd, &magic) && magic == MAGIC && put(fd, rank) && put(fd, n) && say(fd, name) && say(fd, wish)) return fd;
+    if (fd >= 0 && put(fd, MAGIC) && get(fd, &magic) && magic == MAGIC && put(fd, rank) &&
+        put(fd, n) && say(fd, name) && say(fd, wish))
+        return fd;
     if (fd >= 0) close(fd);
     return -1;
 }
@@ -59,7 +63,9 @@ static bool call_out(rank_t *r, int fd, int n_call) {
     for (int i = 0; i < n_call; i++) {
         char host[64] = "";
         int n, port, rank, other;
-        if (!get(fd, &n) || n > 63 || recv(fd, host, (size_t)n, MSG_WAITALL) != n || !get(fd, &port) || !get(fd, &rank)) return false;
+        if (!get(fd, &n) || n > 63 || recv(fd, host, (size_t)n, MSG_WAITALL) != n ||
+            !get(fd, &port) || !get(fd, &rank))
+            return false;
         if (strcmp(host, "127.0.0.1") != 0 || rank >= r->rank || rank < 0) return false;
         if (r->refuse_once) continue;
         const int peer = dial(port);
@@ -75,7 +81,8 @@ static bool take_in(rank_t *r, int listening, int n_wait) {
     for (int i = 0; i < n_wait; i++) {
         int other = -1;
         const int peer = accept(listening, NULL, NULL);
-        const bool met = peer >= 0 && get(peer, &other) && put(peer, r->rank) && other > r->rank && other < r->n;
+        const bool met =
+            peer >= 0 && get(peer, &other) && put(peer, r->rank) && other > r->rank && other < r->n;
         if (peer >= 0) close(peer);
         if (!met) return false;
         r->linked[other]++;
@@ -84,7 +91,8 @@ static bool take_in(rank_t *r, int listening, int n_wait) {
 }
 
 static bool find_place(rank_t *r, int fd) {
-    bool ok = get(fd, &r->rank) && get(fd, &r->parent) && get(fd, &r->size) && get(fd, &r->n_tree) && r->n_tree <= 3;
+    bool ok = get(fd, &r->rank) && get(fd, &r->parent) && get(fd, &r->size) &&
+              get(fd, &r->n_tree) && r->n_tree <= 3;
     for (int i = 0; ok && i < r->n_tree; i++) ok = get(fd, &r->tree[i]);
     return ok && get(fd, &r->prev) && get(fd, &r->next);
 }
@@ -92,7 +100,8 @@ static bool find_place(rank_t *r, int fd) {
 static bool find_links(rank_t *r, int fd, int listening, int port) {
     int n_call, n_wait;
     for (int round = 0;; round++) {
-        if (!put(fd, 0) || !get(fd, &n_call) || !get(fd, &n_wait) || !call_out(r, fd, n_call)) return false;
+        if (!put(fd, 0) || !get(fd, &n_call) || !get(fd, &n_wait) || !call_out(r, fd, n_call))
+            return false;
         const int failed = r->refuse_once ? n_call : 0;
         r->refuse_once = false;
         if (!put(fd, failed)) return false;
@@ -108,9 +117,11 @@ static void *live(void *arg) {
     const struct timeval limit = {20, 0};
     const int listening = socket(AF_INET, SOCK_STREAM, 0);
     (void)setsockopt(listening, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    r->ok = bind(listening, (struct sockaddr *)&me, n) == 0 && listen(listening, 16) == 0 && getsockname(listening, (struct sockaddr *)&me, &n) == 0;
+    r->ok = bind(listening, (struct sockaddr *)&me, n) == 0 && listen(listening, 16) == 0 &&
+            getsockname(listening, (struct sockaddr *)&me, &n) == 0;
     const int fd = call_as(r->at, -1, r->n, r->task, "start");
-    r->ok = r->ok && fd >= 0 && find_place(r, fd) && find_links(r, fd, listening, ntohs(me.sin_port));
+    r->ok =
+        r->ok && fd >= 0 && find_place(r, fd) && find_links(r, fd, listening, ntohs(me.sin_port));
     if (fd >= 0) close(fd);
     close(listening);
     return NULL;
@@ -140,7 +151,8 @@ static void check_rank(const rank_t *r, const rank_t *all) {
         assert_true(r->parent == o || all[o].parent == r->rank);
     }
     for (int o = 0; o < r->n; o++) assert_int_equal(r->linked[o], want[o]); /* each link once */
-    assert_int_equal(r->n_tree, (r->rank > 0) + (2 * r->rank + 1 < r->n) + (2 * r->rank + 2 < r->n));
+    assert_int_equal(r->n_tree,
+                     (r->rank > 0) + (2 * r->rank + 1 < r->n) + (2 * r->rank + 2 < r->n));
 }
 
 TEST(all_find_each_other) {
@@ -169,8 +181,14 @@ TEST(strangers_are_sent_away) {
     assert_true(put(noise, 0x20544547) && noise >= 0);
     close(gone);
     assert_false(get(noise, &v));
-    static const struct { int rank, n, task; const char *wish; } wrong[] = {
-        {-1, 3, 3, "start"}, {-1, 3, -1, "start"}, {-1, 4, 0, "start"}, {0, 3, 0, "recover"}, {-1, 3, 0, "a wish that is longer than any"}};
+    static const struct {
+        int rank, n, task;
+        const char *wish;
+    } wrong[] = {{-1, 3, 3, "start"},
+                 {-1, 3, -1, "start"},
+                 {-1, 4, 0, "start"},
+                 {0, 3, 0, "recover"},
+                 {-1, 3, 0, "a wish that is longer than any"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const int fd = call_as(port, wrong[i].rank, wrong[i].n, wrong[i].task, wrong[i].wish);
         assert_true(fd < 0 || !get(fd, &v));

@@ -75,9 +75,11 @@ TEST(all_networks_are_a_list) {
     assert_ok(cd_export_model(model, CD_EXPORT_SAFETENSORS, -1, &b, &err));
     assert_ok(cd_safetensors_open(&a, b.p, b.n, &f, &err));
     for (size_t j = 0; j < model->n_member; j++)
-        if (model->member[j].net) want += cd_net_params_of(model->member[j].net)->n + CD_SCALERS_TENSORS;
+        if (model->member[j].net)
+            want += cd_net_params_of(model->member[j].net)->n + CD_SCALERS_TENSORS;
     assert_int_equal(cd_safetensors_count(&f), want);
-    snprintf(name, sizeof name, "%zu.encoder.layers.0.self_attn.in_proj_weight", first_of(CD_MEMBER_TSF));
+    snprintf(name, sizeof name, "%zu.encoder.layers.0.self_attn.in_proj_weight",
+             first_of(CD_MEMBER_TSF));
     float w[48 * 16];
     assert_ok(cd_safetensors_get(&f, name, 2, (const size_t[]){48, 16}, w, &err));
     snprintf(name, sizeof name, "%zu.cdmpp.label", first_of(CD_MEMBER_MLP));
@@ -90,7 +92,8 @@ TEST(refuses) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     const int trees = (int)first_of(CD_MEMBER_ROWS), net = (int)first_of(CD_MEMBER_MLP);
-    assert_status(cd_export_model(model, CD_EXPORT_XGBOOST, -1, &b, &err), CDMPP_EUSAGE); /* two folds */
+    assert_status(cd_export_model(model, CD_EXPORT_XGBOOST, -1, &b, &err),
+                  CDMPP_EUSAGE); /* two folds */
     assert_status(cd_export_model(model, CD_EXPORT_XGBOOST, net, &b, &err), CDMPP_EUSAGE);
     assert_status(cd_export_model(model, CD_EXPORT_SAFETENSORS, trees, &b, &err), CDMPP_EUSAGE);
     assert_status(cd_export_model(model, CD_EXPORT_SAFETENSORS, 99, &b, &err), CDMPP_EUSAGE);
@@ -128,7 +131,9 @@ static unsigned field(wire *w, wire *in, uint64_t *number) {
     return (unsigned)(key >> 3);
 }
 
-static bool is(const wire *w, const char *text) { return (size_t)(w->end - w->p) == strlen(text) && !memcmp(w->p, text, strlen(text)); }
+static bool is(const wire *w, const char *text) {
+    return (size_t)(w->end - w->p) == strlen(text) && !memcmp(w->p, text, strlen(text));
+}
 
 /* Every message of the graph ends where it says; nodes read what is there before them. */
 TEST(graph_is_whole) {
@@ -163,14 +168,18 @@ TEST(bytes_of_a_file) {
     cdmpp_err err = {0};
     cd_onnx_writer f = {0};
     cd_buf b = {0};
-    static const char node[] = "\x0a\x01x\x0a\x01x\x12\x02v0\x22\x03" "Add";
+    static const char node[] = "\x0a\x01x\x0a\x01x\x12\x02v0\x22\x03"
+                               "Add";
     cd_onnx_writer_input(&f, "x", CD_ONNX_F32, &(int64_t){-1}, 1);
     cd_onnx_writer_attr_int(&f, "big", 300);
     const char *y = CD_ONNX_WRITER_NODE(&f, "Add", "x", "x");
     assert_string_equal(y, "v0");
     assert_ok(cd_onnx_writer_end(&f, "g", &b, &err));
     assert_non_null(memmem(b.p, b.n, node, sizeof node - 1));
-    assert_non_null(memmem(b.p, b.n, "\x2a\x0b\x0a\x03" "big\x18\xac\x02\xa0\x01\x02", 13)); /* 300 = ac 02; type 2 under number 20 */
+    assert_non_null(memmem(b.p, b.n,
+                           "\x2a\x0b\x0a\x03"
+                           "big\x18\xac\x02\xa0\x01\x02",
+                           13)); /* 300 = ac 02; type 2 under number 20 */
     assert_int_equal(b.p[0], 0x08);
     assert_int_equal(b.p[1], CD_ONNX_IR);
     cd_onnx_writer_free(&f);
@@ -182,7 +191,9 @@ TEST(exports_of_golden_models_stay) {
     static const struct {
         int version;
         const char *md5;
-    } want[] = {{1, "095d15a23fbe1c7301a90281d8c3765d"}, {2, "2bfda5b944a5bf07d07545db49a30b83"}, {3, "831b577a87fead7886ac1ea90f3c2042"}};
+    } want[] = {{1, "095d15a23fbe1c7301a90281d8c3765d"},
+                {2, "2bfda5b944a5bf07d07545db49a30b83"},
+                {3, "831b577a87fead7886ac1ea90f3c2042"}};
     for (size_t k = 0; k < 3; k++) {
         cdmpp_err err = {0};
         cd_buf b = {0};
@@ -204,7 +215,9 @@ TEST(exports_of_golden_models_stay) {
 
 static void refused(const char *members, const char *why) {
     static const char *const target[] = {"llvm -model=one"};
-    const char *const set[] = {members, "net.device=false", "fit.epochs=1", "net.width=8", "net.ff=8", "net.embed=8", "net.head_width=8", "net.decoder_width=8"};
+    const char *const set[] = {
+        members,    "net.device=false", "fit.epochs=1",     "net.width=8",
+        "net.ff=8", "net.embed=8",      "net.head_width=8", "net.decoder_width=8"};
     cdmpp_err err = {0};
     char h5[256], path[256];
     cd_task_registry *tasks;
@@ -231,8 +244,7 @@ TEST(steps_are_refused) { refused("model.members=[tlp]", "reads steps of schedul
 
 /* The k-th allocation fails, for k spread over all of them. */
 TEST(memory_runs_out) {
-    for (int form = 0; form < 2; form++)
-        FAULT_SWEEP(f, 1) {
+    for (int form = 0; form < 2; form++) FAULT_SWEEP(f, 1) {
             cd_buf b = {0};
             f.step = 1 + f.k / 8;
             f.st = cd_export_model(model, (cd_export_form)form, -1, &b, &f.err);
@@ -240,5 +252,6 @@ TEST(memory_runs_out) {
         }
 }
 
-TESTS(setup, teardown, trees_read_back, network_reads_back, all_networks_are_a_list, refuses, bytes_of_a_file, graph_is_whole, exports_of_golden_models_stay,
-      loop_nests_are_refused, steps_are_refused, memory_runs_out)
+TESTS(setup, teardown, trees_read_back, network_reads_back, all_networks_are_a_list, refuses,
+      bytes_of_a_file, graph_is_whole, exports_of_golden_models_stay, loop_nests_are_refused,
+      steps_are_refused, memory_runs_out)

@@ -14,8 +14,12 @@ static double mape(const cd_fit_result *f, const uint32_t *index, size_t n) {
     const size_t n_out = (size_t)cd_net_config_of(f->net)->n_out;
     float out[N * 3];
     double sum = 0;
-    assert_ok(cd_fit_outputs(f->net, &f->scalers, &made.view, index, n, device, 2, 50, NULL, out, &err));
-    for (size_t i = 0; i < n; i++) sum += fabs(cd_transform_inverse(&f->transform, (double)out[i * n_out]) / made.latency_s[index[i]] - 1);
+    assert_ok(
+        cd_fit_outputs(f->net, &f->scalers, &made.view, index, n, device, 2, 50, NULL, out, &err));
+    for (size_t i = 0; i < n; i++)
+        sum += fabs(cd_transform_inverse(&f->transform, (double)out[i * n_out]) /
+                        made.latency_s[index[i]] -
+                    1);
     return sum / (double)n;
 }
 
@@ -28,7 +32,8 @@ static void learns(void **s) {
         cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
         if (kind != CD_NET_MLP) assert_true(f.best < 0.25);
         else assert_true(f.best < 0.45); /* sees totals only */
-        assert_close(f.best, mape(&f, parts.valid, parts.n_valid), 1e-6, 0); /* it is what the figure says */
+        assert_close(f.best, mape(&f, parts.valid, parts.n_valid), 1e-6,
+                     0); /* it is what the figure says */
         assert_true(f.eval_train[f.n_eval - 1] < 0.3 * f.eval_train[0]);
         assert_int_equal(f.steps, (uint64_t)spec.max_epochs * 8);
         assert_int_equal(f.n_eval, (size_t)spec.max_epochs);
@@ -72,8 +77,9 @@ static void iterations(void **s) {
 /* Every loss and transform runs and makes its own loss smaller. */
 static void every_loss(void **s) {
     (void)s;
-    static const char *const loss[] = {"1000mse+1mape", "1mape_s", "1nll", "1huber_log+0.1rank", "1lambdarank+1mse_log", "1listnet+1mae",
-                                       "1pinball+1nll"};
+    static const char *const loss[] = {
+        "1000mse+1mape",        "1mape_s",       "1nll",         "1huber_log+0.1rank",
+        "1lambdarank+1mse_log", "1listnet+1mae", "1pinball+1nll"};
     const double q[] = {0.9};
     for (size_t k = 0; k < sizeof loss / sizeof loss[0]; k++) {
         cd_fit_spec spec = made_spec(CD_NET_MLP);
@@ -105,16 +111,22 @@ static void order_alone(void **s) {
         cd_fit_result f = made_run(&spec, &parts, NULL, NULL);
         float out[N];
         double level = 0, pairs = 0, right = 0;
-        assert_ok(cd_fit_outputs(f.net, &f.scalers, &made.view, parts.train, parts.n_train, device, 2, 50, NULL, out, &err));
-        for (size_t i = 0; i < parts.n_train; i++) level += cd_transform_log_s(&f.transform, (double)out[i], NULL) - log(made.latency_s[parts.train[i]]);
+        assert_ok(cd_fit_outputs(f.net, &f.scalers, &made.view, parts.train, parts.n_train, device,
+                                 2, 50, NULL, out, &err));
+        for (size_t i = 0; i < parts.n_train; i++)
+            level += cd_transform_log_s(&f.transform, (double)out[i], NULL) -
+                     log(made.latency_s[parts.train[i]]);
         assert_close(level / (double)parts.n_train, 0, 0, 1e-4);
-        assert_ok(cd_fit_outputs(f.net, &f.scalers, &made.view, parts.valid, parts.n_valid, device, 2, 50, NULL, out, &err));
+        assert_ok(cd_fit_outputs(f.net, &f.scalers, &made.view, parts.valid, parts.n_valid, device,
+                                 2, 50, NULL, out, &err));
         for (size_t i = 0; i < parts.n_valid; i++)
             for (size_t j = 0; j < parts.n_valid; j++) {
                 const uint32_t a = parts.valid[i], b = parts.valid[j];
-                if (made.group[a] != made.group[b] || !(made.latency_s[a] < made.latency_s[b])) continue;
+                if (made.group[a] != made.group[b] || !(made.latency_s[a] < made.latency_s[b]))
+                    continue;
                 pairs++;
-                right += cd_transform_log_s(&f.transform, (double)out[i], NULL) < cd_transform_log_s(&f.transform, (double)out[j], NULL);
+                right += cd_transform_log_s(&f.transform, (double)out[i], NULL) <
+                         cd_transform_log_s(&f.transform, (double)out[j], NULL);
             }
         if (!(right > 0.8 * pairs)) print_error("%s: %g of %g pairs\n", loss[k], right, pairs);
         assert_true(right > 0.8 * pairs);
@@ -138,7 +150,8 @@ static void any_pool(void **s) {
         cd_threads *pool;
         assert_ok(cd_threads_new(3, &pool, &err));
         const cd_fit_run run = {.pool = pool};
-        cd_fit_result a = made_run(&spec, &parts, NULL, NULL), b = made_run(&spec, &parts, NULL, &run);
+        cd_fit_result a = made_run(&spec, &parts, NULL, NULL),
+                      b = made_run(&spec, &parts, NULL, &run);
         assert_same_fit(&a, &b);
         cd_fit_result_free(&a);
         cd_fit_result_free(&b);
@@ -173,7 +186,8 @@ static void only_the_train_part_teaches(void **s) {
     cd_fit_result a = made_run(&spec, &d, NULL, NULL);
     double keep[N];
     memcpy(keep, made.latency_s, sizeof keep);
-    for (size_t i = TRAIN + 40; i < N; i++) made.latency_s[index_of[i]] = -1; /* the test part: never looked at */
+    for (size_t i = TRAIN + 40; i < N; i++)
+        made.latency_s[index_of[i]] = -1; /* the test part: never looked at */
     cd_fit_result b = made_run(&spec, &d, NULL, NULL);
     assert_same_fit(&a, &b);
     for (size_t i = TRAIN; i < TRAIN + 40; i++) made.latency_s[index_of[i]] *= 3;
@@ -211,10 +225,13 @@ static void early_stop(void **s) {
     assert_true(f.steps < 500 * 8);
     assert_int_equal(f.steps - f.best_step, 5 * 8);
     for (size_t i = 0; i < f.n_eval; i++) {
-        assert_true(f.eval_valid[i] >= f.best && (f.eval_step[i] != (double)f.best_step || f.eval_valid[i] == f.best));
-        assert_true(!i || (f.eval_step[i] > f.eval_step[i - 1] && f.eval_train[i] != f.eval_valid[i]));
+        assert_true(f.eval_valid[i] >= f.best &&
+                    (f.eval_step[i] != (double)f.best_step || f.eval_valid[i] == f.best));
+        assert_true(!i ||
+                    (f.eval_step[i] > f.eval_step[i - 1] && f.eval_train[i] != f.eval_valid[i]));
     }
-    assert_close(mape(&f, parts.valid, parts.n_valid), f.best, 1e-6, 0); /* the best one, not the last */
+    assert_close(mape(&f, parts.valid, parts.n_valid), f.best, 1e-6,
+                 0); /* the best one, not the last */
     cd_fit_result_free(&f);
 }
 
@@ -263,10 +280,11 @@ static void refused(void **s) {
         const char *key;
         cdmpp_status st;
     } want[] = {
-        {"batch", CDMPP_ERANGE},    {"max_steps", CDMPP_ERANGE}, {"ema", CDMPP_ERANGE},   {"loss", CDMPP_ESCHEMA},
-        {"loss", CDMPP_ESCHEMA},    {"loss", CDMPP_ESCHEMA},     {"train", CDMPP_ESCHEMA}, {"train", CDMPP_EMODEL},
-        {"valid", CDMPP_ENUMERIC},  {"train", CDMPP_ENUMERIC},   {"freeze_encoder", CDMPP_ERANGE},
-        {"lrate.lr", CDMPP_ERANGE}, {"optim.clip", CDMPP_ERANGE},
+        {"batch", CDMPP_ERANGE},      {"max_steps", CDMPP_ERANGE},      {"ema", CDMPP_ERANGE},
+        {"loss", CDMPP_ESCHEMA},      {"loss", CDMPP_ESCHEMA},          {"loss", CDMPP_ESCHEMA},
+        {"train", CDMPP_ESCHEMA},     {"train", CDMPP_EMODEL},          {"valid", CDMPP_ENUMERIC},
+        {"train", CDMPP_ENUMERIC},    {"freeze_encoder", CDMPP_ERANGE}, {"lrate.lr", CDMPP_ERANGE},
+        {"optim.clip", CDMPP_ERANGE},
     };
     for (size_t k = 0; k < sizeof want / sizeof want[0]; k++) {
         cdmpp_err err = {0};
@@ -292,7 +310,8 @@ static void refused(void **s) {
         if (k == 11) spec.lrate.lr = 0;
         if (k == 12) spec.optim.clip = -1;
         const cdmpp_status st = cd_fit(&spec, &d, NULL, &run, &f, &err);
-        if (st != want[k].st || strcmp(err.key, want[k].key) != 0) fail_msg("case %zu: %d %s: %s", k, (int)st, err.key, err.msg);
+        if (st != want[k].st || strcmp(err.key, want[k].key) != 0)
+            fail_msg("case %zu: %d %s: %s", k, (int)st, err.key, err.msg);
         assert_null(f.net);
     }
 }
@@ -340,5 +359,6 @@ static void out_of_memory(void **s) {
     }
 }
 
-TESTS(made_fit, NULL, learns, seconds_add_up, iterations, every_loss, order_alone, any_pool, seed_matters, only_the_train_part_teaches,
-      without_validation, early_stop, weights_matter, not_finite, refused, not_to_be_shown, out_of_memory)
+TESTS(made_fit, NULL, learns, seconds_add_up, iterations, every_loss, order_alone, any_pool,
+      seed_matters, only_the_train_part_teaches, without_validation, early_stop, weights_matter,
+      not_finite, refused, not_to_be_shown, out_of_memory)

@@ -40,13 +40,19 @@ static int drop(void **s) {
     return 0;
 }
 
-static bool stop_at(void *ctx, const cd_fit_progress *p) { return p->step < *(const uint64_t *)ctx; }
+static bool stop_at(void *ctx, const cd_fit_progress *p) {
+    return p->step < *(const uint64_t *)ctx;
+}
 
 /* Trains up to a step, with the checkpoint as it is then. */
 static void until(const char *path, uint64_t step, int64_t every, bool resume) {
     cdmpp_err err = {0};
     cd_fit_result f;
-    const cd_fit_run run = {.checkpoint = path, .checkpoint_every = every, .resume = resume, .tick = stop_at, .ctx = &step};
+    const cd_fit_run run = {.checkpoint = path,
+                            .checkpoint_every = every,
+                            .resume = resume,
+                            .tick = stop_at,
+                            .ctx = &step};
     assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_EINTERRUPTED);
     assert_null(f.net);
 }
@@ -72,7 +78,8 @@ static void interrupted_anywhere(void **s) {
     goes_on(path);
 }
 
-static void every_kind(void **s) { /* other optimisers, no average, no validation, a target domain */
+static void
+every_kind(void **s) { /* other optimisers, no average, no validation, a target domain */
     (void)s;
     const char *path = tmp_path(&dir, "k.ckpt");
     const cd_fit_spec keep = spec;
@@ -80,10 +87,14 @@ static void every_kind(void **s) { /* other optimisers, no average, no validatio
     cd_fit_result keep_whole = whole;
     for (int k = 0; k < 4; k++) {
         spec = made_spec(k == 3 ? CD_NET_TSF : CD_NET_MLP);
-        if (k == 0) spec.optim = cd_optim_spec_of(CD_OPTIM_SGD), spec.transform = CD_TRANSFORM_QUANTILE_NORMAL;
+        if (k == 0)
+            spec.optim = cd_optim_spec_of(CD_OPTIM_SGD),
+            spec.transform = CD_TRANSFORM_QUANTILE_NORMAL;
         if (k == 1) spec.ema = 0, spec.optim.kind = CD_OPTIM_ADAM, spec.net.norm = CD_NORM_BATCH;
         if (k == 2) parts.n_valid = 0;
-        if (k == 3) spec.loss = "1mse+1cmd", spec.target_batch = 20, parts.target = index_of + 100, parts.n_target = 90;
+        if (k == 3)
+            spec.loss = "1mse+1cmd", spec.target_batch = 20, parts.target = index_of + 100,
+            parts.n_target = 90;
         whole = made_run(&spec, &parts, NULL, NULL);
         until(path, 11, 4, false);
         goes_on(path);
@@ -117,7 +128,8 @@ static void killed_again_and_again(void **s) {
         const pid_t child = fork();
         assert_true(child >= 0);
         if (!child) train_and_tell(path, result);
-        usleep((useconds_t)(2000 + cd_rng_at(5, (uint64_t)k) % 6000) * (k < 40 ? 1 : 100)); /* the slow may finish too */
+        usleep((useconds_t)(2000 + cd_rng_at(5, (uint64_t)k) % 6000) *
+               (k < 40 ? 1 : 100)); /* the slow may finish too */
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, &status, 0), child);
         kills += WIFSIGNALED(status) != 0;
@@ -195,7 +207,8 @@ static void damaged(void **s) {
         bytes[at] ^= 0x20;
         tmp_put(&dir, "damaged.ckpt", bytes, n);
         const cdmpp_status st = resume_from(path, &err);
-        if (st != CDMPP_EPARSE && !(st == CDMPP_EUNSUPPORTED && at >= 8 && at < 12)) fail_msg("byte %zu: %d", at, (int)st);
+        if (st != CDMPP_EPARSE && !(st == CDMPP_EUNSUPPORTED && at >= 8 && at < 12))
+            fail_msg("byte %zu: %d", at, (int)st);
         bytes[at] ^= 0x20;
     }
     for (size_t m = 0; m < n; m += 1 + n / 17) {
@@ -232,7 +245,8 @@ static void another_training(void **s) {
         spec = keep;
         parts = keep_data;
     }
-    spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 1e-3); /* nothing depends on the end: go on for longer */
+    spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT,
+                                     1e-3); /* nothing depends on the end: go on for longer */
     until(path, 7, 0, false);
     spec.max_epochs = 5;
     const cd_fit_run run = {.checkpoint = path, .resume = true};
@@ -250,7 +264,11 @@ static bool use_forged(const char *p, size_t n) {
     cdmpp_err err = {0};
     cd_fit_result f;
     const char *path = tmp_put(&dir, "forged.ckpt", p, n);
-    const cd_fit_run run = {.checkpoint = path, .checkpoint_every = 0, .resume = true, .tick = stop_at, .ctx = (void *)(uintptr_t)&step};
+    const cd_fit_run run = {.checkpoint = path,
+                            .checkpoint_every = 0,
+                            .resume = true,
+                            .tick = stop_at,
+                            .ctx = (void *)(uintptr_t)&step};
     const cdmpp_status st = cd_fit(&spec, &parts, NULL, &run, &f, &err);
     if (!st) cd_fit_result_free(&f);
     if (st && (st == CDMPP_ENOMEM || !err.msg[0])) fail_msg("refused with %s", err.msg);
@@ -287,4 +305,5 @@ static void out_of_memory(void **s) {
     cd_mem_free(bytes);
 }
 
-TESTS(make, drop, interrupted_anywhere, every_kind, killed_again_and_again, disk_full, damaged, another_training, forged, out_of_memory)
+TESTS(make, drop, interrupted_anywhere, every_kind, killed_again_and_again, disk_full, damaged,
+      another_training, forged, out_of_memory)

@@ -18,8 +18,19 @@ static void every_program_once(void **s) {
         cd_fit_spec spec = made_spec(CD_NET_MLP);
         spec.batch = 50; /* 240 programs: 5 batches of 48 */
         spec.slice = 7;
-        cd_fitting f = {.spec = &spec, .data = &parts, .run = &run, .n_rank = 1, .n_slice = 1, .per_epoch = 5, .order = order, .tmp = tmp, .sort = sort,
-                        .z = z, .log_s = ls, .whole = {0, p[0], pz[0], pl[0], w[0], g[0]}, .own = {0, p[1], pz[1], pl[1], w[1], g[1]}};
+        cd_fitting f = {.spec = &spec,
+                        .data = &parts,
+                        .run = &run,
+                        .n_rank = 1,
+                        .n_slice = 1,
+                        .per_epoch = 5,
+                        .order = order,
+                        .tmp = tmp,
+                        .sort = sort,
+                        .z = z,
+                        .log_s = ls,
+                        .whole = {0, p[0], pz[0], pl[0], w[0], g[0]},
+                        .own = {0, p[1], pz[1], pl[1], w[1], g[1]}};
         assert_ok(cd_net_loss_parse(ranks ? "1rank" : "1mse", NULL, 0, &f.loss, &err));
         size_t same_group = 0, moved = 0;
         for (uint64_t epoch = 0; epoch < 3; epoch++) {
@@ -38,7 +49,7 @@ static void every_program_once(void **s) {
             }
             for (int i = 0; i < TRAIN; i++) assert_int_equal(seen[index_of[i]], 1);
         }
-        assert_true(moved > 3 * TRAIN * 9 / 10);        /* other neighbours every time */
+        assert_true(moved > 3 * TRAIN * 9 / 10);            /* other neighbours every time */
         if (ranks) assert_true(same_group > 3 * TRAIN / 2); /* slices of 7 of 18 groups */
         else assert_true(same_group < 3 * TRAIN / 6);
     }
@@ -53,7 +64,8 @@ static void shuffles_evenly(void **s) {
         for (int i = 0; i < 6; i++) count[i][v[i]]++;
     }
     for (int i = 0; i < 6; i++)
-        for (int k = 0; k < 6; k++) assert_true(abs(count[i][k] - 1000) < 150); /* 5 standard deviations */
+        for (int k = 0; k < 6; k++)
+            assert_true(abs(count[i][k] - 1000) < 150); /* 5 standard deviations */
 }
 
 TESTS(made_fit, NULL, every_program_once, shuffles_evenly)

@@ -52,7 +52,12 @@ static bool tick_of(void *ctx, const cd_fit_progress *p) {
 
 static void *work(void *arg) {
     member *me = arg;
-    const cd_fit_run run = {.allreduce = all_add, .allreduce_ctx = me, .rank = me->rank, .n_rank = RANKS, .tick = tick_of, .ctx = me};
+    const cd_fit_run run = {.allreduce = all_add,
+                            .allreduce_ctx = me,
+                            .rank = me->rank,
+                            .n_rank = RANKS,
+                            .tick = tick_of,
+                            .ctx = me};
     me->st = cd_fit(me->spec, &parts, NULL, &run, &me->f, &me->err);
     return NULL;
 }
@@ -81,7 +86,8 @@ static void ranks_add_up(void **s) {
         spec.max_epochs = 0;
         spec.max_steps = 6;
         spec.eval_every = 1;
-        spec.optim = cd_optim_spec_of(CD_OPTIM_SGD); /* Adam would turn the rounding of tiny gradients into steps */
+        spec.optim = cd_optim_spec_of(
+            CD_OPTIM_SGD); /* Adam would turn the rounding of tiny gradients into steps */
         spec.optim.clip = 1;
         spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 0.05);
         run_ranks(&spec, me, 0);
@@ -92,7 +98,8 @@ static void ranks_add_up(void **s) {
         }
         size_t n;
         const float *a = made_values(&one, &n), *b = made_values(&me[0].f, &n);
-        for (size_t i = 0; i < n / sizeof *a; i++) assert_close((double)a[i], (double)b[i], 1e-4, 2e-6);
+        for (size_t i = 0; i < n / sizeof *a; i++)
+            assert_close((double)a[i], (double)b[i], 1e-4, 2e-6);
         for (size_t i = 0; i < one.n_eval; i++) {
             assert_close(one.eval_train[i], me[0].f.eval_train[i], 1e-5, 0);
             assert_close(one.eval_valid[i], me[0].f.eval_valid[i], 1e-4, 0);

@@ -16,7 +16,8 @@ static void fine_tuning(void **s) {
     spec.max_epochs = 15;
     cd_fit_result base = made_run(&spec, &parts, NULL, NULL);
     const cd_fit_start start = {base.net, &base.scalers, &base.transform};
-    cd_fit_data d = parts; /* half of the train part, on its own scalers if they were fitted again */
+    cd_fit_data d =
+        parts; /* half of the train part, on its own scalers if they were fitted again */
     d.n_train = TRAIN / 2;
     spec.lrate = cd_learning_rate_of(CD_LEARNING_RATE_CONSTANT, 1e-3);
     spec.freeze_encoder = true;
@@ -25,16 +26,21 @@ static void fine_tuning(void **s) {
     spec.max_epochs = 0;
     spec.max_steps = 20;
     cd_fit_result f = made_run(&spec, &d, &start, NULL);
-    assert_memory_equal(base.scalers.tok.shift, f.scalers.tok.shift, f.scalers.tok.n * sizeof(float));
-    assert_memory_equal(base.scalers.prog.scale, f.scalers.prog.scale, f.scalers.prog.n * sizeof(float));
-    assert_true(base.scalers.trips.shift[0] != 0 && base.scalers.trips.shift[0] == f.scalers.trips.shift[0]);
+    assert_memory_equal(base.scalers.tok.shift, f.scalers.tok.shift,
+                        f.scalers.tok.n * sizeof(float));
+    assert_memory_equal(base.scalers.prog.scale, f.scalers.prog.scale,
+                        f.scalers.prog.n * sizeof(float));
+    assert_true(base.scalers.trips.shift[0] != 0 &&
+                base.scalers.trips.shift[0] == f.scalers.trips.shift[0]);
     assert_memory_equal(&base.transform, &f.transform, sizeof f.transform);
     const cd_params *a = cd_net_params_of(base.net), *b = cd_net_params_of(f.net);
     size_t moved = 0;
     for (size_t i = 0; i < a->n; i++) {
         const cd_param *p = &a->param[i];
-        const bool same = memcmp(cd_params_value(a, i), cd_params_value(b, i), p->n * sizeof(float)) == 0;
-        if (!strncmp(p->name, "encoder.", 8) || !strncmp(p->name, "projection.", 11)) assert_true(same);
+        const bool same =
+            memcmp(cd_params_value(a, i), cd_params_value(b, i), p->n * sizeof(float)) == 0;
+        if (!strncmp(p->name, "encoder.", 8) || !strncmp(p->name, "projection.", 11))
+            assert_true(same);
         else moved += !same;
     }
     assert_true(moved > 5);
@@ -68,7 +74,8 @@ static void two_domains_of(two_domains *t) {
     }
 }
 
-static void latents_of(const cd_fit_result *f, const two_domains *t, const uint32_t *index, size_t n, float *latent) {
+static void latents_of(const cd_fit_result *f, const two_domains *t, const uint32_t *index,
+                       size_t n, float *latent) {
     static float out[N];
     cdmpp_err err = {0};
     cd_batch_dims dims;
@@ -92,16 +99,25 @@ static double distance(const cd_fit_result *f, const two_domains *t) {
     latents_of(f, t, t->source, t->n, latent[0]);
     latents_of(f, t, t->target, t->m, latent[1]);
     assert_ok(cd_domain_distance_new(N, cd_net_n_latent(f->net), 1, &dom, &err));
-    const double size = cd_domain_distance_cmd(dom, NULL, latent[0], t->n, latent[1], t->m, 1, NULL, NULL);
+    const double size =
+        cd_domain_distance_cmd(dom, NULL, latent[0], t->n, latent[1], t->m, 1, NULL, NULL);
     cd_domain_distance_free(dom);
     return size;
 }
 
 /* That distance after a training with this loss, which has the same bits on two threads. */
 static double distance_after(const char *loss, const two_domains *t) {
-    const cd_fit_data d = {.view = &t->all.view, .latency_s = t->all.latency_s, .train = t->source, .n_train = t->n - 30,
-                           .valid = t->source + t->n - 30, .n_valid = 30, .target = t->target, .n_target = t->m, .device = device,
-                           .n_device = 2, .w_dev = 3};
+    const cd_fit_data d = {.view = &t->all.view,
+                           .latency_s = t->all.latency_s,
+                           .train = t->source,
+                           .n_train = t->n - 30,
+                           .valid = t->source + t->n - 30,
+                           .n_valid = 30,
+                           .target = t->target,
+                           .n_target = t->m,
+                           .device = device,
+                           .n_device = 2,
+                           .w_dev = 3};
     cdmpp_err err = {0};
     cd_fit_spec spec = made_spec(CD_NET_TSF);
     spec.loss = loss;

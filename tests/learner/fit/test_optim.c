@@ -27,7 +27,8 @@ static void run(const cd_optim_spec *spec, const cd_learning_rate *rate, const d
     assert_ok(cd_optim_init(&o, spec, FEW, all, 1, &err));
     for (int t = 0; t < STEPS; t++) {
         gradient(g, t);
-        assert_ok(cd_optim_step(&o, NULL, cd_learning_rate_at(rate, (uint64_t)t), x, g, NULL, &err));
+        assert_ok(
+            cd_optim_step(&o, NULL, cd_learning_rate_at(rate, (uint64_t)t), x, g, NULL, &err));
     }
     for (int i = 0; i < FEW; i++) assert_close((double)x[i], want[i], 2e-6, 1e-7);
     cd_optim_free(&o);
@@ -40,21 +41,28 @@ static void as_torch(void **s) {
     cyclic.up = 7;
     cyclic.down = 4;
     cd_optim_spec o = cd_optim_spec_of(CD_OPTIM_ADAM);
-    run(&o, &constant, (const double[]){0.477125496, 0.301597029, 0.135615155, -0.0745973065, -0.297783077});
-    run(&o, &cyclic, (const double[]){0.466135472, 0.347667456, 0.188234806, -0.0563974492, -0.336027145});
+    run(&o, &constant,
+        (const double[]){0.477125496, 0.301597029, 0.135615155, -0.0745973065, -0.297783077});
+    run(&o, &cyclic,
+        (const double[]){0.466135472, 0.347667456, 0.188234806, -0.0563974492, -0.336027145});
     o.decay = 0.1;
-    run(&o, &constant, (const double[]){0.439757198, 0.288404047, 0.132165894, -0.072964333, -0.292533129});
+    run(&o, &constant,
+        (const double[]){0.439757198, 0.288404047, 0.132165894, -0.072964333, -0.292533129});
     o.beta1 = 0.8, o.beta2 = 0.99, o.eps = 1e-3, o.clip = 0.7;
-    run(&o, &constant, (const double[]){0.408187389, 0.270635784, 0.119405352, -0.0770705044, -0.285577536});
+    run(&o, &constant,
+        (const double[]){0.408187389, 0.270635784, 0.119405352, -0.0770705044, -0.285577536});
     o = cd_optim_spec_of(CD_OPTIM_ADAMW);
     o.decay = 0.1;
-    run(&o, &constant, (const double[]){0.467610478, 0.295662284, 0.133046895, -0.0730453059, -0.291908622});
+    run(&o, &constant,
+        (const double[]){0.467610478, 0.295662284, 0.133046895, -0.0730453059, -0.291908622});
     o = cd_optim_spec_of(CD_OPTIM_SGD);
     o.decay = 0.1;
-    run(&o, &constant, (const double[]){0.430178314, 0.277146786, 0.141833887, -0.0357516706, -0.283143669});
+    run(&o, &constant,
+        (const double[]){0.430178314, 0.277146786, 0.141833887, -0.0357516706, -0.283143669});
     o = cd_optim_spec_of(CD_OPTIM_SGD);
     o.momentum = 0, o.clip = 1.5;
-    run(&o, &constant, (const double[]){0.498125851, 0.297785401, 0.102032989, -0.0926417261, -0.293449044});
+    run(&o, &constant,
+        (const double[]){0.498125851, 0.297785401, 0.102032989, -0.0926417261, -0.293449044});
 }
 
 /* ---- many parameters ---- */

@@ -13,51 +13,60 @@
 #include "base/core/core.h"
 #include "scratch.h"
 
-static const char space_yaml[] =
-    "tune: {trials: 45, budget: train.rounds, min_budget: 10, max_budget: 270, eta: 3, in_flight: 4}\n"
-    "space:\n"
-    "  train.eta: {log_real: [0.001, 1]}\n"
-    "  train.lambda: {log_real: [0.01, 100]}\n"
-    "  train.subsample: {real: [0.2, 1]}\n"
-    "  train.max_depth: {int: [2, 20]}\n"
-    "  train.loss: {choice: [squared, huber, mape]}\n";
+static const char space_yaml[] = "tune: {trials: 45, budget: train.rounds, min_budget: 10, "
+                                 "max_budget: 270, eta: 3, in_flight: 4}\n"
+                                 "space:\n"
+                                 "  train.eta: {log_real: [0.001, 1]}\n"
+                                 "  train.lambda: {log_real: [0.01, 100]}\n"
+                                 "  train.subsample: {real: [0.2, 1]}\n"
+                                 "  train.max_depth: {int: [2, 20]}\n"
+                                 "  train.loss: {choice: [squared, huber, mape]}\n";
 
 /* What a configuration is worth with an endless budget: 0 at the planted optimum. */
 static double planted(const cd_config *c) {
-    const double a = log(c->train_eta / 0.05), b = log(c->train_lambda / 3), d = c->train_subsample - 0.7;
+    const double a = log(c->train_eta / 0.05), b = log(c->train_lambda / 3),
+                 d = c->train_subsample - 0.7;
     const double e = ((double)c->train_max_depth - 9) / 6;
-    return 0.2 * a * a + 0.05 * b * b + 4 * d * d + e * e + (c->train_loss == CD_TREE_LOSS_HUBER ? 0 : 0.4);
+    return 0.2 * a * a + 0.05 * b * b + 4 * d * d + e * e +
+           (c->train_loss == CD_TREE_LOSS_HUBER ? 0 : 0.4);
 }
 
 typedef struct {
     uint32_t n_call;
-    uint32_t calls[64][8];     /* (trial, rung) started; only where the number of the trial is known */
+    uint32_t calls[64][8]; /* (trial, rung) started; only where the number of the trial is known */
 } counts;
 
 typedef struct {
     uint64_t noise;
     bool jitter, failing;
-    counts *count;             /* shared with children; NULL: none */
-    double cost;               /* sum of budgets, by the events */
+    counts *count; /* shared with children; NULL: none */
+    double cost;   /* sum of budgets, by the events */
     size_t n_event[3];
-    bool open[512];            /* events: RUNNING without an end so far */
-    uint32_t stop_at;          /* calls after which it interrupts; 0: never */
+    bool open[512];   /* events: RUNNING without an end so far */
+    uint32_t stop_at; /* calls after which it interrupts; 0: never */
 } plan;
 
 /* The name of a trial is its eta: distinct enough. */
-static uint64_t key_of(const cd_config *c) { return (uint64_t)(c->train_eta * 1e9) * 31 + (uint64_t)c->train_max_depth; }
+static uint64_t key_of(const cd_config *c) {
+    return (uint64_t)(c->train_eta * 1e9) * 31 + (uint64_t)c->train_max_depth;
+}
 
-static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int worker, double *error, cdmpp_err *err) {
+static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int worker,
+                              double *error, cdmpp_err *err) {
     plan *p = ctx;
     const uint64_t k = key_of(c);
     (void)worker;
     assert_true((double)c->train_rounds == budget);
-    if (p->jitter) nanosleep(&(struct timespec){0, (long)(cd_rng_at((uint64_t)(uintptr_t)&err, k) % 300000)}, NULL);
+    if (p->jitter)
+        nanosleep(&(struct timespec){0, (long)(cd_rng_at((uint64_t)(uintptr_t)&err, k) % 300000)},
+                  NULL);
     if (p->count) {
         const uint32_t n = __atomic_add_fetch(&p->count->n_call, 1, __ATOMIC_SEQ_CST);
         if (p->stop_at && n >= p->stop_at) return CD_FAIL(err, EINTERRUPTED, "told to");
     }
-    if (p->failing && c->train_max_depth % 2) return CD_FAIL(err, ENUMERIC, "loss is not finite at depth %lld", (long long)c->train_max_depth);
+    if (p->failing && c->train_max_depth % 2)
+        return CD_FAIL(err, ENUMERIC, "loss is not finite at depth %lld",
+                       (long long)c->train_max_depth);
     *error = planted(c) + 20 / budget + 0.1 * (cd_rng_unit(p->noise, k) - 0.5) * sqrt(10 / budget);
     if (p->failing && c->train_loss == CD_TREE_LOSS_SQUARED) *error = NAN;
     return CDMPP_OK;
@@ -70,7 +79,8 @@ static void on_event(void *ctx, const cd_hpo_event *e) {
     if (e->state == CD_HPO_RUNNING) p->cost += e->budget;
     if (!e->known) assert_true(k >= 512 || p->open[k] == (e->state != CD_HPO_RUNNING));
     if (k < 512) p->open[k] = e->state == CD_HPO_RUNNING;
-    if (p->count && !e->known && e->state == CD_HPO_RUNNING) __atomic_add_fetch(&p->count->calls[e->trial][e->rung], 1, __ATOMIC_SEQ_CST);
+    if (p->count && !e->known && e->state == CD_HPO_RUNNING)
+        __atomic_add_fetch(&p->count->calls[e->trial][e->rung], 1, __ATOMIC_SEQ_CST);
 }
 
 typedef struct {
@@ -82,7 +92,8 @@ static void start(fixture *f, const char *text, const char *const *set, size_t n
     cdmpp_err err = {0};
     const char *path = scratch("space.yaml");
     scratch_write(path, text, strlen(text));
-    if (cd_hpo_space_load(&f->s, path, set, n_set, &err)) fail_msg("%s", f->s.diag.n ? f->s.diag.text.p : err.msg);
+    if (cd_hpo_space_load(&f->s, path, set, n_set, &err))
+        fail_msg("%s", f->s.diag.n ? f->s.diag.text.p : err.msg);
     assert_ok(cd_config_init(&f->base, &err));
 }
 
@@ -91,7 +102,8 @@ static void stop(fixture *f) {
     cd_hpo_space_free(&f->s);
 }
 
-static cdmpp_status tune(fixture *f, plan *p, int jobs, const char *journal, cd_hpo_result *out, cdmpp_err *err) {
+static cdmpp_status tune(fixture *f, plan *p, int jobs, const char *journal, cd_hpo_result *out,
+                         cdmpp_err *err) {
     const cd_hpo_options s = {&f->s, &f->base, journal, "data", objective, on_event, p};
     cd_threads *pool = NULL;
     assert_int_equal(cd_threads_new(jobs, &pool, err), CDMPP_OK);
@@ -164,7 +176,9 @@ TEST(beats_random_search_of_equal_cost) {
         cd_hpo_result_free(&r);
         stop(&f);
     }
-    print_message("excess error, mean of %d seeds: %.3f, random search %.3f (cost %.0f rounds); better in %zu\n", SEEDS, ours, theirs, cost, wins);
+    print_message("excess error, mean of %d seeds: %.3f, random search %.3f (cost %.0f rounds); "
+                  "better in %zu\n",
+                  SEEDS, ours, theirs, cost, wins);
     assert_true(ours < 0.7 * theirs);
     assert_true(wins >= SEEDS * 2 / 3);
 }
@@ -208,11 +222,13 @@ static void failed_trials_are_the_worst(void **s) {
     start(&f, space_yaml, NULL, 0);
     assert_ok(tune(&f, &p, 2, "/dev/null", &r, &err));
     for (size_t t = 0; t < r.n_trial; t++) {
-        const bool odd = strtol(strstr(r.trial[t].params, "max_depth\":") + 11, NULL, 10) % 2, nan = strstr(r.trial[t].params, "\"squared\"") != NULL;
+        const bool odd = strtol(strstr(r.trial[t].params, "max_depth\":") + 11, NULL, 10) % 2,
+                   nan = strstr(r.trial[t].params, "\"squared\"") != NULL;
         assert_true(isinf(r.error[t * r.n_rung]) == (odd || nan));
         assert_true((r.reason[t] != NULL) == (odd || nan));
         if (odd) assert_non_null(strstr(r.reason[t], "loss is not finite at depth"));
-        else if (nan) assert_string_equal(r.reason[t], "the validation error is not a finite number");
+        else if (nan)
+            assert_string_equal(r.reason[t], "the validation error is not a finite number");
         if (odd || nan) assert_true(isnan(r.error[t * r.n_rung + 1]));
         failed += odd || nan;
     }
@@ -227,7 +243,8 @@ static void failed_trials_are_the_worst(void **s) {
     f.s.param[3].lo = f.s.param[3].hi = 3; /* all of them */
     f.s.tune.try_base = false;
     assert_status(tune(&f, &p, 2, "/dev/null", &r, &err), CDMPP_ENUMERIC);
-    assert_non_null(strstr(err.msg, "trials failed, the first with: loss is not finite at depth 3"));
+    assert_non_null(
+        strstr(err.msg, "trials failed, the first with: loss is not finite at depth 3"));
     cd_hpo_result_free(&r);
     stop(&f);
 }
@@ -318,7 +335,8 @@ TEST(survives_kills) {
     for (bool through = false; !through;) {
         const uint32_t before = c->n_call;
         const size_t known = scratch_lines(journal);
-        through = one_life(&f, journal, c, kills < 12 ? (long)(cd_rng_at(17, kills) % 6000000) : -1);
+        through =
+            one_life(&f, journal, c, kills < 12 ? (long)(cd_rng_at(17, kills) % 6000000) : -1);
         kills += !through;
         /* what one life started is in the journal but for the two under way */
         const size_t now = scratch_lines(journal);
@@ -344,10 +362,13 @@ TEST(events_and_table) {
     cd_hpo_event_json(&b, &run);
     cd_hpo_event_json(&b, &done);
     cd_hpo_event_json(&b, &failed);
-    assert_string_equal(b.p,
-        "{\"trial\":3,\"rung\":1,\"budget\":30,\"state\":\"running\",\"valid_error\":null,\"params\":{\"train.eta\":0.1}}\n"
-        "{\"trial\":3,\"rung\":1,\"budget\":30,\"state\":\"done\",\"valid_error\":0.25,\"known\":true,\"seconds\":1.500,\"params\":{}}\n"
-        "{\"trial\":3,\"rung\":1,\"budget\":30,\"state\":\"failed\",\"valid_error\":null,\"reason\":\"a \\\"b\\\"\",\"known\":false,\"seconds\":1.500,\"params\":{}}\n");
+    assert_string_equal(
+        b.p, "{\"trial\":3,\"rung\":1,\"budget\":30,\"state\":\"running\",\"valid_error\":null,"
+             "\"params\":{\"train.eta\":0.1}}\n"
+             "{\"trial\":3,\"rung\":1,\"budget\":30,\"state\":\"done\",\"valid_error\":0.25,"
+             "\"known\":true,\"seconds\":1.500,\"params\":{}}\n"
+             "{\"trial\":3,\"rung\":1,\"budget\":30,\"state\":\"failed\",\"valid_error\":null,"
+             "\"reason\":\"a \\\"b\\\"\",\"known\":false,\"seconds\":1.500,\"params\":{}}\n");
     cd_buf_free(&b);
 }
 
@@ -372,5 +393,5 @@ static void out_of_memory(void **s) {
     }
 }
 
-TESTS(NULL, NULL, out_of_memory, beats_random_search_of_equal_cost, any_number_of_workers, failed_trials_are_the_worst, goes_on,
-      survives_kills, events_and_table)
+TESTS(NULL, NULL, out_of_memory, beats_random_search_of_equal_cost, any_number_of_workers,
+      failed_trials_are_the_worst, goes_on, survives_kills, events_and_table)

@@ -17,11 +17,11 @@ typedef struct {
 typedef struct {
     size_t n;
     unsigned eta, n_rung;
-    size_t lag;                               /* results come in so many asks later */
+    size_t lag; /* results come in so many asks later */
     double (*error)(uint64_t, size_t, unsigned);
     uint64_t seed;
     /* what came of it */
-    double told[MAX_TRIAL][MAX_RUNG];         /* NaN: never asked */
+    double told[MAX_TRIAL][MAX_RUNG]; /* NaN: never asked */
     size_t n_rung_of[MAX_RUNG], best;
     bool found;
     double best_error;
@@ -61,14 +61,20 @@ static void run(play *p) {
     cd_hpo_asha_free(a);
 }
 
-static double noisy(uint64_t seed, size_t t, unsigned r) { return cd_rng_unit(seed, t) + 0.3 * cd_rng_unit(seed + 99, 8 * t + r) / (r + 1); }
+static double noisy(uint64_t seed, size_t t, unsigned r) {
+    return cd_rng_unit(seed, t) + 0.3 * cd_rng_unit(seed + 99, 8 * t + r) / (r + 1);
+}
 static double steady(uint64_t seed, size_t t, unsigned r) { return cd_rng_unit(seed, t) - 0.1 * r; }
-static double tied(uint64_t seed, size_t t, unsigned r) { return (double)(cd_rng_at(seed, t) % 4) - 0.1 * r; }
+static double tied(uint64_t seed, size_t t, unsigned r) {
+    return (double)(cd_rng_at(seed, t) % 4) - 0.1 * r;
+}
 static double often_bad(uint64_t seed, size_t t, unsigned r) {
     const uint64_t k = cd_rng_at(seed + 7, 8 * t + r) % 10;
     return k < 3 ? (double)NAN : k < 5 ? (double)INFINITY : noisy(seed, t, r);
 }
-static double all_bad(uint64_t seed, size_t t, unsigned r) { return seed && t && r ? (double)NAN : (double)INFINITY; }
+static double all_bad(uint64_t seed, size_t t, unsigned r) {
+    return seed && t && r ? (double)NAN : (double)INFINITY;
+}
 
 /* Rank of a finite result on its rung: how many are better. */
 static size_t rank(const play *p, size_t t, unsigned r) {
@@ -92,7 +98,9 @@ static void check_laws(const play *p) {
             if (r + 1 == p->n_rung) {
                 assert_true(p->found && p->best_error <= e);
             } else if (rank(p, t, r) < p->n_rung_of[r] / p->eta || rank(p, t, r) == 0) {
-                if (isnan(p->told[t][r + 1])) fail_msg("trial %zu is number %zu of %zu on rung %u and stays", t, rank(p, t, r), p->n_rung_of[r], r);
+                if (isnan(p->told[t][r + 1]))
+                    fail_msg("trial %zu is number %zu of %zu on rung %u and stays", t,
+                             rank(p, t, r), p->n_rung_of[r], r);
             }
         }
         if (!any[r]) break;
@@ -108,8 +116,12 @@ TEST(laws) {
     static double (*const error[])(uint64_t, size_t, unsigned) = {noisy, steady, tied, often_bad};
     static play p;
     for (uint64_t k = 0; k < 600; k++) {
-        p = (play){.n = 1 + cd_rng_at(1, k) % (k % 10 ? 40u : MAX_TRIAL), .eta = 2 + (unsigned)(cd_rng_at(2, k) % 3),
-                   .n_rung = 1 + (unsigned)(cd_rng_at(3, k) % MAX_RUNG), .lag = 1 + cd_rng_at(4, k) % 9, .error = error[k % 4], .seed = k};
+        p = (play){.n = 1 + cd_rng_at(1, k) % (k % 10 ? 40u : MAX_TRIAL),
+                   .eta = 2 + (unsigned)(cd_rng_at(2, k) % 3),
+                   .n_rung = 1 + (unsigned)(cd_rng_at(3, k) % MAX_RUNG),
+                   .lag = 1 + cd_rng_at(4, k) % 9,
+                   .error = error[k % 4],
+                   .seed = k};
         run(&p);
         check_laws(&p);
     }
@@ -120,7 +132,12 @@ TEST(never_loses_the_best) {
     static play p;
     for (uint64_t seed = 0; seed < 200; seed++) {
         size_t best = 0;
-        p = (play){.n = 1 + seed % 81, .eta = 3, .n_rung = 4, .lag = 1 + seed % 7, .error = steady, .seed = seed};
+        p = (play){.n = 1 + seed % 81,
+                   .eta = 3,
+                   .n_rung = 4,
+                   .lag = 1 + seed % 7,
+                   .error = steady,
+                   .seed = seed};
         run(&p);
         for (size_t t = 1; t < p.n; t++)
             if (steady(seed, t, 0) < steady(seed, best, 0)) best = t;
@@ -131,7 +148,9 @@ TEST(never_loses_the_best) {
 }
 
 static double in_order(uint64_t seed, size_t t, unsigned r) { return (double)(seed + t) - r; }
-static double backwards(uint64_t seed, size_t t, unsigned r) { return (double)seed - (double)t - r; }
+static double backwards(uint64_t seed, size_t t, unsigned r) {
+    return (double)seed - (double)t - r;
+}
 
 /* Best first: nobody who goes up is overtaken, so exactly n/eta of a rung go up.
  * Worst first is the other end: every new one is the best so far. */

@@ -12,8 +12,13 @@ static const char digest[] = "01234567890123456789012345678901234567890123456789
 static cd_hpo_journal_entry made(size_t k) {
     static const char *const why[] = {"", "", "out of \"memory\",\"params\":{}\n\x01"};
     const bool failed = k % 3 == 2;
-    return (cd_hpo_journal_entry){.trial = k / 2, .rung = k % 2, .budget = 10 * (double)k + 0.5, .error = failed ? (double)INFINITY : 0.1 + 1e-17 * (double)k,
-                               .seconds = 1.25, .reason = why[k % 3], .params = k % 4 ? "{\"train.eta\":0.1,\"x\":\"}{\"}" : "{}"};
+    return (cd_hpo_journal_entry){.trial = k / 2,
+                                  .rung = k % 2,
+                                  .budget = 10 * (double)k + 0.5,
+                                  .error = failed ? (double)INFINITY : 0.1 + 1e-17 * (double)k,
+                                  .seconds = 1.25,
+                                  .reason = why[k % 3],
+                                  .params = k % 4 ? "{\"train.eta\":0.1,\"x\":\"}{\"}" : "{}"};
 }
 
 static void check_entry(const cd_hpo_journal *l, size_t k) {
@@ -30,7 +35,8 @@ TEST(reads_back) {
     cd_hpo_journal l;
     const char *path = scratch("a.jsonl");
     enum { N = 20 };
-    for (size_t k = 0; k < N; k++) { /* one more each time it is opened, in an order that means nothing */
+    for (size_t k = 0; k < N;
+         k++) { /* one more each time it is opened, in an order that means nothing */
         assert_ok(cd_hpo_journal_open(&l, path, digest, &err));
         assert_int_equal(l.n, k);
         assert_int_equal(l.torn, 0);
@@ -88,7 +94,8 @@ static void cut_anywhere(void **s) {
     unsigned char *text = four_entries(&n);
     snprintf(part, sizeof part, "%s", scratch("c.jsonl"));
     /* a new first line waits for the disk, and so does an entry: not behind every byte */
-    for (size_t cut = 0; cut <= n; cut += cut < 100 ? 25 : 1) open_cut(part, text, cut, cut % 50 == 0);
+    for (size_t cut = 0; cut <= n; cut += cut < 100 ? 25 : 1)
+        open_cut(part, text, cut, cut % 50 == 0);
     /* a last line that never reached the disk, but its end did */
     memset(text + n - 30, 0, 29);
     scratch_write(part, text, n);
@@ -105,8 +112,10 @@ static void cut_anywhere(void **s) {
 }
 
 TEST(foreign_files_stay_as_they_are) {
-    static const char *const text[] = {"model", "{\"schema\":\"other\"}\n", "\n", "{\"schema\":\"cdmpp.search\",\"schema_version\":2,\"digest\":\"\"}\n",
-                                       "{\"schema\":\"cdmpp.search\",\"schema_version\":1,\"digest\":\"0\"}\n"};
+    static const char *const text[] = {
+        "model", "{\"schema\":\"other\"}\n", "\n",
+        "{\"schema\":\"cdmpp.search\",\"schema_version\":2,\"digest\":\"\"}\n",
+        "{\"schema\":\"cdmpp.search\",\"schema_version\":1,\"digest\":\"0\"}\n"};
     for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
         cdmpp_err err = {0};
         cd_hpo_journal l;
@@ -130,7 +139,8 @@ TEST(one_process_at_a_time) {
     assert_ok(cd_hpo_journal_open(&b, scratch("e.jsonl"), digest, &err));
     cd_hpo_journal_close(&b);
     assert_status(cd_hpo_journal_open(&b, scratch("no/such/folder"), digest, &err), CDMPP_EIO);
-    if (access("/dev/full", W_OK) == 0) assert_status(cd_hpo_journal_open(&b, "/dev/full", digest, &err), CDMPP_EIO);
+    if (access("/dev/full", W_OK) == 0)
+        assert_status(cd_hpo_journal_open(&b, "/dev/full", digest, &err), CDMPP_EIO);
 }
 
 TESTS(NULL, NULL, reads_back, cut_anywhere, foreign_files_stay_as_they_are, one_process_at_a_time)

@@ -33,7 +33,8 @@ static void strata(unsigned d, uint32_t first, unsigned k, uint64_t seed) {
         const double u = cd_hpo_sobol_unit(&s, seed, i, d);
         assert_true(u >= 0 && u < 1);
         const uint32_t b = (uint32_t)(u * (1u << k));
-        if (seen[a] & 1 || seen[b] & 2) fail_msg("axis %u, 2^%u points from %u: point %u shares an interval", d, k, first, i);
+        if (seen[a] & 1 || seen[b] & 2)
+            fail_msg("axis %u, 2^%u points from %u: point %u shares an interval", d, k, first, i);
         seen[a] |= 1;
         seen[b] |= 2;
     }
@@ -41,8 +42,17 @@ static void strata(unsigned d, uint32_t first, unsigned k, uint64_t seed) {
 
 /* A search that goes on draws what it would have drawn: the numbers of a seed never change. */
 TEST(points_of_a_seed) {
-    static const struct { uint64_t seed; uint32_t i; unsigned d; double u; } t[] = {{7, 0, 0, 0.49083403474651277}, {7, 5, 0, 0.95163666643202305}, {7, 5, 1, 0.57554464042186737}, {8, 1000, 39, 0.67061634175479412}};
-    for (size_t k = 0; k < sizeof t / sizeof *t; k++) assert_close(cd_hpo_sobol_unit(&s, t[k].seed, t[k].i, t[k].d), t[k].u, 1e-9, 0);
+    static const struct {
+        uint64_t seed;
+        uint32_t i;
+        unsigned d;
+        double u;
+    } t[] = {{7, 0, 0, 0.49083403474651277},
+             {7, 5, 0, 0.95163666643202305},
+             {7, 5, 1, 0.57554464042186737},
+             {8, 1000, 39, 0.67061634175479412}};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++)
+        assert_close(cd_hpo_sobol_unit(&s, t[k].seed, t[k].i, t[k].d), t[k].u, 1e-9, 0);
 }
 
 TEST(every_axis_is_a_permutation) {
@@ -59,8 +69,10 @@ TEST(first_two_axes_fill_boxes) {
     for (unsigned a = 0; a <= K; a++) {
         unsigned char plain[1 << K] = {0}, mixed[1 << K] = {0};
         for (uint32_t i = 0; i < 1u << K; i++) {
-            const uint32_t x = a ? cd_hpo_sobol_digits(&s, i, 0) >> (32 - a) : 0, y = a < K ? cd_hpo_sobol_digits(&s, i, 1) >> (32 - (K - a)) : 0;
-            const uint32_t u = (uint32_t)(cd_hpo_sobol_unit(&s, 5, i, 0) * (1u << a)), v = (uint32_t)(cd_hpo_sobol_unit(&s, 5, i, 1) * (1u << (K - a)));
+            const uint32_t x = a ? cd_hpo_sobol_digits(&s, i, 0) >> (32 - a) : 0,
+                           y = a < K ? cd_hpo_sobol_digits(&s, i, 1) >> (32 - (K - a)) : 0;
+            const uint32_t u = (uint32_t)(cd_hpo_sobol_unit(&s, 5, i, 0) * (1u << a)),
+                           v = (uint32_t)(cd_hpo_sobol_unit(&s, 5, i, 1) * (1u << (K - a)));
             plain[x << (K - a) | y]++;
             mixed[u << (K - a) | v]++;
         }
@@ -81,7 +93,8 @@ TEST(all_pairs_are_even) {
             for (unsigned a = 1; a < M - T; a++) {
                 unsigned n[1 << (M - T)] = {0};
                 for (uint32_t i = 0; i < 1u << M; i++) {
-                    const uint32_t box = x[d][i] >> (32 - a) << (M - T - a) | x[e][i] >> (32 - (M - T - a));
+                    const uint32_t box =
+                        x[d][i] >> (32 - a) << (M - T - a) | x[e][i] >> (32 - (M - T - a));
                     if (++n[box] > worst) worst = n[box];
                 }
             }
@@ -110,7 +123,8 @@ TEST(integrates_better_than_random) {
         even += (a - 1) * (a - 1);
         random += (b - 1) * (b - 1);
     }
-    if (sqrt(even) * 10 > sqrt(random)) fail_msg("error %g, random %g", sqrt(even / SEEDS), sqrt(random / SEEDS));
+    if (sqrt(even) * 10 > sqrt(random))
+        fail_msg("error %g, random %g", sqrt(even / SEEDS), sqrt(random / SEEDS));
 }
 
 TEST(seeds_differ_and_are_uniform) {
@@ -121,5 +135,6 @@ TEST(seeds_differ_and_are_uniform) {
     assert_true(cd_hpo_sobol_unit(&s, 1, 5, 0) == cd_hpo_sobol_unit(&s, 1, 5, 0));
 }
 
-TESTS(setup, NULL, known_start, points_of_a_seed, every_axis_is_a_permutation, first_two_axes_fill_boxes, all_pairs_are_even,
-      integrates_better_than_random, seeds_differ_and_are_uniform)
+TESTS(setup, NULL, known_start, points_of_a_seed, every_axis_is_a_permutation,
+      first_two_axes_fill_boxes, all_pairs_are_even, integrates_better_than_random,
+      seeds_differ_and_are_uniform)

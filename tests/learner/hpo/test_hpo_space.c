@@ -14,7 +14,9 @@ static const char *put(const char *text) {
     return path;
 }
 
-static cdmpp_status load(cd_hpo_space *s, const char *text, cdmpp_err *err) { return cd_hpo_space_load(s, put(text), NULL, 0, err); }
+static cdmpp_status load(cd_hpo_space *s, const char *text, cdmpp_err *err) {
+    return cd_hpo_space_load(s, put(text), NULL, 0, err);
+}
 
 typedef struct {
     cd_hpo_space s;
@@ -63,24 +65,31 @@ static const char *const told[] = {
     "3:11: error: tune.trials: expected integer in 1..100000, found '0'",
     "5:1: error: unknown key 'extra'",
     "7:3: error: unknown key 'train.etaa', did you mean 'train.eta'?",
-    "8:15: error: train.eta: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found 'reel'",
+    "8:15: error: train.eta: expected one of fixed|choice|int|log_int|real|log_real and perhaps "
+    "when, found 'reel'",
     "9:34: error: train.loss: expected one of squared|huber|absolute|mape, found 'hubert'",
     "10:31: error: train.max_depth: expected integer in 1..30, found '0'",
     "11:29: error: train.lambda: expected a lowest value above 0, for a logarithm, found '0'",
     "12:33: error: train.subsample: expected a highest value above the lowest, found '0.5'",
     "13:20: error: train.colsample: expected a mapping like {choice: [1, 2]}, found '0.5'",
     "14:16: error: train.seed: expected a kind for an integer, found 'real'",
-    "15:34: error: train.max_bin: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found 'choice' after int",
-    "16:16: error: split.seed: expected 'fixed': it decides on the programs that are compared, found 'choice'",
-    "17:42: error: train.early_stop: expected a condition on a key above, found 'train.min_child_weight'",
+    "15:34: error: train.max_bin: expected one of fixed|choice|int|log_int|real|log_real and "
+    "perhaps when, found 'choice' after int",
+    "16:16: error: split.seed: expected 'fixed': it decides on the programs that are compared, "
+    "found 'choice'",
+    "17:42: error: train.early_stop: expected a condition on a key above, found "
+    "'train.min_child_weight'",
     "18:35: error: unknown key 'train.lost', did you mean 'train.loss'?",
-    "18:27: error: train.min_child_weight: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found a mapping",
+    "18:27: error: train.min_child_weight: expected one of fixed|choice|int|log_int|real|log_real "
+    "and perhaps when, found a mapping",
     "19:18: error: output.model: expected this key to be left to the command line, found 'fixed'",
     "20:25: error: data.devices: expected a list of texts, found a mapping",
     "21:26: error: train.rounds: expected a list of values, found '1'",
     /* trials would train on the base's, and only the winner's last training on these */
-    "22:16: error: data.files: expected this key to be left to the base: its data are read once, for all trials, found 'fixed'",
-    "23:15: error: data.kind: expected this key to be left to the base: its data are read once, for all trials, found 'fixed'"};
+    "22:16: error: data.files: expected this key to be left to the base: its data are read once, "
+    "for all trials, found 'fixed'",
+    "23:15: error: data.kind: expected this key to be left to the base: its data are read once, "
+    "for all trials, found 'fixed'"};
 
 TEST(every_mistake_in_one_run) {
     cdmpp_err err = {0};
@@ -98,27 +107,39 @@ TEST(settings) {
     cd_hpo_space s;
     const char *set[] = {"tune.trials=9", "tune.max_budget=270"};
     static const char *const bad[][2] = {
-        {"tune: {budget: train.ronds}\nspace: {train.eta: {real: [0.1, 1]}}\n", ":1:16: error: unknown key 'train.ronds', did you mean 'train.rounds'?"},
-        {"tune: {budget: train.loss}\nspace: {train.eta: {real: [0.1, 1]}}\n", ":1:16: error: tune.budget: expected the key of a number, found 'train.loss'"},
-        {"tune: {max_budget: 100.5}\nspace: {train.eta: {real: [0.1, 1]}}\n", ":1:20: error: train.rounds: expected integer in 1..100000, found '100.5'"},
-        {"tune: {min_budget: 601}\nspace: {train.eta: {real: [0.1, 1]}}\n", ":1:20: error: tune.min_budget: expected at most tune.max_budget 600, found 601"},
-        {"space: {train.rounds: {int: [1, 5]}}\n", ":1:24: error: train.rounds: expected this key to be left to tune.budget, found 'int'"},
-        {"tune: {trials: 3}\n", ": error: space: expected a mapping of keys to what they may be, found a mapping"},
-        {"space: {}\n", ":1:8: error: space: expected a mapping of keys to what they may be, found a mapping"},
+        {"tune: {budget: train.ronds}\nspace: {train.eta: {real: [0.1, 1]}}\n",
+         ":1:16: error: unknown key 'train.ronds', did you mean 'train.rounds'?"},
+        {"tune: {budget: train.loss}\nspace: {train.eta: {real: [0.1, 1]}}\n",
+         ":1:16: error: tune.budget: expected the key of a number, found 'train.loss'"},
+        {"tune: {max_budget: 100.5}\nspace: {train.eta: {real: [0.1, 1]}}\n",
+         ":1:20: error: train.rounds: expected integer in 1..100000, found '100.5'"},
+        {"tune: {min_budget: 601}\nspace: {train.eta: {real: [0.1, 1]}}\n",
+         ":1:20: error: tune.min_budget: expected at most tune.max_budget 600, found 601"},
+        {"space: {train.rounds: {int: [1, 5]}}\n",
+         ":1:24: error: train.rounds: expected this key to be left to tune.budget, found 'int'"},
+        {"tune: {trials: 3}\n",
+         ": error: space: expected a mapping of keys to what they may be, found a mapping"},
+        {"space: {}\n",
+         ":1:8: error: space: expected a mapping of keys to what they may be, found a mapping"},
         {"", ": error: space: expected a mapping of keys to what they may be, found a mapping"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_true(load(&s, bad[i][0], &err) != CDMPP_OK);
-        if (!strstr(s.diag.text.p, bad[i][1])) fail_msg("wanted %s\nfound %s", bad[i][1], s.diag.text.p);
+        if (!strstr(s.diag.text.p, bad[i][1]))
+            fail_msg("wanted %s\nfound %s", bad[i][1], s.diag.text.p);
         cd_hpo_space_free(&s);
         err = (cdmpp_err){0};
     }
-    assert_ok(cd_hpo_space_load(&s, put("tune: {base: b.yaml, eta: 3, min_budget: 10}\nspace: {train.eta: {real: [0.1, 1]}}\n"), set, 2, &err));
+    assert_ok(cd_hpo_space_load(
+        &s,
+        put("tune: {base: b.yaml, eta: 3, min_budget: 10}\nspace: {train.eta: {real: [0.1, 1]}}\n"),
+        set, 2, &err));
     assert_int_equal(s.tune.trials, 9);
     assert_int_equal(cd_hpo_space_rungs(&s), 4);
     for (unsigned r = 0, b = 10; r < 4; r++, b *= 3) assert_true(cd_hpo_space_budget(&s, r) == b);
     s.tune.max_budget = 100, s.tune.min_budget = 7; /* from the top: 100, 33, 11 */
     assert_int_equal(cd_hpo_space_rungs(&s), 3);
-    assert_true(cd_hpo_space_budget(&s, 0) == 11 && cd_hpo_space_budget(&s, 1) == 33 && cd_hpo_space_budget(&s, 2) == 100);
+    assert_true(cd_hpo_space_budget(&s, 0) == 11 && cd_hpo_space_budget(&s, 1) == 33 &&
+                cd_hpo_space_budget(&s, 2) == 100);
     s.tune.min_budget = 100;
     assert_int_equal(cd_hpo_space_rungs(&s), 1);
     cd_hpo_space_free(&s);
@@ -156,15 +177,23 @@ TEST(values_are_inside_and_spread) {
             cd_config c;
             const cd_hpo_trial *t = &d.trial[i];
             assert_ok(cd_hpo_space_config(&d.s, &d.base, t, 200, &c, &err));
-            assert_true(c.train_eta >= 0.01 && c.train_eta <= 1 && c.train_max_depth >= 2 && c.train_max_depth <= 5);
+            assert_true(c.train_eta >= 0.01 && c.train_eta <= 1 && c.train_max_depth >= 2 &&
+                        c.train_max_depth <= 5);
             assert_true(c.train_max_bin >= 16 && c.train_max_bin <= 1024);
-            assert_true(c.train_rounds == 200 && c.train_seed == 7 && isnan(number(t, "train.seed")));
-            assert_true(c.train_eta == number(t, "train.eta") && c.train_max_bin == (int64_t)number(t, "train.max_bin"));
-            if (c.train_loss == CD_TREE_LOSS_HUBER) assert_true(c.train_subsample == d.base.train_subsample && isnan(number(t, "train.subsample")));
-            else assert_true(c.train_subsample >= 0.25 && c.train_subsample <= 0.75 && c.train_subsample == number(t, "train.subsample"));
+            assert_true(c.train_rounds == 200 && c.train_seed == 7 &&
+                        isnan(number(t, "train.seed")));
+            assert_true(c.train_eta == number(t, "train.eta") &&
+                        c.train_max_bin == (int64_t)number(t, "train.max_bin"));
+            if (c.train_loss == CD_TREE_LOSS_HUBER)
+                assert_true(c.train_subsample == d.base.train_subsample &&
+                            isnan(number(t, "train.subsample")));
+            else
+                assert_true(c.train_subsample >= 0.25 && c.train_subsample <= 0.75 &&
+                            c.train_subsample == number(t, "train.subsample"));
             const bool weight = c.train_max_depth == 5 && c.train_loss == CD_TREE_LOSS_SQUARED;
             assert_true(weight == !isnan(number(t, "train.min_child_weight")));
-            loss[c.train_loss]++, depth[c.train_max_depth]++, low_eta += c.train_eta < 0.1, low_bin += c.train_max_bin < 128, weights += weight;
+            loss[c.train_loss]++, depth[c.train_max_depth]++, low_eta += c.train_eta < 0.1,
+                low_bin += c.train_max_bin < 128, weights += weight;
             cd_config_free(&c);
         }
         const size_t off = k ? 60 : 2; /* of 512: even, or within 5 deviations */
@@ -188,7 +217,8 @@ TEST(more_trials_are_the_same_trials) {
         memcpy(p, " 20", 3);
         draw(&few, text);
         assert_int_equal(few.n, 20);
-        for (size_t i = 0; i < 20; i++) assert_string_equal(few.trial[i].params, many.trial[i].params);
+        for (size_t i = 0; i < 20; i++)
+            assert_string_equal(few.trial[i].params, many.trial[i].params);
         memcpy(strstr(text, "try_base: false"), "seed: 5        ", 15);
         done(&many);
         draw(&many, text);
@@ -211,7 +241,8 @@ TEST(conditions_on_lists) {
              "  train.max_bin: {choice: [16, 32]}\n");
     for (size_t i = 0; i < d.n; i++) {
         if (!isnan(number(&d.trial[i], "train.eta"))) with++;
-        assert_true(isnan(number(&d.trial[i], "train.lambda")) && isnan(number(&d.trial[i], "train.subsample")));
+        assert_true(isnan(number(&d.trial[i], "train.lambda")) &&
+                    isnan(number(&d.trial[i], "train.subsample")));
     }
     assert_int_equal(with, 40);
     done(&d);
@@ -219,13 +250,15 @@ TEST(conditions_on_lists) {
 
 TEST(small_spaces_end) {
     drawn d;
-    draw(&d, "tune: {trials: 100}\nspace: {train.loss: {choice: [squared, huber, mape]}, train.max_depth: {int: [8, 9]}}\n");
+    draw(&d, "tune: {trials: 100}\nspace: {train.loss: {choice: [squared, huber, mape]}, "
+             "train.max_depth: {int: [8, 9]}}\n");
     assert_int_equal(d.n, 6);
     /* trial 0 is the base: huber, 8 */
     assert_string_equal(d.trial[0].params, "{\"train.loss\":\"huber\",\"train.max_depth\":8}");
     assert_int_equal(d.trial[0].set.n, 0);
     for (size_t i = 0; i < d.n; i++)
-        for (size_t j = 0; j < i; j++) assert_string_not_equal(d.trial[i].params, d.trial[j].params);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(d.trial[i].params, d.trial[j].params);
     done(&d);
     draw(&d, "space: {train.seed: {fixed: 3}}\n");
     assert_int_equal(d.n, 1); /* nothing varies: one configuration */
@@ -237,8 +270,10 @@ TEST(texts_and_lists) {
     cdmpp_err err = {0};
     drawn d;
     cd_config c;
-    draw(&d, "tune: {budget: filter.max_std_ratio, min_budget: 0.1, max_budget: 0.8, eta: 2, try_base: false}\n"
-             "space:\n  split.valid_names: {fixed: [a, 'b \"c\"']}\n  data.devices: {fixed: 'x: #y'}\n  train.eta: {choice: [0.1, 0.25]}\n");
+    draw(&d, "tune: {budget: filter.max_std_ratio, min_budget: 0.1, max_budget: 0.8, eta: 2, "
+             "try_base: false}\n"
+             "space:\n  split.valid_names: {fixed: [a, 'b \"c\"']}\n  data.devices: {fixed: 'x: "
+             "#y'}\n  train.eta: {choice: [0.1, 0.25]}\n");
     assert_int_equal(d.n, 2);
     assert_true(cd_hpo_space_budget(&d.s, 0) == 0.1);
     assert_ok(cd_hpo_space_config(&d.s, &d.base, &d.trial[0], 0.2, &c, &err));
@@ -257,10 +292,13 @@ TEST(manual_has_the_settings) {
     const cd_conf_key *key = cd_hpo_space_keys(&n);
     cd_conf_doc(&table, key, n);
     assert_ok(cd_file_read("docs/reference/autotune.md", 0, &doc, &len, &err));
-    if (!strstr(doc, table.p)) fail_msg("docs/reference/autotune.md: write the table again with cdmpp-train --autotune - --doc-config");
+    if (!strstr(doc, table.p))
+        fail_msg("docs/reference/autotune.md: write the table again with cdmpp-train --autotune - "
+                 "--doc-config");
     cd_mem_free(doc);
     cd_buf_free(&table);
 }
 
-TESTS(NULL, NULL, every_mistake_in_one_run, settings, values_are_inside_and_spread, more_trials_are_the_same_trials,
-      small_spaces_end, conditions_on_lists, texts_and_lists, manual_has_the_settings)
+TESTS(NULL, NULL, every_mistake_in_one_run, settings, values_are_inside_and_spread,
+      more_trials_are_the_same_trials, small_spaces_end, conditions_on_lists, texts_and_lists,
+      manual_has_the_settings)

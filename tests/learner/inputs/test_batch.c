@@ -12,9 +12,11 @@ enum { N_PROG = 3, N_LEAF = 4, N_ROW = 4, W_DEV = 2 };
 /* Program 0: root 0 { 1 { 2 leaf, 3 { 4 leaf } } }, program 1: root { leaf }, program 2:
  * like it, on device 1. */
 static const int32_t tree[] = {0, 1, 2, -1, 3, 4, -1, -1, -1, -1, 0, 1, -1, -1, 0, 1, -1, -1};
-static const int64_t tree_ptr[] = {0, 10, 14, 18}, leaf_ptr[] = {0, 2, 3, 4}, row_ptr[] = {0, 2, 3, 4};
+static const int64_t tree_ptr[] = {0, 10, 14, 18}, leaf_ptr[] = {0, 2, 3, 4},
+                     row_ptr[] = {0, 2, 3, 4};
 static const int32_t leaf_pos[] = {2, 5, 1, 1}, leaf_node[] = {2, 4, 1, 1};
-static const int64_t path_ptr[] = {0, 1, 3, 3, 13}, path_extent[] = {8, 8, 32, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+static const int64_t path_ptr[] = {0, 1, 3, 3, 13},
+                     path_extent[] = {8, 8, 32, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 static const uint8_t path_kind[] = {1, 1, 0, 4, 4, 0, 0, 0, 0, 0, 0, 3, 2};
 static const uint32_t device[] = {0, 0, 1};
 static const double flop[] = {1023, -1, 0};
@@ -25,13 +27,29 @@ static const float vectors[2 * W_DEV] = {1, 2, 3, 4};
 static cd_program_view view(void) {
     finite_values(row, NULL, N_ROW * 164, 1);
     for (size_t i = 0; i < N_ROW * 164; i++) row[i] = 5 + 5 * row[i];
-    return (cd_program_view){.n = N_PROG, .row = row, .row_ptr = row_ptr, .leaf_ptr = leaf_ptr, .leaf_x = leaf_x, .leaf_pos = leaf_pos,
-                     .leaf_node = leaf_node, .path_ptr = path_ptr, .path_extent = path_extent, .path_kind = path_kind,
-                     .tree_ptr = tree_ptr, .tree = tree, .device = device, .flop = flop};
+    return (cd_program_view){.n = N_PROG,
+                             .row = row,
+                             .row_ptr = row_ptr,
+                             .leaf_ptr = leaf_ptr,
+                             .leaf_x = leaf_x,
+                             .leaf_pos = leaf_pos,
+                             .leaf_node = leaf_node,
+                             .path_ptr = path_ptr,
+                             .path_extent = path_extent,
+                             .path_kind = path_kind,
+                             .tree_ptr = tree_ptr,
+                             .tree = tree,
+                             .device = device,
+                             .flop = flop};
 }
 
-static const cd_batch_spec full = {.tokens = true, .context = true, .derived = true, .program = true,
-                                   .n_device = 2, .w_dev = W_DEV, .device = vectors};
+static const cd_batch_spec full = {.tokens = true,
+                                   .context = true,
+                                   .derived = true,
+                                   .program = true,
+                                   .n_device = 2,
+                                   .w_dev = W_DEV,
+                                   .device = vectors};
 
 typedef struct {
     cd_batch b;
@@ -65,10 +83,12 @@ static void check_context(const cd_batch *b) {
     want[79] = 2;
     want[80] = 3;
     want[81] = 2;
-    for (size_t c = 0; c < CD_BATCH_CONTEXT; c++) assert_close((double)x[c], (double)want[c], 1e-6, 1e-6);
+    for (size_t c = 0; c < CD_BATCH_CONTEXT; c++)
+        assert_close((double)x[c], (double)want[c], 1e-6, 1e-6);
     float sums[CD_N_DERIVED];
     cd_tree_input_derived(row + 164, sums);
-    for (size_t c = 0; c < CD_N_DERIVED; c++) assert_true(x[82 + c] == fmaxf(fminf(sums[c], CD_SCALER_CLIP), -CD_SCALER_CLIP));
+    for (size_t c = 0; c < CD_N_DERIVED; c++)
+        assert_true(x[82 + c] == fmaxf(fminf(sums[c], CD_SCALER_CLIP), -CD_SCALER_CLIP));
     x = b->tok + 164; /* ten loops: 11 is innermost, then vectors; 2 is outermost */
     assert_close((double)x[0], log2(11), 1e-6, 0);
     assert_true(x[3] == 1 && x[6 + 4] == 1);
@@ -91,7 +111,8 @@ static void columns(void **state) {
     assert_true(r.b.pos[0] == 1 && r.b.pos[1] == 2 && r.b.pos[2] == 5);
     assert_true(r.b.dev[0] == 3 && r.b.dev[1] == 4 && r.b.dev[2] == 1 && r.b.dev[3] == 2);
     assert_true(r.b.flop[0] == 0 && r.b.flop[1] == 1023);
-    for (size_t c = 0; c < 164; c++) assert_true(r.b.tok[2 * r.b.w_tok + c] == fminf(row[164 + c], CD_SCALER_CLIP));
+    for (size_t c = 0; c < 164; c++)
+        assert_true(r.b.tok[2 * r.b.w_tok + c] == fminf(row[164 + c], CD_SCALER_CLIP));
     check_context(&r.b);
     const float *p = r.b.prog; /* operations: known 0, known 1023 */
     assert_true(p[r.b.w_prog - 2] == 0 && p[r.b.w_prog - 1] == 0);
@@ -134,7 +155,8 @@ static void facts(void **state) {
     v.facts = fact;
     v.analytic = analytic;
     for (int both = 0; both < 2; both++) {
-        const cd_batch_spec spec = {.program = both == 1, .facts = true}, summary = {.program = both == 1};
+        const cd_batch_spec spec = {.program = both == 1, .facts = true},
+                            summary = {.program = both == 1};
         const size_t before = cd_batch_program_width(&summary);
         rig r;
         open_rig(&r, &spec, N_PROG, 0, 0);
@@ -143,7 +165,8 @@ static void facts(void **state) {
         for (size_t i = 0; i < N_PROG; i++) {
             cd_facts_input_fill(&v, i, want);
             for (size_t c = 0; c < CD_N_FACTS_COL; c++)
-                assert_true(r.b.prog[i * r.b.w_prog + before + c] == fmaxf(fminf(want[c], CD_SCALER_CLIP), -CD_SCALER_CLIP));
+                assert_true(r.b.prog[i * r.b.w_prog + before + c] ==
+                            fmaxf(fminf(want[c], CD_SCALER_CLIP), -CD_SCALER_CLIP));
         }
         analytic[2 * CD_N_ANALYTIC] = NAN;
         assert_status(cd_batch_fill(&r.b, &spec, &r.s, &v, NULL, N_PROG, &err), CDMPP_EMODEL);
@@ -166,21 +189,28 @@ static void steps(void **state) {
     v.step_ptr = step_ptr;
     v.step = step;
     for (int logs = 0; logs < 2; logs++) {
-        const cd_batch_spec spec = {.tokens = true, .steps = 2, .values = 3, .log_values = logs == 1};
+        const cd_batch_spec spec = {
+            .tokens = true, .steps = 2, .values = 3, .log_values = logs == 1};
         float want[6 * W] = {0};
         rig r;
         want[9] = 1, want[14] = logs ? 3 : 7;
-        want[W + 8] = 1, want[W + 14] = 1, want[W + 16] = logs ? -2 : -3; /* log2(1 + 1) = 1; the sign stays */
-        want[4 * W + 4] = 1, want[4 * W + 14] = logs ? log2f(3) : 2, want[4 * W + 15] = logs ? log2f(6) : 5, want[4 * W + 16] = logs ? 10 : 1023;
+        want[W + 8] = 1, want[W + 14] = 1,
+                 want[W + 16] = logs ? -2 : -3; /* log2(1 + 1) = 1; the sign stays */
+        want[4 * W + 4] = 1, want[4 * W + 14] = logs ? log2f(3) : 2,
+                     want[4 * W + 15] = logs ? log2f(6) : 5, want[4 * W + 16] = logs ? 10 : 1023;
         assert_int_equal(cd_batch_token_width(&spec), W);
         open_rig(&r, &spec, 3, 6, 2);
         for (int c = 0; c < W; c++) r.s.tok.scale[c] = 1;
         assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &v, NULL, 3, &err));
         assert_true(r.b.n == 3 && r.b.n_tok == 6 && r.b.max_leaf == 2 && r.b.tok_ptr[2] == 4);
-        for (size_t k = 0; k < 6 * W; k++) assert_close((double)r.b.tok[k], fmax(-10, fmin(10, (double)want[k])), 1e-6, 1e-6); /* scalers cut */
+        for (size_t k = 0; k < 6 * W; k++)
+            assert_close((double)r.b.tok[k], fmax(-10, fmin(10, (double)want[k])), 1e-6,
+                         1e-6); /* scalers cut */
         assert_true(r.b.trips[0] == 0 && r.b.pos[3] == 1);
-        const cd_batch_spec one = {.tokens = true, .steps = 1, .values = 3, .log_values = logs == 1};
-        assert_ok(cd_batch_fill(&r.b, &one, &r.s, &v, NULL, 1, &err)); /* the second step is cut off */
+        const cd_batch_spec one = {
+            .tokens = true, .steps = 1, .values = 3, .log_values = logs == 1};
+        assert_ok(
+            cd_batch_fill(&r.b, &one, &r.s, &v, NULL, 1, &err)); /* the second step is cut off */
         assert_true(r.b.n_tok == 1 && r.b.tok[9] > 0);
         cd_program_view last = cd_program_view_range(&v, 2, 1);
         assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &last, NULL, 1, &err));
@@ -234,7 +264,8 @@ static void trees(void **state) {
 /* Rows for tokens: the columns of leaves that show them, and no leaf is looked at. */
 static void rows(void **state) {
     cd_program_view v = view(), bare = v;
-    const cd_batch_spec leaves = {.tokens = true, .derived = true}, spec = {.tokens = true, .rows = true, .derived = true};
+    const cd_batch_spec leaves = {.tokens = true, .derived = true},
+                        spec = {.tokens = true, .rows = true, .derived = true};
     const uint32_t index[] = {2, 0};
     cd_batch_dims d;
     cdmpp_err err = {0};
@@ -309,7 +340,8 @@ static void fitted(void **state) {
             if (kind == CD_SCALE_STANDARD && hi > lo) assert_close(sq, 1, 1e-4, 0);
             if (kind == CD_SCALE_MINMAX) assert_close(lo, 0, 0, 1e-6);
             if (kind == CD_SCALE_MINMAX && hi > lo) assert_close(hi, 1, 1e-5, 0);
-            if (kind == CD_SCALE_NONE && c < 164) assert_true(lo >= 0 && hi <= (double)CD_SCALER_CLIP);
+            if (kind == CD_SCALE_NONE && c < 164)
+                assert_true(lo >= 0 && hi <= (double)CD_SCALER_CLIP);
         }
         assert_true(r.b.dev[0] == 1 && r.b.dev[1] == 2); /* left alone */
         close_rig(&r);
@@ -323,7 +355,8 @@ static void corners(void **state) {
     (void)state;
     assert_ok(cd_scaler_init(&s, 3, &err));
     assert_ok(cd_scaler_fit_init(&f, 3, &err));
-    for (int i = 0; i < 5; i++) cd_scaler_fit_add(&f, (const float[]){1e6f + (float)i, 4, (float)(i % 2)});
+    for (int i = 0; i < 5; i++)
+        cd_scaler_fit_add(&f, (const float[]){1e6f + (float)i, 4, (float)(i % 2)});
     cd_scaler_fit_end(&f, CD_SCALE_STANDARD, &s);
     float x[6] = {1e6f + 2, 5, NAN, 3e6f, -1e9f, -100};
     cd_scaler_apply(&s, x, 2);

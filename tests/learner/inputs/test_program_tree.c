@@ -61,7 +61,8 @@ typedef struct {
     size_t parent[ALL], place[ALL], own_place[ALL], depth[ALL], kids[ALL], leaves[ALL];
 } truth; /* leaves first, then nodes in pre-order from TOK on; SIZE_MAX: root */
 
-static void read_list(truth *r, size_t program, const int32_t *list, size_t n, const int32_t *leaf_pos) {
+static void read_list(truth *r, size_t program, const int32_t *list, size_t n,
+                      const int32_t *leaf_pos) {
     size_t stack[MADE_NODES(MOST) + 1], open = 0, leaf = 0;
     for (size_t i = 0; i < n; i++) {
         if (list[i] < 0) {
@@ -69,7 +70,8 @@ static void read_list(truth *r, size_t program, const int32_t *list, size_t n, c
             continue;
         }
         const bool is_leaf = i + 1 < n && list[i + 1] < 0 && leaf_pos[leaf] == (int32_t)i;
-        const size_t k = is_leaf ? r->n_tok++ : TOK + r->n_node++, up = open ? stack[open - 1] : SIZE_MAX;
+        const size_t k = is_leaf ? r->n_tok++ : TOK + r->n_node++,
+                     up = open ? stack[open - 1] : SIZE_MAX;
         r->program[k] = program;
         r->parent[k] = up;
         r->depth[k] = open;
@@ -94,10 +96,12 @@ static void name_nodes(const cd_program_tree *t) {
     for (size_t l = t->n_level; l-- > 0;)
         for (size_t s = t->child.first[l]; s < t->child.first[l + 1]; s++)
             for (size_t i = 0; i < t->child.width[s]; i++) {
-                const size_t row = t->child.row[t->child.at[s] + i], up = where[t->n_tok + t->level[l] + i];
+                const size_t row = t->child.row[t->child.at[s] + i],
+                             up = where[t->n_tok + t->level[l] + i];
                 assert_true(up != SIZE_MAX);
                 for (size_t k = TOK; row >= t->n_tok && k < TOK + slow.n_node; k++)
-                    if (slow.parent[k] == up && slow.place[k] == s - t->child.first[l]) where[row] = k;
+                    if (slow.parent[k] == up && slow.place[k] == s - t->child.first[l])
+                        where[row] = k;
             }
 }
 
@@ -107,8 +111,10 @@ static void check_levels(const cd_program_tree *t) {
             for (size_t k = t->level[l]; k < t->level[l + 1]; k++) {
                 const size_t node = where[t->n_tok + k], p = slow.program[node];
                 assert_int_equal(slow.depth[node], t->tile_level[tile + 1] - 1 - l);
-                assert_true(p >= cd_ops_tile_at(N, t->n_tile, tile) && p < cd_ops_tile_at(N, t->n_tile, tile + 1));
-                if (k > t->level[l]) assert_true(slow.kids[node] <= slow.kids[where[t->n_tok + k - 1]]);
+                assert_true(p >= cd_ops_tile_at(N, t->n_tile, tile) &&
+                            p < cd_ops_tile_at(N, t->n_tile, tile + 1));
+                if (k > t->level[l])
+                    assert_true(slow.kids[node] <= slow.kids[where[t->n_tok + k - 1]]);
             }
 }
 
@@ -184,23 +190,26 @@ static void broken(void **state) {
         int32_t leaf_pos[2];
         size_t n_leaf;
     } bad[] = {
-        {{0}, 0, {0}, 0},                          /* nothing */
-        {{0, -1}, 2, {0}, 1},                      /* a leaf as root */
-        {{-1, 0, -1}, 3, {1}, 1},                  /* closes nothing */
-        {{0, 1, -1}, 3, {1}, 1},                   /* stays open */
-        {{0, 1, -1, -1, -1}, 5, {1}, 1},           /* closed twice */
-        {{0, 1, -1, -1, 2, -1}, 6, {1}, 1},        /* two roots */
-        {{0, 1, 2, -1, -1, -1}, 6, {1}, 1},        /* a leaf with a child */
-        {{0, 1}, 2, {1}, 1},                       /* cut off behind a leaf */
-        {{0, 1, -1, -1}, 4, {2}, 1},               /* a leaf where none is */
-        {{0, 1, -1, -1}, 4, {9}, 1},               /* nor here */
-        {{0, 1, -1, -1}, 4, {-3}, 1},              /* nor here */
-        {{0, 1, -1, 2, -1, -1}, 6, {3, 1}, 2},     /* leaves out of order */
+        {{0}, 0, {0}, 0},                      /* nothing */
+        {{0, -1}, 2, {0}, 1},                  /* a leaf as root */
+        {{-1, 0, -1}, 3, {1}, 1},              /* closes nothing */
+        {{0, 1, -1}, 3, {1}, 1},               /* stays open */
+        {{0, 1, -1, -1, -1}, 5, {1}, 1},       /* closed twice */
+        {{0, 1, -1, -1, 2, -1}, 6, {1}, 1},    /* two roots */
+        {{0, 1, 2, -1, -1, -1}, 6, {1}, 1},    /* a leaf with a child */
+        {{0, 1}, 2, {1}, 1},                   /* cut off behind a leaf */
+        {{0, 1, -1, -1}, 4, {2}, 1},           /* a leaf where none is */
+        {{0, 1, -1, -1}, 4, {9}, 1},           /* nor here */
+        {{0, 1, -1, -1}, 4, {-3}, 1},          /* nor here */
+        {{0, 1, -1, 2, -1, -1}, 6, {3, 1}, 2}, /* leaves out of order */
     };
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
-        assert_status(cd_program_tree_check(bad[k].list, bad[k].n, bad[k].leaf_pos, bad[k].n_leaf, &err), CDMPP_EMODEL);
+        assert_status(
+            cd_program_tree_check(bad[k].list, bad[k].n, bad[k].leaf_pos, bad[k].n_leaf, &err),
+            CDMPP_EMODEL);
     /* a node that never got a leaf is one */
-    assert_ok(cd_program_tree_check((const int32_t[]){0, 1, -1, 2, -1, -1}, 6, (const int32_t[]){3}, 1, &err));
+    assert_ok(cd_program_tree_check((const int32_t[]){0, 1, -1, 2, -1, -1}, 6, (const int32_t[]){3},
+                                    1, &err));
 }
 
 static void no_room(void **state) {

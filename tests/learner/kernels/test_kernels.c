@@ -24,22 +24,27 @@ static void on_bad(void *ctx, const cdmpp_err *why) {
 /* ---- a machine: rooflines with steps (vectors that are not full), noise by the draw ---- */
 
 typedef struct machine {
-    double noise, tick;         /* each call advances the clock by tick */
+    double noise, tick; /* each call advances the clock by tick */
     double at;
-    const char *wild;           /* kernels of this type take anything up to twice as long */
-    bool analytic;              /* programs are of very different quality, which the analytic time knows */
-    size_t calls, fail_at;      /* fail_at: the call that is interrupted; 0: none */
+    const char *wild; /* kernels of this type take anything up to twice as long */
+    bool analytic;    /* programs are of very different quality, which the analytic time knows */
+    size_t calls, fail_at; /* fail_at: the call that is interrupted; 0: none */
 } machine;
 
 static double law(const cd_kernel *k) {
-    const double idle = k->x[5] > 0 ? 8 * ceil(k->x[5] / 8) / k->x[5] : 1; /* output channels in eights */
-    return 2e-6 + k->x[0] * idle / (20e9 * (k->x[9] > 1 ? 1 : 1.5)) + (k->x[1] + k->x[2] + k->x[3]) / 15e9;
+    const double idle =
+        k->x[5] > 0 ? 8 * ceil(k->x[5] / 8) / k->x[5] : 1; /* output channels in eights */
+    return 2e-6 + k->x[0] * idle / (20e9 * (k->x[9] > 1 ? 1 : 1.5)) +
+           (k->x[1] + k->x[2] + k->x[3]) / 15e9;
 }
 
 /* How many times slower its program is: a number that no size tells. */
-static double luck(const cd_kernel *k) { return exp(2 * cd_rng_unit(7, (uint64_t)(k->x[0] + 3 * k->x[3] + 7 * k->x[1]))); }
+static double luck(const cd_kernel *k) {
+    return exp(2 * cd_rng_unit(7, (uint64_t)(k->x[0] + 3 * k->x[3] + 7 * k->x[1])));
+}
 
-static cdmpp_status clock_time(void *ctx, const cd_workload *w, uint64_t draw, cd_kernel_time *out, cdmpp_err *e) {
+static cdmpp_status clock_time(void *ctx, const cd_workload *w, uint64_t draw, cd_kernel_time *out,
+                               cdmpp_err *e) {
     machine *m = ctx;
     cd_arena a = {0};
     m->at += m->tick;
@@ -48,7 +53,9 @@ static cdmpp_status clock_time(void *ctx, const cd_workload *w, uint64_t draw, c
         cd_kernel k;
         assert_ok(cd_kernel_of(w, g, &a, &k, &err));
         const bool wild = m->wild && !strncmp(k.type, m->wild, strlen(m->wild));
-        out[g] = (cd_kernel_time){law(&k) * exp(m->noise * (2 * cd_rng_unit(draw, g) - 1)) * (wild ? 1 + cd_rng_unit(draw, 100 + g) : 1), 0};
+        out[g] = (cd_kernel_time){law(&k) * exp(m->noise * (2 * cd_rng_unit(draw, g) - 1)) *
+                                      (wild ? 1 + cd_rng_unit(draw, 100 + g) : 1),
+                                  0};
         if (m->analytic) out[g].seconds *= luck(&k), out[g].analytic_s = 1.3 * law(&k) * luck(&k);
     }
     cd_arena_free(&a);
@@ -67,7 +74,8 @@ static const cd_workload_options wo = {.target = "llvm"};
 
 static int up(void **state) {
     (void)state;
-    for (size_t k = 0; k < N_NAME; k++) assert_ok(cd_zoo_build(names[k], &(cd_zoo_options){0}, &graph[k], &err));
+    for (size_t k = 0; k < N_NAME; k++)
+        assert_ok(cd_zoo_build(names[k], &(cd_zoo_options){0}, &graph[k], &err));
     assert_ok(cd_kernel_prior_new((const cd_graph *const *)graph, N_NAME, &wo, &prior, &err));
     return 0;
 }
@@ -107,7 +115,8 @@ TEST(test_draws) {
             if (!w[2] || w[2]->n_group != w[0]->n_group) continue;
             assert_ok(cd_kernel_of(w[2], i, &a, &same, &err));
             assert_string_equal(k.type, same.type);
-            if (same.x[5] > k.x[5] * 1.25 + 8 || same.x[5] < k.x[5] / 1.25 - 8) fail_msg("%s: %g channels near %g", k.type, same.x[5], k.x[5]);
+            if (same.x[5] > k.x[5] * 1.25 + 8 || same.x[5] < k.x[5] / 1.25 - 8)
+                fail_msg("%s: %g channels near %g", k.type, same.x[5], k.x[5]);
             near++;
         }
         for (int k = 0; k < 3; k++) {
@@ -139,9 +148,12 @@ TEST(test_target) {
     tmp_dir d = tmp_make();
     machine m = {.noise = 0.01};
     size_t n, few;
-    const cd_kernel_sampled start = run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.limit = 150}, &few);
+    const cd_kernel_sampled start =
+        run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.limit = 150}, &few);
     assert_int_equal(start.end, CD_KERNEL_END_LIMIT);
-    const cd_kernel_sampled r = run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.target = 0.1, .within = 0.9, .limit = 4000}, &n);
+    const cd_kernel_sampled r =
+        run(tmp_path(&d, "k.jsonl"), &m,
+            (cd_kernel_sampler_options){.target = 0.1, .within = 0.9, .limit = 4000}, &n);
     assert_int_equal(r.end, CD_KERNEL_END_TARGET);
     assert_true(n > few);
     assert_true((double)r.score.within >= 0.9 * (double)r.score.n);
@@ -170,8 +182,10 @@ TEST(test_resume) {
     fputs("{\"type\":\"Co", f);
     fclose(f);
     n_bad = 0;
-    assert_ok(cd_kernel_samples_open(path, false, on_bad, NULL, &s, &err)); /* a reader does not mend it */
-    assert_true(s.n == kept && n_bad == 1 && last_bad.code == CDMPP_EPARSE && last_bad.line == (long)kept + 1);
+    assert_ok(cd_kernel_samples_open(path, false, on_bad, NULL, &s,
+                                     &err)); /* a reader does not mend it */
+    assert_true(s.n == kept && n_bad == 1 && last_bad.code == CDMPP_EPARSE &&
+                last_bad.line == (long)kept + 1);
     cd_kernel_samples_free(&s);
     machine rest = {.noise = 0.01};
     (void)run(path, &rest, o, &again);
@@ -179,9 +193,12 @@ TEST(test_resume) {
     cd_kernel_samples a, b;
     assert_ok(cd_kernel_samples_open(tmp_path(&d, "whole.jsonl"), false, on_bad, NULL, &a, &err));
     assert_ok(cd_kernel_samples_open(path, false, on_bad, NULL, &b, &err));
-    for (size_t i = 0; i < kept; i++) assert_true(a.v[i].draw == b.v[i].draw && a.v[i].seconds == b.v[i].seconds);
+    for (size_t i = 0; i < kept; i++)
+        assert_true(a.v[i].draw == b.v[i].draw && a.v[i].seconds == b.v[i].seconds);
     for (size_t i = 0; i < b.n; i++)
-        for (size_t k = 0; k < i; k++) assert_false(!strcmp(b.v[i].kernel.type, b.v[k].kernel.type) && !memcmp(b.v[i].kernel.x, b.v[k].kernel.x, sizeof b.v[i].kernel.x));
+        for (size_t k = 0; k < i; k++)
+            assert_false(!strcmp(b.v[i].kernel.type, b.v[k].kernel.type) &&
+                         !memcmp(b.v[i].kernel.x, b.v[k].kernel.x, sizeof b.v[i].kernel.x));
     cd_kernel_samples_free(&a);
     cd_kernel_samples_free(&b);
     tmp_remove(&d);
@@ -192,7 +209,10 @@ TEST(test_budget) {
     tmp_dir d = tmp_make();
     machine m = {.noise = 0.01, .tick = 1};
     size_t n, held = 0, roots = 0, later = 0;
-    const cd_kernel_sampled r = run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.seconds = 240, .first = 100, .per_round = 5, .target = 0.001}, &n);
+    const cd_kernel_sampled r = run(
+        tmp_path(&d, "k.jsonl"), &m,
+        (cd_kernel_sampler_options){.seconds = 240, .first = 100, .per_round = 5, .target = 0.001},
+        &n);
     assert_int_equal(r.end, CD_KERNEL_END_SECONDS);
     assert_int_equal(m.calls, 240);
     cd_kernel_samples s;
@@ -206,7 +226,9 @@ TEST(test_budget) {
         for (size_t k = 0; k < i && !known; k++) known = s.v[k].draw == s.v[i].root && !s.v[k].held;
         assert_true(known);
     }
-    assert_true(held * 14 > roots && held * 3 < roots); /* draws that a type lacks are roots, too, and none is held out */
+    assert_true(held * 14 > roots &&
+                held * 3 <
+                    roots); /* draws that a type lacks are roots, too, and none is held out */
     assert_true(later > 20);
     cd_kernel_samples_free(&s);
     tmp_remove(&d);
@@ -220,8 +242,10 @@ TEST(test_where) {
         machine m = {.noise = 0.01, .wild = "DepthwiseConv"};
         size_t n, all[2] = {0}, wild[2] = {0};
         cd_kernel_samples s;
-        (void)run(tmp_path(&d, plain ? "p" : "a"), &m, (cd_kernel_sampler_options){.limit = 400, .plain = plain, .within = 1}, &n);
-        assert_ok(cd_kernel_samples_open(tmp_path(&d, plain ? "p" : "a"), false, on_bad, NULL, &s, &err));
+        (void)run(tmp_path(&d, plain ? "p" : "a"), &m,
+                  (cd_kernel_sampler_options){.limit = 400, .plain = plain, .within = 1}, &n);
+        assert_ok(
+            cd_kernel_samples_open(tmp_path(&d, plain ? "p" : "a"), false, on_bad, NULL, &s, &err));
         for (size_t i = 0; i < s.n; i++) {
             if (!strcmp(s.v[i].kernel.type, "LayoutTransform")) continue;
             all[s.v[i].round > 0]++;
@@ -244,7 +268,8 @@ TEST(test_networks) {
     cd_kernel_samples s;
     cd_kernel_model *model;
     size_t n, unknown = 0;
-    (void)run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.limit = 1200, .target = 0.01}, &n);
+    (void)run(tmp_path(&d, "k.jsonl"), &m,
+              (cd_kernel_sampler_options){.limit = 1200, .target = 0.01}, &n);
     assert_ok(cd_kernel_samples_open(tmp_path(&d, "k.jsonl"), false, on_bad, NULL, &s, &err));
     assert_ok(cd_kernel_model_train(&s, -1, &model, &err));
     for (size_t k = 0; k < N_NAME; k++) {
@@ -280,7 +305,8 @@ static double error_of_luck(tmp_dir *d, bool analytic, cd_kernel_model **out, si
     const char *path = tmp_path(d, analytic ? "with.jsonl" : "without.jsonl");
     cd_kernel_samples s;
     cd_kernel_score score;
-    (void)run(path, &m, (cd_kernel_sampler_options){.limit = 600, .target = 0.05, .plain = true}, n);
+    (void)run(path, &m, (cd_kernel_sampler_options){.limit = 600, .target = 0.05, .plain = true},
+              n);
     assert_ok(cd_kernel_samples_open(path, false, on_bad, NULL, &s, &err));
     for (size_t i = 0; i < s.n && !analytic; i++) s.v[i].kernel.analytic_s = 0;
     assert_ok(cd_kernel_model_train(&s, -1, out, &err));
@@ -296,7 +322,8 @@ TEST(test_analytic) {
     cd_kernel k = {.type = "Nothing", .x = {1e6, 1e5, 1e4, 1e5, 1, 64, 400, 64, 400, 1, 1, 1, 3}};
     size_t n;
     double t;
-    const double know = error_of_luck(&d, true, &with, &n), guess = error_of_luck(&d, false, &without, &n);
+    const double know = error_of_luck(&d, true, &with, &n),
+                 guess = error_of_luck(&d, false, &without, &n);
     assert_true(know < 0.08 && guess > 0.3);
     assert_false(cd_kernel_model_knows(with, "Nothing"));
     assert_ok(cd_kernel_model_predict(with, &k, &t, &err));
@@ -317,12 +344,14 @@ TEST(test_each_type) {
     machine m = {.tick = 1};
     cd_kernel_samples s;
     size_t n;
-    (void)run(tmp_path(&d, "k.jsonl"), &m, (cd_kernel_sampler_options){.first = 5, .target = 0.9, .within = 0.01}, &n);
+    (void)run(tmp_path(&d, "k.jsonl"), &m,
+              (cd_kernel_sampler_options){.first = 5, .target = 0.9, .within = 0.01}, &n);
     assert_ok(cd_kernel_samples_open(tmp_path(&d, "k.jsonl"), false, on_bad, NULL, &s, &err));
     for (size_t i = 0; i < cd_kernel_prior_count(prior); i++) {
         const char *type = cd_kernel_prior_at(prior, i)->type;
         size_t found = 0;
-        for (size_t k = 0; k < s.n; k++) found += !s.v[k].held && s.v[k].round == 0 && !strcmp(s.v[k].kernel.type, type);
+        for (size_t k = 0; k < s.n; k++)
+            found += !s.v[k].held && s.v[k].round == 0 && !strcmp(s.v[k].kernel.type, type);
         if (found < CD_KERNEL_LEAST) fail_msg("%s: %zu samples", type, found);
     }
     cd_kernel_samples_free(&s);
@@ -332,25 +361,36 @@ TEST(test_each_type) {
 /* ---- files ---- */
 
 TEST(test_bad_lines) {
-    static const char *const bad[] = {"x\n", "{}\n", "{\"type\":\"Conv\",\"x\":[1],\"seconds\":1,\"draw\":0,\"root\":0,\"round\":0,\"held\":false}\n",
-                                      "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"seconds\":0,\"draw\":0,\"root\":0,\"round\":0,\"held\":false}\n",
-                                      "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"analytic_s\":-1,\"seconds\":1,\"draw\":0,\"root\":0,\"round\":0,\"held\":false}\n",
-                                      "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"seconds\":1,\"draw\":0,\"root\":0,\"round\":0,\"held\":0}\n"};
+    static const char *const bad[] = {
+        "x\n",
+        "{}\n",
+        "{\"type\":\"Conv\",\"x\":[1],\"seconds\":1,\"draw\":0,\"root\":0,\"round\":0,\"held\":"
+        "false}\n",
+        "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"seconds\":0,\"draw\":0,\"root\":0,"
+        "\"round\":0,\"held\":false}\n",
+        "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"analytic_s\":-1,\"seconds\":1,"
+        "\"draw\":0,\"root\":0,\"round\":0,\"held\":false}\n",
+        "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"seconds\":1,\"draw\":0,\"root\":0,"
+        "\"round\":0,\"held\":0}\n"};
     tmp_dir d = tmp_make();
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         cd_kernel_samples s;
         char text[500];
-        const char *good = "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"seconds\":1,\"draw\":0,\"root\":0,\"round\":0,\"held\":false}\n";
+        const char *good = "{\"type\":\"Conv\",\"x\":[1,1,1,1,1,1,1,1,1,1,1,1,1],\"seconds\":1,"
+                           "\"draw\":0,\"root\":0,\"round\":0,\"held\":false}\n";
         const int n = snprintf(text, sizeof text, "%s%s%s", good, bad[k], good);
         n_bad = 0;
-        assert_ok(cd_kernel_samples_open(tmp_put(&d, "k.jsonl", text, (size_t)n), k & 1, on_bad, NULL, &s, &err));
-        assert_true(s.n == 2 && n_bad == 1 && last_bad.line == 2 && strstr(last_bad.path, "k.jsonl"));
+        assert_ok(cd_kernel_samples_open(tmp_put(&d, "k.jsonl", text, (size_t)n), k & 1, on_bad,
+                                         NULL, &s, &err));
+        assert_true(s.n == 2 && n_bad == 1 && last_bad.line == 2 &&
+                    strstr(last_bad.path, "k.jsonl"));
         cd_kernel_samples_free(&s);
     }
     tmp_remove(&d);
 }
 
-static cdmpp_status same_time(void *ctx, const cd_workload *w, uint64_t draw, cd_kernel_time *out, cdmpp_err *e) {
+static cdmpp_status same_time(void *ctx, const cd_workload *w, uint64_t draw, cd_kernel_time *out,
+                              cdmpp_err *e) {
     (void)ctx, (void)draw, (void)e;
     for (uint32_t g = 0; g < w->n_group; g++) out[g] = (cd_kernel_time){1e-3, 2e-3};
     return CDMPP_OK;
@@ -370,7 +410,9 @@ TEST(test_faults) {
         unlink(path);
         f.st = cd_kernel_samples_open(path, true, on_bad, NULL, &s, &f.err);
         if (!f.st) f.st = cd_kernel_prior_new((const cd_graph *const *)graph, 1, &wo, &p, &f.err);
-        if (!f.st) f.st = cd_kernel_sample_run(p, &c, &(cd_kernel_sampler_options){.limit = 4, .first = 2}, &s, &r, &f.err);
+        if (!f.st)
+            f.st = cd_kernel_sample_run(p, &c, &(cd_kernel_sampler_options){.limit = 4, .first = 2},
+                                        &s, &r, &f.err);
         cd_kernel_prior_free(p);
         cd_kernel_samples_free(&s);
         if (f.st) continue;
@@ -380,4 +422,5 @@ TEST(test_faults) {
     tmp_remove(&d);
 }
 
-TESTS(up, down, test_faults, test_draws, test_target, test_resume, test_budget, test_where, test_networks, test_analytic, test_each_type, test_bad_lines)
+TESTS(up, down, test_faults, test_draws, test_target, test_resume, test_budget, test_where,
+      test_networks, test_analytic, test_each_type, test_bad_lines)

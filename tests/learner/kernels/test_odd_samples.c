@@ -15,14 +15,19 @@ static cdmpp_status samples_of(const char *path, bool grow, cdmpp_err *err) {
     cd_kernel_samples_free(&s);
     return st;
 }
-static cdmpp_status samples(const char *path, cdmpp_err *err) { return samples_of(path, false, err); }
-static cdmpp_status growing(const char *path, cdmpp_err *err) { return samples_of(path, true, err); }
+static cdmpp_status samples(const char *path, cdmpp_err *err) {
+    return samples_of(path, false, err);
+}
+static cdmpp_status growing(const char *path, cdmpp_err *err) {
+    return samples_of(path, true, err);
+}
 
 TEST(files) {
     tmp_dir dir = tmp_make();
     odd_file f = {tmp_path(&dir, "s.jsonl"), samples}, g = {f.path, growing};
     odd_all_of_seeds("tests/fuzz/seeds/rules", 1000, odd_read_file, &f);
-    odd_all_of_seeds("tests/fuzz/seeds/rules", 100, odd_read_file, &g); /* writes, and waits for the disk */
+    odd_all_of_seeds("tests/fuzz/seeds/rules", 100, odd_read_file,
+                     &g); /* writes, and waits for the disk */
     tmp_remove(&dir);
 }
 

@@ -18,7 +18,8 @@ static int down(void **state) {
     return 0;
 }
 
-static cd_llm_op_answer ask_at(const made_llm_answers *f, const cd_llm_op_table *t, const cd_llm_op_record *r, const cd_device *d, double level) {
+static cd_llm_op_answer ask_at(const made_llm_answers *f, const cd_llm_op_table *t,
+                               const cd_llm_op_record *r, const cd_device *d, double level) {
     cd_llm_op_asker *a;
     cd_llm_op_answer v;
     cdmpp_err err = {0};
@@ -28,7 +29,10 @@ static cd_llm_op_answer ask_at(const made_llm_answers *f, const cd_llm_op_table 
     return v;
 }
 
-static cd_llm_op_answer ask(const made_llm_answers *f, const cd_llm_op_record *r, const cd_device *d) { return ask_at(f, NULL, r, d, 0.9); }
+static cd_llm_op_answer ask(const made_llm_answers *f, const cd_llm_op_record *r,
+                            const cd_device *d) {
+    return ask_at(f, NULL, r, d, 0.9);
+}
 
 static double base_of(const cd_llm_op_record *r, const cd_device *d) {
     cd_llm_op_estimate e;
@@ -50,7 +54,8 @@ TEST(of_a_gpu_that_was_seen) {
     assert_true(v.how == CD_LLM_OP_PREDICTED && v.news == 0 && !v.twin && !v.few);
     assert_close(v.latency_s, base_of(&r, f->h100) * exp(0.3), 1e-6, 0);
     assert_close(half(&v), 0.16, 1e-6, 0);
-    const double level[] = {0.25, 0.5, 0.65, 0.85, 0.97, 0.99}, times[] = {0.3, 0.6, 0.9, 1.4, 2.5, 3};
+    const double level[] = {0.25, 0.5, 0.65, 0.85, 0.97, 0.99},
+                 times[] = {0.3, 0.6, 0.9, 1.4, 2.5, 3};
     for (size_t i = 0; i < sizeof level / sizeof *level; i++) {
         const cd_llm_op_answer w = ask_at(f, NULL, &r, f->h100, level[i]);
         assert_close(half(&w), 0.1 * times[i], 1e-6, 0);
@@ -145,7 +150,8 @@ TEST(no_narrower) {
     cd_llm_op_model sure = *f->m;
     made_llm_answers g = *f;
     g.m = &sure;
-    sure.novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_STACK] = (cd_novelty){4, 80, 1e-3, {0, 0, 0, 0, 0}};
+    sure.novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_STACK] =
+        (cd_novelty){4, 80, 1e-3, {0, 0, 0, 0, 0}};
     const cd_llm_op_record r = made_llm_product(128, MADE_SGLANG, MADE_NONE);
     const cd_llm_op_answer v = ask(&g, &r, f->h100);
     assert_close(half(&v), 0.16, 1e-6, 0);
@@ -159,7 +165,8 @@ TEST(which_is_new) {
     bool stack[] = {true, false}, kernel[] = {false, true};
     g.m = &m;
     g.names = (cd_dict){0};
-    made_llm_name(&g.names, ""), made_llm_name(&g.names, "vllm"), made_llm_name(&g.names, "trtllm-2"), made_llm_name(&g.names, "fast");
+    made_llm_name(&g.names, ""), made_llm_name(&g.names, "vllm"),
+        made_llm_name(&g.names, "trtllm-2"), made_llm_name(&g.names, "fast");
     cd_llm_op_record r = made_llm_product(128, 1, 0);
     cd_llm_op_answer v = ask(&g, &r, f->h100);
     assert_int_equal(v.news, CD_LLM_OP_NEW_STACK);
@@ -184,7 +191,8 @@ TEST(which_is_new) {
 }
 
 /* ---- with measured rows ---- */
-static void put(cd_llm_op_table *t, const cd_device *d, double m, uint16_t stack, uint16_t kernel, double s) {
+static void put(cd_llm_op_table *t, const cd_device *d, double m, uint16_t stack, uint16_t kernel,
+                double s) {
     cd_llm_op_record r = made_llm_product(m, stack, kernel);
     cdmpp_err err = {0};
     r.latency_s = s;
@@ -205,10 +213,13 @@ TEST(nearest_then_fastest) {
     const made_llm_answers *f = *state;
     cd_llm_op_table t = {0};
     names_of(f, &t);
-    put(&t, f->h100, 8, MADE_VLLM, MADE_FAST, 1e-5), put(&t, f->h100, 32, MADE_VLLM, MADE_FAST, 1e-5);
-    put(&t, f->h100, 8, MADE_VLLM, MADE_SLOW, 3e-5), put(&t, f->h100, 16, MADE_VLLM, MADE_SLOW, 4e-5);
+    put(&t, f->h100, 8, MADE_VLLM, MADE_FAST, 1e-5),
+        put(&t, f->h100, 32, MADE_VLLM, MADE_FAST, 1e-5);
+    put(&t, f->h100, 8, MADE_VLLM, MADE_SLOW, 3e-5),
+        put(&t, f->h100, 16, MADE_VLLM, MADE_SLOW, 4e-5);
     index_of(&t);
-    const cd_llm_op_record both = made_llm_product(8, MADE_VLLM, 0), one = made_llm_product(16, MADE_VLLM, 0);
+    const cd_llm_op_record both = made_llm_product(8, MADE_VLLM, 0),
+                           one = made_llm_product(16, MADE_VLLM, 0);
     cd_llm_op_answer v = ask_at(f, &t, &both, f->h100, 0.9);
     assert_true(v.how == CD_LLM_OP_MEASURED && v.kernel == MADE_FAST);
     assert_close(v.latency_s, 1e-5, 1e-12, 0);
@@ -223,21 +234,27 @@ TEST(between_rows) {
     const made_llm_answers *f = *state;
     cd_llm_op_table t = {0};
     names_of(f, &t);
-    put(&t, f->h100, 8, MADE_VLLM, MADE_FAST, 1e-5), put(&t, f->h100, 32, MADE_VLLM, MADE_FAST, 4e-5);
-    put(&t, f->mi300x, 8, MADE_VLLM, MADE_FAST, 1e-5), put(&t, f->mi300x, 32, MADE_VLLM, MADE_FAST, 4e-5);
+    put(&t, f->h100, 8, MADE_VLLM, MADE_FAST, 1e-5),
+        put(&t, f->h100, 32, MADE_VLLM, MADE_FAST, 4e-5);
+    put(&t, f->mi300x, 8, MADE_VLLM, MADE_FAST, 1e-5),
+        put(&t, f->mi300x, 32, MADE_VLLM, MADE_FAST, 4e-5);
     index_of(&t);
     const double at = log(17.0 / 9) / log(33.0 / 9), said = 1e-5 * pow(4, at);
     const cd_llm_op_record r = made_llm_product(16, MADE_VLLM, MADE_FAST);
-    const cd_llm_op_answer v = ask_at(f, &t, &r, f->h100, 0.9), amd = ask_at(f, &t, &r, f->mi300x, 0.9);
-    assert_true(v.how == CD_LLM_OP_INTERPOLATED && amd.how == CD_LLM_OP_INTERPOLATED && !v.news && !amd.news);
+    const cd_llm_op_answer v = ask_at(f, &t, &r, f->h100, 0.9),
+                           amd = ask_at(f, &t, &r, f->mi300x, 0.9);
+    assert_true(v.how == CD_LLM_OP_INTERPOLATED && amd.how == CD_LLM_OP_INTERPOLATED && !v.news &&
+                !amd.news);
     assert_close(v.line_s, said, 1e-6, 0);
     assert_close(v.latency_s, said * exp(0.05), 1e-6, 0);
     assert_close(half(&v), 0.032, 1e-6, 0);
     assert_close(half(&amd), 0.032, 1e-6, 0);
-    const cd_llm_op_record beyond = made_llm_product(64, MADE_VLLM, MADE_FAST), last = made_llm_product(32, MADE_VLLM, MADE_FAST);
+    const cd_llm_op_record beyond = made_llm_product(64, MADE_VLLM, MADE_FAST),
+                           last = made_llm_product(32, MADE_VLLM, MADE_FAST);
     const cd_llm_op_answer w = ask_at(f, &t, &beyond, f->h100, 0.9);
     assert_true(w.how == CD_LLM_OP_PREDICTED && isnan(w.line_s));
-    assert_close(w.latency_s, 4e-5 * base_of(&beyond, f->h100) / base_of(&last, f->h100) * exp(0.05), 1e-5, 0);
+    assert_close(w.latency_s,
+                 4e-5 * base_of(&beyond, f->h100) / base_of(&last, f->h100) * exp(0.05), 1e-5, 0);
     cd_llm_op_table_free(&t);
 }
 
@@ -274,26 +291,35 @@ TEST(many_are_as_one) {
     cdmpp_err whys[N], err = {0};
     cd_llm_op_asker *a;
     names_of(f, &t);
-    put(&t, f->h100, 8, MADE_VLLM, MADE_FAST, 1e-5), put(&t, f->h100, 32, MADE_VLLM, MADE_FAST, 4e-5), put(&t, f->h100, 8, MADE_VLLM, MADE_SLOW, 3e-5);
+    put(&t, f->h100, 8, MADE_VLLM, MADE_FAST, 1e-5),
+        put(&t, f->h100, 32, MADE_VLLM, MADE_FAST, 4e-5),
+        put(&t, f->h100, 8, MADE_VLLM, MADE_SLOW, 3e-5);
     index_of(&t);
     assert_ok(cd_llm_op_asker_new(f->m, &t, &t.names, &a, &err));
     for (size_t i = 0; i < N; i++) {
-        r[i] = made_llm_product((double)(1 << i % 7), (uint16_t)(MADE_VLLM + i % 3), (uint16_t)(i % 5 ? MADE_FAST + i % 2 : 0)), d[i] = device[i / 2 % 4];
+        r[i] = made_llm_product((double)(1 << i % 7), (uint16_t)(MADE_VLLM + i % 3),
+                                (uint16_t)(i % 5 ? MADE_FAST + i % 2 : 0)),
+        d[i] = device[i / 2 % 4];
         if (i % 11 == 3) r[i].type = r[i].kv = CD_LLM_OP_T_FP8;
     }
     assert_ok(cd_llm_op_ask_many(a, r, d, N, 0.9, v, whys, &err));
     for (size_t i = 0; i < N; i++) {
         assert_int_equal(whys[i].code, CDMPP_OK);
         assert_ok(cd_llm_op_ask(a, &r[i], d[i], 0.9, &one, &err));
-        assert_true(one.how == v[i].how && one.news == v[i].news && one.twin == v[i].twin && one.kernel == v[i].kernel);
+        assert_true(one.how == v[i].how && one.news == v[i].news && one.twin == v[i].twin &&
+                    one.kernel == v[i].kernel);
         assert_close(v[i].latency_s, one.latency_s, 0, 0);
-        assert_true(isnan(one.low_s) ? isnan(v[i].low_s) : !(v[i].low_s < one.low_s || v[i].low_s > one.low_s));
-        assert_true(isnan(one.high_s) ? isnan(v[i].high_s) : !(v[i].high_s < one.high_s || v[i].high_s > one.high_s));
+        assert_true(isnan(one.low_s) ? isnan(v[i].low_s)
+                                     : !(v[i].low_s < one.low_s || v[i].low_s > one.low_s));
+        assert_true(isnan(one.high_s) ? isnan(v[i].high_s)
+                                      : !(v[i].high_s < one.high_s || v[i].high_s > one.high_s));
     }
     /* a row of the twin's chip says nothing of how far the board is from it */
     const cd_llm_op_record measured = made_llm_product(8, MADE_VLLM, MADE_FAST);
     assert_ok(cd_llm_op_ask(a, &measured, f->h200, 0.9, &one, &err));
-    assert_close(half(&one), hypot(0.16, log(base_of(&measured, f->h200) / base_of(&measured, f->h100))), 1e-6, 0);
+    assert_close(half(&one),
+                 hypot(0.16, log(base_of(&measured, f->h200) / base_of(&measured, f->h100))), 1e-6,
+                 0);
     cd_llm_op_asker_free(a);
     cd_llm_op_table_free(&t);
 }
@@ -301,11 +327,14 @@ TEST(many_are_as_one) {
 /* ---- kernels that are known ---- */
 TEST(calls) {
     made_llm_answers *f = *state;
-    cd_llm_op_call call = {.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .maker = 0, .kernel = 0, .host_s = 1e-3};
+    cd_llm_op_call call = {
+        .kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .maker = 0, .kernel = 0, .host_s = 1e-3};
     cd_llm_op_model m = *f->m;
     made_llm_answers g = *f;
     g.m = &m, m.call = &call, m.n_call = 1;
-    const cd_llm_op_record fast = made_llm_product(1, MADE_VLLM, MADE_FAST), slow = made_llm_product(1, MADE_VLLM, MADE_SLOW), other = made_llm_product(1, MADE_TRTLLM, MADE_FAST);
+    const cd_llm_op_record fast = made_llm_product(1, MADE_VLLM, MADE_FAST),
+                           slow = made_llm_product(1, MADE_VLLM, MADE_SLOW),
+                           other = made_llm_product(1, MADE_TRTLLM, MADE_FAST);
     assert_close(ask(&g, &fast, f->h100).latency_s, 1e-3 * exp(0.3), 1e-6, 0);
     assert_true(ask(&g, &slow, f->h100).latency_s < 1e-4);
     assert_true(ask(&g, &other, f->h100).latency_s < 1e-4);
@@ -326,5 +355,6 @@ TEST(alike) {
     assert_int_equal(ask(f, &r, f->h100).alike, 0);
 }
 
-TESTS(up, down, of_a_gpu_that_was_seen, of_a_twin, of_a_new_gpu, of_another_vendor, what_is_new_is_as_wide_as_it_was, what_nobody_knows, no_narrower, which_is_new,
+TESTS(up, down, of_a_gpu_that_was_seen, of_a_twin, of_a_new_gpu, of_another_vendor,
+      what_is_new_is_as_wide_as_it_was, what_nobody_knows, no_narrower, which_is_new,
       nearest_then_fastest, between_rows, few_rows, many_are_as_one, calls, alike)

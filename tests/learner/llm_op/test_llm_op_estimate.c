@@ -8,8 +8,19 @@
 static cd_device gpu(void) {
     cd_device d;
     memset(&d, 0, sizeof d);
-    d = (cd_device){.name = "g", .kind = CD_DEVICE_GPU, .cores = 100, .clock_mhz = 1500, .bandwidth_gb_s = 2000, .l2_kb = 40960, .fp32_gflops = 20000, .bf16_tflops = 400,
-                    .tensor_tflops = 400, .fp8_tflops = 800, .int8_tops = 0, .fp4_tflops = CD_DEVICE_UNKNOWN, .link_gb_s = 300};
+    d = (cd_device){.name = "g",
+                    .kind = CD_DEVICE_GPU,
+                    .cores = 100,
+                    .clock_mhz = 1500,
+                    .bandwidth_gb_s = 2000,
+                    .l2_kb = 40960,
+                    .fp32_gflops = 20000,
+                    .bf16_tflops = 400,
+                    .tensor_tflops = 400,
+                    .fp8_tflops = 800,
+                    .int8_tops = 0,
+                    .fp4_tflops = CD_DEVICE_UNKNOWN,
+                    .link_gb_s = 300};
     return d;
 }
 
@@ -20,16 +31,25 @@ static cd_llm_op_record record(cd_llm_op_kind k, const double size[CD_LLM_OP_MAX
 }
 
 static const double sizes[CD_LLM_OP_N_KIND][CD_LLM_OP_MAX_SIZE] = {
-    [CD_LLM_OP_GEMM] = {4096, 4096, 4096, 1},       [CD_LLM_OP_PREFILL] = {4096, 0, 4, 32, 8, 128, 0}, [CD_LLM_OP_DECODE] = {4095, 64, 32, 8, 128, 0},
-    [CD_LLM_OP_LATENT_PREFILL] = {2048, 0, 4, 64},  [CD_LLM_OP_LATENT_DECODE] = {4095, 64, 64},        [CD_LLM_OP_MOE] = {4096, 2048, 1024, 4, 64, 1, 1},
-    [CD_LLM_OP_ALL_REDUCE] = {1e8, 8},              [CD_LLM_OP_ALL_GATHER] = {1e8, 8},                [CD_LLM_OP_REDUCE_SCATTER] = {1e8, 8},
-    [CD_LLM_OP_ALL_TO_ALL] = {1e8, 8},              [CD_LLM_OP_NORM] = {8192, 8192},                   [CD_LLM_OP_ELEMENTWISE] = {8192, 8192}};
+    [CD_LLM_OP_GEMM] = {4096, 4096, 4096, 1},
+    [CD_LLM_OP_PREFILL] = {4096, 0, 4, 32, 8, 128, 0},
+    [CD_LLM_OP_DECODE] = {4095, 64, 32, 8, 128, 0},
+    [CD_LLM_OP_LATENT_PREFILL] = {2048, 0, 4, 64},
+    [CD_LLM_OP_LATENT_DECODE] = {4095, 64, 64},
+    [CD_LLM_OP_MOE] = {4096, 2048, 1024, 4, 64, 1, 1},
+    [CD_LLM_OP_ALL_REDUCE] = {1e8, 8},
+    [CD_LLM_OP_ALL_GATHER] = {1e8, 8},
+    [CD_LLM_OP_REDUCE_SCATTER] = {1e8, 8},
+    [CD_LLM_OP_ALL_TO_ALL] = {1e8, 8},
+    [CD_LLM_OP_NORM] = {8192, 8192},
+    [CD_LLM_OP_ELEMENTWISE] = {8192, 8192}};
 
 static double base(const cd_llm_op_record *r, const cd_device *d) {
     cd_llm_op_estimate e;
     cdmpp_err err = {0};
     assert_ok(cd_llm_op_estimate_of(r, d, &e, &err));
-    assert_true(isfinite(e.base_s) && e.base_s > 0 && isfinite(e.roof_s) && isfinite(e.waves) && isfinite(e.tiles_s) && isfinite(e.exp_s));
+    assert_true(isfinite(e.base_s) && e.base_s > 0 && isfinite(e.roof_s) && isfinite(e.waves) &&
+                isfinite(e.tiles_s) && isfinite(e.exp_s));
     return e.base_s;
 }
 
@@ -41,9 +61,12 @@ TEST(near_the_bound) {
         cd_llm_op_estimate e;
         cdmpp_err err = {0};
         assert_ok(cd_llm_op_estimate_of(&r, &d, &e, &err));
-        if (!(e.base_s >= 0.99 * e.roof_s && e.base_s < 6 * e.roof_s)) fail_msg("%s: %g s, bound %g", cd_llm_op_kind_name((cd_llm_op_kind)k), e.base_s, e.roof_s);
+        if (!(e.base_s >= 0.99 * e.roof_s && e.base_s < 6 * e.roof_s))
+            fail_msg("%s: %g s, bound %g", cd_llm_op_kind_name((cd_llm_op_kind)k), e.base_s,
+                     e.roof_s);
         cd_device fast = d;
-        fast.bandwidth_gb_s *= 2, fast.bf16_tflops *= 2, fast.fp32_gflops *= 2, fast.clock_mhz *= 2, fast.link_gb_s *= 2;
+        fast.bandwidth_gb_s *= 2, fast.bf16_tflops *= 2, fast.fp32_gflops *= 2, fast.clock_mhz *= 2,
+            fast.link_gb_s *= 2;
         assert_true(base(&r, &fast) < e.base_s);
     }
 }
@@ -59,7 +82,9 @@ TEST(grows_with_its_axis) {
         double before = 0;
         for (r.size[0] = 1; r.size[0] < 1e5; r.size[0] *= 2) {
             const double t = base(&r, &d);
-            if (t < before * 0.999) fail_msg("%s of %g: %g s after %g", cd_llm_op_kind_name((cd_llm_op_kind)k), r.size[0], t, before);
+            if (t < before * 0.999)
+                fail_msg("%s of %g: %g s after %g", cd_llm_op_kind_name((cd_llm_op_kind)k),
+                         r.size[0], t, before);
             before = t;
         }
     }
@@ -108,7 +133,8 @@ TEST(heads_alone) {
         const cd_llm_op_record r = record(CD_LLM_OP_DECODE, size);
         assert_ok(cd_llm_op_estimate_of(&r, &d, &e[i], &err));
     }
-    assert_true(e[0].alone_s == 0 && e[1].alone_s > e[1].base_s && e[2].alone_s > 1.9 * e[1].alone_s);
+    assert_true(e[0].alone_s == 0 && e[1].alone_s > e[1].base_s &&
+                e[2].alone_s > 1.9 * e[1].alone_s);
     const double together = e[1].base_s;
     cd_llm_op_estimate_raise(&e[1], false, 0);
     assert_true(e[1].base_s == together);
@@ -124,7 +150,8 @@ TEST(what_cannot_run) {
     static const struct {
         cd_llm_op_type t;
         const char *key, *say;
-    } none[] = {{CD_LLM_OP_T_INT8, "int8_tops", "no units"}, {CD_LLM_OP_T_NVFP4, "fp4_tflops", "no such number"}};
+    } none[] = {{CD_LLM_OP_T_INT8, "int8_tops", "no units"},
+                {CD_LLM_OP_T_NVFP4, "fp4_tflops", "no such number"}};
     for (size_t i = 0; i < 2; i++) {
         cdmpp_err err = {0};
         cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
@@ -134,7 +161,8 @@ TEST(what_cannot_run) {
         assert_non_null(strstr(err.msg, none[i].say));
     }
     cdmpp_err err = {0};
-    const cd_llm_op_record c = record(CD_LLM_OP_ALL_REDUCE, sizes[CD_LLM_OP_ALL_REDUCE]), g = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
+    const cd_llm_op_record c = record(CD_LLM_OP_ALL_REDUCE, sizes[CD_LLM_OP_ALL_REDUCE]),
+                           g = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
     d.link_gb_s = 0;
     assert_status(cd_llm_op_estimate_of(&c, &d, &e, &err), CDMPP_EMODEL);
     assert_string_equal(err.key, "link_gb_s");
@@ -163,7 +191,8 @@ TEST(power) {
 /* Loads that follow a power law take longer than balanced ones where tiles count, and touch fewer experts where weights count. */
 TEST(loads_of_experts) {
     const cd_device d = gpu();
-    const double many[CD_LLM_OP_MAX_SIZE] = {16384, 2048, 1024, 4, 64, 1, 8}, few[CD_LLM_OP_MAX_SIZE] = {16, 4096, 2048, 8, 256, 1, 1};
+    const double many[CD_LLM_OP_MAX_SIZE] = {16384, 2048, 1024, 4, 64, 1, 8},
+                 few[CD_LLM_OP_MAX_SIZE] = {16, 4096, 2048, 8, 256, 1, 1};
     cd_llm_op_record r = record(CD_LLM_OP_MOE, many);
     const double balanced = base(&r, &d);
     r.skew = 1.2;
@@ -194,14 +223,16 @@ TEST(what_is_known) {
     static cd_device d[DEVICES];
     static cd_llm_op_known known;
     cdmpp_err err = {0};
-    for (size_t i = 0; i < DEVICES; i++) d[i] = gpu(), d[i].cores += (double)i, d[i].tdp_w = 300, d[i].process_nm = 5;
+    for (size_t i = 0; i < DEVICES; i++)
+        d[i] = gpu(), d[i].cores += (double)i, d[i].tdp_w = 300, d[i].process_nm = 5;
     for (uint64_t i = 0; i < N; i++) {
         const uint64_t w = cd_rng_at(3, i);
         const cd_llm_op_kind k = i % 2 ? CD_LLM_OP_MOE : (cd_llm_op_kind)(w % CD_LLM_OP_N_KIND);
         cd_llm_op_record r = record(k, sizes[k]);
         cd_llm_op_estimate one, kept;
         r.size[0] = (double)(1 << (w >> 8) % 16);
-        if (k == CD_LLM_OP_MOE) r.size[4] = (double)(64 << (w >> 16) % 3), r.skew = (double)((w >> 24) % 4) * 0.5;
+        if (k == CD_LLM_OP_MOE)
+            r.size[4] = (double)(64 << (w >> 16) % 3), r.skew = (double)((w >> 24) % 4) * 0.5;
         r.type = w >> 32 & 1 ? CD_LLM_OP_T_FP8 : CD_LLM_OP_T_BF16;
         const cd_device *of = &d[(w >> 40) % DEVICES];
         assert_ok(cd_llm_op_estimate_of(&r, of, &one, &err));
@@ -212,21 +243,28 @@ TEST(what_is_known) {
     cpu.kind = CD_DEVICE_CPU;
     const cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
     cd_llm_op_estimate e;
-    for (int i = 0; i < 2; i++) assert_status(cd_llm_op_estimate_by(&r, &cpu, &known, &e, &err), CDMPP_EMODEL); /* what cannot run is not kept as if it could */
+    for (int i = 0; i < 2; i++)
+        assert_status(cd_llm_op_estimate_by(&r, &cpu, &known, &e, &err),
+                      CDMPP_EMODEL); /* what cannot run is not kept as if it could */
 }
 
 /* All tiles and splits one after the other: the slow truth. */
 static cd_llm_op_estimate slow_tiles(const cd_llm_op_machine *v, const cd_llm_op_record *r) {
-    const double m = r->size[0], n = r->size[1], k = r->size[2], groups = r->size[3], bytes = r->type == CD_LLM_OP_T_FP8 ? 1 : 2, fill = 1400 / v->clock;
+    const double m = r->size[0], n = r->size[1], k = r->size[2], groups = r->size[3],
+                 bytes = r->type == CD_LLM_OP_T_FP8 ? 1 : 2, fill = 1400 / v->clock;
     cd_llm_op_estimate e = {.tiles_s = INFINITY};
     for (double a = 16; a <= 256; a *= 2)
         for (double b = 32; b <= 256; b *= 2)
             for (double s = 1; s <= 32 && (s <= 1 || s * 128 <= k); s *= 2) {
                 if (a * b > 32768 || (a > 16 && a / 2 >= m) || (b > 32 && b / 2 >= n)) continue;
-                const double rounds = groups * ceil(m / a) * ceil(n / b) / v->sms * s, l2 = v->l2_rate / v->sms;
-                const double each = fmax(2 * a * b * k / (v->peak / v->sms), (a + b) * bytes * k / l2) / s;
-                const double time = fmax(1, ceil(rounds)) * each + fill + (s > 1 ? 8 * groups * m * n / v->l2_rate * s : 0);
-                if (time < e.tiles_s) e.tiles_s = time, e.waves = rounds, e.tile_m = a, e.tile_n = b, e.split = s;
+                const double rounds = groups * ceil(m / a) * ceil(n / b) / v->sms * s,
+                             l2 = v->l2_rate / v->sms;
+                const double each =
+                    fmax(2 * a * b * k / (v->peak / v->sms), (a + b) * bytes * k / l2) / s;
+                const double time = fmax(1, ceil(rounds)) * each + fill +
+                                    (s > 1 ? 8 * groups * m * n / v->l2_rate * s : 0);
+                if (time < e.tiles_s)
+                    e.tiles_s = time, e.waves = rounds, e.tile_m = a, e.tile_n = b, e.split = s;
             }
     return e;
 }
@@ -238,8 +276,11 @@ TEST(fastest_tile) {
     cdmpp_err err = {0};
     for (uint64_t i = 0; i < 20000; i++) {
         double size[CD_LLM_OP_MAX_SIZE] = {0};
-        for (uint64_t k = 0; k < 4; k++) size[k] = floor(exp2(cd_rng_unit(9, 4 * i + k) * (k == 3 ? 3 : 15)));
-        if (i % 2) for (int k = 0; k < 4; k++) size[k] = exp2(floor(log2(size[k]))); /* powers of two have equal times */
+        for (uint64_t k = 0; k < 4; k++)
+            size[k] = floor(exp2(cd_rng_unit(9, 4 * i + k) * (k == 3 ? 3 : 15)));
+        if (i % 2)
+            for (int k = 0; k < 4; k++)
+                size[k] = exp2(floor(log2(size[k]))); /* powers of two have equal times */
         cd_llm_op_record r = record(CD_LLM_OP_GEMM, size);
         cd_llm_op_estimate e;
         r.type = i % 3 ? CD_LLM_OP_T_BF16 : CD_LLM_OP_T_FP8;
@@ -247,15 +288,28 @@ TEST(fastest_tile) {
         const cd_llm_op_machine *v = known.machine[r.type];
         while (!v->device) v++;
         const cd_llm_op_estimate want = slow_tiles(v, &r);
-        assert_true(e.tiles_s == want.tiles_s && e.tile_m == want.tile_m && e.tile_n == want.tile_n && e.split == want.split && e.waves == want.waves);
+        assert_true(e.tiles_s == want.tiles_s && e.tile_m == want.tile_m &&
+                    e.tile_n == want.tile_n && e.split == want.split && e.waves == want.waves);
     }
 }
 
 /* GPUs of the data sheets in the order that everybody expects of large operators in bf16: the first is not slower than the second. */
 TEST(order_of_data_sheets) {
-    static const char *const pair[][2] = {{"b200", "h100"}, {"b300", "h100"}, {"h200", "h100"}, {"h100", "a100-sxm4-80gb"}, {"h800", "a100-sxm4-80gb"}, {"rtx4090", "a6000"},
-                                          {"l40s", "l20"}, {"l40s", "l4"}, {"l20", "l4"}, {"a6000", "l4"}, {"h100", "l40s"}, {"b200", "h200"}, {"mi300x", "a100-sxm4-80gb"}};
-    static const cd_llm_op_kind kind[] = {CD_LLM_OP_GEMM, CD_LLM_OP_PREFILL, CD_LLM_OP_DECODE, CD_LLM_OP_MOE, CD_LLM_OP_ALL_REDUCE};
+    static const char *const pair[][2] = {{"b200", "h100"},
+                                          {"b300", "h100"},
+                                          {"h200", "h100"},
+                                          {"h100", "a100-sxm4-80gb"},
+                                          {"h800", "a100-sxm4-80gb"},
+                                          {"rtx4090", "a6000"},
+                                          {"l40s", "l20"},
+                                          {"l40s", "l4"},
+                                          {"l20", "l4"},
+                                          {"a6000", "l4"},
+                                          {"h100", "l40s"},
+                                          {"b200", "h200"},
+                                          {"mi300x", "a100-sxm4-80gb"}};
+    static const cd_llm_op_kind kind[] = {CD_LLM_OP_GEMM, CD_LLM_OP_PREFILL, CD_LLM_OP_DECODE,
+                                          CD_LLM_OP_MOE, CD_LLM_OP_ALL_REDUCE};
     cd_device_table *devices;
     cd_diag diag = {0};
     cdmpp_err err = {0};
@@ -266,8 +320,11 @@ TEST(order_of_data_sheets) {
             const cd_llm_op_record r = record(kind[k], sizes[kind[k]]);
             assert_ok(cd_device_table_find(devices, pair[i][0], &a, &err));
             assert_ok(cd_device_table_find(devices, pair[i][1], &b, &err));
-            if (a->link_gb_s < b->link_gb_s && kind[k] == CD_LLM_OP_ALL_REDUCE) continue; /* exports have narrow links */
-            if (!(base(&r, a) < 1.02 * base(&r, b))) fail_msg("%s is slower than %s in %s", pair[i][0], pair[i][1], cd_llm_op_kind_name(kind[k]));
+            if (a->link_gb_s < b->link_gb_s && kind[k] == CD_LLM_OP_ALL_REDUCE)
+                continue; /* exports have narrow links */
+            if (!(base(&r, a) < 1.02 * base(&r, b)))
+                fail_msg("%s is slower than %s in %s", pair[i][0], pair[i][1],
+                         cd_llm_op_kind_name(kind[k]));
         }
     /* the H20 has the memory of a Hopper and a seventh of its peak */
     assert_ok(cd_device_table_find(devices, "h20", &a, &err));
@@ -275,9 +332,14 @@ TEST(order_of_data_sheets) {
     cd_llm_op_record r = record(CD_LLM_OP_GEMM, sizes[CD_LLM_OP_GEMM]);
     assert_true(base(&r, a) > 3 * base(&r, b));
     r = record(CD_LLM_OP_DECODE, sizes[CD_LLM_OP_DECODE]);
-    assert_true(base(&r, a) < base(&r, b)); /* its memory is faster, and its few matrix units do not slow down its cache */
+    assert_true(
+        base(&r, a) <
+        base(&r,
+             b)); /* its memory is faster, and its few matrix units do not slow down its cache */
     cd_device_table_free(devices);
     cd_diag_free(&diag);
 }
 
-TESTS(NULL, NULL, what_is_known, fastest_tile, near_the_bound, grows_with_its_axis, operations, product_in_the_cache, heads_alone, what_cannot_run, power, loads_of_experts, old_gpus, order_of_data_sheets)
+TESTS(NULL, NULL, what_is_known, fastest_tile, near_the_bound, grows_with_its_axis, operations,
+      product_in_the_cache, heads_alone, what_cannot_run, power, loads_of_experts, old_gpus,
+      order_of_data_sheets)

@@ -6,10 +6,15 @@
 #include <math.h>
 
 static cd_llm_op_few_row row(uint8_t type, uint16_t kernel, float place) {
-    return (cd_llm_op_few_row){.kind = CD_LLM_OP_GEMM, .type = type, .kernel = kernel, .maker = 1, .place = {place, -1, -1, 2}};
+    return (cd_llm_op_few_row){.kind = CD_LLM_OP_GEMM,
+                               .type = type,
+                               .kernel = kernel,
+                               .maker = 1,
+                               .place = {place, -1, -1, 2}};
 }
 
-static double answer(const cd_llm_op_few_row *r, const double *residual, size_t n, cd_llm_op_few_row of) {
+static double answer(const cd_llm_op_few_row *r, const double *residual, size_t n,
+                     cd_llm_op_few_row of) {
     cd_llm_op_few *f = NULL;
     cdmpp_err err = {0};
     assert_ok(cd_llm_op_few_new(r, residual, n, &f, &err));
@@ -22,11 +27,13 @@ static double answer(const cd_llm_op_few_row *r, const double *residual, size_t 
 TEST(like_rows) {
     cd_llm_op_few_row r[40];
     double residual[40];
-    for (size_t i = 0; i < 40; i++) r[i] = row(CD_LLM_OP_T_BF16, 3, (float)(i % 8)), residual[i] = 0.4;
+    for (size_t i = 0; i < 40; i++)
+        r[i] = row(CD_LLM_OP_T_BF16, 3, (float)(i % 8)), residual[i] = 0.4;
     const double one = answer(r, residual, 1, r[0]), all = answer(r, residual, 40, r[0]);
     assert_true(one > 0.1 && one < 0.4); /* one row is believed in part */
     assert_true(fabs(all - 0.4) < 0.04);
-    const double type = answer(r, residual, 40, row(CD_LLM_OP_T_FP8, 3, 0)), kernel = answer(r, residual, 40, row(CD_LLM_OP_T_BF16, 4, 0)),
+    const double type = answer(r, residual, 40, row(CD_LLM_OP_T_FP8, 3, 0)),
+                 kernel = answer(r, residual, 40, row(CD_LLM_OP_T_BF16, 4, 0)),
                  far = answer(r, residual, 40, row(CD_LLM_OP_T_BF16, 3, 30));
     assert_true(type > 0 && kernel > type && all > kernel);
     assert_true(far > kernel && far < all);
@@ -44,7 +51,8 @@ TEST(one_wild_row) {
 }
 
 TEST(row_of_a_record) {
-    const cd_llm_op_record r = {.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .kernel = 7, .size = {64, 64, 64, 1}};
+    const cd_llm_op_record r = {
+        .kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .kernel = 7, .size = {64, 64, 64, 1}};
     const cd_llm_op_estimate e = {.base_s = 8e-6, .tiles_s = 4e-6, .memory_s = 0, .waves = 0.5};
     const cd_llm_op_few_row x = cd_llm_op_few_row_of(&r, NAN, &e);
     assert_int_equal(x.maker, -1);

@@ -7,8 +7,21 @@
 #include <string.h>
 
 static cd_device gpu(void) {
-    return (cd_device){.name = "g", .kind = CD_DEVICE_GPU, .cores = 100, .clock_mhz = 1500, .bandwidth_gb_s = 2000, .l2_kb = 40960, .lanes = 128, .fp32_gflops = 38400, .bf16_tflops = 614.4,
-                       .tensor_tflops = 614.4, .fp8_tflops = 1228.8, .int8_tops = 0, .fp4_tflops = CD_DEVICE_UNKNOWN, .tdp_w = CD_DEVICE_UNKNOWN, .process_nm = 5};
+    return (cd_device){.name = "g",
+                       .kind = CD_DEVICE_GPU,
+                       .cores = 100,
+                       .clock_mhz = 1500,
+                       .bandwidth_gb_s = 2000,
+                       .l2_kb = 40960,
+                       .lanes = 128,
+                       .fp32_gflops = 38400,
+                       .bf16_tflops = 614.4,
+                       .tensor_tflops = 614.4,
+                       .fp8_tflops = 1228.8,
+                       .int8_tops = 0,
+                       .fp4_tflops = CD_DEVICE_UNKNOWN,
+                       .tdp_w = CD_DEVICE_UNKNOWN,
+                       .process_nm = 5};
 }
 
 static cd_llm_op_machine of(const cd_device *d, cd_llm_op_type t) {
@@ -46,7 +59,8 @@ TEST(power) {
     const double power = cd_llm_op_machine_power(&d);
     assert_true(power > 0.1 && power < 0.95);
     assert_close(of(&d, CD_LLM_OP_T_BF16).peak, power * 614.4e12, 1e-12, 0);
-    assert_true(of(&d, CD_LLM_OP_T_FP8).peak / of(&d, CD_LLM_OP_T_FP8).sheet < power); /* narrow types take more energy a second */
+    assert_true(of(&d, CD_LLM_OP_T_FP8).peak / of(&d, CD_LLM_OP_T_FP8).sheet <
+                power); /* narrow types take more energy a second */
     d.tdp_w = 30;
     assert_close(cd_llm_op_machine_power(&d), power * pow(0.1, 1 / 2.2), 1e-12, 0);
     d.tdp_w = 300, d.bf16_tflops = 0; /* units for float16 alone */
@@ -74,12 +88,17 @@ TEST(column_of_instructions) {
     const struct {
         cd_llm_op_kind kind;
         bool attention;
-    } of[] = {{CD_LLM_OP_PREFILL, true}, {CD_LLM_OP_LATENT_PREFILL, true}, {CD_LLM_OP_LATENT_DECODE, true}, {CD_LLM_OP_DECODE, false}, {CD_LLM_OP_GEMM, false}, {CD_LLM_OP_MOE, false}};
+    } of[] = {{CD_LLM_OP_PREFILL, true},       {CD_LLM_OP_LATENT_PREFILL, true},
+              {CD_LLM_OP_LATENT_DECODE, true}, {CD_LLM_OP_DECODE, false},
+              {CD_LLM_OP_GEMM, false},         {CD_LLM_OP_MOE, false}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         float x[CD_LLM_OP_N_FEATURE];
         cd_llm_op_estimate e;
         cdmpp_err err = {0};
-        const cd_llm_op_record r = {.kind = (uint8_t)of[i].kind, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {64, 64, 64, 8, 8, 1, 1}};
+        const cd_llm_op_record r = {.kind = (uint8_t)of[i].kind,
+                                    .type = CD_LLM_OP_T_BF16,
+                                    .kv = CD_LLM_OP_T_BF16,
+                                    .size = {64, 64, 64, 8, 8, 1, 1}};
         for (int shared = 100; shared <= 228; shared += 128) {
             d.shared_kb = shared;
             assert_ok(cd_llm_op_feature(&r, &d, &c, NULL, x, &e, &err));
@@ -94,8 +113,11 @@ TEST(missing) {
     const struct {
         const char *key;
         size_t at;
-    } need[] = {{"cores", offsetof(cd_device, cores)}, {"clock_mhz", offsetof(cd_device, clock_mhz)}, {"bandwidth_gb_s", offsetof(cd_device, bandwidth_gb_s)},
-                {"l2_kb", offsetof(cd_device, l2_kb)}, {"bf16_tflops", offsetof(cd_device, bf16_tflops)}};
+    } need[] = {{"cores", offsetof(cd_device, cores)},
+                {"clock_mhz", offsetof(cd_device, clock_mhz)},
+                {"bandwidth_gb_s", offsetof(cd_device, bandwidth_gb_s)},
+                {"l2_kb", offsetof(cd_device, l2_kb)},
+                {"bf16_tflops", offsetof(cd_device, bf16_tflops)}};
     const double nothing[] = {CD_DEVICE_UNKNOWN, 0};
     cd_llm_op_machine m;
     for (size_t i = 0; i < sizeof need / sizeof *need; i++)
@@ -121,20 +143,26 @@ TEST(all_missing) {
     cd_llm_op_machine m;
     cd_llm_op_estimate e;
     cd_device d = gpu();
-    const cd_llm_op_record sum = {.kind = CD_LLM_OP_ALL_REDUCE, .type = CD_LLM_OP_T_BF16, .size = {1024, 2}};
-    d.name = "mine", d.link_gb_s = 100, d.mem_gb = 80, d.tensor_tflops = 0, d.fp8_tflops = 0, d.int8_tops = 0, d.fp4_tflops = 0;
+    const cd_llm_op_record sum = {
+        .kind = CD_LLM_OP_ALL_REDUCE, .type = CD_LLM_OP_T_BF16, .size = {1024, 2}};
+    d.name = "mine", d.link_gb_s = 100, d.mem_gb = 80, d.tensor_tflops = 0, d.fp8_tflops = 0,
+    d.int8_tops = 0, d.fp4_tflops = 0;
     d.clock_mhz = CD_DEVICE_UNKNOWN;
     assert_status(cd_llm_op_machine_of(&d, CD_LLM_OP_T_BF16, &m, &err), CDMPP_EMODEL);
     assert_string_equal(err.msg, "the description of mine has no such number");
-    d.cores = d.bandwidth_gb_s = d.l2_kb = d.lanes = d.fp32_gflops = d.bf16_tflops = d.link_gb_s = d.mem_gb = d.tensor_tflops = d.fp8_tflops = d.int8_tops = d.fp4_tflops = CD_DEVICE_UNKNOWN;
+    d.cores = d.bandwidth_gb_s = d.l2_kb = d.lanes = d.fp32_gflops = d.bf16_tflops = d.link_gb_s =
+        d.mem_gb = d.tensor_tflops = d.fp8_tflops = d.int8_tops = d.fp4_tflops = CD_DEVICE_UNKNOWN;
     d.name = "a-name-of-24-letters-of-a-gpu-and-more";
     assert_status(cd_llm_op_machine_of(&d, CD_LLM_OP_T_BF16, &m, &err), CDMPP_EMODEL);
     assert_string_equal(err.key, "cores");
-    assert_string_equal(err.msg, "the description of a-name-of-24-letters-of- has no such number; nor has it clock_mhz, bandwidth_gb_s, l2_kb, lanes, bf16_tflops; "
-                                 "some operators need link_gb_s, mem_gb, tensor_tflops, fp8_tflops, int8_tops, fp4_tflops, too");
+    assert_string_equal(err.msg, "the description of a-name-of-24-letters-of- has no such number; "
+                                 "nor has it clock_mhz, bandwidth_gb_s, l2_kb, lanes, bf16_tflops; "
+                                 "some operators need link_gb_s, mem_gb, tensor_tflops, "
+                                 "fp8_tflops, int8_tops, fp4_tflops, too");
     assert_status(cd_llm_op_estimate_of(&sum, &d, &e, &err), CDMPP_EMODEL);
     assert_string_equal(err.key, "link_gb_s");
-    assert_non_null(strstr(err.msg, "; nor has it cores, clock_mhz, bandwidth_gb_s, l2_kb, lanes; some operators need mem_gb, bf16_tflops, "));
+    assert_non_null(strstr(err.msg, "; nor has it cores, clock_mhz, bandwidth_gb_s, l2_kb, lanes; "
+                                    "some operators need mem_gb, bf16_tflops, "));
     d = gpu();
     d.name = "mine", d.fp8_tflops = 0;
     assert_status(cd_llm_op_machine_of(&d, CD_LLM_OP_T_FP8, &m, &err), CDMPP_EMODEL);

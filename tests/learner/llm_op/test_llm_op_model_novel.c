@@ -40,14 +40,19 @@ TEST(kept) {
             const cd_novelty *a = &m->novel[k][w], *of = &f.m->novel[k][w];
             assert_true(a->n_value == of->n_value && a->n_row == of->n_row);
             assert_close(a->between, of->between, 0, 0);
-            for (size_t i = 0; i < CD_NOVELTY_LEVELS; i++) assert_close(a->rest[i], of->rest[i], 0, 0);
+            for (size_t i = 0; i < CD_NOVELTY_LEVELS; i++)
+                assert_close(a->rest[i], of->rest[i], 0, 0);
         }
     }
     assert_int_equal(m->n_device, 2);
-    for (size_t i = 0; i < 2; i++) assert_int_equal(m->device[i].types[CD_LLM_OP_PRODUCT], f.m->device[i].types[CD_LLM_OP_PRODUCT]);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(m->device[i].types[CD_LLM_OP_PRODUCT],
+                         f.m->device[i].types[CD_LLM_OP_PRODUCT]);
     const cd_llm_op_range *g = &m->range[CD_LLM_OP_GEMM];
-    assert_true(cd_llm_op_range_has(g, CD_LLM_OP_T_FP8, CD_LLM_OP_T_BF16) && cd_llm_op_range_has(g, CD_LLM_OP_T_FP8, CD_LLM_OP_T_FP8));
-    assert_true(cd_llm_op_range_has(g, CD_LLM_OP_T_BF16, CD_LLM_OP_T_BF16) && !cd_llm_op_range_has(g, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8));
+    assert_true(cd_llm_op_range_has(g, CD_LLM_OP_T_FP8, CD_LLM_OP_T_BF16) &&
+                cd_llm_op_range_has(g, CD_LLM_OP_T_FP8, CD_LLM_OP_T_FP8));
+    assert_true(cd_llm_op_range_has(g, CD_LLM_OP_T_BF16, CD_LLM_OP_T_BF16) &&
+                !cd_llm_op_range_has(g, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8));
     assert_false(cd_llm_op_range_has(g, CD_LLM_OP_T_INT8, CD_LLM_OP_T_INT8));
     cd_llm_op_model_free(m);
     cd_buf_free(&b);
@@ -55,7 +60,8 @@ TEST(kept) {
 }
 
 /* The file with `from` in its header, which stands there once, as `to`. */
-static cdmpp_status changed(const cd_buf *file, const char *from, const char *to, cd_llm_op_model **out, cdmpp_err *why) {
+static cdmpp_status changed(const cd_buf *file, const char *from, const char *to,
+                            cd_llm_op_model **out, cdmpp_err *why) {
     cd_container c;
     cdmpp_err err = {0};
     cd_buf header = {0}, weights = {0}, again = {0};
@@ -77,8 +83,12 @@ static cdmpp_status changed(const cd_buf *file, const char *from, const char *to
 TEST(refused) {
     static const struct {
         const char *from, *to, *key;
-    } t[] = {{"\"what\":\"stack\"", "\"what\":\"colour\"", "novelties"}, {"\"values\":4", "\"values\":-4", "novelties"}, {"\"between\":", "\"between\":-", "novelties"},
-             {"\"stacks\":[1]", "\"stacks\":[2]", "seen"}, {"\"kernels\":[0]", "\"kernels\":[\"fast\"]", "seen"}, {"\"kv\":{\"bfloat16\":[\"bfloat16\"]", "\"kv\":{\"bfloat16\":[\"int3\"]", "kv"},
+    } t[] = {{"\"what\":\"stack\"", "\"what\":\"colour\"", "novelties"},
+             {"\"values\":4", "\"values\":-4", "novelties"},
+             {"\"between\":", "\"between\":-", "novelties"},
+             {"\"stacks\":[1]", "\"stacks\":[2]", "seen"},
+             {"\"kernels\":[0]", "\"kernels\":[\"fast\"]", "seen"},
+             {"\"kv\":{\"bfloat16\":[\"bfloat16\"]", "\"kv\":{\"bfloat16\":[\"int3\"]", "kv"},
              {"\"what\":\"dtype\"", "\"what\":\"stack\"", "novelties"}};
     made_llm_answers f;
     cd_buf b = {0};
@@ -106,7 +116,8 @@ TEST(older) {
     assert_true(isnan(cd_novelty_half(&m->novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_STACK], 0.9)));
     cd_llm_op_model_free(m);
     assert_ok(changed(&b, "\"seen\":", "\"others\":", &m, &err));
-    assert_true(cd_llm_op_model_has_stack(m, CD_LLM_OP_PRODUCT, 0) && !cd_llm_op_model_has_stack(m, CD_LLM_OP_PRODUCT, NAN));
+    assert_true(cd_llm_op_model_has_stack(m, CD_LLM_OP_PRODUCT, 0) &&
+                !cd_llm_op_model_has_stack(m, CD_LLM_OP_PRODUCT, NAN));
     cd_llm_op_model_free(m);
     assert_ok(changed(&b, "\"kv\":", "\"others\":", &m, &err));
     assert_true(cd_llm_op_range_has(&m->range[CD_LLM_OP_GEMM], CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8));

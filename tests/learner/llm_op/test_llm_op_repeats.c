@@ -57,7 +57,8 @@ static void put_times(fixture *f, cd_llm_op_table *t, int m, const double *s, si
 /* An outlier does not move the answer; of an even number the two in the middle count, as logarithms. Rows added after an index count with the times before it. */
 TEST(medians) {
     fixture *f = *state;
-    static const double outlier[] = {2, 1, 20, 3, 2.5}, even[] = {8, 1, 2, 9}, two[] = {1, 4}, more[] = {30, 40};
+    static const double outlier[] = {2, 1, 20, 3, 2.5}, even[] = {8, 1, 2, 9}, two[] = {1, 4},
+                        more[] = {30, 40};
     cd_llm_op_table t = {0};
     cdmpp_err err = {0};
     uint32_t k;
@@ -79,7 +80,8 @@ TEST(medians) {
     assert_true(t.r[3].latency_s == 2);
     assert_int_equal(t.again.n_row, 3);
     assert_int_equal(t.again.n_noise[CD_LLM_OP_GEMM], 3);
-    assert_close(t.again.noise[CD_LLM_OP_GEMM][2], log(8), 1e-12, 0); /* first and second of the row of four */
+    assert_close(t.again.noise[CD_LLM_OP_GEMM][2], log(8), 1e-12,
+                 0); /* first and second of the row of four */
     for (int again = 0; again < 2; again++) assert_ok(cd_llm_op_table_index(&t, &err));
     assert_true(t.r[0].latency_s == 2.5);
     put_times(f, &t, 4, more, 2);
@@ -94,7 +96,8 @@ TEST(medians) {
 
 static double gauss(uint64_t at) {
     double x = 0;
-    for (uint64_t i = 0; i < 12; i++) x += (double)(cd_rng_at(77, 12 * at + i) >> 11) / 9007199254740992.0;
+    for (uint64_t i = 0; i < 12; i++)
+        x += (double)(cd_rng_at(77, 12 * at + i) >> 11) / 9007199254740992.0;
     return x - 6;
 }
 
@@ -117,7 +120,10 @@ TEST(intervals_hold) {
         }
         assert_ok(cd_llm_op_table_index(&t, &err));
         for (size_t i = 0; i < t.n; i++)
-            if (t.count[i] == (uint32_t)count) in += fabs(log(t.r[i].latency_s) - 0.1 * gauss((uint64_t)(16 * ((int)t.r[i].size[0] - 1) + 10))) <= cd_llm_op_table_half(&t, i, 0.9);
+            if (t.count[i] == (uint32_t)count)
+                in += fabs(log(t.r[i].latency_s) -
+                           0.1 * gauss((uint64_t)(16 * ((int)t.r[i].size[0] - 1) + 10))) <=
+                      cd_llm_op_table_half(&t, i, 0.9);
         assert_in_range(in, 0.885 * ROWS, 0.925 * ROWS);
         cd_llm_op_table_free(&t);
     }
@@ -138,7 +144,9 @@ static void said_of(const cd_llm_op_table *t, char *out, size_t n) {
 /* Several files: a file that is given again, alone, in a folder or by a link, counts once. The least and the greatest time of the widest row are told with their lines. */
 TEST(repeats_are_told) {
     fixture *f = *state;
-    static const char a[] = "device,m,n,k,latency_s\n\nh100,1,2,3,1e-6\nh100,2,2,3,2e-6\nh100,3,2,3,2e-6\n", b[] = "device,m,n,k,latency_s\nh100,3,2,3,2.1e-6\nh100,2,2,3,3e-6\n\n\nh100,1,2,3,5e-6\n";
+    static const char
+        a[] = "device,m,n,k,latency_s\n\nh100,1,2,3,1e-6\nh100,2,2,3,2e-6\nh100,3,2,3,2e-6\n",
+        b[] = "device,m,n,k,latency_s\nh100,3,2,3,2.1e-6\nh100,2,2,3,3e-6\n\n\nh100,1,2,3,5e-6\n";
     cd_llm_op_table t = {0};
     cdmpp_err err = {0};
     size_t twice = 0;
@@ -152,7 +160,8 @@ TEST(repeats_are_told) {
     snprintf(second, sizeof second, "%s", tmp_put(&f->dir, "two/gemm.b.csv", b, sizeof b - 1));
     snprintf(link, sizeof link, "%s", tmp_path(&f->dir, "two/gemm.c.csv"));
     assert_int_equal(symlink(first, link), 0);
-    assert_ok(cd_llm_op_table_add(&t, tmp_path(&f->dir, "two"), f->devices, NULL, count, &twice, &err));
+    assert_ok(
+        cd_llm_op_table_add(&t, tmp_path(&f->dir, "two"), f->devices, NULL, count, &twice, &err));
     assert_ok(cd_llm_op_table_add(&t, second, f->devices, NULL, count, &twice, &err));
     assert_int_equal(twice, 3);
     assert_int_equal(t.n, 3);
@@ -160,7 +169,10 @@ TEST(repeats_are_told) {
     assert_int_equal(t.drop[CD_LLM_OP_DROP_BAD], 0);
     assert_ok(cd_llm_op_table_index(&t, &err));
     said_of(&t, said, sizeof said);
-    snprintf(want, sizeof want, "x: warning: 3 rows were measured more than once: the median counts; 2 of them differ by more than a fifth (the widest: %s:3 1e-06 s, %s:6 5e-06 s)\n", first, second);
+    snprintf(want, sizeof want,
+             "x: warning: 3 rows were measured more than once: the median counts; 2 of them differ "
+             "by more than a fifth (the widest: %s:3 1e-06 s, %s:6 5e-06 s)\n",
+             first, second);
     assert_string_equal(said, want);
     cd_llm_op_table_free(&t);
     put_times(f, &t, 1, (const double[]){1e-6, 1.1e-6}, 2);
@@ -173,7 +185,8 @@ TEST(repeats_are_told) {
 /* Seconds that are milliseconds; times of a plain table are not told. */
 TEST(far_times_are_told) {
     fixture *f = *state;
-    static const char text[] = "device,m,n,k,latency_s\nh100,8,4096,4096,1.5e-5\nh100,16,4096,4096,1.5e-2\nh100,32,4096,4096,1.6e-2\n";
+    static const char text[] = "device,m,n,k,latency_s\nh100,8,4096,4096,1.5e-5\nh100,16,4096,4096,"
+                               "1.5e-2\nh100,32,4096,4096,1.6e-2\n";
     cd_llm_op_table t = {0};
     cdmpp_err err = {0};
     size_t none = 0;
@@ -182,7 +195,10 @@ TEST(far_times_are_told) {
     assert_ok(cd_llm_op_table_add(&t, path, f->devices, NULL, count, &none, &err));
     assert_ok(cd_llm_op_table_index(&t, &err));
     said_of(&t, said, sizeof said);
-    snprintf(want, sizeof want, "x: warning: 2 of 3 measured rows are more than 300 times off the analytic estimate (the farthest: %s:4 0.016 s, estimate ", path);
+    snprintf(want, sizeof want,
+             "x: warning: 2 of 3 measured rows are more than 300 times off the analytic estimate "
+             "(the farthest: %s:4 0.016 s, estimate ",
+             path);
     assert_memory_equal(said, want, strlen(want));
     assert_non_null(strstr(said, "latency_ms in milliseconds"));
     cd_llm_op_table_free(&t);
@@ -213,7 +229,8 @@ TEST(spread_of_repeats) {
         r.latency_s = exp(0.1 * (i - 2));
         assert_ok(cd_llm_op_table_put(&t, &r, d, &err));
     }
-    cd_llm_op_record once = made_llm_gemm(200, 64, 64, 0), norm = {.kind = CD_LLM_OP_NORM, .size = {1, 1}, .latency_s = 1};
+    cd_llm_op_record once = made_llm_gemm(200, 64, 64, 0),
+                     norm = {.kind = CD_LLM_OP_NORM, .size = {1, 1}, .latency_s = 1};
     once.latency_s = 1;
     assert_ok(cd_llm_op_table_put(&t, &once, d, &err));
     assert_ok(cd_llm_op_table_put(&t, &norm, d, &err));
@@ -221,9 +238,12 @@ TEST(spread_of_repeats) {
     assert_ok(cd_llm_op_table_index(&t, &err));
     assert_int_equal(t.again.n_noise[CD_LLM_OP_GEMM], 26);
     /* of 26 differences, 0.01 .. 0.25 and 0.1 again, the 25th */
-    assert_close(cd_llm_op_table_half(&t, 26, 0.9), 0.24, 1e-9, 0);                /* measured once: as two single times differ */
-    assert_close(cd_llm_op_table_half(&t, 3, 0.9), 0.24 * sqrt(0.75), 1e-9, 0);    /* of two the mean */
-    assert_close(cd_llm_op_table_half(&t, 25, 0.9), 2.132 * sqrt(0.025 * 1.2), 2e-3, 0); /* Student, four degrees of freedom */
+    assert_close(cd_llm_op_table_half(&t, 26, 0.9), 0.24, 1e-9,
+                 0); /* measured once: as two single times differ */
+    assert_close(cd_llm_op_table_half(&t, 3, 0.9), 0.24 * sqrt(0.75), 1e-9,
+                 0); /* of two the mean */
+    assert_close(cd_llm_op_table_half(&t, 25, 0.9), 2.132 * sqrt(0.025 * 1.2), 2e-3,
+                 0); /* Student, four degrees of freedom */
     assert_true(isnan(cd_llm_op_table_half(&t, 27, 0.9)));
     cd_llm_op_table_free(&t);
 }

@@ -44,8 +44,10 @@ static void count(void *ctx, const cdmpp_err *err) {
     ++*(size_t *)ctx;
 }
 
-static const char text[] = "device,stack,m,n,k,latency_s\nh100,a,1,2,3,2e-6\nh100,a,1,2,3,4e-6\nh100,a,1,2,3,0\nh100,a,1,2,3,\nl40s,a,1,2,3,1e-6\nh9000,a,1,2,3,1e-6\n"
-                           "h100,a,1,2,x,1e-6\nh100,b,1,2,3,1e-6\nh100,a,1,2,3,6e-5\n";
+static const char text[] =
+    "device,stack,m,n,k,latency_s\nh100,a,1,2,3,2e-6\nh100,a,1,2,3,4e-6\nh100,a,1,2,3,0\nh100,a,1,"
+    "2,3,\nl40s,a,1,2,3,1e-6\nh9000,a,1,2,3,1e-6\n"
+    "h100,a,1,2,x,1e-6\nh100,b,1,2,3,1e-6\nh100,a,1,2,3,6e-5\n";
 
 TEST(every_line_is_counted) {
     fixture *f = *state;
@@ -70,7 +72,8 @@ TEST(every_line_is_counted) {
     cd_llm_op_table_free(&t);
     const char *none[] = {"h9000"};
     const cd_texts wrong = {1, none};
-    assert_status(cd_llm_op_table_add(&t, path, f->devices, &wrong, NULL, NULL, &err), CDMPP_ESCHEMA);
+    assert_status(cd_llm_op_table_add(&t, path, f->devices, &wrong, NULL, NULL, &err),
+                  CDMPP_ESCHEMA);
     cd_llm_op_table_free(&t);
 }
 
@@ -85,27 +88,38 @@ TEST(folders) {
     (void)mkdir(tmp_path(&f->dir, "set/h100_sxm"), 0700);
     (void)tmp_put(&f->dir, "set/h100_sxm/gemm.tsv", rows, sizeof rows - 1);
     char other[256];
-    snprintf(other, sizeof other, "%s", tmp_put(&f->dir, "set/h100_sxm/gdn.tsv", rows, sizeof rows - 1));
-    assert_ok(cd_llm_op_table_add(&t, tmp_path(&f->dir, "set"), f->devices, NULL, count, &bad, &err));
+    snprintf(other, sizeof other, "%s",
+             tmp_put(&f->dir, "set/h100_sxm/gdn.tsv", rows, sizeof rows - 1));
+    assert_ok(
+        cd_llm_op_table_add(&t, tmp_path(&f->dir, "set"), f->devices, NULL, count, &bad, &err));
     assert_int_equal(t.n, 1);
     assert_int_equal(bad, 1);
     assert_string_equal(t.known[0]->name, "h100");
     cd_llm_op_table_free(&t);
     /* damaged files: named, the others are read */
     (void)tmp_put(&f->dir, "set/h100_sxm/a_gemm.h5", "no HDF5", 7);
-    (void)tmp_put(&f->dir, "set/h100_sxm/norm.tsv.xz", "\xfd""7zXZ\0\0", 7);
+    (void)tmp_put(&f->dir, "set/h100_sxm/norm.tsv.xz",
+                  "\xfd"
+                  "7zXZ\0\0",
+                  7);
     bad = 0;
-    assert_ok(cd_llm_op_table_add(&t, tmp_path(&f->dir, "set"), f->devices, NULL, count, &bad, &err));
+    assert_ok(
+        cd_llm_op_table_add(&t, tmp_path(&f->dir, "set"), f->devices, NULL, count, &bad, &err));
     assert_int_equal(t.n, 1);
     assert_int_equal(bad, 3);
     assert_int_equal(t.drop[CD_LLM_OP_DROP_BAD], 3);
     cd_llm_op_table_free(&t); /* that it was given before is forgotten */
-    assert_status(cd_llm_op_table_add(&t, tmp_path(&f->dir, "set/h100_sxm/a_gemm.h5"), f->devices, NULL, count, &bad, &err), CDMPP_EPARSE);
+    assert_status(cd_llm_op_table_add(&t, tmp_path(&f->dir, "set/h100_sxm/a_gemm.h5"), f->devices,
+                                      NULL, count, &bad, &err),
+                  CDMPP_EPARSE);
     cd_llm_op_table_free(&t);
     const char *unknown[] = {"h9000"};
-    assert_status(cd_llm_op_table_add(&t, tmp_path(&f->dir, "set"), f->devices, &(cd_texts){1, unknown}, count, &bad, &err), CDMPP_ESCHEMA);
+    assert_status(cd_llm_op_table_add(&t, tmp_path(&f->dir, "set"), f->devices,
+                                      &(cd_texts){1, unknown}, count, &bad, &err),
+                  CDMPP_ESCHEMA);
     cd_llm_op_table_free(&t);
-    assert_status(cd_llm_op_table_add(&t, other, f->devices, NULL, NULL, NULL, &err), CDMPP_ESCHEMA);
+    assert_status(cd_llm_op_table_add(&t, other, f->devices, NULL, NULL, NULL, &err),
+                  CDMPP_ESCHEMA);
     cd_llm_op_table_free(&t);
 }
 
@@ -121,21 +135,28 @@ TEST(neighbours) {
     assert_int_equal(cd_llm_op_table_find(&t, &r, 1), CD_LLM_OP_NONE);
     cd_llm_op_table_near(&t, &r, 1, 0, cd_llm_op_table_curve(&t, &r, 1, 0), NULL, v);
     assert_true(v[0] >= 0 && v[1] >= 0);
-    assert_true(t.r[v[0]].size[0] == 8 && t.r[v[1]].size[0] == 32 && t.r[v[0]].size[1] == 512 && t.r[v[0]].stack == 1 && t.device[v[0]] == 1);
+    assert_true(t.r[v[0]].size[0] == 8 && t.r[v[1]].size[0] == 32 && t.r[v[0]].size[1] == 512 &&
+                t.r[v[0]].stack == 1 && t.device[v[0]] == 1);
     uint8_t *hide = cd_mem_zalloc(t.n, 1);
     assert_non_null(hide);
     hide[v[0]] = 1;
     cd_llm_op_table_near(&t, &r, 1, 0, cd_llm_op_table_curve(&t, &r, 1, 0), hide, v);
     assert_true(t.r[v[0]].size[0] == 4 && t.r[v[1]].size[0] == 32);
     cd_mem_free(hide);
-    cd_llm_op_table_near(&t, &r, 1, 1, cd_llm_op_table_curve(&t, &r, 1, 1), NULL, v); /* no row of m 16 */
+    cd_llm_op_table_near(&t, &r, 1, 1, cd_llm_op_table_curve(&t, &r, 1, 1), NULL,
+                         v); /* no row of m 16 */
     assert_true(v[0] == CD_LLM_OP_NONE && v[1] == CD_LLM_OP_NONE);
     r.size[0] = 8, r.size[1] = 256;
-    cd_llm_op_table_near(&t, &r, 0, 1, cd_llm_op_table_curve(&t, &r, 0, 1), NULL, v); /* the smallest n; itself is no neighbour */
+    cd_llm_op_table_near(&t, &r, 0, 1, cd_llm_op_table_curve(&t, &r, 0, 1), NULL,
+                         v); /* the smallest n; itself is no neighbour */
     assert_true(v[0] == CD_LLM_OP_NONE && t.r[v[1]].size[1] == 512 && t.r[v[1]].size[0] == 8);
     uint32_t alike[4];
-    assert_int_equal(cd_llm_op_table_alike(&t, &r, 0, cd_llm_op_table_curve(&t, &r, 0, CD_LLM_OP_MAX_SIZE), NULL, 4, alike), 1);
-    assert_true(t.r[alike[0]].stack == 2 && t.r[alike[0]].size[0] == 8 && t.r[alike[0]].size[1] == 256 && t.device[alike[0]] == 0);
+    assert_int_equal(cd_llm_op_table_alike(&t, &r, 0,
+                                           cd_llm_op_table_curve(&t, &r, 0, CD_LLM_OP_MAX_SIZE),
+                                           NULL, 4, alike),
+                     1);
+    assert_true(t.r[alike[0]].stack == 2 && t.r[alike[0]].size[0] == 8 &&
+                t.r[alike[0]].size[1] == 256 && t.device[alike[0]] == 0);
     r.size[0] = 1;
     cd_llm_op_table_near(&t, &r, 0, 0, cd_llm_op_table_curve(&t, &r, 0, 0), NULL, v);
     assert_true(v[0] == CD_LLM_OP_NONE && t.r[v[1]].size[0] == 2);
@@ -143,7 +164,8 @@ TEST(neighbours) {
 }
 
 /* What cd_llm_op_table_near answers, by looking at every row. */
-static void near_slow(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device, size_t size, double out[2]) {
+static void near_slow(const cd_llm_op_table *t, const cd_llm_op_record *r, uint32_t device,
+                      size_t size, double out[2]) {
     out[0] = out[1] = -1;
     for (size_t i = 0; i < t->n; i++) {
         cd_llm_op_record a = t->r[i];
@@ -157,7 +179,9 @@ static void near_slow(const cd_llm_op_table *t, const cd_llm_op_record *r, uint3
 
 static cd_llm_op_record drawn(uint64_t k, bool on_grid) {
     const int m = on_grid ? 1 << cd_rng_at(7, k) % 9 : (int)(1 + cd_rng_at(7, k) % 300);
-    return made_llm_gemm(m, 64 * (int)(1 + cd_rng_at(7, k + 1) % 12), 64 * (int)(1 + cd_rng_at(7, k + 2) % 3), (uint16_t)(1 + cd_rng_at(7, k + 3) % 2));
+    return made_llm_gemm(m, 64 * (int)(1 + cd_rng_at(7, k + 1) % 12),
+                         64 * (int)(1 + cd_rng_at(7, k + 2) % 3),
+                         (uint16_t)(1 + cd_rng_at(7, k + 3) % 2));
 }
 
 /* Tables drawn with few values of each size, so that curves are of all lengths and many sizes have none. */
@@ -178,12 +202,14 @@ TEST(neighbours_of_drawn_rows) {
         const uint32_t device = (uint32_t)(cd_rng_at(7, k + 4) % 2);
         uint64_t curve[CD_LLM_OP_MAX_SIZE + 1];
         cd_llm_op_table_curves(&t, &r, device, curve);
-        if (cd_llm_op_table_find(&t, &r, device) >= 0) assert_true(curve[CD_LLM_OP_MAX_SIZE] != CD_LLM_OP_NO_CURVE);
+        if (cd_llm_op_table_find(&t, &r, device) >= 0)
+            assert_true(curve[CD_LLM_OP_MAX_SIZE] != CD_LLM_OP_NO_CURVE);
         for (size_t size = 0; size < 3; size++) {
             double want[2];
             long v[2];
             near_slow(&t, &r, device, size, want);
-            cd_llm_op_table_near(&t, &r, device, size, cd_llm_op_table_curve(&t, &r, device, size), NULL, v);
+            cd_llm_op_table_near(&t, &r, device, size, cd_llm_op_table_curve(&t, &r, device, size),
+                                 NULL, v);
             for (size_t side = 0; side < 2; side++) {
                 assert_int_equal(v[side] >= 0, want[side] >= 0);
                 if (v[side] >= 0) assert_true(t.r[v[side]].size[size] == want[side]);
@@ -251,7 +277,8 @@ static told read_text(fixture *f, const char *csv, size_t drop) {
     cd_llm_op_table t = {0};
     cdmpp_err err = {0};
     told v = {0};
-    assert_ok(cd_llm_op_table_add(&t, tmp_put(&f->dir, "gemm.csv", csv, strlen(csv)), f->devices, NULL, keep, &v, &err));
+    assert_ok(cd_llm_op_table_add(&t, tmp_put(&f->dir, "gemm.csv", csv, strlen(csv)), f->devices,
+                                  NULL, keep, &v, &err));
     assert_int_equal(t.drop[CD_LLM_OP_DROP_BAD], drop);
     cd_llm_op_table_free(&t);
     return v;
@@ -281,8 +308,10 @@ TEST(few_are_told) {
         assert_int_equal(other.v[2].line, n + 4);
     }
     cd_buf_free(&b);
-    const told none = read_text(f, "m,n,k,latency_s\n1,2,3,1e-6\n", 1); /* the folder may be called by a device, this one is not */
+    const told none = read_text(f, "m,n,k,latency_s\n1,2,3,1e-6\n",
+                                1); /* the folder may be called by a device, this one is not */
     assert_int_equal(none.n, 1);
 }
 
-TESTS(up, down, few_are_told, every_line_is_counted, folders, neighbours, neighbours_of_drawn_rows, neighbours_of_long_sizes, refused)
+TESTS(up, down, few_are_told, every_line_is_counted, folders, neighbours, neighbours_of_drawn_rows,
+      neighbours_of_long_sizes, refused)

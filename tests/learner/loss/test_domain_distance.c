@@ -11,7 +11,9 @@
 enum { N = 150, M = 131, D = 70 };
 static float x[N * D], y[M * D];
 
-static double unit(uint64_t seed, uint64_t i) { return cd_rng_unit(seed, i) + cd_rng_unit(seed + 1, i) - 1; }
+static double unit(uint64_t seed, uint64_t i) {
+    return cd_rng_unit(seed, i) + cd_rng_unit(seed + 1, i) - 1;
+}
 
 static int make(void **s) {
     (void)s;
@@ -20,8 +22,8 @@ static int make(void **s) {
     return 0;
 }
 
-typedef double fn(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight, float *gx,
-                  float *gy);
+typedef double fn(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y,
+                  size_t m, double weight, float *gx, float *gy);
 
 /* ---- slow truth ---- */
 static double slow_cmd(const float *a, size_t n, const float *b, size_t m, size_t d) {
@@ -43,7 +45,8 @@ static double slow_cmd(const float *a, size_t n, const float *b, size_t m, size_
 
 static double kernel(const float *a, const float *b, size_t d) {
     double sq = 0;
-    for (size_t c = 0; c < d; c++) sq += ((double)a[c] - (double)b[c]) * ((double)a[c] - (double)b[c]);
+    for (size_t c = 0; c < d; c++)
+        sq += ((double)a[c] - (double)b[c]) * ((double)a[c] - (double)b[c]);
     return exp(-sq) + exp(-0.1 * sq) + exp(-0.001 * sq);
 }
 
@@ -62,8 +65,10 @@ TEST(as_slow) {
     cdmpp_err err = {0};
     cd_domain_distance *dom;
     assert_ok(cd_domain_distance_new(N + M, D, 1, &dom, &err));
-    assert_close(cd_domain_distance_cmd(dom, NULL, x, N, y, M, 1, NULL, NULL), slow_cmd(x, N, y, M, D), 1e-9, 0);
-    assert_close(cd_domain_distance_mmd(dom, NULL, x, N, y, M, 1, NULL, NULL), slow_mmd(x, N, y, M, D), 1e-4, 1e-6);
+    assert_close(cd_domain_distance_cmd(dom, NULL, x, N, y, M, 1, NULL, NULL),
+                 slow_cmd(x, N, y, M, D), 1e-9, 0);
+    assert_close(cd_domain_distance_mmd(dom, NULL, x, N, y, M, 1, NULL, NULL),
+                 slow_mmd(x, N, y, M, D), 1e-4, 1e-6);
     cd_domain_distance_free(dom);
 }
 
@@ -74,7 +79,8 @@ static void differences(fn *f, double tolerance) {
     cd_domain_distance *dom;
     float p[(n + m) * d], g[(n + m) * d] = {0}, q[(n + m) * d];
     const double weight = 0.7;
-    for (uint64_t i = 0; i < (n + m) * d; i++) p[i] = (float)(unit(20, i) * (i < n * d ? 1 : 0.6) + (i < n * d ? 0.1 : 0.4));
+    for (uint64_t i = 0; i < (n + m) * d; i++)
+        p[i] = (float)(unit(20, i) * (i < n * d ? 1 : 0.6) + (i < n * d ? 0.1 : 0.4));
     assert_ok(cd_domain_distance_new(n + m, d, 1, &dom, &err));
     f(dom, NULL, p, n, p + n * d, m, weight, g, g + n * d);
     for (size_t k = 0; k < (n + m) * d; k++) {
@@ -103,7 +109,8 @@ static void laws(fn *f) {
     assert_close(f(dom, NULL, x, N, x, N, 1, g[0], g[0] + N * D), 0, 0, 1e-6); /* equal samples */
     for (size_t k = 0; k < 2 * N * D; k++) assert_close((double)g[0][k], 0, 0, 1e-6);
 
-    const double ab = f(dom, NULL, x, N, y, M, 1, NULL, NULL), ba = f(dom, NULL, y, M, x, N, 1, NULL, NULL);
+    const double ab = f(dom, NULL, x, N, y, M, 1, NULL, NULL),
+                 ba = f(dom, NULL, y, M, x, N, 1, NULL, NULL);
     assert_true(ab > 0.01);
     assert_close(ab, ba, 1e-4, 0);
 
@@ -111,17 +118,14 @@ static void laws(fn *f) {
     f(dom, NULL, x, N, y, M, 1, g[0], g[0] + N * D);
     f(dom, NULL, x, N, y, M, 1, g[0], g[0] + N * D);
     f(dom, NULL, x, N, y, M, 2, g[1], g[1] + N * D);
-    for (size_t k = 0; k < 2 * N * D; k++) assert_close((double)g[0][k], (double)g[1][k], 1e-5, 1e-9);
+    for (size_t k = 0; k < 2 * N * D; k++)
+        assert_close((double)g[0][k], (double)g[1][k], 1e-5, 1e-9);
     cd_domain_distance_free(dom);
 }
 
-TEST(cmd_laws) {
-    laws(cd_domain_distance_cmd);
-}
+TEST(cmd_laws) { laws(cd_domain_distance_cmd); }
 
-TEST(mmd_laws) {
-    laws(cd_domain_distance_mmd);
-}
+TEST(mmd_laws) { laws(cd_domain_distance_mmd); }
 
 TEST(any_pool) {
     cdmpp_err err = {0};

@@ -46,7 +46,8 @@ static cd_net_loss parse(const char *text) {
 
 static const cd_net_loss_batch batch = {N, z, log_s, weight, group, &box_cox};
 
-static double value(const cd_net_loss *p, const cd_net_loss_batch *b, const float *o, float *grad, double *term) {
+static double value(const cd_net_loss *p, const cd_net_loss_batch *b, const float *o, float *grad,
+                    double *term) {
     cdmpp_err err = {0};
     cd_net_loss_scratch *s;
     cd_transform const *t = &box_cox;
@@ -72,16 +73,22 @@ static void check_gradient(const char *text) {
         moved[k] = out[k] + h;
         const double up = value(&p, &batch, moved, NULL, NULL), x = (double)moved[k];
         moved[k] = out[k] - h;
-        const double down = value(&p, &batch, moved, NULL, NULL), slope = (up - down) / (x - (double)moved[k]);
+        const double down = value(&p, &batch, moved, NULL, NULL),
+                     slope = (up - down) / (x - (double)moved[k]);
         if (fabs(slope - (double)grad[k]) <= 2e-3 * fabs(slope) + 2e-6) continue;
-        if (++bad > 2) fail_msg("%s: output %zu: gradient %g, by differences %g", text, k, (double)grad[k], slope);
+        if (++bad > 2)
+            fail_msg("%s: output %zu: gradient %g, by differences %g", text, k, (double)grad[k],
+                     slope);
     } /* at most two samples may sit within 1e-3 of a kink or of a change of rank */
 }
 
 TEST(gradients) {
-    static const char *const text[] = {"1mse", "1mape", "1mspe", "1mae", "1huber", "1mape_s", "1mse_log", "1huber_log", "1nll",
-                                       "1pinball", "1rank", "1lambdarank", "1listnet", "1000mse + 1mape",
-                                       "2nll+0.5pinball+1e-1rank+3 listnet+ .5mape_s"};
+    static const char *const text[] = {
+        "1mse",     "1mape",           "1mspe",
+        "1mae",     "1huber",          "1mape_s",
+        "1mse_log", "1huber_log",      "1nll",
+        "1pinball", "1rank",           "1lambdarank",
+        "1listnet", "1000mse + 1mape", "2nll+0.5pinball+1e-1rank+3 listnet+ .5mape_s"};
     for (size_t k = 0; k < sizeof text / sizeof text[0]; k++) check_gradient(text[k]);
 }
 
@@ -97,10 +104,14 @@ TEST(by_hand) {
     const double e2 = (double)0.03f - 0.01;
     assert_close(t[CD_NET_LOSS_mse], (0.25 + 2 * 1 + 3 * e2 * e2 + 4 * 0.0625) / 10, 1e-12, 0);
     assert_close(t[CD_NET_LOSS_mae], (0.5 + 2 * 1 + 3 * e2 + 4 * 0.25) / 10, 1e-12, 0);
-    assert_close(t[CD_NET_LOSS_mape], (0.5 + 2 * 0.5 + 3 * e2 / 0.1 + 4 * 0.5) / 10, 1e-12, 0); /* 0.1: the floor */
-    assert_close(t[CD_NET_LOSS_mspe], (0.25 + 2 * 0.25 + 3 * e2 * e2 / 0.01 + 4 * 0.25) / 10, 1e-12, 0);
-    assert_close(t[CD_NET_LOSS_huber], (0.125 + 2 * 0.5 + 1.5 * e2 * e2 + 4 * 0.03125) / 10, 1e-12, 0);
-    const double l1 = log1p(exp(-1 - 1.5)), l2 = log1p(exp(-1 - (double)0.03f)), l3 = log1p(exp((double)0.03f - 1.5));
+    assert_close(t[CD_NET_LOSS_mape], (0.5 + 2 * 0.5 + 3 * e2 / 0.1 + 4 * 0.5) / 10, 1e-12,
+                 0); /* 0.1: the floor */
+    assert_close(t[CD_NET_LOSS_mspe], (0.25 + 2 * 0.25 + 3 * e2 * e2 / 0.01 + 4 * 0.25) / 10, 1e-12,
+                 0);
+    assert_close(t[CD_NET_LOSS_huber], (0.125 + 2 * 0.5 + 1.5 * e2 * e2 + 4 * 0.03125) / 10, 1e-12,
+                 0);
+    const double l1 = log1p(exp(-1 - 1.5)), l2 = log1p(exp(-1 - (double)0.03f)),
+                 l3 = log1p(exp((double)0.03f - 1.5));
     assert_close(t[CD_NET_LOSS_rank], (l1 + l2 + l3) / 3, 1e-12, 0);
     double want[3], got[3], sw = 0, sg = 0, ce = 0;
     for (int i = 0; i < 3; i++) sw += want[i] = exp(-zz[i]), sg += got[i] = exp(-(double)o[i]);
@@ -127,7 +138,8 @@ TEST(lambdarank_by_hand) {
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
             if (zz[i] < zz[j])
-                sum += fabs(gain[i] - gain[j]) * fabs(1 / log2(2 + place_by_pred[i]) - 1 / log2(2 + place_by_pred[j])) *
+                sum += fabs(gain[i] - gain[j]) *
+                       fabs(1 / log2(2 + place_by_pred[i]) - 1 / log2(2 + place_by_pred[j])) *
                        log1p(exp((double)o[i] - (double)o[j]));
     assert_close(value(&p, &b, o, NULL, NULL), 2 * sum / ideal, 1e-12, 0);
 }
@@ -137,7 +149,8 @@ TEST(in_seconds) {
     const cd_net_loss p = parse("1mape_s+1mse_log");
     value(&p, &batch, out, NULL, t);
     for (int i = 0; i < N; i++) {
-        const double ratio = cd_transform_inverse(&box_cox, (double)out[i]) / exp(log_s[i]), r = log(ratio);
+        const double ratio = cd_transform_inverse(&box_cox, (double)out[i]) / exp(log_s[i]),
+                     r = log(ratio);
         w += (double)weight[i];
         sq += (double)weight[i] * r * r;
         ape += (double)weight[i] * (r > 2 ? exp(2) - 1 + exp(2) * (r - 2) : fabs(ratio - 1));
@@ -157,7 +170,8 @@ TEST(uncertainty) {
     value(&p, &b, o, NULL, t);
     const double nll = 0.5 * (0.5 + 0.25 * exp(-0.5)) + 0.5 * (-10 + 0.25 * exp(10) + 4);
     assert_close(t[CD_NET_LOSS_nll], nll / 2, 1e-6, 0);
-    const double pin = 0.25 + 0.1 * (1 - (double)0.2f) + 0 + 0.1 * 2 + (0.25 + 0.9 * 1 + 0 + 0.9 * 1);
+    const double pin =
+        0.25 + 0.1 * (1 - (double)0.2f) + 0 + 0.1 * 2 + (0.25 + 0.9 * 1 + 0 + 0.9 * 1);
     assert_close(t[CD_NET_LOSS_pinball], pin / 2, 1e-12, 0);
 }
 
@@ -177,7 +191,8 @@ TEST(order_and_weights) {
     float wr[N], o[N];
     uint32_t gr[N];
     for (int i = 0; i < N; i++) {
-        zr[i] = z[N - 1 - i], lr[i] = log_s[N - 1 - i], wr[i] = weight[N - 1 - i], gr[i] = group[N - 1 - i], o[i] = out[N - 1 - i];
+        zr[i] = z[N - 1 - i], lr[i] = log_s[N - 1 - i], wr[i] = weight[N - 1 - i],
+        gr[i] = group[N - 1 - i], o[i] = out[N - 1 - i];
     }
     const cd_net_loss_batch r = {N, zr, lr, wr, gr, NULL};
     assert_close(value(&p, &batch, out, NULL, NULL), value(&p, &r, o, NULL, NULL), 1e-12, 0);
@@ -185,7 +200,8 @@ TEST(order_and_weights) {
     const cd_net_loss q = parse("1mse+1mape_s");
     const double z2[] = {z[0], z[0], z[1]}, l2[] = {log_s[0], log_s[0], log_s[1]};
     const float o2[] = {out[0], out[0], out[1]}, w2[] = {2, 1};
-    const cd_net_loss_batch twice = {3, z2, l2, NULL, NULL, NULL}, once = {2, z, log_s, w2, NULL, NULL};
+    const cd_net_loss_batch twice = {3, z2, l2, NULL, NULL, NULL},
+                            once = {2, z, log_s, w2, NULL, NULL};
     assert_close(value(&q, &twice, o2, NULL, NULL), value(&q, &once, out, NULL, NULL), 1e-12, 0);
 }
 
@@ -214,7 +230,8 @@ TEST(shares_add_up) {
         sum += cd_net_loss_eval(&p, &b, &norm, o, part, NULL, scratch);
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k < width; k++)
-                assert_close((double)part[i * width + k], (double)whole[at[i] * width + k], 1e-6, 1e-12);
+                assert_close((double)part[i * width + k], (double)whole[at[i] * width + k], 1e-6,
+                             1e-12);
     }
     assert_close(sum, loss, 1e-12, 0);
     cd_net_loss_scratch_free(scratch);
@@ -290,5 +307,5 @@ TEST(out_of_memory) {
     }
 }
 
-TESTS(make, NULL, gradients, by_hand, lambdarank_by_hand, in_seconds, uncertainty, perfect_is_zero, order_and_weights,
-      shares_add_up, wild_outputs, text, refused_text, out_of_memory)
+TESTS(make, NULL, gradients, by_hand, lambdarank_by_hand, in_seconds, uncertainty, perfect_is_zero,
+      order_and_weights, shares_add_up, wild_outputs, text, refused_text, out_of_memory)

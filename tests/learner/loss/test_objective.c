@@ -35,7 +35,8 @@ static void make(made *m, size_t n, size_t n_group) {
 
 static void begin(made *m, const cd_objective_spec *s, const made *seen) {
     cdmpp_err err = {0};
-    m->p = (cd_objective_part){.n = m->n, .start = m->start, .offset = m->offset, .log_s = m->log_s, .group = m->group};
+    m->p = (cd_objective_part){
+        .n = m->n, .start = m->start, .offset = m->offset, .log_s = m->log_s, .group = m->group};
     assert_ok(cd_objective_begin(&m->p, s, seen ? &seen->p : NULL, &err));
 }
 
@@ -54,11 +55,12 @@ static void spread_scores(made *m) {
         }
 }
 
-static const cd_objective_spec specs[] = {{CD_OBJECTIVE_LOG_LATENCY, CD_TREE_LOSS_SQUARED, 0.1, CD_RANK_LOSS_PAIRWISE},
-                                          {CD_OBJECTIVE_PACK_SUM, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_PAIRWISE},
-                                          {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_PAIRWISE},
-                                          {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_LAMBDARANK},
-                                          {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_LISTNET}};
+static const cd_objective_spec specs[] = {
+    {CD_OBJECTIVE_LOG_LATENCY, CD_TREE_LOSS_SQUARED, 0.1, CD_RANK_LOSS_PAIRWISE},
+    {CD_OBJECTIVE_PACK_SUM, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_PAIRWISE},
+    {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_PAIRWISE},
+    {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_LAMBDARANK},
+    {CD_OBJECTIVE_RANK, CD_TREE_LOSS_HUBER, 0.1, CD_RANK_LOSS_LISTNET}};
 enum { LAMBDARANK = 3, LISTNET, N_SPEC };
 
 TEST(gradients_are_derivatives) {
@@ -101,7 +103,8 @@ TEST(hessians_are_derivatives) {
             const double down = (double)m.grad[k];
             m.score[k] = at;
             gradient(&m, &specs[o]);
-            assert_close((double)m.hess[k], (up - down) * 0x1p8, 2e-5, 1e-3); /* gradients are multiples of 2^-20 */
+            assert_close((double)m.hess[k], (up - down) * 0x1p8, 2e-5,
+                         1e-3); /* gradients are multiples of 2^-20 */
             assert_true(m.hess[k] >= 0);
         }
         cd_objective_end(&m.p);
@@ -147,10 +150,13 @@ static double all_pairs(const made *m, double *grad) {
         for (int pass = 0; pass < 2; pass++)
             for (size_t i = 0; i < m->n; i++)
                 for (size_t j = 0; j < m->n; j++) {
-                    if (m->group[i] != g || m->group[j] != g || !(m->log_s[i] < m->log_s[j])) continue;
+                    if (m->group[i] != g || m->group[j] != g || !(m->log_s[i] < m->log_s[j]))
+                        continue;
                     const double d = m->p.r[i] + m->log_s[i] - m->p.r[j] - m->log_s[j];
                     if (!pass) sum += log1p(exp(d)), n_pair++;
-                    else grad[i] += n / n_pair / (1 + exp(-d)), grad[j] -= n / n_pair / (1 + exp(-d));
+                    else
+                        grad[i] += n / n_pair / (1 + exp(-d)),
+                            grad[j] -= n / n_pair / (1 + exp(-d));
                 }
         if (n_pair > 0) loss += n * sum / n_pair;
     }
@@ -162,7 +168,8 @@ TEST(rank_is_pairs) {
     static double want[MAX];
     const cd_objective_spec *o = &specs[CD_OBJECTIVE_RANK];
     for (int large = 0; large < 2; large++) {
-        make(&m, large ? MAX : 100, large ? 2 : 7); /* 300 a task: about 60 distances instead of 299 */
+        make(&m, large ? MAX : 100,
+             large ? 2 : 7); /* 300 a task: about 60 distances instead of 299 */
         if (!large) m.log_s[0] = m.log_s[7], m.log_s[1] = m.log_s[8]; /* no pairs */
         begin(&m, o, NULL);
         const double got = gradient(&m, o), ref = all_pairs(&m, want);
@@ -183,7 +190,7 @@ static double ndcg(const double *gain, const double *p, size_t n) {
     double dcg = 0, best = 0;
     for (size_t i = 0; i < n; i++) {
         size_t place = 0, first = 0;
-        for (size_t j = 0; j < n; j++) place += p[j] < p[i], first += gain[j] > gain[i];
+        for (size_t j = 0; j < n; j++) place += p[j]<p[i], first += gain[j]> gain[i];
         dcg += gain[i] / log2(2 + (double)place), best += gain[i] / log2(2 + (double)first);
     }
     return dcg / best;
@@ -200,7 +207,8 @@ TEST(lambdarank_is_ndcg) {
     begin(&m, &specs[LAMBDARANK], NULL);
     double fastest = 0;
     for (size_t i = 0; i < N; i++) fastest = fmin(fastest, m.log_s[i]);
-    for (size_t i = 0; i < N; i++) p[i] = m.offset[i] + (double)m.score[i], gain[i] = exp2(exp(fastest - m.log_s[i])) - 1;
+    for (size_t i = 0; i < N; i++)
+        p[i] = m.offset[i] + (double)m.score[i], gain[i] = exp2(exp(fastest - m.log_s[i])) - 1;
     const double now = ndcg(gain, p, N);
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < N; i++)
@@ -226,14 +234,17 @@ TEST(lambdarank_of_a_constant) {
     make(&b, 4, 1);
     for (size_t k = 0; k < a.start[4]; k++) a.score[k] = b.score[k] = 0;
     for (size_t i = 0; i < 4; i++) {
-        for (size_t k = a.start[i]; k < a.start[i + 1]; k++) a.offset[k] = b.offset[k] = -log((double)(a.start[i + 1] - a.start[i]));
+        for (size_t k = a.start[i]; k < a.start[i + 1]; k++)
+            a.offset[k] = b.offset[k] = -log((double)(a.start[i + 1] - a.start[i]));
         a.log_s[i] = b.log_s[i] = -8 + 0.5 * (double)i;
     }
     begin(&a, &specs[LAMBDARANK], NULL);
     gradient(&a, &specs[LAMBDARANK]);
     assert_true(a.p.g[0] > 0 && a.p.g[3] < 0); /* the fastest falls, the slowest rises */
     assert_close(a.p.y[0], 1, 1e-12, 0);
-    for (size_t i = 0; i < 4; i++) assert_close(a.p.discount[i], 1 / log2(5 - (double)i), 1e-12, 0); /* the slowest is in front */
+    for (size_t i = 0; i < 4; i++)
+        assert_close(a.p.discount[i], 1 / log2(5 - (double)i), 1e-12,
+                     0); /* the slowest is in front */
     for (size_t i = 0; i < 4; i++) b.log_s[i] += 1;
     begin(&b, &specs[LAMBDARANK], &a);
     for (size_t i = 0; i < 4; i++) assert_close(b.p.y[i], exp(-1 - 0.5 * (double)i), 1e-12, 0);
@@ -255,7 +266,8 @@ TEST(rounds_are_compared_by_ndcg) {
         for (size_t i = 0; i < m.n; i++)
             if (m.group[i] == g) fastest = fmin(fastest, m.log_s[i]);
         for (size_t i = 0; i < m.n; i++)
-            if (m.group[i] == g) gain[n] = exp2(exp(fastest - m.log_s[i])) - 1, p[n++] = m.p.r[i] + m.log_s[i];
+            if (m.group[i] == g)
+                gain[n] = exp2(exp(fastest - m.log_s[i])) - 1, p[n++] = m.p.r[i] + m.log_s[i];
         want += (double)n / 60 * (1 - ndcg(gain, p, n));
     }
     assert_close(figure, want, 1e-12, 0);
@@ -264,7 +276,8 @@ TEST(rounds_are_compared_by_ndcg) {
     make(&m, 3, 1);
     for (size_t i = 0; i < 3; i++) m.start[i + 1] = i + 1, m.offset[i] = 0, m.log_s[i] = (double)i;
     begin(&m, o, NULL);
-    m.score[0] = 0, m.score[1] = 8.25, m.score[2] = 8; /* the last two are turned round, the others are far apart */
+    m.score[0] = 0, m.score[1] = 8.25,
+    m.score[2] = 8; /* the last two are turned round, the others are far apart */
     const double before = gradient(&m, o), turned = cd_objective_figure(&m.p, o, before);
     m.score[0] = 0, m.score[1] = 0.25, m.score[2] = 0.5;
     const double after = gradient(&m, o), right = cd_objective_figure(&m.p, o, after);
@@ -303,8 +316,10 @@ TEST(order_is_nothing) {
             make(&a, large ? MAX : 160, large ? 3 : 16);
             for (size_t i = 0; i < a.n && !large; i++) a.log_s[i] = rint(2 * a.log_s[i]) / 2;
             for (size_t i = 0; i < a.n; i += 5)
-                for (size_t k = a.start[i]; k < a.start[i + 1]; k++) a.offset[k] = -8, a.score[k] = 0;
-            for (size_t i = 0; i < 80 && !large; i += 5) a.log_s[i + 80] = a.log_s[i]; /* of one task: some are equal in both */
+                for (size_t k = a.start[i]; k < a.start[i + 1]; k++)
+                    a.offset[k] = -8, a.score[k] = 0;
+            for (size_t i = 0; i < 80 && !large; i += 5)
+                a.log_s[i + 80] = a.log_s[i]; /* of one task: some are equal in both */
             b = (made){.n = a.n};
             for (size_t i = 0; i < a.n; i++) {
                 const size_t q = to[i] = (i * 77 + 13) % a.n;
@@ -352,7 +367,8 @@ TEST(map_finds_seconds) {
         begin(&m, &specs[o], NULL);
         gradient(&m, &specs[o]);
         for (size_t i = 0; i < m.n; i++) {
-            const double p = o == CD_OBJECTIVE_PACK_SUM ? m.p.r[i] + m.p.y[i] : m.p.r[i] + m.log_s[i];
+            const double p =
+                o == CD_OBJECTIVE_PACK_SUM ? m.p.r[i] + m.p.y[i] : m.p.r[i] + m.log_s[i];
             level[i] = -9 + unit(5, i);
             m.log_s[i] = cd_objective_answer((cd_objective_kind)o, p, level[i], 0.7, -0.4);
             if (o == CD_OBJECTIVE_RANK) m.p.r[i] = p - m.log_s[i];
@@ -363,8 +379,10 @@ TEST(map_finds_seconds) {
         cd_objective_end(&m.p);
     }
     for (int k = -300; k < 300; k++) { /* also where a score is below 0 */
-        assert_true(cd_objective_answer(CD_OBJECTIVE_PACK_SUM, 0.01 * (k + 1), -5, 1, 0) < cd_objective_answer(CD_OBJECTIVE_PACK_SUM, 0.01 * k, -5, 1, 0));
-        assert_true(cd_objective_answer(CD_OBJECTIVE_RANK, 0.01 * (k + 1), -5, 1, 0) > cd_objective_answer(CD_OBJECTIVE_RANK, 0.01 * k, -5, 1, 0));
+        assert_true(cd_objective_answer(CD_OBJECTIVE_PACK_SUM, 0.01 * (k + 1), -5, 1, 0) <
+                    cd_objective_answer(CD_OBJECTIVE_PACK_SUM, 0.01 * k, -5, 1, 0));
+        assert_true(cd_objective_answer(CD_OBJECTIVE_RANK, 0.01 * (k + 1), -5, 1, 0) >
+                    cd_objective_answer(CD_OBJECTIVE_RANK, 0.01 * k, -5, 1, 0));
     }
 }
 
@@ -375,7 +393,8 @@ TEST(pairs_are_needed) {
             cdmpp_err err = {0};
             make(&m, 20, equal ? 10 : 20);
             for (size_t i = 0; i < 20 && equal; i++) m.log_s[i] = -3;
-            m.p = (cd_objective_part){.n = m.n, .start = m.start, .offset = m.offset, .log_s = m.log_s, .group = m.group};
+            m.p = (cd_objective_part){
+                .n = m.n, .start = m.start, .offset = m.offset, .log_s = m.log_s, .group = m.group};
             assert_status(cd_objective_begin(&m.p, &specs[o], NULL, &err), CDMPP_ERANGE);
             cd_objective_end(&m.p);
         }
@@ -384,13 +403,16 @@ TEST(pairs_are_needed) {
 /* asinh(1) = ln(1 + sqrt 2) */
 TEST(answers_by_hand) {
     const double bend = log(1 + sqrt(2));
-    assert_close(cd_objective_answer(CD_OBJECTIVE_PACK_SUM, 2 * CD_OBJECTIVE_KNEE, -3, 0.5, 0.25), -3 + 0.25 - 0.5 * bend, 1e-12, 0);
-    assert_close(cd_objective_answer(CD_OBJECTIVE_PACK_SUM, -2 * CD_OBJECTIVE_KNEE, -3, 0.5, 0.25), -3 + 0.25 + 0.5 * bend, 1e-12, 0);
+    assert_close(cd_objective_answer(CD_OBJECTIVE_PACK_SUM, 2 * CD_OBJECTIVE_KNEE, -3, 0.5, 0.25),
+                 -3 + 0.25 - 0.5 * bend, 1e-12, 0);
+    assert_close(cd_objective_answer(CD_OBJECTIVE_PACK_SUM, -2 * CD_OBJECTIVE_KNEE, -3, 0.5, 0.25),
+                 -3 + 0.25 + 0.5 * bend, 1e-12, 0);
     assert_close(cd_objective_answer(CD_OBJECTIVE_PACK_SUM, 0, -3, 0.5, 0.25), -2.75, 1e-12, 0);
     assert_close(cd_objective_answer(CD_OBJECTIVE_RANK, 6, -3, 0.5, 0.25), 3.25, 1e-12, 0);
     assert_true(cd_objective_answer(CD_OBJECTIVE_LOG_LATENCY, 6, -3, 0.5, 0.25) == 6);
 }
 
-TESTS(NULL, NULL, answers_by_hand, gradients_are_derivatives, hessians_are_derivatives, weights_are_copies, rank_is_pairs, lambdarank_is_ndcg,
-      lambdarank_of_a_constant, rounds_are_compared_by_ndcg, listnet_by_hand, order_is_nothing, throughput_is_of_the_task, map_finds_seconds,
-      pairs_are_needed)
+TESTS(NULL, NULL, answers_by_hand, gradients_are_derivatives, hessians_are_derivatives,
+      weights_are_copies, rank_is_pairs, lambdarank_is_ndcg, lambdarank_of_a_constant,
+      rounds_are_compared_by_ndcg, listnet_by_hand, order_is_nothing, throughput_is_of_the_task,
+      map_finds_seconds, pairs_are_needed)

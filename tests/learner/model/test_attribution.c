@@ -20,7 +20,8 @@ static int setup(void **state) {
     dir = tmp_make();
     cdmpp_status st = cd_task_registry_new(&tasks, &err);
     if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
-    if (!st) st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 2, h5, &err);
+    if (!st)
+        st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 2, h5, &err);
     return st != CDMPP_OK;
 }
 
@@ -78,9 +79,19 @@ static void make_many(many *m, const cd_rows *from, size_t n, uint32_t device) {
     m->row_ptr[1] = m->leaf_ptr[1] = (int64_t)n;
     m->tree_ptr[1] = t - m->tree;
     m->device[0] = device;
-    m->view = (cd_program_view){.n = 1, .row = m->row, .row_ptr = m->row_ptr, .leaf_ptr = m->leaf_ptr, .leaf_x = m->leaf_x,
-                        .leaf_pos = m->leaf_pos, .leaf_node = m->leaf_node, .path_ptr = m->path_ptr, .path_extent = m->path_extent,
-                        .path_kind = m->path_kind, .tree_ptr = m->tree_ptr, .tree = m->tree, .device = m->device};
+    m->view = (cd_program_view){.n = 1,
+                                .row = m->row,
+                                .row_ptr = m->row_ptr,
+                                .leaf_ptr = m->leaf_ptr,
+                                .leaf_x = m->leaf_x,
+                                .leaf_pos = m->leaf_pos,
+                                .leaf_node = m->leaf_node,
+                                .path_ptr = m->path_ptr,
+                                .path_extent = m->path_extent,
+                                .path_kind = m->path_kind,
+                                .tree_ptr = m->tree_ptr,
+                                .tree = m->tree,
+                                .device = m->device};
 }
 
 static void check_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row) {
@@ -128,8 +139,9 @@ static void check_model(const cd_model *m) {
 static void check_config(const char *const *set, int n) {
     cdmpp_err err = {0};
     cd_model *m;
-    const char *all[20] = {"train.rounds=5", "fit.epochs=2", "net.width=16", "net.ff=16", "net.embed=8", "net.head_width=8", "net.decoder_width=8", "net.side_width=8",
-                           "net.device=false"};
+    const char *all[20] = {"train.rounds=5",      "fit.epochs=2",     "net.width=16",
+                           "net.ff=16",           "net.embed=8",      "net.head_width=8",
+                           "net.decoder_width=8", "net.side_width=8", "net.device=false"};
     int k = 9;
     for (int i = 0; i < n; i++) all[k++] = set[i];
     char path[256];
@@ -140,7 +152,9 @@ static void check_config(const char *const *set, int n) {
     cd_model_free(m);
 }
 
-#define CHECK(...) check_config((const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
+#define CHECK(...)                                                                                 \
+    check_config((const char *const[]){__VA_ARGS__},                                               \
+                 (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
 
 TEST(trees) {
     CHECK("model.members=[rows]", "model.folds=2");
@@ -156,7 +170,8 @@ TEST(networks) {
     CHECK("model.members=[transformer]");
     CHECK("model.members=[transformer]", "net.head=pool", "net.layers=1");
     CHECK("model.members=[transformer]", "net.tokens=leaves", "net.context=true");
-    CHECK("model.members=[transformer]", "net.tokens=leaves", "net.head=flatten", "net.program=true");
+    CHECK("model.members=[transformer]", "net.tokens=leaves", "net.head=flatten",
+          "net.program=true");
     CHECK("model.members=[lstm]");
 }
 
@@ -171,9 +186,11 @@ TEST(refuses) {
     assert_ok(cd_model_load("tests/golden/model_v1.cdmpp", &m, &err));
     check_shares(m, &made.view, made.leaf_row);
     made.leaf_row[1] = 0;
-    assert_status(cd_attribution_shares(m, &made.view, made.leaf_row, of_row, of_leaf, &err), CDMPP_EMODEL);
+    assert_status(cd_attribution_shares(m, &made.view, made.leaf_row, of_row, of_leaf, &err),
+                  CDMPP_EMODEL);
     made.view.leaf_ptr = NULL;
-    assert_status(cd_attribution_shares(m, &made.view, made.leaf_row, of_row, of_leaf, &err), CDMPP_EMODEL);
+    assert_status(cd_attribution_shares(m, &made.view, made.leaf_row, of_row, of_leaf, &err),
+                  CDMPP_EMODEL);
     assert_false(cd_model_middle(m, row));
     cd_model_free(m);
 }

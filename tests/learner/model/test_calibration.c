@@ -37,7 +37,8 @@ TEST(knows_the_least_certain) {
     double tenth = 0, rest = 0;
     memcpy(order, first.sigma, sizeof order);
     const double limit = cd_calibration_quantile(order, N_NEW, 0.9);
-    for (size_t i = 0; i < N_NEW; i++) *(first.sigma[i] > limit ? &tenth : &rest) += fabs(expm1(first.point[i] - fresh.y[i]));
+    for (size_t i = 0; i < N_NEW; i++)
+        *(first.sigma[i] > limit ? &tenth : &rest) += fabs(expm1(first.point[i] - fresh.y[i]));
     assert_true(tenth / (N_NEW / 10.0) > 2 * rest / (N_NEW * 0.9));
     assert_true(cd_calibration_info_of(fitted).decile_ratio > 2);
 }
@@ -150,7 +151,8 @@ TEST(few_errors_hold_the_next) {
     cdmpp_err err = {0};
     for (size_t k = 0; k < sizeof many / sizeof *many; k++) {
         const size_t n = many[k];
-        const cd_calibration_set set = {.n = n, .n_group = (uint32_t)n, .group = group, .work = work};
+        const cd_calibration_set set = {
+            .n = n, .n_group = (uint32_t)n, .group = group, .work = work};
         size_t in = 0;
         for (uint64_t draw = 0; draw < DRAWS; draw++) {
             for (size_t i = 0; i < n; i++) {
@@ -173,9 +175,11 @@ TEST(few_programs_and_spread) {
     for (uint64_t draw = 0; draw < DRAWS + 1; draw++) {
         made d = make(draw < DRAWS ? FEW : 200, 2, 100 + draw);
         for (size_t i = 0; i < d.n; i++) {
-            const double spread = 0.1 * exp(0.7 * normal(draw, i)), error = draw < DRAWS ? 0.3 : spread;
+            const double spread = 0.1 * exp(0.7 * normal(draw, i)),
+                         error = draw < DRAWS ? 0.3 : spread;
             d.group[i] = (uint32_t)i;
-            const double m = d.y[i] + error * normal(draw + 1000, i), away = i % 2 ? spread : -spread;
+            const double m = d.y[i] + error * normal(draw + 1000, i),
+                         away = i % 2 ? spread : -spread;
             d.kind[i] = m + away;
             d.kind[d.n + i] = m - away;
         }
@@ -205,7 +209,8 @@ TEST(outside_of_a_range) {
     cd_calibration_range_add(range, x, 1, 3, true);
     cd_calibration_range_add(range, x + 3, 1, 3, false);
     assert_close(cd_calibration_outside_of(range, far, 3, &n), 0.2, 1e-12, 0);
-    assert_close(cd_calibration_outside_of(range, odd, 3, &n), 1, 0, 0); /* never moved in training */
+    assert_close(cd_calibration_outside_of(range, odd, 3, &n), 1, 0,
+                 0); /* never moved in training */
     assert_close(cd_calibration_outside_of(range, in, 3, &n), 0, 0, 0);
     assert_int_equal(n, 0);
 }
@@ -234,7 +239,8 @@ TEST(averages_err_less) {
     assert_close(cd_calibration_info_of(b).shrink, sqrt(1 - 0.083 * 0.8), 1e-12, 0);
     apply(a, &d, &first);
     apply(b, &d, &second);
-    for (size_t i = 0; i < d.n; i++) assert_close(second.sigma[i], first.sigma[i] * cd_calibration_info_of(b).shrink, 1e-9, 0);
+    for (size_t i = 0; i < d.n; i++)
+        assert_close(second.sigma[i], first.sigma[i] * cd_calibration_info_of(b).shrink, 1e-9, 0);
     cd_calibration_free(a);
     cd_calibration_free(b);
     made_free(&d);
@@ -251,7 +257,8 @@ static double mape_of(bool by_fold) {
         cdmpp_err err = {0};
         const cd_calibration_output out = {&point, &median, &sigma, &low, &high, &flags, NULL};
         for (size_t k = 0; k < KINDS; k++) kind[k] = old.kind[k * old.n + i];
-        assert_ok(cd_calibration_apply(fitted, kind, old.x + i * W, 1, by_fold ? (int)old.fold[i] : -1, scratch, &out, &err));
+        assert_ok(cd_calibration_apply(fitted, kind, old.x + i * W, 1,
+                                       by_fold ? (int)old.fold[i] : -1, scratch, &out, &err));
         sum += fabs(expm1(point - old.y[i]));
     }
     cd_mem_free(scratch);
@@ -279,10 +286,12 @@ TEST(few_programs) {
         assert_int_equal(cd_calibration_info_of(c).n_sigma, 0);
         apply(c, &d, &second);
         for (size_t i = 0; i < n; i++) {
-            assert_true(isfinite(second.low[i]) && second.low[i] <= second.high[i] && second.sigma[i] > 0);
+            assert_true(isfinite(second.low[i]) && second.low[i] <= second.high[i] &&
+                        second.sigma[i] > 0);
             assert_memory_equal(&second.point[i], &second.median[i], sizeof(double));
             /* fewer than 19 errors: up to the farthest */
-            assert_true(n > 19 || (d.y[i] >= second.low[i] - 1e-9 && d.y[i] <= second.high[i] + 1e-9));
+            assert_true(n > 19 ||
+                        (d.y[i] >= second.low[i] - 1e-9 && d.y[i] <= second.high[i] + 1e-9));
         }
         cd_calibration_free(c);
         made_free(&d);
@@ -347,7 +356,8 @@ TEST(bad_input) {
     assert_non_null(strstr(err.msg, "program 3"));
     void *scratch = cd_mem_alloc(cd_calibration_scratch_bytes(fitted));
     const cd_calibration_output none = {0};
-    assert_status(cd_calibration_apply(fitted, d.kind, d.x, d.n, -1, scratch, &none, &err), CDMPP_ENUMERIC);
+    assert_status(cd_calibration_apply(fitted, d.kind, d.x, d.n, -1, scratch, &none, &err),
+                  CDMPP_ENUMERIC);
     cd_mem_free(scratch);
     opt.level = 1;
     assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ERANGE);
@@ -370,7 +380,8 @@ TEST(out_of_memory) {
     made_free(&many);
 }
 
-TESTS(setup, teardown, interval_holds, sigma_is_the_deviation, knows_the_least_certain, point_has_the_least_mape,
-      better_kind_weighs_more, any_number_of_threads, any_order_of_programs, any_cut_of_apply, quantiles_count_tasks,
-      few_errors_hold_the_next, few_programs_and_spread, outside_of_a_range, flags_the_foreign, averages_err_less, fold_of_the_fit, few_programs, perfect_kinds, without_folds, bad_input,
-      out_of_memory)
+TESTS(setup, teardown, interval_holds, sigma_is_the_deviation, knows_the_least_certain,
+      point_has_the_least_mape, better_kind_weighs_more, any_number_of_threads,
+      any_order_of_programs, any_cut_of_apply, quantiles_count_tasks, few_errors_hold_the_next,
+      few_programs_and_spread, outside_of_a_range, flags_the_foreign, averages_err_less,
+      fold_of_the_fit, few_programs, perfect_kinds, without_folds, bad_input, out_of_memory)

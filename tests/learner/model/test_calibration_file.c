@@ -8,7 +8,8 @@
 #include "made_calib.h"
 #include "odd.h"
 
-static cdmpp_status read_text(const char *text, size_t n_text, const cd_buf *blob, size_t n, cd_calibration **out, cdmpp_err *err) {
+static cdmpp_status read_text(const char *text, size_t n_text, const cd_buf *blob, size_t n,
+                              cd_calibration **out, cdmpp_err *err) {
     cd_arena a = {0};
     const cd_json *v;
     cdmpp_status st = cd_json_parse(&a, text, n_text, &v, err);
@@ -60,7 +61,8 @@ static const struct {
     {"\"weight\":[", "2,-1", "weight", ']', CDMPP_ERANGE},
     {"\"weight\":[", "", "weight", ']', CDMPP_ESCHEMA},
     {"\"weight\":[", "0,0,0,0,0,0,0,0,1", "weight", ']', CDMPP_ERANGE},
-    {"\"weight\":[", "1", "sigma.learner.learner_model_param.num_feature", ']', CDMPP_EMODEL}, /* trees over another width, told by the member of the booster */
+    {"\"weight\":[", "1", "sigma.learner.learner_model_param.num_feature", ']',
+     CDMPP_EMODEL}, /* trees over another width, told by the member of the booster */
     {"\"q\":[", "1,0,2", "q", ']', CDMPP_ERANGE},
     {"\"q\":[", "0,1", "q", ']', CDMPP_ESCHEMA},
     {"\"q\":[", "-1,null,1", "q", ']', CDMPP_ESCHEMA},

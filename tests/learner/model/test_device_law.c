@@ -11,9 +11,12 @@ static const cd_device_law none = {0};
 /* With Student's quantile of three machines, of which the least spread is. */
 TEST(a_model_of_one_device_has_the_least_spread) {
     const cd_device_doubt d = cd_device_law_at(&none, CD_DEVICE_LAW_DISTANCE, 0);
-    assert_close(d.shift, CD_DEVICE_LAW_LEAST_SHIFT * cd_normal_student(0.95, 2) / cd_normal_quantile(0.95), 1e-9, 0);
+    assert_close(d.shift,
+                 CD_DEVICE_LAW_LEAST_SHIFT * cd_normal_student(0.95, 2) / cd_normal_quantile(0.95),
+                 1e-9, 0);
     assert_close(d.own, CD_DEVICE_LAW_LEAST_OWN, 1e-9, 0);
-    const cd_device_doubt unknown = cd_device_law_at(&none, NAN, 0), far = cd_device_law_at(&none, (double)INFINITY, 0);
+    const cd_device_doubt unknown = cd_device_law_at(&none, NAN, 0),
+                          far = cd_device_law_at(&none, (double)INFINITY, 0);
     assert_true(unknown.shift == d.shift && far.shift == d.shift);
 }
 
@@ -26,12 +29,16 @@ TEST(no_shift_is_less_than_the_least) {
 }
 
 TEST(devices_that_differ_more_make_it_wider) {
-    const cd_device_law a = {.n = 3, .shift = 0.5, .own = 0.6, .distance = 0.1}, b = {.n = 3, .shift = 0.8, .own = 0.9, .distance = 0.1};
+    const cd_device_law a = {.n = 3, .shift = 0.5, .own = 0.6, .distance = 0.1},
+                        b = {.n = 3, .shift = 0.8, .own = 0.9, .distance = 0.1};
     assert_true(cd_device_law_at(&b, 0.1, 0).shift > cd_device_law_at(&a, 0.1, 0).shift);
     assert_true(cd_device_law_at(&b, 0.1, 0).own > cd_device_law_at(&a, 0.1, 0).own);
     const cd_device_law many = {.n = 20, .shift = 0.5, .own = 0.6, .distance = 0.1};
-    assert_close(cd_device_law_at(&many, 0.1, 0).own, sqrt((2 * CD_DEVICE_LAW_LEAST_OWN * CD_DEVICE_LAW_LEAST_OWN + 20 * 0.36) / 22), 1e-9, 0);
-    assert_true(cd_device_law_at(&many, 0.1, 0).shift < cd_device_law_at(&a, 0.1, 0).shift); /* a law of many machines is surer */
+    assert_close(cd_device_law_at(&many, 0.1, 0).own,
+                 sqrt((2 * CD_DEVICE_LAW_LEAST_OWN * CD_DEVICE_LAW_LEAST_OWN + 20 * 0.36) / 22),
+                 1e-9, 0);
+    assert_true(cd_device_law_at(&many, 0.1, 0).shift <
+                cd_device_law_at(&a, 0.1, 0).shift); /* a law of many machines is surer */
 }
 
 /* Half of the variance is there at any distance. */
@@ -45,14 +52,21 @@ TEST(a_distant_device_has_a_larger_shift) {
 
 TEST(peaks_are_an_end_of_the_interval) {
     const cd_device_law l = {.n = 3, .shift = 0.2, .own = 0.6, .distance = 0.1};
-    assert_close(cd_device_law_at(&l, 0.1, log(16)).shift * cd_normal_quantile(0.95), log(16), 1e-9, 0);
-    assert_close(cd_device_law_at(&l, 0.1, 0.01).shift, cd_device_law_at(&l, 0.1, 0).shift, 1e-12, 0);
+    assert_close(cd_device_law_at(&l, 0.1, log(16)).shift * cd_normal_quantile(0.95), log(16), 1e-9,
+                 0);
+    assert_close(cd_device_law_at(&l, 0.1, 0.01).shift, cd_device_law_at(&l, 0.1, 0).shift, 1e-12,
+                 0);
 }
 
 /* Around the median, in logarithms; the answer stays. */
 TEST(both_ends_move) {
     const cd_device_doubt d = {0.3, 0.4};
-    cd_model_prediction p = {.latency_s = 0.9, .median_s = 1, .low_s = exp(-1), .high_s = exp(2), .rel_std = 1.2, .like_std = 1.2};
+    cd_model_prediction p = {.latency_s = 0.9,
+                             .median_s = 1,
+                             .low_s = exp(-1),
+                             .high_s = exp(2),
+                             .rel_std = 1.2,
+                             .like_std = 1.2};
     cd_device_doubt_widen(&d, &p);
     const double z = 0.5 * cd_normal_quantile(0.95);
     assert_close(log(p.low_s), -hypot(1, z), 1e-9, 0);
@@ -64,7 +78,8 @@ TEST(both_ends_move) {
 /* A model of version 1 has no interval, and gets none. */
 TEST(without_an_interval_there_is_none) {
     const cd_device_doubt d = {0.3, 0.4};
-    cd_model_prediction p = {.latency_s = 1, .median_s = 1, .low_s = NAN, .high_s = NAN, .rel_std = NAN};
+    cd_model_prediction p = {
+        .latency_s = 1, .median_s = 1, .low_s = NAN, .high_s = NAN, .rel_std = NAN};
     cd_device_doubt_widen(&d, &p);
     assert_true(isnan(p.low_s) && isnan(p.high_s) && isnan(p.rel_std));
 }
@@ -89,11 +104,18 @@ TEST(written_and_read) {
     assert_true(cd_device_law_any(law));
     assert_ok(read(b.p, back, &err));
     assert_memory_equal(back, law, sizeof law);
-    assert_int_equal(read("{\"cpu\":{\"n\":0,\"shift\":0.25,\"own\":0.5,\"distance\":0}}", back, &err), CDMPP_ERANGE);
-    assert_int_equal(read("{\"cpu\":{\"n\":2,\"shift\":-1,\"own\":0.5,\"distance\":0}}", back, &err), CDMPP_ERANGE);
-    assert_int_equal(read("{\"cpu\":{\"n\":2,\"own\":0.5,\"distance\":0}}", back, &err), CDMPP_ESCHEMA);
+    assert_int_equal(
+        read("{\"cpu\":{\"n\":0,\"shift\":0.25,\"own\":0.5,\"distance\":0}}", back, &err),
+        CDMPP_ERANGE);
+    assert_int_equal(
+        read("{\"cpu\":{\"n\":2,\"shift\":-1,\"own\":0.5,\"distance\":0}}", back, &err),
+        CDMPP_ERANGE);
+    assert_int_equal(read("{\"cpu\":{\"n\":2,\"own\":0.5,\"distance\":0}}", back, &err),
+                     CDMPP_ESCHEMA);
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, a_model_of_one_device_has_the_least_spread, no_shift_is_less_than_the_least, devices_that_differ_more_make_it_wider, a_distant_device_has_a_larger_shift,
-      peaks_are_an_end_of_the_interval, both_ends_move, without_an_interval_there_is_none, written_and_read)
+TESTS(NULL, NULL, a_model_of_one_device_has_the_least_spread, no_shift_is_less_than_the_least,
+      devices_that_differ_more_make_it_wider, a_distant_device_has_a_larger_shift,
+      peaks_are_an_end_of_the_interval, both_ends_move, without_an_interval_there_is_none,
+      written_and_read)

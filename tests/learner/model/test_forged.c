@@ -20,12 +20,16 @@ static void ask(const cd_model *m) {
     const uint32_t dev[] = {0, (uint32_t)last};
     const cd_program_view v = {.n = 2, .row = row, .row_ptr = ptr, .device = dev, .flop = flop};
     if (cd_model_needs_leaves(m) || cd_model_needs_steps(m) || cd_model_needs_facts(m)) return;
-    for (int k = 0; k < 4 * CD_N_COL; k++) row[k] = 0.5f * (float)((k % CD_N_COL * 7 + k / CD_N_COL * 3) % 11);
+    for (int k = 0; k < 4 * CD_N_COL; k++)
+        row[k] = 0.5f * (float)((k % CD_N_COL * 7 + k / CD_N_COL * 3) % 11);
     assert_ok(cd_model_scratch_new(&sc, &err));
     const cdmpp_status st = cd_model_predict(m, sc, &v, NULL, 2, p, &err);
     for (int i = 0; !st && i < 2; i++)
-        if (!(p[i].latency_s > 0 && isfinite(p[i].latency_s)) || (isfinite(p[i].low_s) && !(p[i].low_s <= p[i].median_s && p[i].median_s <= p[i].high_s && isfinite(p[i].high_s))))
-            fail_msg("answer %g s, %g to %g (%g)", p[i].latency_s, p[i].low_s, p[i].high_s, p[i].median_s);
+        if (!(p[i].latency_s > 0 && isfinite(p[i].latency_s)) ||
+            (isfinite(p[i].low_s) && !(p[i].low_s <= p[i].median_s &&
+                                       p[i].median_s <= p[i].high_s && isfinite(p[i].high_s))))
+            fail_msg("answer %g s, %g to %g (%g)", p[i].latency_s, p[i].low_s, p[i].high_s,
+                     p[i].median_s);
     if (st) assert_true(err.msg[0] != 0);
     cd_model_scratch_free(sc);
 }
@@ -35,7 +39,8 @@ static bool use(const char *p, size_t n) {
     cd_model *m;
     const cdmpp_status st = cd_model_from_bytes(p, n, &m, &err);
     if (st) {
-        if (st == CDMPP_ENOMEM || st == CDMPP_EBACKEND || !err.msg[0]) fail_msg("refused with %s", err.msg);
+        if (st == CDMPP_ENOMEM || st == CDMPP_EBACKEND || !err.msg[0])
+            fail_msg("refused with %s", err.msg);
         return false;
     }
     ask(m);

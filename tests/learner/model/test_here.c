@@ -35,7 +35,14 @@ static int teardown(void **state) {
     return 0;
 }
 
-static cd_model_prediction pred(void) { return (cd_model_prediction){.latency_s = 0.9, .median_s = 1, .low_s = 0.5, .high_s = 2, .rel_std = 0.3, .like_std = 0.3}; }
+static cd_model_prediction pred(void) {
+    return (cd_model_prediction){.latency_s = 0.9,
+                                 .median_s = 1,
+                                 .low_s = 0.5,
+                                 .high_s = 2,
+                                 .rel_std = 0.3,
+                                 .like_std = 0.3};
+}
 
 /* A program of one row that says how large it is, for a device of the model. */
 typedef struct one {
@@ -72,7 +79,13 @@ static cdmpp_status made_trees(double times, cd_here_trees *out, cdmpp_err *err)
 static double most = (double)INFINITY, picks;
 
 static cdmpp_status corrected(uint32_t device, double widen, cd_buf *out, cdmpp_err *err) {
-    cd_here h = {.stands = device, .name = "my-\"cpu\"", .cpu = "A Processor", .programs = 12, .widen = widen, .most = most, .picks = picks};
+    cd_here h = {.stands = device,
+                 .name = "my-\"cpu\"",
+                 .cpu = "A Processor",
+                 .programs = 12,
+                 .widen = widen,
+                 .most = most,
+                 .picks = picks};
     CD_TRY(made_trees(2, &h.trees, err));
     const cdmpp_status st = cd_here_add(file, n_file, &h, "\"noise\":0.01", out, err);
     cd_xgb_free(h.trees.gbt);
@@ -104,7 +117,8 @@ TEST(what_fast_programs_take) {
         assert_ok(corrected(1, 1, &b, &err));
         picks = 0;
         assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
-        assert_close(cd_model_here(m)->picks, k ? 0.75 : 0, 0, 0); /* a file of an earlier version says nothing */
+        assert_close(cd_model_here(m)->picks, k ? 0.75 : 0, 0,
+                     0); /* a file of an earlier version says nothing */
         cd_model_free(m);
         cd_buf_free(&b);
     }
@@ -127,7 +141,8 @@ TEST(what_is_written_is_read) {
     assert_int_equal(cd_model_stands_for(m, 0), 0);
     assert_int_equal(cd_model_find_device(m, "one", 3), 0);
     assert_int_equal(cd_model_find_device(m, "my", 2), -1);
-    const cd_model_prediction other = answer(m, 1, 1), as_it_was = pred(), small = answer(m, 1, 2), large = answer(m, 9, 2);
+    const cd_model_prediction other = answer(m, 1, 1), as_it_was = pred(), small = answer(m, 1, 2),
+                              large = answer(m, 9, 2);
     assert_memory_equal(&other, &as_it_was, sizeof other);
     assert_close(small.median_s, 2, 0.05, 0);
     assert_close(large.median_s, 4, 0.05, 0);
@@ -192,7 +207,8 @@ TEST(the_answer_stays_inside) {
     assert_ok(cd_model_from_bytes(b.p, b.n, &m, &err));
     const cd_model_prediction p = answer(m, 1, 2);
     assert_true(p.low_s <= p.latency_s && p.latency_s <= p.high_s && p.latency_s < p.median_s);
-    assert_close(log(p.latency_s / p.median_s), 1e-4 * log(0.9), 1e-6, 0); /* as the square of the ends */
+    assert_close(log(p.latency_s / p.median_s), 1e-4 * log(0.9), 1e-6,
+                 0); /* as the square of the ends */
     cd_model_free(m);
     cd_buf_free(&b);
 }
@@ -211,7 +227,13 @@ TEST(how_far_beyond_the_end) {
 
 /* An end moves away by the factor, but by that no further than `most`; one that lies further away stays. Where less is unknown than before, nothing limits it. */
 TEST(no_end_moves_too_far) {
-    static const struct { double factor, most, high, low, std; } t[] = {{2, 9, 4, 0.25, 2}, {4, 1.3863, 4, 0.25, 2}, {4, 0.1, 2, 0.5, 1}, {0.5, 0.1, 1.4142, 0.70711, 0.5}, {1, 0, 2, 0.5, 1}};
+    static const struct {
+        double factor, most, high, low, std;
+    } t[] = {{2, 9, 4, 0.25, 2},
+             {4, 1.3863, 4, 0.25, 2},
+             {4, 0.1, 2, 0.5, 1},
+             {0.5, 0.1, 1.4142, 0.70711, 0.5},
+             {1, 0, 2, 0.5, 1}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         cd_model_prediction p = pred();
         const double std = p.rel_std;
@@ -300,8 +322,15 @@ TEST(every_key_is_checked) {
     static const struct {
         const char *from, *to;
         cdmpp_status want;
-    } tab[] = {{"\"device\":\"one\"", "\"device\":\"nine\"", CDMPP_EMODEL}, {"\"programs\":12", "\"programs\":0", CDMPP_ERANGE}, {"\"programs\":12", "\"programs\":\"a\"", CDMPP_ESCHEMA},
-               {"\"at\":", "\"to\":", CDMPP_ESCHEMA}, {"\"at\":", "\"at\":9", CDMPP_ERANGE}, {"\"bias\":", "\"bias\":1000", CDMPP_ERANGE}, {"\"share\":", "\"share\":2", CDMPP_ERANGE}, {"\"cpu\":", "\"gpu\":", CDMPP_ESCHEMA}, {"\"widen\":1", "\"widen\":-1", CDMPP_ERANGE},
+    } tab[] = {{"\"device\":\"one\"", "\"device\":\"nine\"", CDMPP_EMODEL},
+               {"\"programs\":12", "\"programs\":0", CDMPP_ERANGE},
+               {"\"programs\":12", "\"programs\":\"a\"", CDMPP_ESCHEMA},
+               {"\"at\":", "\"to\":", CDMPP_ESCHEMA},
+               {"\"at\":", "\"at\":9", CDMPP_ERANGE},
+               {"\"bias\":", "\"bias\":1000", CDMPP_ERANGE},
+               {"\"share\":", "\"share\":2", CDMPP_ERANGE},
+               {"\"cpu\":", "\"gpu\":", CDMPP_ESCHEMA},
+               {"\"widen\":1", "\"widen\":-1", CDMPP_ERANGE},
                {"\"at\":", "\"at\":0,\"was\":", CDMPP_ESCHEMA}};
     cdmpp_err err = {0};
     cd_buf b = {0};
@@ -319,7 +348,8 @@ TEST(every_key_is_checked) {
         cd_buf_puts(&header, tab[k].to);
         cd_buf_puts(&header, at + strlen(tab[k].from));
         cd_buf_put(&weights, f.weights.p, f.weights.n);
-        assert_ok(cd_container_put_as(CD_CONTAINER_MODEL, CD_CONTAINER_MODEL_HERE, &out, &header, &weights, &err));
+        assert_ok(cd_container_put_as(CD_CONTAINER_MODEL, CD_CONTAINER_MODEL_HERE, &out, &header,
+                                      &weights, &err));
         assert_status(cd_model_from_bytes(out.p, out.n, &m, &err), tab[k].want);
         cd_buf_free(&header);
         cd_buf_free(&weights);
@@ -357,5 +387,8 @@ TEST(every_allocation_may_fail) {
     }
 }
 
-TESTS(setup, teardown, what_fast_programs_take, what_is_written_is_read, intervals_are_widened_on_the_logarithm, the_machine_is_answered_as_who_stands_for_it, the_answer_stays_inside, how_far_beyond_the_end, no_end_moves_too_far, the_limit_is_kept, the_file_says_it_before_it_is_loaded,
-      members_stay_as_they_are, refuses, every_key_is_checked, trees_of_another_width_are_refused, every_allocation_may_fail)
+TESTS(setup, teardown, what_fast_programs_take, what_is_written_is_read,
+      intervals_are_widened_on_the_logarithm, the_machine_is_answered_as_who_stands_for_it,
+      the_answer_stays_inside, how_far_beyond_the_end, no_end_moves_too_far, the_limit_is_kept,
+      the_file_says_it_before_it_is_loaded, members_stay_as_they_are, refuses, every_key_is_checked,
+      trees_of_another_width_are_refused, every_allocation_may_fail)

@@ -2,7 +2,10 @@
 #include "learner/model/model.h"
 #include "odd.h"
 
-typedef struct weights { cd_str w; uint32_t version; } weights;
+typedef struct weights {
+    cd_str w;
+    uint32_t version;
+} weights;
 
 /* The header, as text, before the weights of a file. */
 static cdmpp_status model(void *ctx, const char *text, size_t n, cdmpp_err *err) {

@@ -9,19 +9,25 @@
 #include "base/core/core.h"
 
 static cd_model_prediction pred_of(double median_log, double sigma) {
-    return (cd_model_prediction){.latency_s = exp(median_log - 0.5 * sigma * sigma), .median_s = exp(median_log), .low_s = exp(median_log - 1.6 * sigma),
-                     .high_s = exp(median_log + 1.7 * sigma), .rel_std = sigma, .like_std = sigma};
+    return (cd_model_prediction){.latency_s = exp(median_log - 0.5 * sigma * sigma),
+                                 .median_s = exp(median_log),
+                                 .low_s = exp(median_log - 1.6 * sigma),
+                                 .high_s = exp(median_log + 1.7 * sigma),
+                                 .rel_std = sigma,
+                                 .like_std = sigma};
 }
 
 /* Program i of a made-up task whose measurements are `shift` above the model, give or take `noise`. */
 static cd_online_adapt_item made_item(uint64_t i, double shift, double noise) {
     cd_online_adapt_item it = {.median_log = -8 + 2 * cd_rng_unit(1, i), .sigma = 0.4};
     it.measured_log = it.median_log + shift + noise * (2 * cd_rng_unit(2, i) - 1);
-    for (int k = 0; k < CD_N_TRAIT; k++) it.trait[k] = (float)(20 * cd_rng_unit(3 + (uint64_t)k, i));
+    for (int k = 0; k < CD_N_TRAIT; k++)
+        it.trait[k] = (float)(20 * cd_rng_unit(3 + (uint64_t)k, i));
     return it;
 }
 
-static void add(cd_online_adapt *a, const char *device, const char *task, const cd_online_adapt_item *it) {
+static void add(cd_online_adapt *a, const char *device, const char *task,
+                const cd_online_adapt_item *it) {
     cdmpp_err err = {0};
     assert_ok(cd_online_adapt_add(a, device, false, task, it, &err));
 }
@@ -38,7 +44,8 @@ static cd_online_adapt *made(const char *task, int n, double shift, double noise
     return a;
 }
 
-static double corrected(const cd_online_adapt *a, const char *device, const char *task, const cd_online_adapt_item *it) {
+static double corrected(const cd_online_adapt *a, const char *device, const char *task,
+                        const cd_online_adapt_item *it) {
     cd_model_prediction p = pred_of(it->median_log, it->sigma);
     cd_online_adapt_apply(a, device, task, it->trait, &p);
     return log(p.median_s) - it->median_log;
@@ -174,7 +181,8 @@ TEST(one_program_by_hand) {
     add(a, "d", "t", &it);
     assert_ok(cd_online_adapt_fit(a, &err));
     const double s2 = 0.16, shift = 0.1 / s2 / (100 + 1 / s2), z = (0.1 - shift) / 0.4;
-    assert_close(corrected(a, "d", "t", &it), shift + 0.4 * (0.6 / 1.0) * z, 1e-9, 0); /* the same program again */
+    assert_close(corrected(a, "d", "t", &it), shift + 0.4 * (0.6 / 1.0) * z, 1e-9,
+                 0); /* the same program again */
     for (int k = 0; k < CD_N_TRAIT; k++) it.trait[k] += 4;
     it.median_log += 1; /* d = 2 */
     assert_close(corrected(a, "d", "t", &it), shift + 0.4 * (0.1 + 0.5 * exp(-1)) * z, 1e-6, 0);
@@ -213,8 +221,10 @@ static cd_online_adapt *stranger(int tasks) {
 TEST(like_programs_of_an_unknown_device) {
     cd_online_adapt *few = stranger(2), *more = stranger(10);
     const cd_online_adapt_item slow = lopsided(900, 30, 0), fast = lopsided(901, 0, 0);
-    const double apart2 = corrected(few, "new", "unseen", &slow) - corrected(few, "new", "unseen", &fast);
-    const double apart10 = corrected(more, "new", "unseen", &slow) - corrected(more, "new", "unseen", &fast);
+    const double apart2 =
+        corrected(few, "new", "unseen", &slow) - corrected(few, "new", "unseen", &fast);
+    const double apart10 =
+        corrected(more, "new", "unseen", &slow) - corrected(more, "new", "unseen", &fast);
     assert_true(apart2 > 0.05 && apart10 > apart2 && apart10 < 0.8);
     cd_model_prediction p = pred_of(-8, 0.4), q = p;
     cd_online_adapt_apply(few, "new", "unseen", slow.trait, &p);
@@ -249,7 +259,11 @@ TEST(certainty_grows) {
 TEST(a_model_without_intervals) {
     cd_online_adapt *a = made("t", 8, 0.3, 0.1);
     const cd_online_adapt_item it = made_item(500, 0, 0);
-    cd_model_prediction p = {.latency_s = 1e-3, .median_s = 1e-3, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN};
+    cd_model_prediction p = {.latency_s = 1e-3,
+                             .median_s = 1e-3,
+                             .low_s = (double)NAN,
+                             .high_s = (double)NAN,
+                             .rel_std = (double)NAN};
     assert_true(cd_online_adapt_apply(a, "d", "t", it.trait, &p));
     assert_true(p.latency_s > 1e-3 && isnan(p.low_s) && isnan(p.high_s) && isnan(p.rel_std));
     cd_online_adapt_free(a);
@@ -259,10 +273,18 @@ TEST(a_model_without_intervals) {
 TEST(an_unlike_program_without_an_interval) {
     cd_online_adapt *a = made("t", 8, 0.3, 0.1);
     const cd_online_adapt_item it = made_item(500, 0, 0);
-    cd_model_prediction p = {.latency_s = 1e-3, .median_s = 1e-3, .order_s = 1e-3, .low_s = 5e-4, .high_s = 2e-3, .rel_std = 0.4, .like_std = 0.4}, q = p;
+    cd_model_prediction p = {.latency_s = 1e-3,
+                             .median_s = 1e-3,
+                             .order_s = 1e-3,
+                             .low_s = 5e-4,
+                             .high_s = 2e-3,
+                             .rel_std = 0.4,
+                             .like_std = 0.4},
+                        q = p;
     q.low_s = q.high_s = q.rel_std = (double)NAN;
     assert_close(cd_model_expected_error(&q), cd_model_expected_error(&p), 0, 0);
-    assert_true(cd_online_adapt_apply(a, "d", "t", it.trait, &p) && cd_online_adapt_apply(a, "d", "t", it.trait, &q));
+    assert_true(cd_online_adapt_apply(a, "d", "t", it.trait, &p) &&
+                cd_online_adapt_apply(a, "d", "t", it.trait, &q));
     assert_true(q.median_s == p.median_s && q.latency_s == p.latency_s && q.order_s == p.order_s);
     assert_true(isnan(q.low_s) && isnan(q.high_s) && isnan(q.rel_std));
     q.like_std = (double)NAN; /* of a model that knows no error at all */
@@ -293,14 +315,17 @@ TEST(file_and_limit) {
     assert_string_equal(b.p, c.p);
     cd_online_adapt_free(r);
     assert_status(cd_online_adapt_read(b.p, b.n, "abd", &r, &err), CDMPP_EMODEL);
-    for (size_t n = 0; n + 2 < b.n; n += 97) assert_int_not_equal(cd_online_adapt_read(b.p, n, "abc", &r, &err), CDMPP_OK);
+    for (size_t n = 0; n + 2 < b.n; n += 97)
+        assert_int_not_equal(cd_online_adapt_read(b.p, n, "abc", &r, &err), CDMPP_OK);
     cd_online_adapt_free(a);
     cd_buf_free(&b);
     cd_buf_free(&c);
 }
 
 TEST(bad_files) {
-#define HEAD "{\"schema_version\":1,\"model\":\"m\",\"devices\":[{\"name\":\"d\",\"unknown\":false,\"tasks\":[{\"key\":\"k\",\"items\":["
+#define HEAD                                                                                       \
+    "{\"schema_version\":1,\"model\":\"m\",\"devices\":[{\"name\":\"d\",\"unknown\":false,"        \
+    "\"tasks\":[{\"key\":\"k\",\"items\":["
 #define TAIL "]}]}]}"
     static const struct {
         const char *text;
@@ -314,7 +339,8 @@ TEST(bad_files) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cd_online_adapt *a;
         cdmpp_err err = {0};
-        assert_status(cd_online_adapt_read(bad[i].text, strlen(bad[i].text), "m", &a, &err), bad[i].st);
+        assert_status(cd_online_adapt_read(bad[i].text, strlen(bad[i].text), "m", &a, &err),
+                      bad[i].st);
     }
 }
 
@@ -338,6 +364,8 @@ TEST(failing_at_every_allocation) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, nothing_measured_changes_nothing, a_shift_is_learned, what_is_shared, level_of_an_unknown_device, order_does_not_matter,
-      outliers_count_less, one_program_by_hand, like_programs_of_an_unknown_device, own_task_on_an_unknown_device, certainty_grows, a_model_without_intervals,
-      an_unlike_program_without_an_interval, file_and_limit, bad_files, failing_at_every_allocation)
+TESTS(NULL, NULL, nothing_measured_changes_nothing, a_shift_is_learned, what_is_shared,
+      level_of_an_unknown_device, order_does_not_matter, outliers_count_less, one_program_by_hand,
+      like_programs_of_an_unknown_device, own_task_on_an_unknown_device, certainty_grows,
+      a_model_without_intervals, an_unlike_program_without_an_interval, file_and_limit, bad_files,
+      failing_at_every_allocation)

@@ -6,8 +6,10 @@
 
 #include "odd.h"
 
-static const char *const text[] = {"dtype float32; intrinsic exp; operator sum 2+1 * ir,ri; threads 4; typed float32<float32 sum 2+1 * ir,ri; vector 32",
-                                   "dtype float16; dtype float32; operator max 2+1 . +i; typed float32<float32 max 2+1 . +i"};
+static const char *const text[] = {
+    "dtype float32; intrinsic exp; operator sum 2+1 * ir,ri; threads 4; typed float32<float32 sum "
+    "2+1 * ir,ri; vector 32",
+    "dtype float16; dtype float32; operator max 2+1 . +i; typed float32<float32 max 2+1 . +i"};
 static const uint32_t device[] = {0, 1};
 
 static cd_trained_on *made(cd_arena *a) {
@@ -42,12 +44,17 @@ static void reasons(const cd_trained_on *t) {
     expect(ASK(t, 0, "dtype float32", "operator max 2+1 . +i", "threads 4", "vector 32"), 0, "");
     expect(ASK(t, 0, "dtype float16"), CD_UNLIKE_DTYPE, "dtype float16");
     expect(ASK(t, 1, "dtype float16"), 0, "");
-    expect(ASK(t, 1, "dtype int8", "typed int8<int8 sum 2+1 * ir,ri"), CD_UNLIKE_DTYPE, "dtype int8");
-    expect(ASK(t, 1, "dtype float16", "typed float16<float16 max 2+1 . +i"), CD_UNLIKE_DTYPE, "dtype float16<float16 max 2+1");
-    expect(ASK(t, 0, "operator sum 4+3 * i++r,rrri", "typed float32<float32 sum 4+3 * i++r,rrri"), CD_UNLIKE_OPERATOR, "operator kind sum 4+3");
+    expect(ASK(t, 1, "dtype int8", "typed int8<int8 sum 2+1 * ir,ri"), CD_UNLIKE_DTYPE,
+           "dtype int8");
+    expect(ASK(t, 1, "dtype float16", "typed float16<float16 max 2+1 . +i"), CD_UNLIKE_DTYPE,
+           "dtype float16<float16 max 2+1");
+    expect(ASK(t, 0, "operator sum 4+3 * i++r,rrri", "typed float32<float32 sum 4+3 * i++r,rrri"),
+           CD_UNLIKE_OPERATOR, "operator kind sum 4+3");
     expect(ASK(t, 0, "intrinsic erf", "intrinsic tanh"), CD_UNLIKE_INTRINSIC, "intrinsic erf");
-    expect(ASK(t, 0, "threads 24", "vector 64"), CD_UNLIKE_THREADS | CD_UNLIKE_FEATURE, "threads 24, target feature vector 64");
-    expect(ASK(t, 1, "threads 24", "vector 64", "feature +neon"), 0, ""); /* its targets never said */
+    expect(ASK(t, 0, "threads 24", "vector 64"), CD_UNLIKE_THREADS | CD_UNLIKE_FEATURE,
+           "threads 24, target feature vector 64");
+    expect(ASK(t, 1, "threads 24", "vector 64", "feature +neon"), 0,
+           ""); /* its targets never said */
 }
 
 /* Who stands for a stranger knows nothing of its instructions, and its threads are compared like anybody's. */
@@ -55,7 +62,8 @@ TEST(a_stranger_has_threads) {
     cd_arena a = {0};
     const cd_trained_on *t = made(&a);
     stranger = true;
-    expect(ASK(t, 0, "threads 24", "vector 64", "feature +neon", "intrinsic erf"), CD_UNLIKE_THREADS | CD_UNLIKE_INTRINSIC, "intrinsic erf, threads 24");
+    expect(ASK(t, 0, "threads 24", "vector 64", "feature +neon", "intrinsic erf"),
+           CD_UNLIKE_THREADS | CD_UNLIKE_INTRINSIC, "intrinsic erf, threads 24");
     stranger = false;
     cd_arena_free(&a);
 }
@@ -72,14 +80,19 @@ TEST(more_is_seen) {
     cd_arena a = {0};
     cdmpp_err err = {0};
     cd_trained_on *old = made(&a), *t;
-    assert_true(cd_trained_on_lacks(old, 0, "threads 24") && !cd_trained_on_lacks(old, 0, "threads 4") && cd_trained_on_lacks(old, 0, "dtype float16"));
-    assert_true(!cd_trained_on_lacks(old, 1, "dtype float16") && !cd_trained_on_lacks(old, 0, "operator new 1+1") && !cd_trained_on_lacks(old, 0, "no class"));
+    assert_true(cd_trained_on_lacks(old, 0, "threads 24") &&
+                !cd_trained_on_lacks(old, 0, "threads 4") &&
+                cd_trained_on_lacks(old, 0, "dtype float16"));
+    assert_true(!cd_trained_on_lacks(old, 1, "dtype float16") &&
+                !cd_trained_on_lacks(old, 0, "operator new 1+1") &&
+                !cd_trained_on_lacks(old, 0, "no class"));
     assert_ok(cd_trained_on_more(&a, old, 2, 0, more, 4, &t, &err));
     assert_int_equal(t->n_device, 3);
     reasons(t);
     for (size_t i = 1; i < t->n; i++) assert_true(strcmp(t->mark[i - 1], t->mark[i]) < 0);
     expect(ASK(t, 2, "dtype float32", "threads 4", "threads 24", "vector 32", "vector 64"), 0, "");
-    expect(ASK(t, 2, "threads 8", "dtype float16"), CD_UNLIKE_THREADS | CD_UNLIKE_DTYPE, "dtype float16, threads 8");
+    expect(ASK(t, 2, "threads 8", "dtype float16"), CD_UNLIKE_THREADS | CD_UNLIKE_DTYPE,
+           "dtype float16, threads 8");
     assert_ok(cd_trained_on_more(&a, old, 1, 0, more, 1, &t, &err));
     assert_int_equal(t->n_device, 2);
     expect(ASK(t, 1, "threads 24", "dtype float16"), 0, "");
@@ -96,8 +109,10 @@ TEST(tells_what_a_device_saw) {
     cd_trained_on *t = NULL;
     assert_ok(cd_trained_on_make(&a, text, device, 2, 3, &t, &err));
     assert_true(cd_trained_on_saw(t, 0) && cd_trained_on_saw(t, 1) && !cd_trained_on_saw(t, 2));
-    expect(ASK(t, 2, "dtype float32", "threads 4", "vector 32"), CD_UNLIKE_DEVICE, "device"); /* that is what is new, and not its types */
-    expect(ASK(t, 2, "dtype float32", "intrinsic erf"), CD_UNLIKE_DEVICE | CD_UNLIKE_INTRINSIC, "device, intrinsic erf");
+    expect(ASK(t, 2, "dtype float32", "threads 4", "vector 32"), CD_UNLIKE_DEVICE,
+           "device"); /* that is what is new, and not its types */
+    expect(ASK(t, 2, "dtype float32", "intrinsic erf"), CD_UNLIKE_DEVICE | CD_UNLIKE_INTRINSIC,
+           "device, intrinsic erf");
     cd_arena_free(&a);
 }
 
@@ -121,10 +136,14 @@ TEST(survives_a_header) {
 
 TEST(bad_headers_are_refused) {
 #define MARKS(m, d) "\"marks\":[" m "],\"devices\":[[],[" d "]]}"
-    static const char *const bad[] = {"{}", "{\"unlike\":[0,0]," MARKS("\"b\",\"a\"", ""), "{\"unlike\":[0,0]," MARKS("\"a\"", "1"), "{\"unlike\":[2,1]," MARKS("\"a\"", "0"),
-                                      "{\"laws\":{\"threads\":{\"n\":2,\"low\":1,\"high\":2,\"shift\":1}}," MARKS("\"a\"", "0"),
-                                      "{\"laws\":{\"threads\":{\"n\":0,\"low\":-1,\"high\":2,\"shift\":1}}," MARKS("\"a\"", "0"),
-                                      "{\"laws\":{\"threads\":{\"n\":2,\"low\":-1,\"high\":2}}," MARKS("\"a\"", "0")};
+    static const char *const bad[] = {
+        "{}",
+        "{\"unlike\":[0,0]," MARKS("\"b\",\"a\"", ""),
+        "{\"unlike\":[0,0]," MARKS("\"a\"", "1"),
+        "{\"unlike\":[2,1]," MARKS("\"a\"", "0"),
+        "{\"laws\":{\"threads\":{\"n\":2,\"low\":1,\"high\":2,\"shift\":1}}," MARKS("\"a\"", "0"),
+        "{\"laws\":{\"threads\":{\"n\":0,\"low\":-1,\"high\":2,\"shift\":1}}," MARKS("\"a\"", "0"),
+        "{\"laws\":{\"threads\":{\"n\":2,\"low\":-1,\"high\":2}}," MARKS("\"a\"", "0")};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         cd_arena a = {0};
         cdmpp_err err = {0};
@@ -149,7 +168,8 @@ TEST(an_unknown_kind_makes_all_unknown) {
 
 /* Files of earlier versions know operators alone; a factor of ten was none that anybody found. */
 TEST(an_old_header_has_one_law) {
-    static const char *const old[] = {"{\"unlike\":[-1,2]," MARKS("\"a\"", "0"), "{\"unlike\":[-2.30258509,2.30258509]," MARKS("\"a\"", "0")};
+    static const char *const old[] = {"{\"unlike\":[-1,2]," MARKS("\"a\"", "0"),
+                                      "{\"unlike\":[-2.30258509,2.30258509]," MARKS("\"a\"", "0")};
     for (int k = 0; k < 2; k++) {
         cd_arena a = {0};
         cdmpp_err err = {0};
@@ -157,14 +177,18 @@ TEST(an_old_header_has_one_law) {
         cd_trained_on *t = NULL;
         assert_ok(cd_json_parse(&a, old[k], strlen(old[k]), &v, &err));
         assert_ok(cd_trained_on_read(v, 2, &a, &t, &err));
-        for (uint32_t b = 0; b < CD_N_UNLIKE; b++) assert_int_equal(t->law[b].n > 0, (!k && b == CD_UNLIKE_BIT_OPERATOR) || b == CD_UNLIKE_BIT_RANGE);
+        for (uint32_t b = 0; b < CD_N_UNLIKE; b++)
+            assert_int_equal(t->law[b].n > 0,
+                             (!k && b == CD_UNLIKE_BIT_OPERATOR) || b == CD_UNLIKE_BIT_RANGE);
         assert_true(t->law[CD_UNLIKE_BIT_RANGE].low == 0 && t->law[CD_UNLIKE_BIT_RANGE].high == 0);
-        assert_true(k || (t->law[CD_UNLIKE_BIT_OPERATOR].low == -1 && t->law[CD_UNLIKE_BIT_OPERATOR].high == 2));
+        assert_true(k || (t->law[CD_UNLIKE_BIT_OPERATOR].low == -1 &&
+                          t->law[CD_UNLIKE_BIT_OPERATOR].high == 2));
         cd_arena_free(&a);
     }
 }
 
-static void widened(const cd_trained_on *t, uint32_t reason, double low, double high, double out[3]) {
+static void widened(const cd_trained_on *t, uint32_t reason, double low, double high,
+                    double out[3]) {
     out[0] = low, out[1] = high, out[2] = 0.05;
     cd_trained_on_widen(t, reason, 1, &out[0], &out[1], &out[2]);
 }
@@ -230,7 +254,9 @@ TEST(odd_headers) {
     cd_buf b = {0};
     cd_trained_on_write(made(&a), &b);
     odd_of(b.p, b.n, true, header, NULL);
-    odd_all("{\"unlike\": [-1, 2], \"marks\": [\"dtype float32\", \"operator max 2+1\"], \"devices\": [[0], [0, 1]]}", header, NULL);
+    odd_all("{\"unlike\": [-1, 2], \"marks\": [\"dtype float32\", \"operator max 2+1\"], "
+            "\"devices\": [[0], [0, 1]]}",
+            header, NULL);
     cd_buf_free(&b);
     cd_arena_free(&a);
 }
@@ -269,7 +295,8 @@ TEST(shares) {
     char said[CD_UNLIKE_SHARES];
     cd_trained_on_shares(part, 1, said);
     assert_string_equal(said, "");
-    part[CD_UNLIKE_BIT_DTYPE] = 0.5, part[CD_UNLIKE_BIT_OPERATOR] = 0.25, part[CD_UNLIKE_BIT_INTRINSIC] = 0.009;
+    part[CD_UNLIKE_BIT_DTYPE] = 0.5, part[CD_UNLIKE_BIT_OPERATOR] = 0.25,
+    part[CD_UNLIKE_BIT_INTRINSIC] = 0.009;
     cd_trained_on_shares(part, 1, said);
     assert_non_null(strstr(said, "dtype 50 %"));
     assert_non_null(strstr(said, "operator kind 25 %"));
@@ -277,5 +304,7 @@ TEST(shares) {
     assert_string_equal(cd_trained_on_reason(CD_N_UNLIKE), "?");
 }
 
-TESTS(NULL, NULL, odd_headers, too_many_marks, making_without_memory, shares, tells_what_is_new, a_stranger_has_threads, an_old_header_has_one_law, no_law_is_no_interval, shifts_go_by_their_part_of_the_time, more_is_seen, tells_what_a_device_saw, survives_a_header, bad_headers_are_refused, an_unknown_kind_makes_all_unknown,
-      intervals_widen_and_never_narrow)
+TESTS(NULL, NULL, odd_headers, too_many_marks, making_without_memory, shares, tells_what_is_new,
+      a_stranger_has_threads, an_old_header_has_one_law, no_law_is_no_interval,
+      shifts_go_by_their_part_of_the_time, more_is_seen, tells_what_a_device_saw, survives_a_header,
+      bad_headers_are_refused, an_unknown_kind_makes_all_unknown, intervals_widen_and_never_narrow)

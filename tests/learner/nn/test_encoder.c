@@ -20,7 +20,8 @@ typedef struct {
     cd_encoder_run r;
 } rig;
 
-static void open_rig(rig *r, bool pre, cd_net_act act, cd_net_position pos, int64_t width, bool train) {
+static void open_rig(rig *r, bool pre, cd_net_act act, cd_net_position pos, int64_t width,
+                     bool train) {
     cdmpp_err err = {0};
     memset(r, 0, sizeof *r);
     r->s = cd_net_config_small(CD_NET_TSF);
@@ -54,7 +55,8 @@ static void close_rig(rig *r) {
 /* ---- the slow one ---- */
 static double v(const rig *r, size_t id, size_t i) { return (double)cd_params_value(&r->p, id)[i]; }
 
-static void linear(const rig *r, size_t w, size_t b, const double *x, size_t in, size_t first, size_t out, double *y) {
+static void linear(const rig *r, size_t w, size_t b, const double *x, size_t in, size_t first,
+                   size_t out, double *y) {
     for (size_t o = 0; o < out; o++) {
         y[o] = v(r, b, first + o);
         for (size_t i = 0; i < in; i++) y[o] += v(r, w, (first + o) * in + i) * x[i];
@@ -81,7 +83,8 @@ static void attend(const rig *r, const cd_encoder_layer *l, size_t n, row *x, ro
                 sum += e[j] = exp(d / sqrt(HW));
             }
             for (size_t j = 0; j < n; j++)
-                for (size_t c = h * HW; c < (h + 1) * HW; c++) mixed[c] += e[j] / sum * q[j][2 * D + c];
+                for (size_t c = h * HW; c < (h + 1) * HW; c++)
+                    mixed[c] += e[j] / sum * q[j][2 * D + c];
         }
         linear(r, l->o_w, l->o_b, mixed, D, 0, D, y[i]);
     }
@@ -91,8 +94,10 @@ static void feed_forward(const rig *r, const cd_encoder_layer *l, const row x, r
     double h[FF];
     linear(r, l->w1, l->b1, x, D, 0, FF, h);
     for (size_t c = 0; c < FF; c++)
-        h[c] = r->s.act == CD_ACT_RELU ? fmax(h[c], 0)
-                                       : 0.5 * h[c] * (1 + tanh(sqrt(2 / M_PI) * (h[c] + 0.044715 * h[c] * h[c] * h[c])));
+        h[c] =
+            r->s.act == CD_ACT_RELU
+                ? fmax(h[c], 0)
+                : 0.5 * h[c] * (1 + tanh(sqrt(2 / M_PI) * (h[c] + 0.044715 * h[c] * h[c] * h[c])));
     linear(r, l->w2, l->b2, h, FF, 0, D, y);
 }
 
@@ -132,7 +137,8 @@ static void check_forward(bool pre, cd_net_act act, bool train) {
         for (size_t k = 0; k < 2; k++) slow_layer(&r, &r.e.layer[k], n, x);
         for (size_t i = 0; i < n; i++) {
             if (pre) norm(&r, r.e.last_g, r.e.last_s, x[i], x[i]);
-            for (size_t c = 0; c < D; c++) assert_close((double)r.r.y[(at + i) * D + c], x[i][c], 1e-4, 1e-4);
+            for (size_t c = 0; c < D; c++)
+                assert_close((double)r.r.y[(at + i) * D + c], x[i][c], 1e-4, 1e-4);
         }
     }
     close_rig(&r);
@@ -158,7 +164,8 @@ TEST(positions) {
                     const double want = kind == CD_POS_CDMPP      ? (c == even ? sin(a) : cos(a))
                                         : kind == CD_POS_SINUSOID ? (c == even ? sin(b) : cos(b))
                                                                   : 0;
-                    assert_close((double)r.r.keep[0].x[i * 164 + c], (double)r.b.tok[i * 164 + c] + want, 1e-6, 1e-6);
+                    assert_close((double)r.r.keep[0].x[i * 164 + c],
+                                 (double)r.b.tok[i * 164 + c] + want, 1e-6, 1e-6);
                 }
             close_rig(&r);
         }
@@ -170,12 +177,14 @@ TEST(tiles) {
     uint32_t ptr[300] = {0};
     for (int k = 0; k < 20; k++) {
         cd_batch b = {.tok_ptr = ptr, .n = (size_t)(1 + 14 * k)};
-        for (size_t p = 0; p < b.n; p++) ptr[p + 1] = ptr[p] + 1 + (uint32_t)(cd_rng_at(5, p) % 12) + (p == 3 ? 2000 : 0);
+        for (size_t p = 0; p < b.n; p++)
+            ptr[p + 1] = ptr[p] + 1 + (uint32_t)(cd_rng_at(5, p) % 12) + (p == 3 ? 2000 : 0);
         b.n_tok = ptr[b.n];
         size_t p = 0;
         for (size_t t = 0; t < cd_encoder_tiles(b.n_tok); t++) {
             const cd_encoder_tile s = cd_encoder_tile_at(&b, t);
-            assert_true(s.p0 == p && s.p1 >= s.p0 && s.row == ptr[s.p0] && s.n == ptr[s.p1] - ptr[s.p0]);
+            assert_true(s.p0 == p && s.p1 >= s.p0 && s.row == ptr[s.p0] &&
+                        s.n == ptr[s.p1] - ptr[s.p0]);
             p = s.p1;
         }
         assert_int_equal(p, b.n);

@@ -20,7 +20,9 @@ static cd_net_config tiny(cd_net_kind kind) {
     s.program = kind != CD_NET_TLP;
     s.w_dev = kind == CD_NET_TLP ? 0 : 4;
     s.device = kind != CD_NET_TLP;
-    if (kind == CD_NET_TLP) s.norm = CD_NORM_NONE, s.pre_norm = false, s.context = s.derived = s.trips = false, s.values = 5;
+    if (kind == CD_NET_TLP)
+        s.norm = CD_NORM_NONE, s.pre_norm = false, s.context = s.derived = s.trips = false,
+        s.values = 5;
     return s;
 }
 
@@ -68,7 +70,8 @@ TEST(tlp) { forge_kind_of(CD_NET_TLP); }
 
 /* A description of 50 GB in a file of some hundred bytes. */
 TEST(a_description_asks_for_no_more_than_the_file_has) {
-    static const char wide[] = "\\\"layers\\\":64,\\\"width\\\":4096,\\\"heads\\\":64,\\\"ff\\\":16384,";
+    static const char wide[] =
+        "\\\"layers\\\":64,\\\"width\\\":4096,\\\"heads\\\":64,\\\"ff\\\":16384,";
     cdmpp_err err = {0};
     cd_buf b = {0}, header = {0}, out = {0};
     cd_net *net;
@@ -80,7 +83,8 @@ TEST(a_description_asks_for_no_more_than_the_file_has) {
     assert_ok(cd_net_save(net, &s, &b, &err));
     cd_net_free(net);
     cd_scalers_free(&s);
-    const char *text = b.p + 8, *from = strstr(text, "\\\"layers\\\":1"), *to = strstr(text, "\\\"pre_norm");
+    const char *text = b.p + 8, *from = strstr(text, "\\\"layers\\\":1"),
+               *to = strstr(text, "\\\"pre_norm");
     assert_true(from && to && from < to);
     cd_buf_put(&header, text, (size_t)(from - text));
     cd_buf_puts(&header, wide);
@@ -94,4 +98,5 @@ TEST(a_description_asks_for_no_more_than_the_file_has) {
     cd_buf_free(&out);
 }
 
-TESTS(NULL, NULL, a_description_asks_for_no_more_than_the_file_has, perceptron, transformer, lstm, tlp)
+TESTS(NULL, NULL, a_description_asks_for_no_more_than_the_file_has, perceptron, transformer, lstm,
+      tlp)

@@ -29,7 +29,9 @@ static cd_net_config spec_of(cd_net_norm norm, cd_net_act act, bool skip) {
 
 typedef made_net rig;
 
-static void open_state(rig *r, const cd_net_config *s, size_t n) { made_net_open_state(r, s, n, 3, 2, true); }
+static void open_state(rig *r, const cd_net_config *s, size_t n) {
+    made_net_open_state(r, s, n, 3, 2, true);
+}
 
 static void open_rig(rig *r, const cd_net_config *s, size_t first, size_t n, size_t most) {
     cdmpp_err err = {0};
@@ -51,7 +53,9 @@ static const float *value(const cd_net *net, const char *name) {
     return p->value + find(p, name)->off;
 }
 
-static size_t rows_of(const cd_net *net, const char *name) { return find(cd_net_params_of(net), name)->dim[0]; }
+static size_t rows_of(const cd_net *net, const char *name) {
+    return find(cd_net_params_of(net), name)->dim[0];
+}
 
 static double activate(cd_net_act act, double x) {
     if (act == CD_ACT_RELU) return x > 0 ? x : 0;
@@ -60,7 +64,8 @@ static double activate(cd_net_act act, double x) {
 }
 
 /* y = W x, + bias when there is one. */
-static size_t linear(const cd_net *net, const char *w, const char *b, const double *x, size_t in, double *y) {
+static size_t linear(const cd_net *net, const char *w, const char *b, const double *x, size_t in,
+                     double *y) {
     const size_t out = rows_of(net, w);
     for (size_t o = 0; o < out; o++) {
         y[o] = b ? (double)value(net, b)[o] : 0;
@@ -84,7 +89,9 @@ static size_t mlp(const cd_net *net, const char *name, size_t layers, double *x,
         for (size_t i = 0; i < in; i++) var += (y[i] - mean) * (y[i] - mean) / (double)in;
         for (size_t i = 0; i < in; i++)
             x[i] = activate(s->act, s->norm == CD_NORM_NONE ? y[i]
-                                                            : (y[i] - mean) / sqrt(var + 1e-5) * (double)value(net, g)[i] + (double)value(net, t)[i]);
+                                                            : (y[i] - mean) / sqrt(var + 1e-5) *
+                                                                      (double)value(net, g)[i] +
+                                                                  (double)value(net, t)[i]);
     }
     return in;
 }
@@ -116,7 +123,8 @@ typedef struct {
 } reader;
 
 static bool read_node(reader *r, size_t n_leaf, double *v) {
-    double x[MAX_W] = {0}, hn[W] = {0}, cn[W] = {0}, hl[W] = {0}, cl[W] = {0}, mean[W] = {0}, children = 0;
+    double x[MAX_W] = {0}, hn[W] = {0}, cn[W] = {0}, hl[W] = {0}, cl[W] = {0}, mean[W] = {0},
+           children = 0;
     if (r->leaf < n_leaf && r->leaf_pos[r->leaf] == (int32_t)r->at) {
         for (size_t i = 0; i < r->w_tok; i++) x[i] = (double)r->tok[r->leaf * r->w_tok + i];
         mlp(r->net, "encoder.leaf", 4, x, r->w_tok);
@@ -146,7 +154,11 @@ static void slow(const rig *r, size_t i, double *latent, double *out) {
     int32_t list[2 * (MADE_NODES(MADE_LEAVES) + MADE_LEAVES)], leaf_pos[MADE_LEAVES];
     const size_t leaves = r->b.tok_ptr[i + 1] - r->b.tok_ptr[i];
     made_tree(cd_rng_at(cd_rng_at(8, i), 4), leaves, list, leaf_pos);
-    reader t = {.net = r->net, .list = list, .leaf_pos = leaf_pos, .tok = r->b.tok + r->b.tok_ptr[i] * r->b.w_tok, .w_tok = r->b.w_tok};
+    reader t = {.net = r->net,
+                .list = list,
+                .leaf_pos = leaf_pos,
+                .tok = r->b.tok + r->b.tok_ptr[i] * r->b.w_tok,
+                .w_tok = r->b.w_tok};
     double x[MAX_W];
     read_node(&t, leaves, x);
     const size_t embed = mlp(r->net, "head", 1, x, W), n = mlp(r->net, "decoder", 1, x, embed);
@@ -157,7 +169,8 @@ static void slow(const rig *r, size_t i, double *latent, double *out) {
 TEST(recursion) {
     enum { N = 70, MOST = 12 };
     for (int k = 0; k < 6; k++) {
-        const cd_net_config s = spec_of(k % 2 ? CD_NORM_NONE : CD_NORM_LAYER, (cd_net_act)(k / 2), k < 4);
+        const cd_net_config s =
+            spec_of(k % 2 ? CD_NORM_NONE : CD_NORM_LAYER, (cd_net_act)(k / 2), k < 4);
         rig r;
         open_rig(&r, &s, 0, N, MOST);
         made_net_predict(&r);
@@ -166,7 +179,8 @@ TEST(recursion) {
             slow(&r, i, latent, out);
             assert_close((double)r.out[i], out[0], 1e-5, 1e-5);
             for (size_t c = 0; c < cd_net_n_latent(r.net); c++)
-                assert_close((double)r.latent[i * cd_net_n_latent(r.net) + c], latent[c], 1e-5, 2e-5);
+                assert_close((double)r.latent[i * cd_net_n_latent(r.net) + c], latent[c], 1e-5,
+                             2e-5);
         }
         made_net_close(&r);
     }
@@ -186,7 +200,8 @@ TEST(with_trips) {
     made_net_predict(&t);
     for (size_t i = 0; i < N; i++) {
         double sum = 0;
-        for (size_t l = t.b.tok_ptr[i]; l < t.b.tok_ptr[i + 1]; l++) sum += exp((double)t.b.trips[l]);
+        for (size_t l = t.b.tok_ptr[i]; l < t.b.tok_ptr[i + 1]; l++)
+            sum += exp((double)t.b.trips[l]);
         assert_close((double)t.out[i] - (double)r.out[i], log(sum) / 1.7, 1e-5, 1e-5);
     }
     made_net_close(&r);
@@ -195,7 +210,8 @@ TEST(with_trips) {
 
 /* ---- order and company ---- */
 /* Programs order[0 .. n) of made_batch as a batch of their own. */
-static void gather(rig *r, const cd_net_config *s, const rig *from, const uint32_t *order, size_t n) {
+static void gather(rig *r, const cd_net_config *s, const rig *from, const uint32_t *order,
+                   size_t n) {
     const cd_batch_spec spec = cd_net_batch_spec(s, NULL, 0);
     const cd_batch *f = &from->b;
     cd_batch *b = &r->b;
@@ -205,7 +221,8 @@ static void gather(rig *r, const cd_net_config *s, const rig *from, const uint32
     b->n = n;
     for (size_t i = 0; i < n; i++) {
         const size_t p = order[i], beg = f->tok_ptr[p], leaves = f->tok_ptr[p + 1] - beg;
-        memcpy(b->tok + b->n_tok * b->w_tok, f->tok + beg * b->w_tok, leaves * b->w_tok * sizeof *b->tok);
+        memcpy(b->tok + b->n_tok * b->w_tok, f->tok + beg * b->w_tok,
+               leaves * b->w_tok * sizeof *b->tok);
         assert_ok(made_tree_add(&b->tree, cd_rng_at(cd_rng_at(8, p), 4), leaves, &err));
         b->n_tok += leaves;
         b->tok_ptr[i + 1] = (uint32_t)b->n_tok;
@@ -225,7 +242,8 @@ TEST(any_order) {
     gather(&other, &s, &all, order, N);
     made_net_predict(&all);
     made_net_predict(&other);
-    for (size_t i = 0; i < N; i++) assert_close((double)other.out[i], (double)all.out[order[i]], 2e-5, 2e-5);
+    for (size_t i = 0; i < N; i++)
+        assert_close((double)other.out[i], (double)all.out[order[i]], 2e-5, 2e-5);
     made_net_close(&other);
     made_net_close(&all);
 }
@@ -248,12 +266,14 @@ TEST(gradients_add_up) {
             open_rig(&one, &s, i, 1, 6);
             assert_ok(cd_net_forward(one.net, &one.b, one.st, NULL, 0, one.out, NULL, &err));
             cd_net_backward(one.net, &one.b, one.st, NULL, d + i, NULL);
-            for (size_t j = 0; j < p->n_train; j++) sum[j] += (double)cd_net_params(one.net)->grad[j];
+            for (size_t j = 0; j < p->n_train; j++)
+                sum[j] += (double)cd_net_params(one.net)->grad[j];
             made_net_close(&one);
         }
         for (size_t j = 0; j < p->n_train; j++) scale = fmax(scale, fabs(sum[j]));
         assert_true(scale > 0.1);
-        for (size_t j = 0; j < p->n_train; j++) assert_close((double)p->grad[j], sum[j], 1e-4, 1e-5 * scale);
+        for (size_t j = 0; j < p->n_train; j++)
+            assert_close((double)p->grad[j], sum[j], 1e-4, 1e-5 * scale);
         free(sum);
         made_net_close(&all);
     }
@@ -316,7 +336,8 @@ TEST(learns_shape) {
     open_rig(&r, &s, 0, N, 4);
     for (size_t i = 0; i < N; i++) {
         int32_t list[2 * (MADE_NODES(MADE_LEAVES) + MADE_LEAVES)], leaf_pos[MADE_LEAVES];
-        made_tree(cd_rng_at(cd_rng_at(8, i), 4), r.b.tok_ptr[i + 1] - r.b.tok_ptr[i], list, leaf_pos);
+        made_tree(cd_rng_at(cd_rng_at(8, i), 4), r.b.tok_ptr[i + 1] - r.b.tok_ptr[i], list,
+                  leaf_pos);
         y[i] = 0.2f * (float)leaf_pos[0] + (list[leaf_pos[0] + 2] < 0 ? 0 : 1);
     }
     assert_true(made_net_descend(&r, y, N, STEPS, 0.03f) < 0.1);

@@ -44,8 +44,10 @@ static double loss(rig *r) {
     cdmpp_err err = {0};
     double sum = 0;
     assert_ok(cd_net_forward(r->net, &r->b, r->st, NULL, 77, out, latent, &err));
-    for (size_t i = 0; i < N * (size_t)cd_net_config_of(r->net)->n_out; i++) sum += (double)out[i] * (double)r->c_out[i];
-    for (size_t i = 0; i < N * cd_net_n_latent(r->net); i++) sum += (double)latent[i] * (double)r->c_latent[i];
+    for (size_t i = 0; i < N * (size_t)cd_net_config_of(r->net)->n_out; i++)
+        sum += (double)out[i] * (double)r->c_out[i];
+    for (size_t i = 0; i < N * cd_net_n_latent(r->net); i++)
+        sum += (double)latent[i] * (double)r->c_latent[i];
     return sum;
 }
 
@@ -86,7 +88,8 @@ static void check_tensor(rig *r, size_t id) {
         d[k] = (moved(r, v, keep, dir, n, step) - moved(r, v, keep, dir, n, -step)) / (2 * step);
     }
     const double got = (4 * d[1] - d[0]) / 3, slack = r->slack * fabs(want) + 2e-3;
-    if (fabs(got - want) > slack) print_error("%s: gradient %g, difference %g\n", q->name, want, got);
+    if (fabs(got - want) > slack)
+        print_error("%s: gradient %g, difference %g\n", q->name, want, got);
     assert_true(fabs(got - want) <= slack);
 }
 
@@ -120,7 +123,8 @@ TEST(gradients_mlp) {
 TEST(gradients_tsf) {
     for (int head = 0; head < 3; head++)
         for (int pre = 0; pre < 2; pre++) {
-            cd_net_config s = tiny(CD_NET_TSF, (cd_net_head)head, pre ? CD_NORM_LAYER : CD_NORM_NONE, pre == 1);
+            cd_net_config s =
+                tiny(CD_NET_TSF, (cd_net_head)head, pre ? CD_NORM_LAYER : CD_NORM_NONE, pre == 1);
             if (!pre) s.slots = 9; /* more than leaves: weights without a use */
             differences(&s);
         }

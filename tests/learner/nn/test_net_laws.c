@@ -13,7 +13,10 @@
 enum { N_CASE = 11 };
 
 static cd_net_config spec_of(int k) {
-    cd_net_config s = cd_net_config_small(k < 2 ? CD_NET_MLP : k < 7 ? CD_NET_TSF : k < 9 ? CD_NET_LSTM : CD_NET_TLP);
+    cd_net_config s = cd_net_config_small(k < 2   ? CD_NET_MLP
+                                          : k < 7 ? CD_NET_TSF
+                                          : k < 9 ? CD_NET_LSTM
+                                                  : CD_NET_TLP);
     s.width = 24;
     s.ff = 48;
     s.slots = 4;
@@ -33,7 +36,8 @@ static cd_net_config spec_of(int k) {
 
 typedef made_net rig;
 
-static void open_rig(rig *r, const cd_net_config *s, size_t first, size_t n, int workers, bool train) {
+static void open_rig(rig *r, const cd_net_config *s, size_t first, size_t n, int workers,
+                     bool train) {
     cdmpp_err err = {0};
     memset(r, 0, sizeof *r);
     assert_ok(made_batch(&r->b, s, first, n, 7, 4, &err));
@@ -66,7 +70,8 @@ TEST(company) {
             for (size_t c = 0; c < one.n_out; c++)
                 assert_close((double)one.out[c], (double)all.out[i * one.n_out + c], 2e-5, 2e-5);
             for (size_t c = 0; c < one.n_latent; c++)
-                assert_close((double)one.latent[c], (double)all.latent[i * one.n_latent + c], 2e-5, 2e-5);
+                assert_close((double)one.latent[c], (double)all.latent[i * one.n_latent + c], 2e-5,
+                             2e-5);
             made_net_close(&one);
         }
         made_net_close(&all);
@@ -88,7 +93,8 @@ TEST(pools) {
             cd_threads *pool = NULL;
             assert_ok(cd_threads_new(t + 1, &pool, &err));
             open_rig(&r[t], &s, 0, N, t + 1, true);
-            assert_ok(cd_net_forward(r[t].net, &r[t].b, r[t].st, pool, 5, r[t].out, r[t].latent, &err));
+            assert_ok(
+                cd_net_forward(r[t].net, &r[t].b, r[t].st, pool, 5, r[t].out, r[t].latent, &err));
             cd_net_backward(r[t].net, &r[t].b, r[t].st, pool, d_out, d_latent);
             const cd_params *p = cd_net_params(r[t].net), *p0 = cd_net_params(r[0].net);
             assert_memory_equal(r[t].out, r[0].out, r[0].n_out * sizeof(float));
@@ -187,9 +193,11 @@ TEST(one_device) {
         const cd_params *p = cd_net_params(r.net);
         for (size_t id = 0; id < p->n; id++)
             if (!strcmp(p->param[id].name, "device.0.weight"))
-                for (size_t i = 0; i < p->param[id].n; i++) grad += fabs((double)cd_params_grad(p, id)[i]);
+                for (size_t i = 0; i < p->param[id].n; i++)
+                    grad += fabs((double)cd_params_grad(p, id)[i]);
         const bool learns = s.norm == CD_NORM_BATCH || grad > 1e-3;
-        if (!(moved > 1e-3 && learns)) print_error("case %d: moved %g, gradient %g\n", k, moved, grad);
+        if (!(moved > 1e-3 && learns))
+            print_error("case %d: moved %g, gradient %g\n", k, moved, grad);
         assert_true(moved > 1e-3 && learns);
         made_net_close(&r);
     }
@@ -204,7 +212,8 @@ TEST(misfits) {
     open_rig(&r, &s, 0, 8, 1, false);
     open_rig(&m, &mlp, 0, 8, 1, false);
     assert_status(cd_net_predict(r.net, &m.b, r.st, NULL, out, NULL, &err), CDMPP_EMODEL);
-    assert_status(cd_net_forward(r.net, &r.b, r.st, NULL, 1, out, NULL, &err), CDMPP_ERANGE); /* no room */
+    assert_status(cd_net_forward(r.net, &r.b, r.st, NULL, 1, out, NULL, &err),
+                  CDMPP_ERANGE); /* no room */
     r.b.n_tok = r.b.dims.n_tok + 1;
     assert_status(cd_net_predict(r.net, &r.b, r.st, NULL, out, NULL, &err), CDMPP_ERANGE);
     r.b.n_tok = r.b.tok_ptr[8];
@@ -226,16 +235,29 @@ TEST(misfits) {
 
 /* Each number of a description has its limits, whoever wrote it. */
 TEST(limits_of_descriptions) {
-#define FIELD(kind, name, low, high) {kind, #name, offsetof(cd_net_config, name), low, high}
-    static const struct { cd_net_kind kind; const char *name; size_t at; int64_t low, high; } rows[] = {
-        FIELD(CD_NET_TSF, layers, 0, 64), FIELD(CD_NET_TSF, width, 2, 4096), FIELD(CD_NET_TSF, heads, 1, 64), FIELD(CD_NET_TSF, ff, 1, 16384), FIELD(CD_NET_TSF, slots, 1, 256),
-        FIELD(CD_NET_LSTM, width, 2, 4096), FIELD(CD_NET_LSTM, ff, 1, 16384), FIELD(CD_NET_TLP, layers, 0, 8), FIELD(CD_NET_TLP, width, 4, 4096), FIELD(CD_NET_TLP, heads, 1, 64),
-        FIELD(CD_NET_TLP, slots, 1, 256), FIELD(CD_NET_TLP, values, 1, 256), FIELD(CD_NET_MLP, head_first, 0, 8192), FIELD(CD_NET_MLP, head_depth, 0, 8), FIELD(CD_NET_MLP, head_width, 1, 8192),
-        FIELD(CD_NET_MLP, embed, 1, 8192), FIELD(CD_NET_MLP, decoder_depth, 1, 8), FIELD(CD_NET_MLP, decoder_width, 1, 8192), FIELD(CD_NET_MLP, side_depth, 0, 8),
-        FIELD(CD_NET_MLP, side_width, 1, 8192), FIELD(CD_NET_MLP, w_dev, 0, 4096), FIELD(CD_NET_MLP, n_out, 1, 3),
+#define FIELD(kind, name, low, high)                                                               \
+    { kind, #name, offsetof(cd_net_config, name), low, high }
+    static const struct {
+        cd_net_kind kind;
+        const char *name;
+        size_t at;
+        int64_t low, high;
+    } rows[] = {
+        FIELD(CD_NET_TSF, layers, 0, 64),       FIELD(CD_NET_TSF, width, 2, 4096),
+        FIELD(CD_NET_TSF, heads, 1, 64),        FIELD(CD_NET_TSF, ff, 1, 16384),
+        FIELD(CD_NET_TSF, slots, 1, 256),       FIELD(CD_NET_LSTM, width, 2, 4096),
+        FIELD(CD_NET_LSTM, ff, 1, 16384),       FIELD(CD_NET_TLP, layers, 0, 8),
+        FIELD(CD_NET_TLP, width, 4, 4096),      FIELD(CD_NET_TLP, heads, 1, 64),
+        FIELD(CD_NET_TLP, slots, 1, 256),       FIELD(CD_NET_TLP, values, 1, 256),
+        FIELD(CD_NET_MLP, head_first, 0, 8192), FIELD(CD_NET_MLP, head_depth, 0, 8),
+        FIELD(CD_NET_MLP, head_width, 1, 8192), FIELD(CD_NET_MLP, embed, 1, 8192),
+        FIELD(CD_NET_MLP, decoder_depth, 1, 8), FIELD(CD_NET_MLP, decoder_width, 1, 8192),
+        FIELD(CD_NET_MLP, side_depth, 0, 8),    FIELD(CD_NET_MLP, side_width, 1, 8192),
+        FIELD(CD_NET_MLP, w_dev, 0, 4096),      FIELD(CD_NET_MLP, n_out, 1, 3),
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        const int64_t value[] = {rows[k].low - 1, rows[k].high + 1, INT64_MIN, INT64_MAX, rows[k].low, rows[k].high};
+        const int64_t value[] = {rows[k].low - 1, rows[k].high + 1, INT64_MIN,
+                                 INT64_MAX,       rows[k].low,      rows[k].high};
         for (int i = 0; i < 6; i++) {
             cd_net_config s = cd_net_config_small(rows[k].kind);
             cdmpp_err err = {0};
@@ -249,10 +271,22 @@ TEST(limits_of_descriptions) {
 }
 
 TEST(limits_of_real_numbers) {
-    static const struct { cd_net_kind kind; const char *name; size_t at; double wrong; } rows[] = {
+    static const struct {
+        cd_net_kind kind;
+        const char *name;
+        size_t at;
+        double wrong;
+    } rows[] = {
 #define REAL(kind, name, wrong) {kind, #name, offsetof(cd_net_config, name), wrong}
-        REAL(CD_NET_TSF, dropout, 1), REAL(CD_NET_TSF, dropout, -0.1), REAL(CD_NET_TSF, temperature, 0), REAL(CD_NET_TSF, temperature, (double)NAN), REAL(CD_NET_TSF, temperature, (double)INFINITY),
-        REAL(CD_NET_LSTM, dropout, 1), REAL(CD_NET_TLP, dropout, (double)NAN), REAL(CD_NET_MLP, dropout_mlp, 1), REAL(CD_NET_MLP, dropout_mlp, -0.1),
+        REAL(CD_NET_TSF, dropout, 1),
+        REAL(CD_NET_TSF, dropout, -0.1),
+        REAL(CD_NET_TSF, temperature, 0),
+        REAL(CD_NET_TSF, temperature, (double)NAN),
+        REAL(CD_NET_TSF, temperature, (double)INFINITY),
+        REAL(CD_NET_LSTM, dropout, 1),
+        REAL(CD_NET_TLP, dropout, (double)NAN),
+        REAL(CD_NET_MLP, dropout_mlp, 1),
+        REAL(CD_NET_MLP, dropout_mlp, -0.1),
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         cd_net_config s = cd_net_config_small(rows[k].kind);
@@ -281,7 +315,8 @@ TEST(learns) {
         s.dropout = s.dropout_mlp = 0;
         open_rig(&r, &s, 0, N, 1, true);
         for (size_t i = 0; i < N; i++)
-            for (size_t l = r.b.tok_ptr[i]; l < r.b.tok_ptr[i + 1]; l++) y[i] += 0.5f + r.b.tok[l * r.b.w_tok];
+            for (size_t l = r.b.tok_ptr[i]; l < r.b.tok_ptr[i + 1]; l++)
+                y[i] += 0.5f + r.b.tok[l * r.b.w_tok];
         const double left = made_net_descend(&r, y, N, STEPS, 0.015f);
         if (!(left < 0.2)) print_error("head %d: loss x %g\n", head, left);
         assert_true(left < 0.2);
@@ -324,4 +359,5 @@ TEST(every_refusal) {
     refuse(9);
 }
 
-TESTS(NULL, NULL, company, pools, shared, accumulates, one_device, misfits, limits_of_descriptions, limits_of_real_numbers, learns, no_heap, every_refusal)
+TESTS(NULL, NULL, company, pools, shared, accumulates, one_device, misfits, limits_of_descriptions,
+      limits_of_real_numbers, learns, no_heap, every_refusal)

@@ -15,7 +15,8 @@ typedef struct made {
 } made;
 
 static double normal(uint64_t seed, uint64_t i) {
-    return sqrt(-2 * log(1 - cd_rng_unit(seed, 2 * i))) * cos(6.283185307179586 * cd_rng_unit(seed, 2 * i + 1));
+    return sqrt(-2 * log(1 - cd_rng_unit(seed, 2 * i))) *
+           cos(6.283185307179586 * cd_rng_unit(seed, 2 * i + 1));
 }
 
 static double half(const cd_library_op_spread *s, double predicted_s, double reach, double level) {
@@ -24,19 +25,26 @@ static double half(const cd_library_op_spread *s, double predicted_s, double rea
 }
 
 /* `rows` residuals of each device: an error that the device has in all rows, and noise that is 0.2 below 0.1 ms and 0.05 above. */
-static made make(cd_library_op_held held, size_t devices, size_t rows, double of_device, double noise, uint64_t seed) {
+static made make(cd_library_op_held held, size_t devices, size_t rows, double of_device,
+                 double noise, uint64_t seed) {
     made m = {calloc(devices * rows, sizeof *m.r), devices * rows};
     for (size_t i = 0; i < m.n; i++) {
         const size_t d = i / rows;
         const double s = 1e-5 * pow(100, cd_rng_unit(seed, i)); /* 0.01 to 1 ms */
         const double width = noise * (s < 1e-4 ? 4 : 1);
-        m.r[i] = (cd_library_op_residual){.held = held, .class = CD_LIBRARY_OP_CLASS_SOFTMAX, .device = (uint32_t)d, .part = (uint32_t)(held == CD_LIBRARY_OP_HELD_DEVICE ? d : i % 4),
-                                          .predicted_s = s, .log_ratio = of_device * normal(seed + 1, d) + width * normal(seed + 2, i)};
+        m.r[i] = (cd_library_op_residual){
+            .held = held,
+            .class = CD_LIBRARY_OP_CLASS_SOFTMAX,
+            .device = (uint32_t)d,
+            .part = (uint32_t)(held == CD_LIBRARY_OP_HELD_DEVICE ? d : i % 4),
+            .predicted_s = s,
+            .log_ratio = of_device * normal(seed + 1, d) + width * normal(seed + 2, i)};
     }
     return m;
 }
 
-static double covered(const made *m, const cd_library_op_spread *v, size_t n, uint32_t device, double level, double from, double to) {
+static double covered(const made *m, const cd_library_op_spread *v, size_t n, uint32_t device,
+                      double level, double from, double to) {
     size_t inside = 0, all = 0;
     for (size_t i = 0; i < m->n; i++) {
         const cd_library_op_residual *r = &m->r[i];
@@ -51,27 +59,37 @@ static double covered(const made *m, const cd_library_op_spread *v, size_t n, ui
 
 TEST(rows_are_covered) {
     static const double level[] = {0.5, 0.6, 0.8, 0.9, 0.95};
-    made m = make(CD_LIBRARY_OP_HELD_ROW, 4, ROWS, 0, 0.05, 1), fresh = make(CD_LIBRARY_OP_HELD_ROW, 4, 2000, 0, 0.05, 50);
+    made m = make(CD_LIBRARY_OP_HELD_ROW, 4, ROWS, 0, 0.05, 1),
+         fresh = make(CD_LIBRARY_OP_HELD_ROW, 4, 2000, 0, 0.05, 50);
     cd_arena a = {0};
     cd_library_op_spread *v;
     size_t n;
     cdmpp_err err = {0};
     assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
-    for (size_t k = 0; k < sizeof level / sizeof *level; k++) assert_close(covered(&fresh, v, n, 9, level[k], 0, 1), level[k], 0, 0.02);
-    assert_close(covered(&fresh, v, n, 9, 0.9, 0, 5e-5), 0.9, 0, 0.04); /* and the noisy small ones apart from the others */
+    for (size_t k = 0; k < sizeof level / sizeof *level; k++)
+        assert_close(covered(&fresh, v, n, 9, level[k], 0, 1), level[k], 0, 0.02);
+    assert_close(covered(&fresh, v, n, 9, 0.9, 0, 5e-5), 0.9, 0,
+                 0.04); /* and the noisy small ones apart from the others */
     assert_close(covered(&fresh, v, n, 9, 0.9, 2e-4, 1), 0.9, 0, 0.04);
-    assert_true(cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_ROW, CD_LIBRARY_OP_CLASS_SOFTMAX, 2)->device == 2);
-    assert_true(cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_ROW, CD_LIBRARY_OP_CLASS_SOFTMAX, 7)->device == CD_LIBRARY_OP_ANY_DEVICE);
+    assert_true(
+        cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_ROW, CD_LIBRARY_OP_CLASS_SOFTMAX, 2)
+            ->device == 2);
+    assert_true(
+        cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_ROW, CD_LIBRARY_OP_CLASS_SOFTMAX, 7)
+            ->device == CD_LIBRARY_OP_ANY_DEVICE);
     /* a class that no residual is of: what all classes have */
-    const cd_library_op_spread *other = cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_ROW, CD_LIBRARY_OP_CLASS_CONV, 2);
+    const cd_library_op_spread *other =
+        cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_ROW, CD_LIBRARY_OP_CLASS_CONV, 2);
     assert_true(other && other->classes == (1u << CD_N_LIBRARY_OP_CLASS) - 1);
-    assert_null(cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_DEVICE, CD_LIBRARY_OP_CLASS_SOFTMAX, 2));
+    assert_null(
+        cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_DEVICE, CD_LIBRARY_OP_CLASS_SOFTMAX, 2));
     free(m.r), free(fresh.r);
     cd_arena_free(&a);
 }
 
 /* Mean over many sets of devices, of one class and so without others to learn from: share of a further device's rows that are inside. */
-static double new_devices(size_t devices, size_t sets, double of_device, double *width, double *shared) {
+static double new_devices(size_t devices, size_t sets, double of_device, double *width,
+                          double *shared) {
     double sum = 0;
     cdmpp_err err = {0};
     *width = *shared = 0;
@@ -99,20 +117,23 @@ TEST(new_devices_are_covered) {
     double width[3], shared[3];
     assert_close(new_devices(7, 300, 0.3, &width[0], &shared[0]), 0.9, 0, 0.052);
     assert_close(new_devices(3, 300, 0.3, &width[1], &shared[1]), 0.9, 0, 0.052);
-    assert_close(new_devices(7, 300, 0, &width[2], &shared[2]), 0.9, 0, 0.052); /* devices that are all alike */
-    assert_true(width[0] > 1.645 * 0.3 && width[1] > width[0]);                /* fewer devices tell less */
-    assert_close(width[2], 1.645 * 0.05, 0.2, 0);                              /* above 0.1 ms the noise alone */
+    assert_close(new_devices(7, 300, 0, &width[2], &shared[2]), 0.9, 0,
+                 0.052);                                        /* devices that are all alike */
+    assert_true(width[0] > 1.645 * 0.3 && width[1] > width[0]); /* fewer devices tell less */
+    assert_close(width[2], 1.645 * 0.05, 0.2, 0);               /* above 0.1 ms the noise alone */
     assert_true(shared[0] > 0.9 && shared[2] < 0.1);
 }
 
 /* Never narrower than what the rows of one device differ by; wider the farther the device is, and where its stack is new. */
 TEST(farther_devices_are_wider) {
-    made m = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0.2, 0.05, 31), near = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0, 0.05, 31);
+    made m = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0.2, 0.05, 31),
+         near = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0, 0.05, 31);
     cd_arena a = {0};
     cd_library_op_spread *v, *w;
     size_t n, n_near;
     cdmpp_err err = {0};
-    for (size_t i = 0; i < m.n; i++) m.r[i].distance = near.r[i].distance = 0.05 + 0.02 * m.r[i].device;
+    for (size_t i = 0; i < m.n; i++)
+        m.r[i].distance = near.r[i].distance = 0.05 + 0.02 * m.r[i].device;
     assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
     assert_ok(cd_library_op_spread_fit(near.r, near.n, &a, &w, &n_near, &err));
     assert_close(v->far, 0.1, 1e-9, 0);
@@ -122,10 +143,12 @@ TEST(farther_devices_are_wider) {
         for (double s = 1e-5; s < 1e-3; s *= 2) {
             double last = 0;
             for (double distance = 0; distance < 1; distance += 0.05) {
-                const cd_library_op_apart at = {.distance = distance}, other = {.distance = distance, .other = true};
+                const cd_library_op_apart at = {.distance = distance},
+                                          other = {.distance = distance, .other = true};
                 const double same = cd_library_op_spread_half(v, s, &at, level);
                 assert_true(same > last && same > cd_library_op_spread_half(&own, s, &at, level));
-                assert_true(cd_library_op_spread_half(v, s, &other, level) > same && cd_library_op_spread_half(w, s, &at, level) < same);
+                assert_true(cd_library_op_spread_half(v, s, &other, level) > same &&
+                            cd_library_op_spread_half(w, s, &at, level) < same);
                 last = same;
             }
         }
@@ -135,7 +158,8 @@ TEST(farther_devices_are_wider) {
 
 /* The devices of one stack were held out together once, and missed by three times as much: what a further stack gets. */
 TEST(another_stack_is_wider) {
-    made m = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0.1, 0.05, 41), far = make(CD_LIBRARY_OP_HELD_STACK, 6, ROWS, 0.1, 0.05, 41);
+    made m = make(CD_LIBRARY_OP_HELD_DEVICE, 6, ROWS, 0.1, 0.05, 41),
+         far = make(CD_LIBRARY_OP_HELD_STACK, 6, ROWS, 0.1, 0.05, 41);
     cd_library_op_residual *r = calloc(m.n + far.n, sizeof *r);
     cd_library_op_coverage c[CD_N_LIBRARY_OP_CLASS + 1];
     cd_arena a = {0};
@@ -148,7 +172,8 @@ TEST(another_stack_is_wider) {
         r[i].stack = r[m.n + i].stack = r[m.n + i].part = m.r[i].device > 2;
         r[m.n + i].log_ratio *= 3;
     }
-    assert_ok(cd_library_op_spread_fit(r, m.n, &a, &v, &n, &err)); /* one stack: the device that errs most */
+    assert_ok(cd_library_op_spread_fit(r, m.n, &a, &v, &n,
+                                       &err)); /* one stack: the device that errs most */
     assert_true(v->other[0] > 1 && v->other[1] >= 1 && v->other_freedom < v->freedom);
     assert_ok(cd_library_op_spread_fit(r, 2 * m.n, &a, &v, &n, &err));
     assert_true(v->held == CD_LIBRARY_OP_HELD_DEVICE && n == 2); /* no entries of stacks */
@@ -157,7 +182,8 @@ TEST(another_stack_is_wider) {
     assert_ok(cd_library_op_spread_check(r, 2 * m.n, CD_LIBRARY_OP_HELD_STACK, 0.9, c, &err));
     assert_true(c[CD_N_LIBRARY_OP_CLASS].parts == 2 && c[CD_N_LIBRARY_OP_CLASS].n == m.n);
     assert_in_range(c[CD_N_LIBRARY_OP_CLASS].inside, m.n * 3 / 4, m.n);
-    for (size_t i = 0; i < 2 * m.n; i++) /* a stack far off: who is asked for it knows nothing of its devices */
+    for (size_t i = 0; i < 2 * m.n;
+         i++) /* a stack far off: who is asked for it knows nothing of its devices */
         r[i].log_ratio = r[i].stack ? 0.05 * normal(43, i) : 3;
     assert_ok(cd_library_op_spread_check(r, 2 * m.n, CD_LIBRARY_OP_HELD_STACK, 0.9, c, &err));
     assert_int_equal(c[CD_N_LIBRARY_OP_CLASS].inside, m.n / 2);
@@ -180,7 +206,8 @@ TEST(classes_tell_of_one_another) {
     for (int alone = 0; alone < 2; alone++) {
         for (size_t i = 0; alone && i < m.n / 4; i++) m.r[i] = m.r[4 * i];
         assert_ok(cd_library_op_spread_fit(m.r, alone ? m.n / 4 : m.n, &a, &v, &n, &err));
-        const cd_library_op_spread *s = cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_DEVICE, CD_LIBRARY_OP_CLASS_CONV, CD_LIBRARY_OP_ANY_DEVICE);
+        const cd_library_op_spread *s = cd_library_op_spread_find(
+            v, n, CD_LIBRARY_OP_HELD_DEVICE, CD_LIBRARY_OP_CLASS_CONV, CD_LIBRARY_OP_ANY_DEVICE);
         with[alone] = half(s, 1e-3, 0, 0.9);
     }
     assert_true(with[1] < 0.12 && with[0] > 2 * with[1]);
@@ -193,7 +220,8 @@ TEST(larger_rows_of_a_device_err_together) {
     double sum = 0;
     cdmpp_err err = {0};
     for (uint64_t k = 0; k < 300; k++) {
-        made m = make(CD_LIBRARY_OP_HELD_LARGE, 6, 60, 0.2, 0.05, 5000 + 10 * k), fresh = make(CD_LIBRARY_OP_HELD_LARGE, 1, 60, 0.2, 0.05, 700000 + 10 * k);
+        made m = make(CD_LIBRARY_OP_HELD_LARGE, 6, 60, 0.2, 0.05, 5000 + 10 * k),
+             fresh = make(CD_LIBRARY_OP_HELD_LARGE, 1, 60, 0.2, 0.05, 700000 + 10 * k);
         cd_arena a = {0};
         cd_library_op_spread *v;
         size_t n;
@@ -208,7 +236,8 @@ TEST(larger_rows_of_a_device_err_together) {
 }
 
 TEST(levels_rise) {
-    made m = make(CD_LIBRARY_OP_HELD_ROW, 3, ROWS, 0, 0.05, 3), law = make(CD_LIBRARY_OP_HELD_ROW, 3, ROWS, 0, 0, 3);
+    made m = make(CD_LIBRARY_OP_HELD_ROW, 3, ROWS, 0, 0.05, 3),
+         law = make(CD_LIBRARY_OP_HELD_ROW, 3, ROWS, 0, 0, 3);
     cd_arena a = {0};
     cd_library_op_spread *v;
     size_t n;
@@ -231,7 +260,8 @@ TEST(levels_rise) {
 }
 
 TEST(too_little) {
-    made rows = make(CD_LIBRARY_OP_HELD_ROW, 1, 29, 0, 0.05, 5), two = make(CD_LIBRARY_OP_HELD_DEVICE, 2, ROWS, 0.3, 0.05, 6);
+    made rows = make(CD_LIBRARY_OP_HELD_ROW, 1, 29, 0, 0.05, 5),
+         two = make(CD_LIBRARY_OP_HELD_DEVICE, 2, ROWS, 0.3, 0.05, 6);
     made three = make(CD_LIBRARY_OP_HELD_DEVICE, 3, ROWS, 0.3, 0.05, 6);
     cd_arena a = {0};
     cd_library_op_spread *v;
@@ -258,9 +288,11 @@ TEST(check_leaves_the_part_out) {
     for (size_t i = 0; i < m.n; i++)
         if (m.r[i].device == 1) m.r[i].log_ratio = 3;
     assert_ok(cd_library_op_spread_check(m.r, m.n, CD_LIBRARY_OP_HELD_DEVICE, 0.9, c, &err));
-    assert_true(c[CD_LIBRARY_OP_CLASS_SOFTMAX].n == 1000 && c[CD_N_LIBRARY_OP_CLASS].n == 1000 && c[CD_LIBRARY_OP_CLASS_BMM].n == 0);
+    assert_true(c[CD_LIBRARY_OP_CLASS_SOFTMAX].n == 1000 && c[CD_N_LIBRARY_OP_CLASS].n == 1000 &&
+                c[CD_LIBRARY_OP_CLASS_BMM].n == 0);
     assert_int_equal(c[CD_LIBRARY_OP_CLASS_SOFTMAX].parts, 5);
-    assert_int_equal(c[CD_LIBRARY_OP_CLASS_SOFTMAX].inside, 800); /* and the others, whose intervals know that device, inside */
+    assert_int_equal(c[CD_LIBRARY_OP_CLASS_SOFTMAX].inside,
+                     800); /* and the others, whose intervals know that device, inside */
     free(m.r);
 }
 
@@ -276,10 +308,12 @@ TEST(far_beyond_is_wider) {
         m.r[i].log_ratio = 0.05 * (1 + m.r[i].reach) * normal(23, i);
     }
     assert_ok(cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &err));
-    const cd_library_op_spread *s = cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_LARGE, CD_LIBRARY_OP_CLASS_SOFTMAX, 1);
+    const cd_library_op_spread *s =
+        cd_library_op_spread_find(v, n, CD_LIBRARY_OP_HELD_LARGE, CD_LIBRARY_OP_CLASS_SOFTMAX, 1);
     assert_non_null(s);
     for (int octaves = 0; octaves <= 5; octaves++) /* 1.645: of a normal distribution at 0.9 */
-        assert_close(half(s, 1e-3, octaves, 0.9), 1.645 * 0.05 * (1 + octaves), octaves ? 0.2 : 0.4, 0);
+        assert_close(half(s, 1e-3, octaves, 0.9), 1.645 * 0.05 * (1 + octaves), octaves ? 0.2 : 0.4,
+                     0);
     assert_close(half(s, 1e-9, 1, 0.9), half(s, 1, 1, 0.9), 1e-12, 0); /* whatever the time */
     /* the other way round: what is farther away is never better known */
     for (size_t i = 0; i < m.n; i++) m.r[i].log_ratio = 0.05 * (3 - m.r[i].reach) * normal(23, i);
@@ -299,11 +333,14 @@ TEST(any_allocation_may_fail) {
         cd_arena a = {0};
         size_t n;
         w.st = cd_library_op_spread_fit(m.r, m.n, &a, &v, &n, &w.err);
-        if (!w.st) w.st = cd_library_op_spread_check(m.r, m.n, CD_LIBRARY_OP_HELD_DEVICE, 0.9, c, &w.err);
+        if (!w.st)
+            w.st = cd_library_op_spread_check(m.r, m.n, CD_LIBRARY_OP_HELD_DEVICE, 0.9, c, &w.err);
         cd_arena_free(&a);
     }
     free(m.r);
 }
 
-TESTS(NULL, NULL, any_allocation_may_fail, far_beyond_is_wider, rows_are_covered, new_devices_are_covered, farther_devices_are_wider, another_stack_is_wider,
-      classes_tell_of_one_another, larger_rows_of_a_device_err_together, levels_rise, too_little, check_leaves_the_part_out)
+TESTS(NULL, NULL, any_allocation_may_fail, far_beyond_is_wider, rows_are_covered,
+      new_devices_are_covered, farther_devices_are_wider, another_stack_is_wider,
+      classes_tell_of_one_another, larger_rows_of_a_device_err_together, levels_rise, too_little,
+      check_leaves_the_part_out)

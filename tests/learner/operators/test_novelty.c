@@ -26,7 +26,8 @@ TEST(a_value_counts_once) {
     static cd_novelty_residual r[MANY + FEW];
     cd_novelty v;
     cdmpp_err err = {0};
-    for (size_t i = 0; i < MANY + FEW; i++) r[i] = (cd_novelty_residual){i < MANY, i < MANY ? 0.1 : 0.7};
+    for (size_t i = 0; i < MANY + FEW; i++)
+        r[i] = (cd_novelty_residual){i < MANY, i < MANY ? 0.1 : 0.7};
     assert_ok(cd_novelty_fit(r, MANY + FEW, &v, &err));
     assert_close(v.between, sqrt((0.01 + 0.49) / 2), 1e-9, 0);
     for (size_t i = 0; i < MANY; i++) r[i] = (cd_novelty_residual){1, i % 2 ? 0.1 : -0.1};
@@ -88,10 +89,13 @@ static double coverage(uint64_t values, double level) {
         size_t n = 0;
         const uint64_t seed = cd_rng_at(values, t);
         for (uint64_t k = 0; k < values; k++)
-            for (uint64_t i = 0; i < ROWS; i++) r[n++] = (cd_novelty_residual){k, 0.2 * normal(seed, k) + 0.1 * normal(seed, 100 + k * ROWS + i)};
+            for (uint64_t i = 0; i < ROWS; i++)
+                r[n++] = (cd_novelty_residual){k, 0.2 * normal(seed, k) +
+                                                      0.1 * normal(seed, 100 + k * ROWS + i)};
         assert_ok(cd_novelty_fit(r, n, &v, &err));
         const double half = cd_novelty_half(&v, level);
-        for (uint64_t i = 0; i < ROWS; i++) inside += fabs(0.2 * normal(seed, 99) + 0.1 * normal(seed, 1000 + i)) <= half;
+        for (uint64_t i = 0; i < ROWS; i++)
+            inside += fabs(0.2 * normal(seed, 99) + 0.1 * normal(seed, 1000 + i)) <= half;
     }
     return inside / (ROWS * TRIES);
 }
@@ -109,4 +113,5 @@ TEST(no_memory) {
     FAULT_SWEEP(s, 1) s.st = cd_novelty_fit(r, 2, &v, &s.err);
 }
 
-TESTS(NULL, NULL, by_hand, a_value_counts_once, too_few, wider_levels, several, one_more_value, no_memory)
+TESTS(NULL, NULL, by_hand, a_value_counts_once, too_few, wider_levels, several, one_more_value,
+      no_memory)

@@ -2,11 +2,22 @@
 #include "learner/operators/operators.h"
 #include "odd.h"
 
-#define SPREAD(held, device, more) "{\"held\":\"" held "\",\"classes\":[\"bmm\",\"conv\"],\"device\":" device ",\"rows\":100,\"devices\":2,\"at\":[-3,0.5],\"scale\":[0.1,0.2],\"times\":[0.1,0.2,0.3,0.4,0.5],\"shared\":0.5" more "}"
-#define LATER "\"kinds\":[\"linear\"],\"dtypes\":[\"float32\",\"float16\"],\"intervals\":[" SPREAD("large", "null", "") "," \
-    SPREAD("device-shift", "null", ",\"between\":[0.1,0.3],\"freedom\":3,\"far\":2,\"other\":[1.5,2],\"other_freedom\":4") "," SPREAD("large-shift", "null", ",\"between\":[0.1,0.3],\"freedom\":3") "],"
+#define SPREAD(held, device, more)                                                                 \
+    "{\"held\":\"" held "\",\"classes\":[\"bmm\",\"conv\"],\"device\":" device                     \
+    ",\"rows\":100,\"devices\":2,\"at\":[-3,0.5],\"scale\":[0.1,0.2],\"times\":[0.1,0.2,0.3,0.4,"  \
+    "0.5],\"shared\":0.5" more "}"
+#define LATER                                                                                      \
+    "\"kinds\":[\"linear\"],\"dtypes\":[\"float32\",\"float16\"],\"intervals\":[" SPREAD(          \
+        "large", "null",                                                                           \
+        "") "," SPREAD("device-shift", "null",                                                     \
+                       ",\"between\":[0.1,0.3],\"freedom\":3,\"far\":2,\"other\":[1.5,2],\"other_" \
+                       "freedom\":4") "," SPREAD("large-shift", "null",                            \
+                                                 ",\"between\":[0.1,0.3],\"freedom\":3") "],"
 
-typedef struct weights { cd_str w; uint32_t version; } weights;
+typedef struct weights {
+    cd_str w;
+    uint32_t version;
+} weights;
 
 /* The header, as text, before the weights of a file. */
 static cdmpp_status model(void *ctx, const char *text, size_t n, cdmpp_err *err) {

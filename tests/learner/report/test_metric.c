@@ -112,12 +112,14 @@ TEST(printing) {
 TEST(ranked_by_medians) {
     cdmpp_err err = {0};
     cd_metric m, plain;
-    const double s[] = {1, 2, 3}, answer[] = {0.9, 1.2, 0.8}, median[] = {1, 2, 3}, bad[] = {1, 0, 3};
+    const double s[] = {1, 2, 3}, answer[] = {0.9, 1.2, 0.8}, median[] = {1, 2, 3},
+                 bad[] = {1, 0, 3};
     const uint32_t one[] = {0, 0, 0};
     assert_ok(cd_metric_compute(s, answer, one, NULL, 3, &plain, &err));
     assert_ok(cd_metric_compute_ranked(s, answer, median, one, NULL, 3, &m, &err));
     assert_true(plain.spearman < 0 && m.spearman == 1 && m.pairwise == 1 && m.top1 == 1);
-    assert_true(m.mape == plain.mape && m.mae_log == plain.mae_log && m.rmse_s == plain.rmse_s && m.within_20 == plain.within_20);
+    assert_true(m.mape == plain.mape && m.mae_log == plain.mae_log && m.rmse_s == plain.rmse_s &&
+                m.within_20 == plain.within_20);
     assert_status(cd_metric_compute_ranked(s, answer, bad, one, NULL, 3, &m, &err), CDMPP_ENUMERIC);
 }
 

@@ -12,24 +12,28 @@ TEST(quantiles) {
     assert_close(cd_report_fig_quantile(v, 5, 1), 5, 0, 0);
     assert_close(cd_report_fig_quantile(v, 1, 0.3), 1, 0, 0);
     assert_true(isnan(cd_report_fig_quantile(v, 0, 0.3)));
-    assert_close(cd_report_fig_z(0.9), 1.6448536269514722, 1e-9, 0); /* scipy.stats.norm.ppf(0.95) */
+    assert_close(cd_report_fig_z(0.9), 1.6448536269514722, 1e-9,
+                 0); /* scipy.stats.norm.ppf(0.95) */
     assert_close(cd_report_fig_z(0.5), 0.6744897501960817, 1e-9, 0);
 }
 
 /* Every figure of a group, by counting. */
-static void check_dist(const cd_report_dist *d, const cd_report_part *p, bool (*in)(const cd_report_part *, size_t, uint32_t), uint32_t key) {
+static void check_dist(const cd_report_dist *d, const cd_report_part *p,
+                       bool (*in)(const cd_report_part *, size_t, uint32_t), uint32_t key) {
     double sum = 0;
     size_t n = 0, in20 = 0, below[CD_REPORT_FIG_N_Q] = {0}, at_most[CD_REPORT_FIG_N_Q] = {0};
     for (size_t i = 0; i < p->n; i++) {
         if (!in(p, i, key)) continue;
         const double e = fabs(p->predicted_s[i] / p->measured_s[i] - 1);
         n++, sum += e, in20 += e <= 0.2;
-        for (int q = 0; q < CD_REPORT_FIG_N_Q; q++) below[q] += e < d->ape[q], at_most[q] += e <= d->ape[q];
+        for (int q = 0; q < CD_REPORT_FIG_N_Q; q++)
+            below[q] += e < d->ape[q], at_most[q] += e <= d->ape[q];
     }
     assert_int_equal(d->n, n);
     assert_close(d->mape, sum / (double)n, 1e-9, 0);
     assert_close(d->within_20, (double)in20 / (double)n, 1e-12, 0);
-    for (int q = 0; q < CD_REPORT_FIG_N_Q; q++) { /* of n-1 steps, the quantile's share is on its left */
+    for (int q = 0; q < CD_REPORT_FIG_N_Q;
+         q++) { /* of n-1 steps, the quantile's share is on its left */
         const double at = cd_report_fig_quantile_at(q) * (double)(n - 1);
         assert_true((double)below[q] <= at + 1 && (double)at_most[q] >= at);
         assert_true(d->ratio[q] > 0 && (!q || d->ratio[q] >= d->ratio[q - 1]));
@@ -38,13 +42,19 @@ static void check_dist(const cd_report_dist *d, const cd_report_part *p, bool (*
 static bool any(const cd_report_part *p, size_t i, uint32_t k) { return p && (i || !i) && !k; }
 static bool of_task(const cd_report_part *p, size_t i, uint32_t k) { return p->task[i] == k; }
 static bool of_device(const cd_report_part *p, size_t i, uint32_t k) { return p->device[i] == k; }
-static bool of_network(const cd_report_part *p, size_t i, uint32_t k) { return p->task[i] % 5 == k; } /* as made */
-static bool of_range(const cd_report_part *p, size_t i, uint32_t k) { return (p->out_of_range[i] != 0) == (k != 0); }
+static bool of_network(const cd_report_part *p, size_t i, uint32_t k) {
+    return p->task[i] % 5 == k;
+} /* as made */
+static bool of_range(const cd_report_part *p, size_t i, uint32_t k) {
+    return (p->out_of_range[i] != 0) == (k != 0);
+}
 static bool of_decade(const cd_report_part *p, size_t i, uint32_t k) {
-    return p->measured_s[i] >= cd_report_fig_decade_s(k) && p->measured_s[i] < cd_report_fig_decade_s(k + 1);
+    return p->measured_s[i] >= cd_report_fig_decade_s(k) &&
+           p->measured_s[i] < cd_report_fig_decade_s(k + 1);
 }
 
-static void check_groups(const cd_report_fig_groups *g, const cd_report_part *p, bool (*in)(const cd_report_part *, size_t, uint32_t)) {
+static void check_groups(const cd_report_fig_groups *g, const cd_report_part *p,
+                         bool (*in)(const cd_report_part *, size_t, uint32_t)) {
     size_t n = 0;
     for (size_t i = 0; i < g->n; i++) {
         assert_true(!i || g->v[i].key > g->v[i - 1].key);
@@ -112,7 +122,8 @@ TEST(cumulative) {
     assert_close(cd_report_fig_cdf_x(CD_REPORT_FIG_N_CDF - 1), 10, 1e-12, 0);
     for (int k = 0; k < CD_REPORT_FIG_N_CDF; k++) {
         size_t n = 0;
-        for (size_t i = 0; i < p->n; i++) n += fabs(p->predicted_s[i] / p->measured_s[i] - 1) <= cd_report_fig_cdf_x(k);
+        for (size_t i = 0; i < p->n; i++)
+            n += fabs(p->predicted_s[i] / p->measured_s[i] - 1) <= cd_report_fig_cdf_x(k);
         assert_close(f.part[CD_SPLIT_PART_TEST].cdf[k], (double)n / (double)p->n, 1e-12, 1e-12);
     }
     cd_report_figures_free(&f);
@@ -129,7 +140,8 @@ TEST(calibration) {
     assert_ok(cd_report_figures_compute(&a, &m.r, &err));
     const cd_report_fig_part *g = &a.part[CD_SPLIT_PART_TRAIN];
     assert_true(g->has_sigma && g->has_interval);
-    for (int l = 0; l < CD_REPORT_FIG_N_LEVEL; l++) assert_close(g->cover[l], cd_report_fig_level(l), 0, 0.021);
+    for (int l = 0; l < CD_REPORT_FIG_N_LEVEL; l++)
+        assert_close(g->cover[l], cd_report_fig_level(l), 0, 0.021);
     assert_close(g->interval_cover, 0.9, 0, 0.0126);
     assert_true(g->sigma_rank > 0.5 && g->sigma_rank < 0.8);
     assert_int_equal(g->unsure.n, 10);
@@ -145,7 +157,8 @@ TEST(calibration) {
     m.r.part[CD_SPLIT_PART_TRAIN].rel_std = NULL; /* read off the interval: the same */
     assert_ok(cd_report_figures_compute(&b, &m.r, &err));
     assert_true(isnan(b.part[CD_SPLIT_PART_TRAIN].tenth.least_certain_log));
-    for (int l = 0; l < CD_REPORT_FIG_N_LEVEL; l++) assert_close(b.part[CD_SPLIT_PART_TRAIN].cover[l], g->cover[l], 0, 1e-3);
+    for (int l = 0; l < CD_REPORT_FIG_N_LEVEL; l++)
+        assert_close(b.part[CD_SPLIT_PART_TRAIN].cover[l], g->cover[l], 0, 1e-3);
     cd_report_figures_free(&b);
     for (int k = 0; k < CD_SPLIT_N_PART; k++) m.r.part[k].low_s = m.r.part[k].high_s = NULL;
     assert_ok(cd_report_figures_compute(&b, &m.r, &err));
@@ -183,11 +196,19 @@ TEST(errors_are_told) {
     cd_report_figures f;
     cd_buf b = {0};
     made_report_new(&m, 100, 4, 1, 2);
-    const struct { double *at; double bad; } value[] = {
-        {m.v[CD_SPLIT_PART_TEST] + 3, NAN}, {m.v[CD_SPLIT_PART_TEST] + 3, 0}, {m.v[CD_SPLIT_PART_VALID] + 12, INFINITY}, {m.v[CD_SPLIT_PART_TRAIN] + 2 * 70 + 1, -1}, {m.v[CD_SPLIT_PART_TRAIN] + 2 * 70 + 1, 0}, /* low */
-        {m.v[CD_SPLIT_PART_TRAIN] + 3 * 70 + 1, 0},                                                   /* high below low */
-        {m.v[CD_SPLIT_PART_TRAIN] + 3 * 70 + 1, INFINITY}, {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, -1}, {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, INFINITY},
-        {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, NAN}};                                                /* sigma */
+    const struct {
+        double *at;
+        double bad;
+    } value[] = {{m.v[CD_SPLIT_PART_TEST] + 3, NAN},
+                 {m.v[CD_SPLIT_PART_TEST] + 3, 0},
+                 {m.v[CD_SPLIT_PART_VALID] + 12, INFINITY},
+                 {m.v[CD_SPLIT_PART_TRAIN] + 2 * 70 + 1, -1},
+                 {m.v[CD_SPLIT_PART_TRAIN] + 2 * 70 + 1, 0}, /* low */
+                 {m.v[CD_SPLIT_PART_TRAIN] + 3 * 70 + 1, 0}, /* high below low */
+                 {m.v[CD_SPLIT_PART_TRAIN] + 3 * 70 + 1, INFINITY},
+                 {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, -1},
+                 {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, INFINITY},
+                 {m.v[CD_SPLIT_PART_TRAIN] + 4 * 70 + 1, NAN}}; /* sigma */
     for (size_t k = 0; k < sizeof value / sizeof *value; k++) {
         const double was = *value[k].at;
         *value[k].at = value[k].bad;
@@ -208,4 +229,5 @@ TEST(errors_are_told) {
     made_report_free(&m);
 }
 
-TESTS(NULL, NULL, quantiles, groups, memberships, cumulative, calibration, interval_of_the_mape, errors_are_told)
+TESTS(NULL, NULL, quantiles, groups, memberships, cumulative, calibration, interval_of_the_mape,
+      errors_are_told)

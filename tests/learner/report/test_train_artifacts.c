@@ -35,11 +35,24 @@ static void make(data *m) {
     m->device = malloc(N * sizeof *m->device);
     m->file = malloc(N * sizeof *m->file);
     m->line = malloc(N * sizeof *m->line);
-    for (uint32_t i = 0; i < N; i++) m->y[i] = 1e-6 * (i + 1), m->task[i] = i % 2, m->device[i] = 0, m->file[i] = i % 2, m->line[i] = 40 + i;
-    m->name[0] = text_copy("[\"a\", 1]"), m->name[1] = text_copy("[\"b\", 2]"), m->name[2] = text_copy("cpu"), m->name[3] = text_copy("a.json"), m->name[4] = text_copy("b,c.json");
-    m->d = (cd_dataset){.n = N, .latency_s = m->y, .task = m->task, .device = m->device, .n_task = 2, .n_device = 1,
-                        .task_name = m->name, .device_name = m->name + 2,
-                        .source_file = m->file, .source_line = m->line, .n_source = 2, .source_name = m->name + 3};
+    for (uint32_t i = 0; i < N; i++)
+        m->y[i] = 1e-6 * (i + 1), m->task[i] = i % 2, m->device[i] = 0, m->file[i] = i % 2,
+        m->line[i] = 40 + i;
+    m->name[0] = text_copy("[\"a\", 1]"), m->name[1] = text_copy("[\"b\", 2]"),
+    m->name[2] = text_copy("cpu"), m->name[3] = text_copy("a.json"),
+    m->name[4] = text_copy("b,c.json");
+    m->d = (cd_dataset){.n = N,
+                        .latency_s = m->y,
+                        .task = m->task,
+                        .device = m->device,
+                        .n_task = 2,
+                        .n_device = 1,
+                        .task_name = m->name,
+                        .device_name = m->name + 2,
+                        .source_file = m->file,
+                        .source_line = m->line,
+                        .n_source = 2,
+                        .source_name = m->name + 3};
     strcpy(m->d.content_digest, "c0ffee");
     strcpy(m->split.digest, "d1ce");
     assert_ok(cd_config_init(&m->c, &err));
@@ -64,8 +77,9 @@ TEST(outlives_the_data) {
     assert_ok(cd_train_artifacts_new(&k, &err));
     const cd_filter_count f = {.in = 9, .kept = N, .drop = {3}};
     assert_ok(cd_train_artifacts_data(k, &m.c, &m.d, &m.split, &f, &err));
-    assert_ok(cd_train_artifacts_part(k, CD_SPLIT_PART_TEST, &m.d, program, 3, &(cd_train_artifacts_score){.predicted_s = p, .rel_std = p},
-                                &(cd_metric){.mape = 0.5}, &err));
+    assert_ok(cd_train_artifacts_part(k, CD_SPLIT_PART_TEST, &m.d, program, 3,
+                                      &(cd_train_artifacts_score){.predicted_s = p, .rel_std = p},
+                                      &(cd_metric){.mape = 0.5}, &err));
     gone(&m);
     free(p);
     assert_ok(cd_train_artifacts_report(k, &r, &err));
@@ -91,7 +105,11 @@ static cdmpp_status shout(void *ctx, size_t beg, size_t end, int w, cdmpp_err *e
         char name[32];
         snprintf(name, sizeof name, "member %zu", 11 - i);
         for (uint64_t k = 1; k <= 200; k++)
-            cd_train_artifacts_loss(ctx, &(cd_progress_event){.member = name, .unit = "epoch", .step = k, .train = 1.0 / (double)k, .valid = (double)i});
+            cd_train_artifacts_loss(ctx, &(cd_progress_event){.member = name,
+                                                              .unit = "epoch",
+                                                              .step = k,
+                                                              .train = 1.0 / (double)k,
+                                                              .valid = (double)i});
     }
     return CDMPP_OK;
 }
@@ -132,16 +150,25 @@ TEST(three_files) {
     const double p[] = {1e-6, 2e-6, 4e-6};
     make(&m);
     assert_ok(cd_train_artifacts_new(&k, &err));
-    assert_ok(cd_train_artifacts_data(k, &m.c, &m.d, &m.split, &(cd_filter_count){.in = N, .kept = N}, &err));
-    assert_ok(cd_train_artifacts_part(k, CD_SPLIT_PART_TEST, &m.d, program, 3, &(cd_train_artifacts_score){.predicted_s = p, .order_s = p}, &(cd_metric){.n = 3}, &err));
-    static const char *const name[] = {"a.b.html", "c"}, *const file[][3] = {{"a.b.html", "a.b.json", "a.b.csv"}, {"c", "c.json", "c.csv"}};
+    assert_ok(cd_train_artifacts_data(k, &m.c, &m.d, &m.split,
+                                      &(cd_filter_count){.in = N, .kept = N}, &err));
+    assert_ok(cd_train_artifacts_part(k, CD_SPLIT_PART_TEST, &m.d, program, 3,
+                                      &(cd_train_artifacts_score){.predicted_s = p, .order_s = p},
+                                      &(cd_metric){.n = 3}, &err));
+    static const char *const name[] = {"a.b.html", "c"}, *const file[][3] = {
+                                                             {"a.b.html", "a.b.json", "a.b.csv"},
+                                                             {"c", "c.json", "c.csv"}};
     for (int i = 0; i < 2; i++) {
         assert_ok(cd_train_artifacts_write(k, tmp_path(&dir, name[i]), "cdmpp-train x.yaml", &err));
         for (int f = 0; f < 3; f++) {
             assert_ok(cd_file_read(tmp_path(&dir, file[i][f]), 0, &text, &n, &err));
-            if (f == 0) assert_non_null(strstr(text, i ? "<h1>Training report: c</h1>" : "<h1>Training report: a.b</h1>"));
+            if (f == 0)
+                assert_non_null(strstr(text, i ? "<h1>Training report: c</h1>"
+                                               : "<h1>Training report: a.b</h1>"));
             if (f == 1) assert_non_null(strstr(text, "\"command\":\"cdmpp-train x.yaml\""));
-            if (f == 2) assert_non_null(strstr(text, "test,\"[\"\"b\"\", 2]\",cpu,2e-06,2e-06,,,,,0,\"b,c.json\",41,2e-06\n"));
+            if (f == 2)
+                assert_non_null(strstr(
+                    text, "test,\"[\"\"b\"\", 2]\",cpu,2e-06,2e-06,,,,,0,\"b,c.json\",41,2e-06\n"));
             cd_mem_free(text);
             unlink(tmp_path(&dir, file[i][f]));
         }
@@ -157,7 +184,8 @@ TEST(nobody_wants_it) {
     data m;
     make(&m);
     assert_ok(cd_train_artifacts_data(NULL, &m.c, &m.d, &m.split, &(cd_filter_count){0}, &err));
-    assert_ok(cd_train_artifacts_part(NULL, CD_SPLIT_PART_TEST, &m.d, NULL, 0, &(cd_train_artifacts_score){0}, &(cd_metric){0}, &err));
+    assert_ok(cd_train_artifacts_part(NULL, CD_SPLIT_PART_TEST, &m.d, NULL, 0,
+                                      &(cd_train_artifacts_score){0}, &(cd_metric){0}, &err));
     cd_train_artifacts_loss(NULL, &(cd_progress_event){.member = "rows"});
     cd_train_artifacts_free(NULL);
     gone(&m);

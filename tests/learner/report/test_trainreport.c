@@ -27,7 +27,8 @@ static void check_nesting(const char *s) {
         tag[n] = '\0';
         bool alone = end[-1] == '/';
         for (size_t k = 0; k < sizeof empty / sizeof *empty; k++) alone |= !strcmp(tag, empty[k]);
-        if (close && (!depth || strcmp(name[--depth], tag) != 0)) fail_msg("expected </%s> at %.60s", name[depth], p);
+        if (close && (!depth || strcmp(name[--depth], tag) != 0))
+            fail_msg("expected </%s> at %.60s", name[depth], p);
         if (!close && !alone) memcpy(name[depth++], tag, sizeof tag);
         p = end;
     }
@@ -46,9 +47,13 @@ static void check_ids(const char *s) {
     }
 }
 
-static const char *const plots[] = {"plot-scatter-test", "plot-scatter-validation", "plot-scatter-train", "plot-cdf", "plot-decade",
-                                    "plot-task", "plot-coverage", "plot-uncertainty", "plot-curves"};
-static const char *const tables[] = {"table-parts", "table-task-worst", "table-task-best", "table-network", "table-decade", "table-device",
+static const char *const plots[] = {"plot-scatter-test",  "plot-scatter-validation",
+                                    "plot-scatter-train", "plot-cdf",
+                                    "plot-decade",        "plot-task",
+                                    "plot-coverage",      "plot-uncertainty",
+                                    "plot-curves"};
+static const char *const tables[] = {"table-parts",   "table-task-worst", "table-task-best",
+                                     "table-network", "table-decade",     "table-device",
                                      "table-range"};
 
 static bool has_id(const char *html, const char *id) {
@@ -98,7 +103,9 @@ TEST(missing) {
             if (k == 4 || k > 9) t->low_s = t->high_s = NULL;
             if (k == 5 || k > 9) t->rel_std = NULL;
             if (k == 6 || k > 9) t->out_of_range = NULL;
-            if ((k == 7 && p == CD_SPLIT_PART_TEST) || (k == 8 && p != CD_SPLIT_PART_TRAIN) || (k == 11 && p == CD_SPLIT_PART_VALID)) t->n = 0;
+            if ((k == 7 && p == CD_SPLIT_PART_TEST) || (k == 8 && p != CD_SPLIT_PART_TRAIN) ||
+                (k == 11 && p == CD_SPLIT_PART_VALID))
+                t->n = 0;
         }
         if (k == 9 || k == 11) m.r.n_curve = 0;
         if (k == 10) m.series[0].n = 1, m.series[1].n = 0, m.curve[500] = NAN;
@@ -149,7 +156,9 @@ TEST(page_stays) {
 
 /* All forms, each with something missing: digests of all digests. As above. */
 TEST(forms_stay) {
-    static const char *const want[] = {"0e6f05f7fc7ea7b211f2d5af0487c196", "7a59d16ed2c1d3a331a0083689b26efc", "6cd03d43b506fa9d7ca18ac34e775667"};
+    static const char *const want[] = {"0e6f05f7fc7ea7b211f2d5af0487c196",
+                                       "7a59d16ed2c1d3a331a0083689b26efc",
+                                       "6cd03d43b506fa9d7ca18ac34e775667"};
     cdmpp_err err = {0};
     for (int f = 0; f < 3; f++) {
         cd_buf all = {0};
@@ -268,8 +277,12 @@ static void without_memory(void **st) {
 
 /* For scripts/check_report.sh: pages to open in a browser, where CDMPP_PAGES names a folder. */
 TEST(pages_to_look_at) {
-    static const struct { const char *name; size_t n, n_task, n_device, n_network; } page[] = {
-        {"made-many", 150000, 2300, 6, 120}, {"made-few", 60, 3, 1, 0}, {"made-all", 7500, 360, 3, 17}};
+    static const struct {
+        const char *name;
+        size_t n, n_task, n_device, n_network;
+    } page[] = {{"made-many", 150000, 2300, 6, 120},
+                {"made-few", 60, 3, 1, 0},
+                {"made-all", 7500, 360, 3, 17}};
     const char *dir = getenv("CDMPP_PAGES");
     for (size_t k = 0; dir && k < sizeof page / sizeof *page; k++) {
         cdmpp_err err = {0};
@@ -285,4 +298,5 @@ TEST(pages_to_look_at) {
     }
 }
 
-TESTS(NULL, NULL, page, missing, same_bytes, page_stays, forms_stay, large, json, csv, pages_to_look_at, without_memory)
+TESTS(NULL, NULL, page, missing, same_bytes, page_stays, forms_stay, large, json, csv,
+      pages_to_look_at, without_memory)

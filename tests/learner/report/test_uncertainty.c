@@ -59,11 +59,13 @@ static void told(void **s) {
     make(&m);
     assert_ok(cd_uncertainty_compute(m.y, &m.s, N, &u, &err));
     cd_uncertainty_json(&b, &u);
-    assert_non_null(strstr(b.p, "\"least_certain_mape\":0.75,\"rest_mape\":0.5,\"least_certain_log\":1.386"));
+    assert_non_null(
+        strstr(b.p, "\"least_certain_mape\":0.75,\"rest_mape\":0.5,\"least_certain_log\":1.386"));
     assert_non_null(strstr(b.p, ",\"rest_log\":0.405"));
     cd_buf_free(&b);
     cd_uncertainty_text(&b, "test", 0.9, &u);
-    assert_non_null(strstr(b.p, "MAPE 75.0 % in the least certain tenth, 50.0 % in the rest (mean |ln(predicted/measured)| 1.386, 0.405)"));
+    assert_non_null(strstr(b.p, "MAPE 75.0 % in the least certain tenth, 50.0 % in the rest (mean "
+                                "|ln(predicted/measured)| 1.386, 0.405)"));
     cd_buf_free(&b);
 }
 

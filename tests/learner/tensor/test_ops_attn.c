@@ -29,7 +29,8 @@ static void reference(const setting *s, const double *qkv, double *out) {
                 }
                 for (size_t j = ptr[p]; j < ptr[p + 1]; j++)
                     for (size_t c = 0; c < HW; c++)
-                        out[i * W + h * HW + c] += s->keep[h][i][j] * e[j] / sum * qkv[j * 3 * W + 2 * W + h * HW + c];
+                        out[i * W + h * HW + c] +=
+                            s->keep[h][i][j] * e[j] / sum * qkv[j * 3 * W + 2 * W + h * HW + c];
             }
 }
 
@@ -51,7 +52,8 @@ static void find_mask(const cd_dropout *d, float *scratch, setting *s) {
             for (size_t c = 0; c < W; c++) qkv[j * 3 * W + 2 * W + c] = 1;
             cd_ops_attention(qkv, ptr, 0, 3, W, HEADS, d, scratch, out);
             for (size_t i = ptr[p]; i < ptr[p + 1]; i++)
-                for (size_t h = 0; h < HEADS; h++) s->keep[h][i][j] = (double)out[i * W + h * HW] * n;
+                for (size_t h = 0; h < HEADS; h++)
+                    s->keep[h][i][j] = (double)out[i * W + h * HW] * n;
         }
 }
 
@@ -73,13 +75,9 @@ static void check_attention(double dropout) {
         assert_close((double)dqkv[i], finite_slope(scalar, &s, q, i), 1e-4, 1e-5);
 }
 
-TEST(plain) {
-    check_attention(0);
-}
+TEST(plain) { check_attention(0); }
 
-TEST(dropped) {
-    check_attention(0.3);
-}
+TEST(dropped) { check_attention(0.3); }
 
 /* The middle program alone gives the same bits as among others. */
 TEST(alone) {

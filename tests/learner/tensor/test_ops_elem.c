@@ -28,7 +28,9 @@ TEST(exponential) {
 
 /* ---- activations: y = act(x + b), by rows with room between them ---- */
 static double relu(double x) { return x > 0 ? x : 0; }
-static double gelu(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+static double gelu(double x) {
+    return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
 static double elu(double x) { return x > 0 ? x : expm1(x); }
 static double relu_slope(double x) { return x > 0; }
 static double gelu_slope(double x) {
@@ -39,7 +41,8 @@ static double gelu_slope(double x) {
 static double elu_slope(double x) { return x > 0 ? 1 : exp(x); }
 
 enum { RELU, GELU, ELU };
-static double (*const value[])(double) = {relu, gelu, elu}, (*const slope_of[])(double) = {relu_slope, gelu_slope, elu_slope};
+static double (*const value[])(double) = {relu, gelu, elu},
+                      (*const slope_of[])(double) = {relu_slope, gelu_slope, elu_slope};
 
 static void activation(int act, const cd_dropout *drop) {
     static float x[ALL], y[ALL], pre[ALL], dy[ALL], got[ALL], b[W], db[W];
@@ -98,7 +101,8 @@ TEST(dropout) {
         }
         const double n = 400 * 256, q = 1 - ps[k];
         assert_close((double)kept / n, q, 0, 5 * sqrt(q * ps[k] / n)); /* 5 standard errors */
-        assert_close((double)same / n, q * q + ps[k] * ps[k], 0, 5 * 0.5 / sqrt(n)); /* streams are independent */
+        assert_close((double)same / n, q * q + ps[k] * ps[k], 0,
+                     5 * 0.5 / sqrt(n)); /* streams are independent */
         assert_close((double)d.scale * q, 1, 1e-6, 0);
     }
     const cd_dropout off = cd_ops_drop(0.5, 0, 1);
@@ -139,7 +143,8 @@ TEST(sums) {
         for (size_t i = 0; i < N; i++) want += (double)x[i * W + c];
         assert_close((double)s[c], want, 1e-5, 1e-6);
     }
-    for (size_t i = 0; i < N * W; i++) assert_close((double)y[i], (double)z[i] + (double)r[i], 1e-6, 1e-6);
+    for (size_t i = 0; i < N * W; i++)
+        assert_close((double)y[i], (double)z[i] + (double)r[i], 1e-6, 1e-6);
 }
 
 TESTS(NULL, NULL, exponential, activations, dropout, mask_is_white, sums)

@@ -51,8 +51,10 @@ TEST(step) {
             assert_close((double)h[i], s.h[i], 1e-6, 1e-6);
         }
         cd_ops_lstm_back(z, N, W, before ? c0 : NULL, c, k_h, dc);
-        for (size_t i = 0; i < Z; i++) assert_close((double)z[i], finite_slope(of_z, &s, s.z, i), 1e-5, 1e-6);
-        for (size_t i = 0; before && i < S; i++) assert_close((double)dc[i], finite_slope(of_z, &s, s.c0, i), 1e-5, 1e-6);
+        for (size_t i = 0; i < Z; i++)
+            assert_close((double)z[i], finite_slope(of_z, &s, s.z, i), 1e-5, 1e-6);
+        for (size_t i = 0; before && i < S; i++)
+            assert_close((double)dc[i], finite_slope(of_z, &s, s.c0, i), 1e-5, 1e-6);
     }
 }
 

@@ -20,7 +20,8 @@ static void reference(bool columns, const double *x, double *y) {
     for (size_t o = 0; o < outer; o++) {
         double m = 0, v = 0;
         for (size_t i = 0; i < inner; i++) m += x[columns ? i * W + o : o * W + i] / (double)inner;
-        for (size_t i = 0; i < inner; i++) v += pow(x[columns ? i * W + o : o * W + i] - m, 2) / (double)inner;
+        for (size_t i = 0; i < inner; i++)
+            v += pow(x[columns ? i * W + o : o * W + i] - m, 2) / (double)inner;
         for (size_t i = 0; i < inner; i++) {
             const size_t k = columns ? i * W + o : o * W + i;
             y[k] = (x[k] - m) / sqrt(v + 1e-5) * g[k % W] + b[k % W];
@@ -67,13 +68,9 @@ static void check_norm(bool columns) {
     }
 }
 
-TEST(layer) {
-    check_norm(false);
-}
+TEST(layer) { check_norm(false); }
 
-TEST(batch) {
-    check_norm(true);
-}
+TEST(batch) { check_norm(true); }
 
 /* In place, as when predicting, and a constant row. */
 TEST(in_place) {
@@ -96,7 +93,8 @@ TEST(running) {
     static float x[R * 2], y[R * 2], raw[R * 2];
     float g[2] = {2, 0.5f}, b[2] = {1, -1}, rstd[2], mean[2] = {0}, var[2] = {1, 1}, s[2], t[2];
     for (uint64_t k = 0; k < 100; k++) {
-        for (size_t i = 0; i < R * 2; i++) raw[i] = x[i] = (float)(3 + 4 * cd_rng_unit(k, i)); /* variance 16/12 */
+        for (size_t i = 0; i < R * 2; i++)
+            raw[i] = x[i] = (float)(3 + 4 * cd_rng_unit(k, i)); /* variance 16/12 */
         cd_ops_batchnorm(x, R, 2, 0, 2, g, b, rstd, mean, var, y);
     }
     for (size_t c = 0; c < 2; c++) {
@@ -107,7 +105,9 @@ TEST(running) {
     cd_ops_batchnorm_eval(x, R, 2, g, b, mean, var, s, t);
     for (size_t i = 0; i < R * 2; i++) {
         const size_t c = i % 2;
-        const double want = ((double)raw[i] - (double)mean[c]) / sqrt((double)var[c] + 1e-5) * (double)g[c] + (double)b[c];
+        const double want =
+            ((double)raw[i] - (double)mean[c]) / sqrt((double)var[c] + 1e-5) * (double)g[c] +
+            (double)b[c];
         assert_close((double)x[i], want, 1e-5, 1e-5);
     }
 }

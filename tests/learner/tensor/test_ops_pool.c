@@ -10,7 +10,7 @@ enum { ROWS = 10, W = 5, P = 3, SLOTS = 3, T10 = 17 }; /* T10: ten times the tem
 static const uint32_t ptr[] = {0, 4, 5, 10};
 
 typedef enum { POOL, MEAN, FLATTEN, LSE } kind;
-static const size_t width[] = {3 * W, W, SLOTS * W, W};
+static const size_t width[] = {3 * W, W, SLOTS *W, W};
 
 typedef struct {
     kind k;
@@ -38,7 +38,8 @@ static void column(kind k, const double *x, size_t n, size_t c, double *y) {
 static void reference(kind k, const double *x, double *y) {
     memset(y, 0, P * width[k] * sizeof *y);
     for (size_t p = 0; p < P; p++)
-        for (size_t c = 0; c < W; c++) column(k, x + ptr[p] * W, ptr[p + 1] - ptr[p], c, y + p * width[k]);
+        for (size_t c = 0; c < W; c++)
+            column(k, x + ptr[p] * W, ptr[p + 1] - ptr[p], c, y + p * width[k]);
 }
 
 static double scalar(void *ctx, const double *x) {
@@ -57,16 +58,22 @@ static void check_kind(kind k) {
     finite_values(s.dy, NULL, P * 3 * W, 2);
     memset(dx, 0, sizeof dx);
     for (size_t p = 0; p < P; p++) { /* one at a time, as over a pool */
-        if (k == POOL) cd_ops_pool(x, ptr, p, p + 1, W, y, arg), cd_ops_pool_back(s.dy, ptr, p, p + 1, W, arg, dx);
-        if (k == MEAN) cd_ops_mean(x, ptr, p, p + 1, W, y), cd_ops_mean_back(s.dy, ptr, p, p + 1, W, dx);
+        if (k == POOL)
+            cd_ops_pool(x, ptr, p, p + 1, W, y, arg),
+                cd_ops_pool_back(s.dy, ptr, p, p + 1, W, arg, dx);
+        if (k == MEAN)
+            cd_ops_mean(x, ptr, p, p + 1, W, y), cd_ops_mean_back(s.dy, ptr, p, p + 1, W, dx);
         if (k == FLATTEN)
-            cd_ops_flatten(x, ptr, p, p + 1, W, SLOTS, y), cd_ops_flatten_back(s.dy, ptr, p, p + 1, W, SLOTS, dx);
+            cd_ops_flatten(x, ptr, p, p + 1, W, SLOTS, y),
+                cd_ops_flatten_back(s.dy, ptr, p, p + 1, W, SLOTS, dx);
         if (k == LSE)
-            cd_ops_lse(x, ptr, p, p + 1, W, T10 / 10.0f, y), cd_ops_lse_back(s.dy, x, y, ptr, p, p + 1, W, T10 / 10.0f, dx);
+            cd_ops_lse(x, ptr, p, p + 1, W, T10 / 10.0f, y),
+                cd_ops_lse_back(s.dy, x, y, ptr, p, p + 1, W, T10 / 10.0f, dx);
     }
     reference(k, xd, want);
     for (size_t i = 0; i < P * width[k]; i++) assert_close((double)y[i], want[i], 1e-5, 1e-6);
-    for (size_t i = 0; i < ROWS * W; i++) assert_close((double)dx[i], finite_slope(scalar, &s, xd, i), 1e-4, 1e-5);
+    for (size_t i = 0; i < ROWS * W; i++)
+        assert_close((double)dx[i], finite_slope(scalar, &s, xd, i), 1e-4, 1e-5);
 }
 
 TEST(kinds) {

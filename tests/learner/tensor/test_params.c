@@ -33,7 +33,8 @@ TEST(layout) {
     assert_close(most, 0.1, 0.02, 0); /* 1/sqrt(100) */
     assert_close(sum / 700, 0.05, 0.1, 0);
     assert_true(cd_params_value(&p, g)[4] == 1 && cd_params_value(&p, stat)[2] == 1);
-    for (size_t i = 0; i < p.n; i++) end = p.param[i].off + p.param[i].n > end ? p.param[i].off + p.param[i].n : end;
+    for (size_t i = 0; i < p.n; i++)
+        end = p.param[i].off + p.param[i].n > end ? p.param[i].off + p.param[i].n : end;
     assert_true(end <= p.n_float);
     cd_params_add_stat(&q, "m", 3, CD_INIT_ONE);
     cd_params_add_linear(&q, "a", 100, 7, &w, &b);
@@ -88,7 +89,9 @@ TEST(lies) {
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}",
         "{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,8]}}",
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}",
-        "{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", "{\"a\":7}", "{\"a\":{\"dtype\":\"F32\",\"shape\":2}}"};
+        "{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}",
+        "{\"a\":7}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":2}}"};
     const size_t two = 2;
     float v[2];
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
@@ -119,7 +122,10 @@ static void made_scalers(cd_scalers *s, const cd_net_config *spec) {
 TEST(network) {
     cdmpp_err err = {0};
     for (int k = 0; k < 5; k++) {
-        cd_net_config s = cd_net_config_small(k == 4 ? CD_NET_TLP : k == 3 ? CD_NET_LSTM : k ? CD_NET_TSF : CD_NET_MLP);
+        cd_net_config s = cd_net_config_small(k == 4   ? CD_NET_TLP
+                                              : k == 3 ? CD_NET_LSTM
+                                              : k      ? CD_NET_TSF
+                                                       : CD_NET_MLP);
         cd_net *net = NULL, *back = NULL;
         cd_scalers sc, got;
         cd_buf file = {0}, again = {0};
@@ -137,10 +143,14 @@ TEST(network) {
         assert_ok(cd_net_new(&s, 77, &net, &err));
         assert_ok(cd_net_save(net, &sc, &file, &err));
         assert_ok(cd_net_load(file.p, file.n, &back, &got, &err));
-        assert_memory_equal(cd_net_params(net)->value, cd_net_params(back)->value, cd_net_params(net)->n_float * sizeof(float));
-        assert_true(cd_net_config_of(back)->temperature == s.temperature && cd_net_config_of(back)->head == s.head);
-        assert_true(cd_net_config_of(back)->kind == s.kind && cd_net_config_of(back)->act == s.act && cd_net_config_of(back)->skip == s.skip);
-        assert_int_equal(cd_net_config_of(back)->values, k == 4 ? 7 : 0); /* the others are written as before */
+        assert_memory_equal(cd_net_params(net)->value, cd_net_params(back)->value,
+                            cd_net_params(net)->n_float * sizeof(float));
+        assert_true(cd_net_config_of(back)->temperature == s.temperature &&
+                    cd_net_config_of(back)->head == s.head);
+        assert_true(cd_net_config_of(back)->kind == s.kind &&
+                    cd_net_config_of(back)->act == s.act && cd_net_config_of(back)->skip == s.skip);
+        assert_int_equal(cd_net_config_of(back)->values,
+                         k == 4 ? 7 : 0); /* the others are written as before */
         assert_true(cd_net_config_of(back)->log_values == (k == 4));
         assert_ok(cd_net_save(back, &got, &again, &err));
         assert_int_equal(file.n, again.n);
@@ -156,10 +166,14 @@ TEST(network) {
 
 /* Replace the only `from` in the header by `to` of the same length: refused, nothing leaks. */
 TEST(spoilt) {
-    static const char *const change[][2] = {
-        {"\\\"layers\\\":2", "\\\"layers\\\":0"}, {"\\\"layers\\\":2", "\\\"layers\\\":1"}, {"\\\"ff\\\":192", "\\\"ff\\\":193"},
-        {"\\\"transformer\\\"", "\\\"transformes\\\""}, {"cdmpp.net", "cdmpp.nut"}, {"output.bias", "output.bios"},
-        {"\\\"pre_norm\\\":true", "\\\"pre_norm\\\":1111"}, {"\\\"width\\\":96", "\\\"midth\\\":96"}};
+    static const char *const change[][2] = {{"\\\"layers\\\":2", "\\\"layers\\\":0"},
+                                            {"\\\"layers\\\":2", "\\\"layers\\\":1"},
+                                            {"\\\"ff\\\":192", "\\\"ff\\\":193"},
+                                            {"\\\"transformer\\\"", "\\\"transformes\\\""},
+                                            {"cdmpp.net", "cdmpp.nut"},
+                                            {"output.bias", "output.bios"},
+                                            {"\\\"pre_norm\\\":true", "\\\"pre_norm\\\":1111"},
+                                            {"\\\"width\\\":96", "\\\"midth\\\":96"}};
     cd_net_config s = cd_net_config_small(CD_NET_TSF);
     cd_net *net = NULL, *back = NULL;
     cd_scalers sc, got;
@@ -178,7 +192,8 @@ TEST(spoilt) {
         assert_null(back);
         memcpy(at, change[i][0], n);
     }
-    for (size_t n = 0; n < file.n; n += 1 + file.n / 50) assert_int_not_equal(cd_net_load(file.p, n, &back, &got, &err), CDMPP_OK);
+    for (size_t n = 0; n < file.n; n += 1 + file.n / 50)
+        assert_int_not_equal(cd_net_load(file.p, n, &back, &got, &err), CDMPP_OK);
     cd_net_free(net);
     cd_scalers_free(&sc);
     cd_buf_free(&file);
@@ -218,13 +233,15 @@ TEST(published) {
     s.device = false;
     assert_ok(cd_net_new(&s, 1, &net, &err));
     /* leaf MLP, two LSTMs with one bias each, merge MLP, regression */
-    assert_int_equal(cd_params_count(cd_net_params(net)), 415730 + 2 * 259920 + 108380 + 36200 + 36180 + 181);
+    assert_int_equal(cd_params_count(cd_net_params(net)),
+                     415730 + 2 * 259920 + 108380 + 36200 + 36180 + 181);
     cd_net_free(net);
     s = cd_net_config_tlp();
     assert_ok(cd_net_new(&s, 1, &net, &err));
     /* up from 14 + 11, attention, two blocks; the decoder: 256, 128, 128, 1 */
-    assert_int_equal(cd_params_count(cd_net_params(net)), 26 * 64 + 65 * 128 + 129 * 256 + 257 * 256 + 257 * 768 + 257 * 256 + 2 * 257 * 256 +
-                                                              257 * 256 + 257 * 128 + 129 * 128 + 129);
+    assert_int_equal(cd_params_count(cd_net_params(net)),
+                     26 * 64 + 65 * 128 + 129 * 256 + 257 * 256 + 257 * 768 + 257 * 256 +
+                         2 * 257 * 256 + 257 * 256 + 257 * 128 + 129 * 128 + 129);
     cd_net_free(net);
 }
 

@@ -10,8 +10,10 @@ static const cd_tensor tensor[] = {{"a", 2, {2, 3}, a}, {"b", 1, {2, 1}, b}};
 
 /* Length of the header, the header padded to eight bytes, the values one behind the other. */
 static void test_bytes(void **state) {
-    static const char header[] = "{\"__metadata__\":{\"k\":\"v\"},\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
-                                 "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[24,32]}}";
+    static const char header[] =
+        "{\"__metadata__\":{\"k\":\"v\"},\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":"
+        "[0,24]},"
+        "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[24,32]}}";
     cd_buf out = {0};
     uint64_t size;
     (void)state;
@@ -31,7 +33,8 @@ static void test_read_again(void **state) {
     cd_arena mem = {0};
     cd_safetensors f;
     float got[6];
-    static const size_t d23[] = {2, 3}, d32[] = {3, 2}, d2[] = {2}, d6[] = {6}, d231[] = {2, 3, 1}, d22[] = {2, 2};
+    static const size_t d23[] = {2, 3}, d32[] = {3, 2}, d2[] = {2}, d6[] = {6}, d231[] = {2, 3, 1},
+                        d22[] = {2, 2};
     (void)state;
     cd_safetensors_write(&out, tensor, 2, NULL);
     assert_ok(cd_safetensors_open(&mem, out.p, out.n, &f, &err));
@@ -75,7 +78,8 @@ static void test_refused(void **state) {
     cd_arena mem = {0};
     cd_safetensors f;
     (void)state;
-#define T(type, shape, offsets) "{\"t\":{\"dtype\":\"" type "\",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
+#define T(type, shape, offsets)                                                                    \
+    "{\"t\":{\"dtype\":\"" type "\",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
     assert_ok(get(T("F32", "[2]", "[0,8]"), 8));
     assert_ok(get(T("F32", "[2]", "[0,8]"), 12));
     assert_status(get(T("F16", "[2]", "[0,8]"), 8), CDMPP_EMODEL);

@@ -14,7 +14,8 @@
 
 static char dir[] = "/tmp/cdmpp-boost-XXXXXX", h5[64];
 static const char *const objective[] = {"train.objective=pack_sum", "train.objective=rank"};
-static const char *const form[] = {"model.members=[rows]", "model.members=[program]", "model.members=[sums]"};
+static const char *const form[] = {"model.members=[rows]", "model.members=[program]",
+                                   "model.members=[sums]"};
 
 static int setup(void **s) {
     (void)s;
@@ -32,7 +33,8 @@ static int teardown(void **s) {
 
 static void configure(cd_config *c, const char *a, const char *b) {
     cdmpp_err err = {0};
-    const char *const set[] = {h5, "train.rounds=16", "train.eta=0.4", "train.max_depth=5", "predict.point=median", a, b};
+    const char *const set[] = {
+        h5, "train.rounds=16", "train.eta=0.4", "train.max_depth=5", "predict.point=median", a, b};
     assert_ok(cd_config_init(c, &err));
     for (size_t k = 0; k < sizeof set / sizeof *set; k++) assert_ok(cd_config_set(c, set[k], &err));
     assert_ok(cd_config_check(c, "test", &err));
@@ -58,7 +60,8 @@ static void ranks_new_tasks(void **s) {
             learn(&l, 1, objective[o], form[f]);
             const cd_metric *m = &l.metrics[CD_SPLIT_PART_TEST];
             /* a sum of scores does not know by how many rows to divide: nothing in these rows tells */
-            if (!(m->spearman > 0.75) && (o || f)) fail_msg("%s %s: Spearman %g", objective[o], form[f], m->spearman);
+            if (!(m->spearman > 0.75) && (o || f))
+                fail_msg("%s %s: Spearman %g", objective[o], form[f], m->spearman);
             assert_int_equal(l.file.p[8], 3);
             cd_learner_result_free(&l);
         }
@@ -88,7 +91,8 @@ static void file_predicts_the_same(void **s) {
         assert_ok(predict_rows(m, sc, row, ptr, &device, 1, &z, &err));
         assert_true(y == z);
         for (size_t k = 0; k < 3; k++) {
-            assert_true(m->member[k].objective == l.model->member[k].objective && m->member[k].scale == l.model->member[k].scale);
+            assert_true(m->member[k].objective == l.model->member[k].objective &&
+                        m->member[k].scale == l.model->member[k].scale);
             assert_true(m->member[k].scale > 0 && m->member[k].slope > 0);
         }
         cd_model_scratch_free(sc);
@@ -99,10 +103,12 @@ static void file_predicts_the_same(void **s) {
 
 static void damaged_members_are_refused(void **s) {
     (void)s;
-    static const char *const text[] = {
-        "{\"kind\":\"rows\",\"fold\":0,\"slope\":1,\"bias\":-9,\"objective\":\"order\",\"scale\":1,\"shift\":0}",
-        "{\"kind\":\"rows\",\"fold\":0,\"slope\":1,\"bias\":-9,\"objective\":\"rank\",\"scale\":0,\"shift\":0}",
-        "{\"kind\":\"rows\",\"fold\":0,\"slope\":1,\"bias\":-9,\"objective\":\"rank\",\"shift\":0}"};
+    static const char *const text[] = {"{\"kind\":\"rows\",\"fold\":0,\"slope\":1,\"bias\":-9,"
+                                       "\"objective\":\"order\",\"scale\":1,\"shift\":0}",
+                                       "{\"kind\":\"rows\",\"fold\":0,\"slope\":1,\"bias\":-9,"
+                                       "\"objective\":\"rank\",\"scale\":0,\"shift\":0}",
+                                       "{\"kind\":\"rows\",\"fold\":0,\"slope\":1,\"bias\":-9,"
+                                       "\"objective\":\"rank\",\"shift\":0}"};
     static const cdmpp_status want[] = {CDMPP_ESCHEMA, CDMPP_ERANGE, CDMPP_ESCHEMA};
     for (int k = 0; k < 3; k++) {
         cdmpp_err err = {0};
@@ -119,7 +125,8 @@ static void damaged_members_are_refused(void **s) {
 /* train.together where nobody else is: only the bins without the values, and own draws of rows. */
 static void together_alone_is_the_same(void **s) {
     (void)s;
-    static const char *const kind[] = {"train.objective=log_latency", "train.objective=pack_sum", "train.objective=rank"};
+    static const char *const kind[] = {"train.objective=log_latency", "train.objective=pack_sum",
+                                       "train.objective=rank"};
     for (int o = 0; o < 3; o++) {
         cdmpp_err err = {0};
         cd_learner_result l[2];
@@ -138,7 +145,8 @@ static void together_alone_is_the_same(void **s) {
             assert_ok(cd_xgb_save(w->gbt, &b, &err));
             assert_int_equal(a.n, b.n);
             assert_memory_equal(a.p, b.p, a.n);
-            assert_true(m->scale == w->scale && m->shift == w->shift && m->slope == w->slope && m->bias == w->bias);
+            assert_true(m->scale == w->scale && m->shift == w->shift && m->slope == w->slope &&
+                        m->bias == w->bias);
             cd_buf_free(&a);
             cd_buf_free(&b);
         }
@@ -147,7 +155,8 @@ static void together_alone_is_the_same(void **s) {
 }
 
 /* ---- one member, its programs in another order ---- */
-static void list(const cd_training_set *t, cd_split_part p, size_t by, uint32_t *program, double *log_s, uint32_t *group, cd_boost_set *out) {
+static void list(const cd_training_set *t, cd_split_part p, size_t by, uint32_t *program,
+                 double *log_s, uint32_t *group, cd_boost_set *out) {
     const size_t n = t->split->n_program[p];
     for (size_t i = 0; i < n; i++) {
         program[i] = t->program[p][i * by % n];
@@ -165,10 +174,13 @@ static void train(const cd_training_set *t, size_t by, double *log_s) {
     cd_member m = {.kind = CD_MEMBER_ROWS};
     cd_member_scratch *sc;
     const cd_boost_run run = {.name = "rows", .nthread = 1};
-    for (int k = 0; k < 2; k++) list(t, k ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN, by, program[k], y[k], group[k], &part[k]);
+    for (int k = 0; k < 2; k++)
+        list(t, k ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN, by, program[k], y[k], group[k],
+             &part[k]);
     assert_ok(cd_boost(&t->view, &part[0], &part[1], t->c, &run, &m, &err));
     assert_ok(cd_member_scratch_new(&sc, &err));
-    assert_ok(cd_member_predict(&m, sc, &t->view, t->program[CD_SPLIT_PART_TEST], t->split->n_program[CD_SPLIT_PART_TEST], NULL, 0, log_s, &err));
+    assert_ok(cd_member_predict(&m, sc, &t->view, t->program[CD_SPLIT_PART_TEST],
+                                t->split->n_program[CD_SPLIT_PART_TEST], NULL, 0, log_s, &err));
     cd_member_scratch_free(sc);
     cd_member_free(&m);
 }
@@ -180,13 +192,16 @@ static void order_is_nothing(void **s) {
         cdmpp_err err = {0};
         cd_config c;
         cd_training_set t;
-        configure(&c, objective[o], "train.subsample=1"); /* rows are drawn by number; with 32 bins XGBoost's sketch depends on order, too */
+        configure(
+            &c, objective[o],
+            "train.subsample=1"); /* rows are drawn by number; with 32 bins XGBoost's sketch depends on order, too */
         assert_ok(cd_config_set(&c, "train.rounds=10", &err));
         assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));
         train(&t, 1, a);
         train(&t, 7, b); /* neither part's size is a multiple */
         assert_true(t.split->n_program[0] % 7 && t.split->n_program[1] % 7);
-        for (size_t i = 0; i < t.split->n_program[CD_SPLIT_PART_TEST]; i++) assert_close(a[i], b[i], 1e-9, 0);
+        for (size_t i = 0; i < t.split->n_program[CD_SPLIT_PART_TEST]; i++)
+            assert_close(a[i], b[i], 1e-9, 0);
         cd_training_set_free(&t);
         cd_config_free(&c);
     }
@@ -210,10 +225,13 @@ static void fast_programs_count(void **s) {
         configure(&c, "train.objective=log_latency", fast ? "train.fast=4" : "train.fast=0");
         assert_ok(cd_config_set(&c, "train.rounds=10", &err));
         assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));
-        for (int k = 0; k < 2; k++) list(&t, k ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN, 1, program[k], y[k], group[k], &part[k]);
+        for (int k = 0; k < 2; k++)
+            list(&t, k ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN, 1, program[k], y[k], group[k],
+                 &part[k]);
         assert_ok(cd_boost(&t.view, &part[0], &part[1], t.c, &run, &m, &err));
         assert_ok(cd_member_scratch_new(&sc, &err));
-        assert_ok(cd_member_predict(&m, sc, &t.view, program[0], part[0].n, NULL, 0, a[fast], &err));
+        assert_ok(
+            cd_member_predict(&m, sc, &t.view, program[0], part[0].n, NULL, 0, a[fast], &err));
         for (size_t i = 0; i < part[0].n; i++) {
             double least = INFINITY;
             for (size_t k = 0; k < part[0].n; k++)
@@ -258,7 +276,9 @@ static double missed(const cd_boost_set *part, const double *answer, const doubl
             size_t place = 0, first = 0;
             if (part->group[k] != part->group[i]) continue;
             for (size_t j = 0; j < part->n; j++)
-                if (part->group[j] == part->group[k]) place += before(answer, -1, part->log_s, j, k), first += before(part->log_s, 1, part->log_s, j, k);
+                if (part->group[j] == part->group[k])
+                    place += before(answer, -1, part->log_s, j, k),
+                        first += before(part->log_s, 1, part->log_s, j, k);
             const double gain = exp2(exp(fastest[part->group[k]] - part->log_s[k])) - 1;
             got += gain / log2(2 + (double)place), best += gain / log2(2 + (double)first);
         }
@@ -284,13 +304,16 @@ static void lambdarank_stops_by_ndcg(void **s) {
     assert_ok(cd_config_set(&c, "train.rounds=40", &err));
     assert_ok(cd_config_set(&c, "train.early_stop=8", &err));
     assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));
-    for (int k = 0; k < 2; k++) list(&t, k ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN, 1, program[k], y[k], group[k], &part[k]);
+    for (int k = 0; k < 2; k++)
+        list(&t, k ? CD_SPLIT_PART_VALID : CD_SPLIT_PART_TRAIN, 1, program[k], y[k], group[k],
+             &part[k]);
     assert_ok(cd_boost(&t.view, &part[0], &part[1], t.c, &run, &m, &err));
     assert_ok(cd_member_scratch_new(&sc, &err));
     assert_ok(cd_member_predict(&m, sc, &t.view, program[1], part[1].n, NULL, 0, answer, &err));
     for (size_t i = 0; i < N; i++) fastest[i] = INFINITY;
     for (int k = 0; k < 2; k++)
-        for (size_t i = 0; i < part[k].n; i++) fastest[group[k][i]] = fmin(fastest[group[k][i]], y[k][i]);
+        for (size_t i = 0; i < part[k].n; i++)
+            fastest[group[k][i]] = fmin(fastest[group[k][i]], y[k][i]);
     assert_close(missed(&part[1], answer, fastest), got.least, 1e-6, 1e-12);
     assert_true(got.last == 40 || got.last == got.at + 8);
     cd_member_scratch_free(sc);
@@ -314,5 +337,6 @@ static void pairs_are_needed(void **s) {
     }
 }
 
-TESTS(setup, teardown, ranks_new_tasks, file_predicts_the_same, damaged_members_are_refused, order_is_nothing, fast_programs_count, pairs_are_needed, lambdarank_stops_by_ndcg,
+TESTS(setup, teardown, ranks_new_tasks, file_predicts_the_same, damaged_members_are_refused,
+      order_is_nothing, fast_programs_count, pairs_are_needed, lambdarank_stops_by_ndcg,
       together_alone_is_the_same)

@@ -12,7 +12,10 @@ static void write_log_of(const char *path, int n, int shift) {
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     for (int i = 0; i < n; i++)
-        fprintf(f, "{\"i\": [[\"[\\\"t\\\", %d]\", \"llvm\"], [[], [[\"AN\", 0, %d, 1]]]], \"r\": [[%g], 0, 1, 1], \"v\": \"v0.6\"}\n", i / N_LINE + shift, i % N_LINE, 1e-3);
+        fprintf(f,
+                "{\"i\": [[\"[\\\"t\\\", %d]\", \"llvm\"], [[], [[\"AN\", 0, %d, 1]]]], \"r\": "
+                "[[%g], 0, 1, 1], \"v\": \"v0.6\"}\n",
+                i / N_LINE + shift, i % N_LINE, 1e-3);
     assert_int_equal(fclose(f), 0);
 }
 
@@ -69,7 +72,8 @@ TEST(from_the_training_part_alone) {
     assert_ok(start(&f, &how));
     assert_ok(cd_select_programs(&f.c, f.d, NULL, keep, &count, &split, &err));
     assert_int_equal(f.ch.n_candidate, split->n_program[CD_SPLIT_PART_TRAIN]);
-    for (size_t k = 0; k < f.ch.n; k++) assert_int_equal(split->part[f.ch.index[k]], CD_SPLIT_PART_TRAIN);
+    for (size_t k = 0; k < f.ch.n; k++)
+        assert_int_equal(split->part[f.ch.index[k]], CD_SPLIT_PART_TRAIN);
     cd_split_free(split);
     stop(&f);
 }
@@ -114,7 +118,9 @@ TEST(records_of_the_log) {
     for (size_t k = 0; k < 5; k++) {
         char want[120];
         const uint32_t i = f.ch.index[k];
-        snprintf(want, sizeof want, "{\"i\": [[\"[\\\"t\\\", %u]\", \"llvm\"], [[], [[\"AN\", 0, %u, 1]]]]", i / N_LINE, i % N_LINE);
+        snprintf(want, sizeof want,
+                 "{\"i\": [[\"[\\\"t\\\", %u]\", \"llvm\"], [[], [[\"AN\", 0, %u, 1]]]]",
+                 i / N_LINE, i % N_LINE);
         assert_int_equal(strncmp(at, want, strlen(want)), 0);
         at = strchr(at, '\n') + 1;
     }
@@ -134,4 +140,5 @@ TEST(records_of_the_log) {
     stop(&f);
 }
 
-TESTS(up, made_set_down, one_of_each_kind, from_the_training_part_alone, a_budget_holds, tasks_by_their_keys, records_of_the_log)
+TESTS(up, made_set_down, one_of_each_kind, from_the_training_part_alone, a_budget_holds,
+      tasks_by_their_keys, records_of_the_log)

@@ -20,20 +20,26 @@ static double share_in(const char *folder, size_t large, int memory, int fold_of
     assert_ok(cd_config_init(&c, &err));
     assert_ok(cd_spool_new(folder, 1, 1, &spool, &err));
     c.train_memory = memory;
-    const cd_training_set t = {.c = &c, .d = &d, .fold = fold, .view = {.row_ptr = ptr, .spool = spool}};
+    const cd_training_set t = {
+        .c = &c, .d = &d, .fold = fold, .view = {.row_ptr = ptr, .spool = spool}};
     const double s = cd_ensemble_share(&t, CD_MEMBER_ROWS, 0, true);
     cd_config_free(&c);
     cd_spool_free(spool);
     return s;
 }
 
-static double share(size_t large, int memory, int fold_of_large) { return share_in("/var/tmp", large, memory, fold_of_large); }
+static double share(size_t large, int memory, int fold_of_large) {
+    return share_in("/var/tmp", large, memory, fold_of_large);
+}
 
 /* Wherever it stands, a large program takes its room; what is in no part takes none. */
 TEST(place_of_a_program_is_nothing) {
-    const double s = share(PROGRAMS / 2, 64, CD_FOLD_ALWAYS), without = share(PROGRAMS / 2, 64, CD_FOLD_NEVER);
+    const double s = share(PROGRAMS / 2, 64, CD_FOLD_ALWAYS),
+                 without = share(PROGRAMS / 2, 64, CD_FOLD_NEVER);
     assert_true(s > 0 && s < 0.5);
-    assert_close(without, fmin(1, s * (LARGE_ROWS + 10.0 * (PROGRAMS - 1)) / (10.0 * (PROGRAMS - 1))), 1e-12, 0);
+    assert_close(without,
+                 fmin(1, s * (LARGE_ROWS + 10.0 * (PROGRAMS - 1)) / (10.0 * (PROGRAMS - 1))), 1e-12,
+                 0);
     assert_close(share(0, 64, CD_FOLD_ALWAYS), s, 1e-12, 0);
     assert_close(share(PROGRAMS - 1, 64, CD_FOLD_ALWAYS), s, 1e-12, 0);
     assert_close(share(0, 128, CD_FOLD_ALWAYS), 2 * s, 1e-12, 0);

@@ -31,12 +31,14 @@ static int down(void **state) {
 }
 
 static bool refused(cdmpp_status st, const cdmpp_err *err) {
-    if (st && (st == CDMPP_ENOMEM || st == CDMPP_EBACKEND || !err->msg[0])) fail_msg("refused with %s", err->msg);
+    if (st && (st == CDMPP_ENOMEM || st == CDMPP_EBACKEND || !err->msg[0]))
+        fail_msg("refused with %s", err->msg);
     return st != CDMPP_OK;
 }
 
 static void check_time(double s, double low, double high) {
-    if (!(s > 0 && isfinite(s)) || (isfinite(low) && !(low > 0 && low <= high && isfinite(high)))) fail_msg("answer %g s, %g to %g", s, low, high);
+    if (!(s > 0 && isfinite(s)) || (isfinite(low) && !(low > 0 && low <= high && isfinite(high))))
+        fail_msg("answer %g s, %g to %g", s, low, high);
 }
 
 /* ---- operators of language models ---- */
@@ -54,7 +56,8 @@ static bool use_llm(const char *p, size_t n) {
         cd_llm_op_answer v;
         cd_llm_op_record r = made_llm_gemm(i < 3 ? 8 : 4096, 256, 512, i % 2 ? 1 : 0);
         if (i == 5) r.type = r.kv = CD_LLM_OP_T_FP8;
-        if (!refused(cd_llm_op_ask(a, &r, gpu[i / 2 % 2], 0.9, &v, &err), &err)) check_time(v.latency_s, v.low_s, v.high_s);
+        if (!refused(cd_llm_op_ask(a, &r, gpu[i / 2 % 2], 0.9, &v, &err), &err))
+            check_time(v.latency_s, v.low_s, v.high_s);
     }
     cd_llm_op_asker_free(a);
     cd_llm_op_model_free(m);
@@ -78,7 +81,8 @@ static bool use_library(const char *p, size_t n) {
     cd_library_op_model *m;
     if (refused(cd_library_op_model_from_bytes(p, n, &m, &err), &err)) return false;
     for (int k = 0; k < CD_N_LIBRARY_OP_KIND; k++) {
-        const cd_library_op_record r = {.kind = (cd_library_op_kind)k, .b = 4, .m = 64, .n = 128, .k = 32};
+        const cd_library_op_record r = {
+            .kind = (cd_library_op_kind)k, .b = 4, .m = 64, .n = 128, .k = 32};
         double s;
         if (refused(cd_library_op_model_predict(m, &r, &gpu[k % 2], 1, &s, &err), &err)) continue;
         const cd_library_op_range g = cd_library_op_model_range(m, &r, gpu[k % 2], s, 0.9);

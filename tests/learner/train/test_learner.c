@@ -54,7 +54,8 @@ static void learn(cd_learner_result *l, int jobs, const char *set) {
 
 static void learns_new_tasks(void **s) {
     (void)s;
-    static const char *const form[] = {"model.members=[rows]", "model.members=[program]", "model.members=[rows, program]"};
+    static const char *const form[] = {"model.members=[rows]", "model.members=[program]",
+                                       "model.members=[rows, program]"};
     static const double mape[] = {0.12, 0.40, 0.20}; /* a tree cannot add rows up; rows can */
     for (int k = 0; k < 3; k++) {
         cd_learner_result l;
@@ -70,11 +71,13 @@ static void learns_new_tasks(void **s) {
 
 static void losses_learn(void **s) {
     (void)s;
-    static const char *const loss[] = {"train.loss=squared", "train.loss=absolute", "train.loss=mape"};
+    static const char *const loss[] = {"train.loss=squared", "train.loss=absolute",
+                                       "train.loss=mape"};
     for (int k = 0; k < 3; k++) {
         cd_learner_result l;
         learn(&l, 1, loss[k]);
-        if (l.metrics[CD_SPLIT_PART_TEST].mape > 0.25) fail_msg("%s: MAPE %g", loss[k], l.metrics[CD_SPLIT_PART_TEST].mape);
+        if (l.metrics[CD_SPLIT_PART_TEST].mape > 0.25)
+            fail_msg("%s: MAPE %g", loss[k], l.metrics[CD_SPLIT_PART_TEST].mape);
         cd_learner_result_free(&l);
     }
 }
@@ -128,7 +131,8 @@ static void file_predicts_the_same(void **s) {
     assert_close(twice / z, 2, 0.1, 0);
     dev[0] = 2;
     assert_status(predict_rows(m, sc, row, ptr, dev, 1, &twice, &err), CDMPP_EMODEL);
-    assert_non_null(strstr(cd_model_header(m), "\"split\":{\"kind\":\"task\",\"seed\":1,\"digest\":\""));
+    assert_non_null(
+        strstr(cd_model_header(m), "\"split\":{\"kind\":\"task\",\"seed\":1,\"digest\":\""));
     cd_model_scratch_free(sc);
     cd_model_free(m);
     cd_learner_result_free(&l);
@@ -139,7 +143,9 @@ static void scramble_test_part(const cd_config *c, cd_dataset *d) {
     cd_filter_count count;
     cd_split *split;
     uint8_t *keep = calloc(d->n, 1);
-    const cd_split_spec spec = {.kind = (cd_split_kind)c->split_kind, .seed = (uint64_t)c->split_seed, .valid = c->split_valid,
+    const cd_split_spec spec = {.kind = (cd_split_kind)c->split_kind,
+                                .seed = (uint64_t)c->split_seed,
+                                .valid = c->split_valid,
                                 .test = c->split_test};
     assert_ok(cd_filter(d, &(cd_filter_spec){0}, keep, &count, &err));
     assert_ok(cd_split_make(d, keep, &spec, &split, &err));
@@ -209,5 +215,5 @@ static void errors_are_told(void **s) {
     cd_config_free(&c);
 }
 
-TESTS(setup, teardown, learns_new_tasks, losses_learn, same_bytes_for_any_threads, file_predicts_the_same, trial_equals_training,
-      damage_is_found, errors_are_told)
+TESTS(setup, teardown, learns_new_tasks, losses_learn, same_bytes_for_any_threads,
+      file_predicts_the_same, trial_equals_training, damage_is_found, errors_are_told)

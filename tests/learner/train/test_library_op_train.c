@@ -60,7 +60,8 @@ static void count_bad(void *ctx, const cdmpp_err *err) {
     ++*(size_t *)ctx;
 }
 
-static cd_library_op_data load(const fixture *f, const char *path, const cd_library_op_filter *filter) {
+static cd_library_op_data load(const fixture *f, const char *path,
+                               const cd_library_op_filter *filter) {
     cd_library_op_data d = {0};
     size_t bad = 0;
     cdmpp_err err = {0};
@@ -70,20 +71,23 @@ static cd_library_op_data load(const fixture *f, const char *path, const cd_libr
 }
 
 static void rows_are_told_apart(void **state) {
-    static const char text[] = MADE_OP_HEADER "add,1,t4,4,,,,8\n"
-                                              "add,2,Tesla T4,4,,,,8\n"   /* the same again: the first stays */
-                                              "add,1,v100,4,,,,8\n"
-                                              "mul,1,t4,4,,,,8\n"
-                                              "add,,t4,5,,,,8\n"          /* a question */
-                                              "add,1,t9,4,,,,8\n"         /* no such device */
-                                              "fly,1,t4,4,,,,8\n"
-                                              "bmm,1,p4,4,4,4,4,\n";
+    static const char text[] =
+        MADE_OP_HEADER "add,1,t4,4,,,,8\n"
+                       "add,2,Tesla T4,4,,,,8\n" /* the same again: the first stays */
+                       "add,1,v100,4,,,,8\n"
+                       "mul,1,t4,4,,,,8\n"
+                       "add,,t4,5,,,,8\n"  /* a question */
+                       "add,1,t9,4,,,,8\n" /* no such device */
+                       "fly,1,t4,4,,,,8\n"
+                       "bmm,1,p4,4,4,4,4,\n";
     fixture *f = *state;
     tmp_dir dir = tmp_make();
-    const char *path = tmp_put(&dir, "a.csv", text, sizeof text - 1), *wanted[] = {"T4", "v100"}, *out[] = {"v100/elementwise", "t4/mul"};
+    const char *path = tmp_put(&dir, "a.csv", text, sizeof text - 1), *wanted[] = {"T4", "v100"},
+               *out[] = {"v100/elementwise", "t4/mul"};
     cd_library_op_data d = load(f, path, &(cd_library_op_filter){{0}, {0}});
     assert_true(d.n == 4 && d.n_known == 3 && d.n_line == 8);
-    assert_true(d.drop[CD_LIBRARY_OP_DROP_BAD] == 2 && d.drop[CD_LIBRARY_OP_DROP_QUESTION] == 1 && d.drop[CD_LIBRARY_OP_DROP_REPEATED] == 1);
+    assert_true(d.drop[CD_LIBRARY_OP_DROP_BAD] == 2 && d.drop[CD_LIBRARY_OP_DROP_QUESTION] == 1 &&
+                d.drop[CD_LIBRARY_OP_DROP_REPEATED] == 1);
     assert_close(d.r[0].latency_s, 1e-3, 1e-12, 0);
     cd_library_op_data_free(&d);
     tmp_dir mixed = tmp_make(); /* files of others beside the table are told, and skipped */
@@ -98,17 +102,23 @@ static void rows_are_told_apart(void **state) {
     cd_library_op_data_free(&d);
     tmp_remove(&mixed);
     d = load(f, dir.path, &(cd_library_op_filter){{2, wanted}, {2, out}}); /* the folder */
-    assert_true(d.n == 1 && d.drop[CD_LIBRARY_OP_DROP_DEVICE] == 1 && d.drop[CD_LIBRARY_OP_DROP_EXCLUDED] == 2);
+    assert_true(d.n == 1 && d.drop[CD_LIBRARY_OP_DROP_DEVICE] == 1 &&
+                d.drop[CD_LIBRARY_OP_DROP_EXCLUDED] == 2);
     assert_true(d.excluded[0] == 1 && d.excluded[1] == 1);
     cd_library_op_data_free(&d);
     static const struct {
         const char *entry, *text;
-    } wrong[] = {{"t5/add", "no device 't5'"}, {"t4", "expected device/operator, found 't4'"},
-                 {"t4/linaer", "no operator or class 'linaer', did you mean 'linear'?"}, {"t4/fft", "no operator or class 'fft'"}};
+    } wrong[] = {{"t5/add", "no device 't5'"},
+                 {"t4", "expected device/operator, found 't4'"},
+                 {"t4/linaer", "no operator or class 'linaer', did you mean 'linear'?"},
+                 {"t4/fft", "no operator or class 'fft'"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         cdmpp_err err = {0};
         const char *entry = wrong[i].entry;
-        assert_status(cd_library_op_data_add(&d, path, f->devices, &(cd_library_op_filter){{0}, {1, &entry}}, NULL, NULL, &err), CDMPP_ESCHEMA);
+        assert_status(cd_library_op_data_add(&d, path, f->devices,
+                                             &(cd_library_op_filter){{0}, {1, &entry}}, NULL, NULL,
+                                             &err),
+                      CDMPP_ESCHEMA);
         assert_string_equal(err.key, "operators.exclude");
         assert_non_null(strstr(err.msg, wrong[i].text));
         cd_library_op_data_free(&d);
@@ -122,9 +132,16 @@ static double error_on(const cd_library_op_model *m, const cd_device *d, int top
     for (uint64_t i = 0; i < 100; i++) {
         double v[4], y;
         cdmpp_err err = {0};
-        for (uint64_t k = 0; k < 4; k++) v[k] = floor(exp2(top - 2 + 2 * cd_rng_unit(seed, 4 * i + k)));
-        const cd_library_op_record r = i % 2 ? (cd_library_op_record){.kind = CD_LIBRARY_OP_BMM, .b = v[0], .m = v[1], .n = v[2], .k = v[3]}
-                                    : (cd_library_op_record){.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = v[0] * v[1], .n = v[2], .k = 1};
+        for (uint64_t k = 0; k < 4; k++)
+            v[k] = floor(exp2(top - 2 + 2 * cd_rng_unit(seed, 4 * i + k)));
+        const cd_library_op_record r =
+            i % 2 ? (cd_library_op_record){.kind = CD_LIBRARY_OP_BMM,
+                                           .b = v[0],
+                                           .m = v[1],
+                                           .n = v[2],
+                                           .k = v[3]}
+                  : (cd_library_op_record){
+                        .kind = CD_LIBRARY_OP_ADD, .b = 1, .m = v[0] * v[1], .n = v[2], .k = 1};
         assert_ok(cd_library_op_model_predict(m, &r, &d, 1, &y, &err));
         sum += fabs(y / made_op_s(d, i % 2, r.b, r.m, r.n, r.k) - 1);
     }
@@ -139,17 +156,23 @@ static void learns_and_carries_over(void **state) {
     assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
     assert_int_equal(l.n_row, d.n);
     assert_true(error_on(l.model, named(f, "p100"), 9, 77) < 0.08);
-    assert_true(error_on(l.model, named(f, "a100"), 11, 78) < 0.1);       /* larger than anything trained on */
-    assert_true(error_on(l.model, named(f, "a100-80gb"), 9, 79) < 0.1);   /* never seen */
-    assert_true(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_ADD, named(f, "p100")) && !cd_library_op_model_seen(l.model, CD_LIBRARY_OP_ADD, named(f, "h100")));
-    assert_false(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_SOFTMAX, named(f, "p100"))); /* no row of that family */
+    assert_true(error_on(l.model, named(f, "a100"), 11, 78) <
+                0.1); /* larger than anything trained on */
+    assert_true(error_on(l.model, named(f, "a100-80gb"), 9, 79) < 0.1); /* never seen */
+    assert_true(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_ADD, named(f, "p100")) &&
+                !cd_library_op_model_seen(l.model, CD_LIBRARY_OP_ADD, named(f, "h100")));
+    assert_false(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_SOFTMAX,
+                                          named(f, "p100"))); /* no row of that family */
     /* bmm and linear share trees, but those that see a device serve only classes that were trained on it */
-    assert_true(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_BMM, named(f, "p100")) && !cd_library_op_model_seen(l.model, CD_LIBRARY_OP_LINEAR, named(f, "p100")));
-    const cd_library_op_record softmax = {.kind = CD_LIBRARY_OP_SOFTMAX, .b = 1, .m = 8, .n = 8, .k = 1};
+    assert_true(cd_library_op_model_seen(l.model, CD_LIBRARY_OP_BMM, named(f, "p100")) &&
+                !cd_library_op_model_seen(l.model, CD_LIBRARY_OP_LINEAR, named(f, "p100")));
+    const cd_library_op_record softmax = {
+        .kind = CD_LIBRARY_OP_SOFTMAX, .b = 1, .m = 8, .n = 8, .k = 1};
     const cd_device *p100 = named(f, "p100");
     double y;
     assert_status(cd_library_op_model_predict(l.model, &softmax, &p100, 1, &y, &err), CDMPP_EMODEL);
-    const cd_library_op_record linear = {.kind = CD_LIBRARY_OP_LINEAR, .b = 1, .m = 512, .n = 512, .k = 512};
+    const cd_library_op_record linear = {
+        .kind = CD_LIBRARY_OP_LINEAR, .b = 1, .m = 512, .n = 512, .k = 512};
     assert_ok(cd_library_op_model_predict(l.model, &linear, &p100, 1, &y, &err));
     cd_library_op_train_result_free(&l);
     cd_library_op_data_free(&d);
@@ -210,9 +233,11 @@ static void checks_hold_out_what_they_say(void **state) {
     cd_library_op_data d = load(f, f->table, &(cd_library_op_filter){{0}, {0}});
     for (int k = 0; k < 2; k++) {
         cd_library_op_train_result l = {0};
-        assert_ok(cd_config_set(&f->c, k ? "operators.check=device" : "operators.check=large", &err));
+        assert_ok(
+            cd_config_set(&f->c, k ? "operators.check=device" : "operators.check=large", &err));
         assert_ok(cd_library_op_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
-        assert_true(k ? l.check.n == d.n : l.check.n > 6 * 12 && l.check.n <= 6 * 15); /* some rows recur */
+        assert_true(k ? l.check.n == d.n
+                      : l.check.n > 6 * 12 && l.check.n <= 6 * 15); /* some rows recur */
         for (size_t i = 0; i < l.check.n; i++) assert_true(l.check.row[i].seen == !k);
         cd_library_op_train_result_free(&l);
     }
@@ -231,10 +256,12 @@ static void damaged_files(void **state) {
     assert_status(cd_library_op_model_from_bytes(l.file.p, l.file.n / 2, &m, &err), CDMPP_EPARSE);
     l.file.p[l.file.n / 2] ^= 1;
     assert_status(cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err), CDMPP_EPARSE);
-    assert_status(cd_library_op_model_load("tests/golden/model_v1.cdmpp", &m, &err), CDMPP_EMODEL); /* of another kind */
+    assert_status(cd_library_op_model_load("tests/golden/model_v1.cdmpp", &m, &err),
+                  CDMPP_EMODEL); /* of another kind */
     cd_library_op_train_result_free(&l);
     cd_library_op_data_free(&d);
-    assert_status(cd_library_op_train(&f->c, &(cd_library_op_data){0}, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
+    assert_status(cd_library_op_train(&f->c, &(cd_library_op_data){0}, NULL, NULL, NULL, &l, &err),
+                  CDMPP_ERANGE);
 }
 
 /* ---- intervals ---- */
@@ -252,11 +279,14 @@ static void add_rows(const fixture *f, cd_library_op_data *d, cd_buf *b, size_t 
     cd_buf_puts(b, MADE_OP_HEADER);
     for (size_t v = 0; v < devices; v++)
         for (uint64_t i = 0; i < n; i++) {
-            const double m = floor(exp2(6 + 12 * cd_rng_unit(5 + v, 2 * i))), k = floor(exp2(4 + 6 * cd_rng_unit(5 + v, 2 * i + 1)));
-            cd_buf_putf(b, "add,%.9g,%s,%g,,,,%g\n", 1e3 * noisy_s(named(f, many[v]), v, m, k, i), many[v], m, k);
+            const double m = floor(exp2(6 + 12 * cd_rng_unit(5 + v, 2 * i))),
+                         k = floor(exp2(4 + 6 * cd_rng_unit(5 + v, 2 * i + 1)));
+            cd_buf_putf(b, "add,%.9g,%s,%g,,,,%g\n", 1e3 * noisy_s(named(f, many[v]), v, m, k, i),
+                        many[v], m, k);
         }
     tmp_dir dir = tmp_make();
-    assert_ok(cd_library_op_data_add(d, tmp_put(&dir, "noisy.csv", b->p, b->n), f->devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &err));
+    assert_ok(cd_library_op_data_add(d, tmp_put(&dir, "noisy.csv", b->p, b->n), f->devices,
+                                     &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &err));
     tmp_remove(&dir);
 }
 
@@ -274,7 +304,8 @@ static cd_library_op_train_result train_noisy(fixture *f, size_t devices, const 
     return l;
 }
 
-static cd_library_op_range range_of(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, double *y) {
+static cd_library_op_range range_of(const cd_library_op_model *m, const cd_library_op_record *r,
+                                    const cd_device *d, double *y) {
     cdmpp_err err = {0};
     assert_ok(cd_library_op_model_predict(m, r, &d, 1, y, &err));
     return cd_library_op_model_range(m, r, d, *y, 0.9);
@@ -287,18 +318,22 @@ static void intervals_hold_what_they_say(void **state) {
     size_t inside = 0;
     for (uint64_t i = 0; i < 600; i++) {
         const size_t v = i % 6;
-        const double m = floor(exp2(6 + 10 * cd_rng_unit(99, 2 * i))), k = floor(exp2(4 + 5 * cd_rng_unit(99, 2 * i + 1)));
+        const double m = floor(exp2(6 + 10 * cd_rng_unit(99, 2 * i))),
+                     k = floor(exp2(4 + 5 * cd_rng_unit(99, 2 * i + 1)));
         const cd_library_op_record r = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = m, .n = k, .k = 1};
         double y, z;
-        const cd_library_op_range in = range_of(l.model, &r, named(f, many[v]), &y), out = range_of(l.model, &r, named(f, "a100-80gb"), &z);
+        const cd_library_op_range in = range_of(l.model, &r, named(f, many[v]), &y),
+                                  out = range_of(l.model, &r, named(f, "a100-80gb"), &z);
         const double measured = noisy_s(named(f, many[v]), v, m, k, 100000 + i);
         inside += in.low_s <= measured && measured <= in.high_s;
         assert_true(in.unlike == 0 && in.low_s < y && y < in.high_s && in.spread > 0);
         assert_true(out.unlike == CD_LIBRARY_OP_UNLIKE_DEVICE && out.shared > 0);
-        if (i % 6 == 0) assert_true(out.high_s / out.low_s > in.high_s / in.low_s); /* never seen: wider */
+        if (i % 6 == 0)
+            assert_true(out.high_s / out.low_s > in.high_s / in.low_s); /* never seen: wider */
     }
     assert_in_range(inside, 510, 582); /* 85 to 97 % */
-    const cd_library_op_coverage *all = &l.coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS];
+    const cd_library_op_coverage *all =
+        &l.coverage[CD_LIBRARY_OP_HELD_DEVICE][CD_N_LIBRARY_OP_CLASS];
     assert_true(all->parts == 6 && all->n > 1500 && all->inside > 0.75 * (double)all->n);
     cd_library_op_train_result_free(&l);
 }
@@ -307,7 +342,8 @@ static void reasons(void **state) {
     fixture *f = *state;
     cd_library_op_train_result l = train_noisy(f, 4, "operators.calibration_rows=300");
     const cd_device *t4 = named(f, "t4"), *l4 = named(f, "l4");
-    const cd_library_op_record row = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 4096, .n = 256, .k = 1};
+    const cd_library_op_record row = {
+        .kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 4096, .n = 256, .k = 1};
     cd_library_op_record half = row, other = row, large = row;
     half.dtype = CD_LIBRARY_OP_DTYPE_F16;
     other.kind = CD_LIBRARY_OP_TANH;
@@ -316,7 +352,12 @@ static void reasons(void **state) {
         const cd_library_op_record *r;
         const cd_device *d;
         const char *why;
-    } ask[] = {{&row, t4, ""}, {&row, l4, "device"}, {&half, t4, "dtype"}, {&other, t4, "operator"}, {&large, t4, "beyond"}, {&large, l4, "device+beyond"},
+    } ask[] = {{&row, t4, ""},
+               {&row, l4, "device"},
+               {&half, t4, "dtype"},
+               {&other, t4, "operator"},
+               {&large, t4, "beyond"},
+               {&large, l4, "device+beyond"},
                {&row, named(f, "mi100"), "device+stack"}};
     double y, width[7], spread[7];
     for (size_t i = 0; i < 7; i++) {
@@ -337,7 +378,9 @@ static void reasons(void **state) {
     double widest = 0;
     (void)range_of(l.model, &large, l4, &y);
     for (int h = 0; h < CD_LIBRARY_OP_N_ENTRY; h++) {
-        const cd_library_op_spread *s = cd_library_op_spread_find(l.model->spread, l.model->n_spread, (cd_library_op_held)h, cd_library_op_kind_class(large.kind), CD_LIBRARY_OP_ANY_DEVICE);
+        const cd_library_op_spread *s = cd_library_op_spread_find(
+            l.model->spread, l.model->n_spread, (cd_library_op_held)h,
+            cd_library_op_kind_class(large.kind), CD_LIBRARY_OP_ANY_DEVICE);
         assert_non_null(s);
         widest = fmax(widest, cd_library_op_spread_half(s, y, &apart, 0.9));
     }
@@ -355,9 +398,17 @@ static void intervals_survive_the_file(void **state) {
     assert_int_equal(m->n_spread, l.model->n_spread);
     assert_true(m->n_spread > 4);
     for (uint64_t i = 0; i < 60; i++) {
-        const cd_library_op_record r = {.kind = i % 2 ? CD_LIBRARY_OP_ADD : CD_LIBRARY_OP_MUL, .dtype = i % 3 ? CD_LIBRARY_OP_DTYPE_F32 : CD_LIBRARY_OP_DTYPE_BF16, .b = 1, .m = (double)(10 << i % 20), .n = 100, .k = 1};
+        const cd_library_op_record r = {.kind = i % 2 ? CD_LIBRARY_OP_ADD : CD_LIBRARY_OP_MUL,
+                                        .dtype = i % 3 ? CD_LIBRARY_OP_DTYPE_F32
+                                                       : CD_LIBRARY_OP_DTYPE_BF16,
+                                        .b = 1,
+                                        .m = (double)(10 << i % 20),
+                                        .n = 100,
+                                        .k = 1};
         const cd_device *d = named(f, many[i / 6 % 6]);
-        const bool known = r.kind == CD_LIBRARY_OP_ADD && r.dtype == CD_LIBRARY_OP_DTYPE_F32; /* no row has another operator or type */
+        const bool known =
+            r.kind == CD_LIBRARY_OP_ADD &&
+            r.dtype == CD_LIBRARY_OP_DTYPE_F32; /* no row has another operator or type */
         double y;
         const cd_library_op_range a = range_of(l.model, &r, d, &y), b = range_of(m, &r, d, &y);
         assert_int_equal(a.unlike, b.unlike);
@@ -371,7 +422,8 @@ static void intervals_survive_the_file(void **state) {
     cd_library_op_model_free(m);
     assert_ok(cd_library_op_model_from_bytes(again.p, again.n, &m, &err));
     size_t k = 0; /* one that falls would be below 0 far beyond its last knot */
-    while (m->spread[k].held != CD_LIBRARY_OP_HELD_LARGE || m->spread[k].n_knot < 2) assert_true(++k < m->n_spread);
+    while (m->spread[k].held != CD_LIBRARY_OP_HELD_LARGE || m->spread[k].n_knot < 2)
+        assert_true(++k < m->n_spread);
     m->spread[k].scale[0] = m->spread[k].scale[1] + 1;
     cd_buf_clear(&again);
     assert_ok(cd_library_op_model_encode(m, "", &again, &err));
@@ -386,19 +438,24 @@ static void intervals_survive_the_file(void **state) {
     cd_library_op_model_free(m);
     assert_true(cd_library_op_model_from_bytes(again.p, again.n, &m, &err) != CDMPP_OK);
     assert_non_null(strstr(err.key, "between"));
-    assert_ok(cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err)); /* as programs before wrote them: a scale for all that a new device misses */
+    assert_ok(cd_library_op_model_from_bytes(
+        l.file.p, l.file.n, &m,
+        &err)); /* as programs before wrote them: a scale for all that a new device misses */
     for (size_t i = 0; i < m->n_spread; i++) m->spread[i].freedom = 0;
     cd_buf_clear(&again);
     assert_ok(cd_library_op_model_encode(m, "", &again, &err));
     assert_null(memmem(again.p, again.n, "between", 7));
     cd_library_op_model_free(m);
     assert_ok(cd_library_op_model_from_bytes(again.p, again.n, &m, &err));
-    const cd_library_op_record row = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 4096, .n = 256, .k = 1};
+    const cd_library_op_record row = {
+        .kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 4096, .n = 256, .k = 1};
     double at;
-    const cd_library_op_range now = range_of(l.model, &row, named(f, "l4"), &at), then = range_of(m, &row, named(f, "l4"), &at);
+    const cd_library_op_range now = range_of(l.model, &row, named(f, "l4"), &at),
+                              then = range_of(m, &row, named(f, "l4"), &at);
     assert_true(then.low_s < at && at < then.high_s && then.high_s < now.high_s);
     cd_library_op_model_free(m);
-    assert_ok(cd_library_op_model_load(OLD, &m, &err)); /* does not tell sizes; its copy does not either */
+    assert_ok(cd_library_op_model_load(OLD, &m,
+                                       &err)); /* does not tell sizes; its copy does not either */
     cd_buf_clear(&again);
     assert_ok(cd_library_op_model_encode(m, "", &again, &err));
     cd_library_op_model_free(m);
@@ -412,18 +469,22 @@ static void intervals_survive_the_file(void **state) {
 /* No interval is said to be none, never one of width 0. */
 static void no_interval(void **state) {
     fixture *f = *state;
-    const cd_library_op_record row = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 64, .n = 256, .k = 1}, gelu = {.kind = CD_LIBRARY_OP_GELU, .b = 1, .m = 64, .n = 256, .k = 1};
+    const cd_library_op_record row = {.kind = CD_LIBRARY_OP_ADD, .b = 1, .m = 64, .n = 256, .k = 1},
+                               gelu = {
+                                   .kind = CD_LIBRARY_OP_GELU, .b = 1, .m = 64, .n = 256, .k = 1};
     cd_library_op_model *m;
     cdmpp_err err = {0};
     double y;
     assert_ok(cd_library_op_model_load(OLD, &m, &err));
     cd_library_op_range v = range_of(m, &row, named(f, "t4"), &y);
     assert_true(isnan(v.low_s) && isnan(v.high_s) && v.spread == 0 && v.unlike == 0 && y > 0);
-    assert_int_equal(range_of(m, &gelu, named(f, "t4"), &y).unlike, 0); /* the file does not tell operators of a class */
+    assert_int_equal(range_of(m, &gelu, named(f, "t4"), &y).unlike,
+                     0); /* the file does not tell operators of a class */
     v = range_of(m, &row, named(f, "h100"), &y);
     assert_true(isnan(v.low_s) && v.unlike == CD_LIBRARY_OP_UNLIKE_DEVICE);
     cd_library_op_model_free(m);
-    cd_library_op_train_result l = train_noisy(f, 2, "operators.calibration_rows=300"); /* two devices say nothing of a third */
+    cd_library_op_train_result l = train_noisy(
+        f, 2, "operators.calibration_rows=300"); /* two devices say nothing of a third */
     assert_true(isnan(range_of(l.model, &row, named(f, "t4"), &y).low_s));
     assert_true(range_of(l.model, &row, named(f, many[0]), &y).low_s > 0);
     cd_library_op_train_result_free(&l);
@@ -471,7 +532,8 @@ static void any_allocation_may_fail(void **state) {
     cd_library_op_data_free(&d);
     FAULT_SWEEP(w, 1) {
         cd_library_op_model *m = NULL;
-        w.st = cd_library_op_data_add(&d, f->table, f->devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &w.err);
+        w.st = cd_library_op_data_add(&d, f->table, f->devices, &(cd_library_op_filter){{0}, {0}},
+                                      NULL, NULL, &w.err);
         if (!w.st) w.st = cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &w.err);
         cd_library_op_data_free(&d);
         cd_library_op_model_free(m);
@@ -479,6 +541,7 @@ static void any_allocation_may_fail(void **state) {
     cd_library_op_train_result_free(&l);
 }
 
-TESTS(up, down, rows_are_told_apart, learns_and_carries_over, same_file_for_any_threads, many_at_once_are_as_one_by_one,
-      checks_hold_out_what_they_say, damaged_files, intervals_hold_what_they_say, reasons,
-      intervals_survive_the_file, no_interval, all_trees_are_kept, any_allocation_may_fail)
+TESTS(up, down, rows_are_told_apart, learns_and_carries_over, same_file_for_any_threads,
+      many_at_once_are_as_one_by_one, checks_hold_out_what_they_say, damaged_files,
+      intervals_hold_what_they_say, reasons, intervals_survive_the_file, no_interval,
+      all_trees_are_kept, any_allocation_may_fail)

@@ -9,7 +9,8 @@
 #define HOST_S 50e-6
 
 enum { WAITS = 2, WORKS, SOME_WAIT, ALONE, TOGETHER };
-static const char *const names[] = {"", "vllm-1", "waits", "works", "some_wait", "alone", "together"};
+static const char *const names[] = {"",          "vllm-1", "waits",   "works",
+                                    "some_wait", "alone",  "together"};
 
 typedef struct {
     cd_device_table *devices;
@@ -21,11 +22,21 @@ typedef struct {
 } fixture;
 
 static cd_llm_op_record product(uint16_t kernel, double m, double n) {
-    return (cd_llm_op_record){.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .stack = 1, .kernel = kernel, .size = {m, n, 4096, 1}};
+    return (cd_llm_op_record){.kind = CD_LLM_OP_GEMM,
+                              .type = CD_LLM_OP_T_BF16,
+                              .kv = CD_LLM_OP_T_BF16,
+                              .stack = 1,
+                              .kernel = kernel,
+                              .size = {m, n, 4096, 1}};
 }
 
 static cd_llm_op_record decode(uint16_t kernel, double past, double batch, double heads) {
-    return (cd_llm_op_record){.kind = CD_LLM_OP_DECODE, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .stack = 1, .kernel = kernel, .size = {past, batch, heads, 1, 128, 0}};
+    return (cd_llm_op_record){.kind = CD_LLM_OP_DECODE,
+                              .type = CD_LLM_OP_T_BF16,
+                              .kv = CD_LLM_OP_T_BF16,
+                              .stack = 1,
+                              .kernel = kernel,
+                              .size = {past, batch, heads, 1, 128, 0}};
 }
 
 static cd_llm_op_estimate estimate(const cd_llm_op_record *r, const cd_device *d) {
@@ -39,7 +50,8 @@ static void put(fixture *f, cd_llm_op_record r, size_t device) {
     cdmpp_err err = {0};
     const cd_llm_op_estimate e = estimate(&r, f->d[device]);
     const bool waits = r.kernel == WAITS || (r.kernel == SOME_WAIT && device);
-    r.latency_s = fmax(1.3 * (r.kernel == ALONE ? fmax(e.base_s, e.alone_s) : e.base_s), waits ? HOST_S : 0);
+    r.latency_s =
+        fmax(1.3 * (r.kernel == ALONE ? fmax(e.base_s, e.alone_s) : e.base_s), waits ? HOST_S : 0);
     assert_ok(cd_llm_op_table_put(&f->t, &r, f->d[device], &err));
 }
 
@@ -50,17 +62,22 @@ static int up(void **state) {
     uint32_t k;
     memset(&f, 0, sizeof f);
     assert_ok(cd_device_table_load("configs/devices.yaml", &f.diag, &f.devices, &err));
-    for (size_t i = 0; i < 4; i++) assert_ok(cd_device_table_find(f.devices, device[i], &f.d[i], &err));
+    for (size_t i = 0; i < 4; i++)
+        assert_ok(cd_device_table_find(f.devices, device[i], &f.d[i], &err));
     assert_ok(cd_config_init(&f.c, &err));
     assert_ok(cd_config_set(&f.c, "operators.rounds=40", &err));
-    for (size_t i = 0; i < 7; i++) assert_ok(cd_dict_add(&f.t.names, (cd_str){names[i], strlen(names[i])}, &k, &err));
+    for (size_t i = 0; i < 7; i++)
+        assert_ok(cd_dict_add(&f.t.names, (cd_str){names[i], strlen(names[i])}, &k, &err));
     for (size_t d = 0; d < 3; d++)
         for (int i = 0; i < 64; i++) {
-            for (uint16_t kernel = WAITS; kernel <= SOME_WAIT; kernel++) put(&f, product(kernel, 1 << i % 8 * 2, 512 << i / 8 % 5), d);
-            for (uint16_t kernel = ALONE; kernel <= TOGETHER; kernel++) put(&f, decode(kernel, 64 << i % 8, 4 << i / 8 % 6, i % 3 ? 64 : 16), d);
+            for (uint16_t kernel = WAITS; kernel <= SOME_WAIT; kernel++)
+                put(&f, product(kernel, 1 << i % 8 * 2, 512 << i / 8 % 5), d);
+            for (uint16_t kernel = ALONE; kernel <= TOGETHER; kernel++)
+                put(&f, decode(kernel, 64 << i % 8, 4 << i / 8 % 6, i % 3 ? 64 : 16), d);
         }
     assert_ok(cd_llm_op_table_index(&f.t, &err));
-    assert_ok(cd_llm_op_train(&f.c, &f.t, 1u << CD_LLM_OP_SET_UNSEEN, NULL, NULL, NULL, &f.l, &err));
+    assert_ok(
+        cd_llm_op_train(&f.c, &f.t, 1u << CD_LLM_OP_SET_UNSEEN, NULL, NULL, NULL, &f.l, &err));
     *state = &f;
     return 0;
 }
@@ -86,7 +103,8 @@ static void holds(const cd_llm_op_model *m) {
     assert_true(found(m, product(WORKS, 1, 512)).host_s == 0);
     assert_true(found(m, product(SOME_WAIT, 1, 512)).host_s == 0); /* one device has it without */
     assert_true(found(m, product(0, 1, 512)).host_s == 0);
-    assert_true(found(m, decode(ALONE, 64, 4, 64)).alone && !(found(m, decode(ALONE, 64, 4, 64)).host_s > 0));
+    assert_true(found(m, decode(ALONE, 64, 4, 64)).alone &&
+                !(found(m, decode(ALONE, 64, 4, 64)).host_s > 0));
     assert_false(found(m, decode(TOGETHER, 64, 4, 64)).alone);
     assert_true(m->n_call == 2);
 }
@@ -126,7 +144,8 @@ static cdmpp_status spoilt(const cd_buf *file, const char *old, const char *new)
 
 TEST(damaged) {
     const cd_buf *file = &((fixture *)*state)->l.file;
-    assert_int_equal(spoilt(file, "\"calls\"", "\"cal1s\""), CDMPP_OK); /* without them nothing is known of the kernels */
+    assert_int_equal(spoilt(file, "\"calls\"", "\"cal1s\""),
+                     CDMPP_OK); /* without them nothing is known of the kernels */
     assert_int_equal(spoilt(file, "\"maker\":0", "\"maker\":1"), CDMPP_ERANGE);
     assert_int_equal(spoilt(file, "\"alone\":0", "\"alone\":2"), CDMPP_ERANGE);
     assert_int_equal(spoilt(file, "\"host_s\"", "\"hast_s\""), CDMPP_ESCHEMA);

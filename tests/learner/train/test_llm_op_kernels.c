@@ -28,17 +28,22 @@ static void measure(fixture *f, double m, uint16_t stack, uint16_t kernel, doubl
 
 static int up(void **state) {
     static fixture f;
-    static const char *const device[] = {"h100", "l40s", "a100-sxm4-80gb"}, *const name[] = {"kernel_a", "kernel_b", "vllm", "vllm-2", "vllm-?"};
+    static const char *const device[] = {"h100", "l40s", "a100-sxm4-80gb"}, *const name[] = {
+                                                                                "kernel_a",
+                                                                                "kernel_b", "vllm",
+                                                                                "vllm-2", "vllm-?"};
     cdmpp_err err = {0};
     uint32_t k;
     memset(&f, 0, sizeof f);
     assert_ok(cd_device_table_load("configs/devices.yaml", &f.diag, &f.devices, &err));
-    for (size_t i = 0; i < 3; i++) assert_ok(cd_device_table_find(f.devices, device[i], &f.d[i], &err));
+    for (size_t i = 0; i < 3; i++)
+        assert_ok(cd_device_table_find(f.devices, device[i], &f.d[i], &err));
     assert_ok(cd_config_init(&f.c, &err));
     assert_ok(cd_config_set(&f.c, "operators.rounds=20", &err));
     assert_ok(cd_config_set(&f.c, "operators.max_depth=3", &err));
     made_llm_table(&f.t, f.d, 3, 2, 16);
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++) assert_ok(cd_dict_add(&f.t.names, (cd_str){name[i], strlen(name[i])}, &k, &err));
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        assert_ok(cd_dict_add(&f.t.names, (cd_str){name[i], strlen(name[i])}, &k, &err));
     assert_int_equal(k, NONE);
     measure(&f, 8, 1, A, 3e-5); /* both kernels */
     measure(&f, 8, 1, B, 2e-5);
@@ -66,7 +71,8 @@ static int down(void **state) {
     return 0;
 }
 
-static cd_llm_op_answer ask(const fixture *f, double m, uint16_t stack, uint16_t kernel, bool as_is) {
+static cd_llm_op_answer ask(const fixture *f, double m, uint16_t stack, uint16_t kernel,
+                            bool as_is) {
     cd_llm_op_answer v;
     cdmpp_err err = {0};
     cd_llm_op_record r = made_llm_gemm(m, 300, 700, stack);
@@ -85,13 +91,18 @@ TEST(nearest_then_fastest) {
     is(ask(f, 8, 1, 0, false), CD_LLM_OP_MEASURED, 2e-5);
     assert_int_equal(ask(f, 8, 1, 0, false).kernel, B);
     assert_int_equal(ask(f, 8, 1, 0, true).kernel, 0);
-    is(ask(f, 8, 1, A, false), CD_LLM_OP_MEASURED, 3e-5);  /* a kernel that is named stays */
-    is(ask(f, 64, 1, 0, false), CD_LLM_OP_MEASURED, 9e-3); /* however slow: the other one was not measured there */
+    is(ask(f, 8, 1, A, false), CD_LLM_OP_MEASURED, 3e-5); /* a kernel that is named stays */
+    is(ask(f, 64, 1, 0, false), CD_LLM_OP_MEASURED,
+       9e-3); /* however slow: the other one was not measured there */
     is(ask(f, 256, 1, 0, false), CD_LLM_OP_MEASURED, 1e-6);
     is(ask(f, 256, 1, B, true), ask(f, 256, 1, B, false).how, ask(f, 256, 1, B, false).latency_s);
-    is(ask(f, 48, 1, 0, false), CD_LLM_OP_INTERPOLATED, fmin(ask(f, 48, 1, A, false).latency_s, ask(f, 48, 1, B, false).latency_s));
-    assert_int_equal(ask(f, 8, 1, 0, true).how, CD_LLM_OP_PREDICTED); /* who chooses kernels himself */
-    const double one = ask(f, 4096, 1, A, false).latency_s, other = ask(f, 4096, 1, B, false).latency_s, none = ask(f, 4096, 1, 0, true).latency_s;
+    is(ask(f, 48, 1, 0, false), CD_LLM_OP_INTERPOLATED,
+       fmin(ask(f, 48, 1, A, false).latency_s, ask(f, 48, 1, B, false).latency_s));
+    assert_int_equal(ask(f, 8, 1, 0, true).how,
+                     CD_LLM_OP_PREDICTED); /* who chooses kernels himself */
+    const double one = ask(f, 4096, 1, A, false).latency_s,
+                 other = ask(f, 4096, 1, B, false).latency_s,
+                 none = ask(f, 4096, 1, 0, true).latency_s;
     is(ask(f, 4096, 1, 0, false), CD_LLM_OP_PREDICTED, fmin(none, fmin(one, other)));
 }
 
@@ -134,17 +145,22 @@ TEST(new_names) {
     cdmpp_err err = {0};
     assert_ok(cd_llm_op_asker_new(f->l.model, NULL, &f->t.names, &bare, &err));
     f->a = bare;
-    const double open = width(ask(f, 8, 0, 0, true)), library = width(ask(f, 8, NONE, 0, true)), kernel = width(ask(f, 8, 1, VLLM, true));
+    const double open = width(ask(f, 8, 0, 0, true)), library = width(ask(f, 8, NONE, 0, true)),
+                 kernel = width(ask(f, 8, 1, VLLM, true));
     assert_true(library > 1.2 * open && isnan(kernel) && ask(f, 8, 1, VLLM, true).latency_s > 0);
     assert_true(width(ask(f, 8, VLLM, 0, true)) < library / 1.2);
-    assert_true(!(ask(f, 8, NONE, 0, true).news & CD_LLM_OP_NEW_DEVICE) && ask(f, 8, NONE, 0, true).news & CD_LLM_OP_NEW_STACK);
+    assert_true(!(ask(f, 8, NONE, 0, true).news & CD_LLM_OP_NEW_DEVICE) &&
+                ask(f, 8, NONE, 0, true).news & CD_LLM_OP_NEW_STACK);
     f->a = all;
     cd_llm_op_asker_free(bare);
 }
 
 static void same(const cd_llm_op_answer *a, const cd_llm_op_answer *b) {
-    assert_memory_equal(&a->latency_s, &b->latency_s, offsetof(cd_llm_op_answer, few) - offsetof(cd_llm_op_answer, latency_s)); /* to the bit, NaN too */
-    assert_true(a->how == b->how && a->news == b->news && a->few == b->few && a->stack == b->stack && a->kernel == b->kernel);
+    assert_memory_equal(&a->latency_s, &b->latency_s,
+                        offsetof(cd_llm_op_answer, few) -
+                            offsetof(cd_llm_op_answer, latency_s)); /* to the bit, NaN too */
+    assert_true(a->how == b->how && a->news == b->news && a->few == b->few &&
+                a->stack == b->stack && a->kernel == b->kernel);
 }
 
 /* Many at once, over several blocks, named and not, with errors between them: as one by one. */

@@ -26,8 +26,10 @@ static double factor(uint16_t stack, uint16_t kernel, uint8_t type) {
 static void rows(fixture *f, cd_llm_op_table *t, uint16_t libraries) {
     cdmpp_err err = {0};
     uint32_t k;
-    static const char *const name[] = {"", "one-1", "two-2", "three-3", "four-4", "five-5", "a", "b"};
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++) assert_ok(cd_dict_add(&t->names, (cd_str){name[i], strlen(name[i])}, &k, &err));
+    static const char *const name[] = {"",       "one-1",  "two-2", "three-3",
+                                       "four-4", "five-5", "a",     "b"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        assert_ok(cd_dict_add(&t->names, (cd_str){name[i], strlen(name[i])}, &k, &err));
     for (uint16_t s = 1; s <= libraries; s++)
         for (int i = 0; i < SIZES; i++)
             for (int w = 0; w < 4; w++) {
@@ -79,8 +81,11 @@ TEST(as_far_as_they_are) {
     assert_close(v[CD_LLM_OP_NOVEL_KERNEL].between, log(1.1 / 0.9), 0.15, 0);
     assert_close(v[CD_LLM_OP_NOVEL_TYPE].between, log(2), 0.15, 0);
     for (int k = 0; k < 3; k++) assert_true(v[k].rest[2] < 0.2);
-    assert_close(v[CD_LLM_OP_NOVEL_STACK].rest[0], log(1.1 / 0.9) / 2, 0.1, 0); /* who does not know a library does not know its kernels, which are off to both sides */
-    for (int k = 1; k < CD_LLM_OP_N_FAMILY; k++) assert_int_equal(f->l.model->novel[k][CD_LLM_OP_NOVEL_TYPE].n_value, 0);
+    assert_close(
+        v[CD_LLM_OP_NOVEL_STACK].rest[0], log(1.1 / 0.9) / 2, 0.1,
+        0); /* who does not know a library does not know its kernels, which are off to both sides */
+    for (int k = 1; k < CD_LLM_OP_N_FAMILY; k++)
+        assert_int_equal(f->l.model->novel[k][CD_LLM_OP_NOVEL_TYPE].n_value, 0);
 }
 
 /* One more library of such a factor is inside; what the model says of it is what the experiments say. */
@@ -95,7 +100,9 @@ TEST(one_more) {
     cd_llm_op_record r = made_llm_gemm(100, 1024, 1024, (uint16_t)name);
     assert_ok(cd_llm_op_ask(a, &r, f->h100, 0.9, &v, &err));
     assert_int_equal(v.news, CD_LLM_OP_NEW_STACK);
-    assert_close(log(v.high_s / v.low_s) / 2, cd_novelty_half(&f->l.model->novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_STACK], 0.9), 1e-9, 0);
+    assert_close(log(v.high_s / v.low_s) / 2,
+                 cd_novelty_half(&f->l.model->novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_STACK], 0.9),
+                 1e-9, 0);
     const double low = v.base_s * 0.75, high = v.base_s * 2;
     assert_true(v.low_s < low && v.high_s > high);
     cd_llm_op_asker_free(a);
@@ -109,13 +116,16 @@ TEST(no_experiment) {
     cdmpp_err err = {0};
     rows(f, &t, 1);
     assert_ok(cd_llm_op_train(&f->c, &t, 1u << CD_LLM_OP_SET_SEEN, NULL, NULL, NULL, &l, &err));
-    assert_true(isnan(cd_novelty_half(&l.model->novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_STACK], 0.9)));
-    assert_true(cd_novelty_half(&l.model->novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_TYPE], 0.9) > log(2));
+    assert_true(
+        isnan(cd_novelty_half(&l.model->novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_STACK], 0.9)));
+    assert_true(cd_novelty_half(&l.model->novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_TYPE], 0.9) >
+                log(2));
     cd_llm_op_train_result_free(&l);
     l = (cd_llm_op_train_result){0};
     assert_ok(cd_config_set(&f->c, "operators.calibration_rows=0", &err));
     assert_ok(cd_llm_op_train(&f->c, &t, 1u << CD_LLM_OP_SET_SEEN, NULL, NULL, NULL, &l, &err));
-    assert_true(isnan(cd_novelty_half(&l.model->novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_TYPE], 0.9)));
+    assert_true(
+        isnan(cd_novelty_half(&l.model->novel[CD_LLM_OP_PRODUCT][CD_LLM_OP_NOVEL_TYPE], 0.9)));
     assert_ok(cd_config_set(&f->c, "operators.calibration_rows=1500", &err));
     cd_llm_op_train_result_free(&l);
     cd_llm_op_table_free(&t);

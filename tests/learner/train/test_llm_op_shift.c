@@ -7,7 +7,9 @@
 enum { N = 99 };
 
 /* Trees that learned nothing: the residual is the target. */
-static cd_llm_op_care of(const double *residual, const uint8_t *fold, size_t n) { return cd_llm_op_shift(residual, residual, fold, n); }
+static cd_llm_op_care of(const double *residual, const uint8_t *fold, size_t n) {
+    return cd_llm_op_shift(residual, residual, fold, n);
+}
 
 TEST(lowered) {
     double residual[N];
@@ -18,7 +20,8 @@ TEST(lowered) {
     assert_true(of(residual, fold, N).shift == 0);
     for (size_t i = 0; i < N; i++) residual[i] = -0.2;
     assert_true(fabs(of(residual, fold, N).shift - (-0.1)) < 0.006); /* half */
-    for (size_t i = 0; i < N; i++) residual[i] = i / 3 % 2 ? 0.5 : -0.5; /* twice as long costs more than half as long */
+    for (size_t i = 0; i < N; i++)
+        residual[i] = i / 3 % 2 ? 0.5 : -0.5; /* twice as long costs more than half as long */
     const double even = of(residual, fold, N).shift;
     assert_true(even < -0.1 && even > -0.4);
 }

@@ -25,7 +25,8 @@ static int up(void **state) {
     cdmpp_err err = {0};
     memset(&f, 0, sizeof f);
     assert_ok(cd_device_table_load("configs/devices.yaml", &f.diag, &f.devices, &err));
-    for (size_t i = 0; i < 4; i++) assert_ok(cd_device_table_find(f.devices, name[i], &f.d[i], &err));
+    for (size_t i = 0; i < 4; i++)
+        assert_ok(cd_device_table_find(f.devices, name[i], &f.d[i], &err));
     assert_ok(cd_config_init(&f.c, &err));
     assert_ok(cd_config_set(&f.c, "operators.rounds=40", &err));
     assert_ok(cd_config_set(&f.c, "operators.max_depth=4", &err));
@@ -47,7 +48,8 @@ static int down(void **state) {
     return 0;
 }
 
-static cd_llm_op_answer ask(const fixture *f, const cd_llm_op_model *m, bool table, const cd_llm_op_record *r, const cd_device *d) {
+static cd_llm_op_answer ask(const fixture *f, const cd_llm_op_model *m, bool table,
+                            const cd_llm_op_record *r, const cd_device *d) {
     cd_llm_op_asker *a;
     cd_llm_op_answer v;
     cdmpp_err err = {0};
@@ -65,10 +67,12 @@ TEST(three_kinds_of_answers) {
     assert_close(v.latency_s, made_llm_time(&r, f->d[0]), 1e-12, 0);
     r.size[0] = 16;
     v = ask(f, f->l.model, true, &r, f->d[1]);
-    assert_true(v.how == CD_LLM_OP_INTERPOLATED && v.news == 0 && v.low_s < v.latency_s && v.latency_s < v.high_s && v.line_s > 0);
+    assert_true(v.how == CD_LLM_OP_INTERPOLATED && v.news == 0 && v.low_s < v.latency_s &&
+                v.latency_s < v.high_s && v.line_s > 0);
     assert_close(v.latency_s, made_llm_time(&r, f->d[1]), 0.15, 0);
     v = ask(f, f->l.model, false, &r, f->d[1]);
-    assert_true(v.how == CD_LLM_OP_PREDICTED && v.news == 0 && isnan(v.line_s) && v.low_s < v.latency_s);
+    assert_true(v.how == CD_LLM_OP_PREDICTED && v.news == 0 && isnan(v.line_s) &&
+                v.low_s < v.latency_s);
     assert_close(v.latency_s, made_llm_time(&r, f->d[1]), 0.2, 0);
     r.stack = 2; /* the other library is faster, and that is learned */
     assert_true(ask(f, f->l.model, false, &r, f->d[1]).latency_s < 0.9 * v.latency_s);
@@ -83,10 +87,12 @@ TEST(another_vendor) {
     char text[CD_LLM_OP_NEWS_TEXT];
     cd_llm_op_record r = made_llm_gemm(16, 512, 2048, 1);
     assert_ok(cd_device_table_find(f->devices, "mi300x", &amd, &err));
-    assert_int_equal(ask(f, f->l.model, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
+    assert_int_equal(ask(f, f->l.model, false, &r, amd).news,
+                     CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
     assert_int_equal(ask(f, f->l.model, false, &r, f->d[3]).news, CD_LLM_OP_NEW_DEVICE);
     assert_ok(cd_llm_op_model_from_bytes(f->l.file.p, f->l.file.n, &again, &err));
-    assert_int_equal(ask(f, again, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
+    assert_int_equal(ask(f, again, false, &r, amd).news,
+                     CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
     cd_device unknown = *amd;
     unknown.warp = CD_DEVICE_UNKNOWN;
     assert_int_equal(ask(f, again, false, &r, &unknown).news, CD_LLM_OP_NEW_DEVICE);
@@ -96,7 +102,8 @@ TEST(another_vendor) {
     memcpy(more, with.device, 3 * sizeof *more);
     more[3] = (cd_llm_op_model_device){.name = "mi250", .warp = 64};
     with.device = more, with.n_device = 4;
-    assert_int_equal(ask(f, &with, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
+    assert_int_equal(ask(f, &with, false, &r, amd).news,
+                     CD_LLM_OP_NEW_DEVICE | CD_LLM_OP_NEW_VENDOR);
     more[3].family[CD_LLM_OP_PRODUCT] = true;
     assert_int_equal(ask(f, &with, false, &r, amd).news, CD_LLM_OP_NEW_DEVICE);
     for (size_t i = 0; i < 4; i++) more[i].warp = CD_DEVICE_UNKNOWN; /* nobody knows */
@@ -132,7 +139,8 @@ TEST(what_is_new) {
     char text[CD_LLM_OP_NEWS_TEXT];
     cd_llm_op_record r = made_llm_gemm(16, 512, 2048, 1);
     cd_llm_op_answer v = ask(f, f->l.model, true, &r, f->d[3]);
-    assert_true(v.how == CD_LLM_OP_PREDICTED && v.news == CD_LLM_OP_NEW_DEVICE && v.low_s < v.latency_s);
+    assert_true(v.how == CD_LLM_OP_PREDICTED && v.news == CD_LLM_OP_NEW_DEVICE &&
+                v.low_s < v.latency_s);
     assert_close(v.latency_s, made_llm_time(&r, f->d[3]), 0.4, 0);
     assert_ok(cd_dict_add(&f->t.names, (cd_str){"vllm-9", 6}, &name, &err));
     r.stack = (uint16_t)name;
@@ -144,7 +152,8 @@ TEST(what_is_new) {
     assert_string_equal(text, "stack+dtype+size");
     cd_llm_op_asker *a;
     assert_ok(cd_llm_op_asker_new(f->l.model, NULL, &f->t.names, &a, &err));
-    const cd_llm_op_record other = {.kind = CD_LLM_OP_NORM, .type = CD_LLM_OP_T_BF16, .size = {8, 8}};
+    const cd_llm_op_record other = {
+        .kind = CD_LLM_OP_NORM, .type = CD_LLM_OP_T_BF16, .size = {8, 8}};
     assert_status(cd_llm_op_ask(a, &other, f->d[0], 0.9, &v, &err), CDMPP_EMODEL);
     assert_status(cd_llm_op_ask(a, &r, f->d[2], 0.9, &v, &err), CDMPP_EMODEL); /* fp8 on an A100 */
     cd_llm_op_asker_free(a);
@@ -160,7 +169,9 @@ TEST(few_rows_of_a_new_device) {
     uint32_t k;
     const cd_llm_op_record asked = made_llm_gemm(16, 1024, 1024, 1);
     const double alone = ask(f, f->l.model, false, &asked, f->d[3]).latency_s;
-    for (size_t i = 0; i < f->t.names.n; i++) assert_ok(cd_dict_add(&t.names, (cd_str){f->t.names.text[i], strlen(f->t.names.text[i])}, &k, &err));
+    for (size_t i = 0; i < f->t.names.n; i++)
+        assert_ok(cd_dict_add(&t.names, (cd_str){f->t.names.text[i], strlen(f->t.names.text[i])},
+                              &k, &err));
     for (int i = 0; i < 20; i++) {
         cd_llm_op_record r = made_llm_gemm(3 << i % 5, 300 << i % 4, 700, 1);
         r.latency_s = 1.5 * ask(f, f->l.model, false, &r, f->d[3]).latency_s;
@@ -220,8 +231,11 @@ TEST(many_at_once) {
         assert_ok(cd_llm_op_ask_many(a, r, d, N, 0.9, v, NULL, &err));
         for (int i = 0; i < N; i++) {
             assert_ok(cd_llm_op_ask(a, &r[i], d[i], 0.9, &one, &err));
-            assert_true(one.latency_s == v[i].latency_s && one.how == v[i].how && one.news == v[i].news && one.base_s == v[i].base_s && one.roof_s == v[i].roof_s);
-            assert_true(isnan(one.low_s) ? isnan(v[i].low_s) : one.low_s == v[i].low_s && one.high_s == v[i].high_s);
+            assert_true(one.latency_s == v[i].latency_s && one.how == v[i].how &&
+                        one.news == v[i].news && one.base_s == v[i].base_s &&
+                        one.roof_s == v[i].roof_s);
+            assert_true(isnan(one.low_s) ? isnan(v[i].low_s)
+                                         : one.low_s == v[i].low_s && one.high_s == v[i].high_s);
         }
         r[N - 1].type = CD_LLM_OP_T_FP8, d[N - 1] = f->d[2]; /* fp8 on an A100 */
         assert_status(cd_llm_op_ask_many(a, r, d, N, 0.9, v, NULL, &err), CDMPP_EMODEL);
@@ -236,7 +250,9 @@ TEST(many_at_once) {
 }
 
 static void same(const cd_llm_op_answer *a, const cd_llm_op_answer *b) {
-    assert_memory_equal(&a->latency_s, &b->latency_s, offsetof(cd_llm_op_answer, few) - offsetof(cd_llm_op_answer, latency_s)); /* to the bit, NaN too */
+    assert_memory_equal(&a->latency_s, &b->latency_s,
+                        offsetof(cd_llm_op_answer, few) -
+                            offsetof(cd_llm_op_answer, latency_s)); /* to the bit, NaN too */
     assert_true(a->how == b->how && a->news == b->news && a->few == b->few);
 }
 
@@ -247,7 +263,8 @@ static cd_llm_op_record any_kind(uint64_t i) {
     cd_llm_op_record r = made_llm_gemm(n, wide, 512, (uint16_t)(1 + (w >> 24) % 2));
     if (w % 3 == 0) return r;
     r.kind = w % 3 == 1 ? CD_LLM_OP_MOE : CD_LLM_OP_DECODE;
-    const double moe[] = {n, 1024, 512, 2, wide / 32, 1, 1}, decode[] = {16 * n - 1, 4, 32, 8, wide / 4, 0};
+    const double moe[] = {n, 1024, 512, 2, wide / 32, 1, 1},
+                 decode[] = {16 * n - 1, 4, 32, 8, wide / 4, 0};
     memcpy(r.size, w % 3 == 1 ? moe : decode, w % 3 == 1 ? sizeof moe : sizeof decode);
     r.skew = w % 3 == 1 && w >> 32 & 1 ? 1.2 : 0;
     return r;
@@ -284,16 +301,18 @@ TEST(many_of_all_kinds) {
         r[i] = any_kind(TRAINED / 2 + i);
         d[i] = f->d[cd_rng_at(13, i) % 4];
         if (i % 50 == 9) r[i].type = CD_LLM_OP_T_FP8; /* an A100 cannot */
-        if (i % 50 == 19) r[i].kind = CD_LLM_OP_NORM;  /* nobody trained on it */
+        if (i % 50 == 19) r[i].kind = CD_LLM_OP_NORM; /* nobody trained on it */
     }
     for (size_t k = 0; k < 2 * sizeof number / sizeof *number; k++) {
         const size_t n = number[k / 2], from = N - n;
-        cd_llm_op_asker *a, *alone; /* alone: what trees expect of measured rows is computed row by row, too */
+        cd_llm_op_asker *a,
+            *alone; /* alone: what trees expect of measured rows is computed row by row, too */
         assert_ok(cd_llm_op_asker_new(l.model, k % 2 ? &t : NULL, &t.names, &a, &err));
         assert_ok(cd_llm_op_asker_new(l.model, k % 2 ? &t : NULL, &t.names, &alone, &err));
         assert_ok(cd_llm_op_ask_many(a, r + from, d + from, n, 0.9, v, whys, &err));
         for (size_t i = 0; i < n; i++) {
-            assert_int_equal(cd_llm_op_ask(alone, &r[from + i], d[from + i], 0.9, &one, &err), whys[i].code);
+            assert_int_equal(cd_llm_op_ask(alone, &r[from + i], d[from + i], 0.9, &one, &err),
+                             whys[i].code);
             if (!whys[i].code) same(&v[i], &one);
         }
         cd_llm_op_asker_free(a);
@@ -315,12 +334,15 @@ TEST(file) {
     assert_ok(cd_llm_op_model_from_bytes(f->l.file.p, f->l.file.n, &m, &err));
     for (int table = 0; table < 2; table++)
         for (size_t d = 0; d < 4; d++) {
-            const cd_llm_op_answer x = ask(f, f->l.model, table, &r, f->d[d]), y = ask(f, m, table, &r, f->d[d]);
-            assert_true(x.latency_s == y.latency_s && x.low_s == y.low_s && x.news == y.news && x.how == y.how);
+            const cd_llm_op_answer x = ask(f, f->l.model, table, &r, f->d[d]),
+                                   y = ask(f, m, table, &r, f->d[d]);
+            assert_true(x.latency_s == y.latency_s && x.low_s == y.low_s && x.news == y.news &&
+                        x.how == y.how);
         }
     assert_non_null(strstr(m->header, "\"kind\":\"llm-operators\""));
     cd_llm_op_model_free(m);
-    for (size_t cut = 0; cut < f->l.file.n; cut += f->l.file.n / 7 + 1) assert_true(cd_llm_op_model_from_bytes(f->l.file.p, cut, &m, &err) != CDMPP_OK);
+    for (size_t cut = 0; cut < f->l.file.n; cut += f->l.file.n / 7 + 1)
+        assert_true(cd_llm_op_model_from_bytes(f->l.file.p, cut, &m, &err) != CDMPP_OK);
     assert_ok(cd_threads_new(2, &pool, &err)); /* the same bytes on two threads */
     assert_ok(cd_llm_op_train(&f->c, &f->t, SETS, pool, NULL, NULL, &l, &err));
     assert_int_equal(l.file.n, f->l.file.n);
@@ -371,7 +393,8 @@ TEST(large_ones_of_a_new_device) {
     for (size_t at = 1; at < 4; at++) {
         cd_llm_op_record r = made_llm_gemm((double)(1 << (MADE_LLM_STEPS - at)), 1024, 2048, 1);
         assert_ok(cd_llm_op_estimate_of(&r, f->d[3], &e, &err));
-        assert_close(ask(f, l.model, false, &r, f->d[3]).latency_s, e.base_s * (1 + 1 / (1 + r.size[0] / 8)), 0.08, 0);
+        assert_close(ask(f, l.model, false, &r, f->d[3]).latency_s,
+                     e.base_s * (1 + 1 / (1 + r.size[0] / 8)), 0.08, 0);
     }
     cd_llm_op_train_result_free(&l);
     cd_llm_op_table_free(&t);
@@ -400,7 +423,8 @@ TEST(refused) {
 
 /* Headers that the fuzzer begins with are read up to the trees, which they have not: a header of another version would be refused at its first words. */
 TEST(seeds_of_the_fuzzer) {
-    static const char *const seed[] = {"tests/fuzz/seeds/llm_opmodel/header.json", "tests/fuzz/seeds/llm_opmodel/calls.json"};
+    static const char *const seed[] = {"tests/fuzz/seeds/llm_opmodel/header.json",
+                                       "tests/fuzz/seeds/llm_opmodel/calls.json"};
     for (size_t i = 0; i < 2; i++) {
         cd_buf file = {0}, header = {0};
         const cd_buf none = {0};
@@ -412,7 +436,8 @@ TEST(seeds_of_the_fuzzer) {
         cd_buf_put(&header, text, n);
         assert_ok(cd_container_put(CD_CONTAINER_MODEL, &file, &header, &none, &err));
         assert_true(cd_llm_op_model_from_bytes(file.p, file.n, &m, &err) != CDMPP_OK);
-        if (strncmp(err.key, "model.parts", 11) != 0) fail_msg("%s: %s: %s", seed[i], err.key, err.msg);
+        if (strncmp(err.key, "model.parts", 11) != 0)
+            fail_msg("%s: %s: %s", seed[i], err.key, err.msg);
         cd_buf_free(&file);
         cd_buf_free(&header);
         cd_mem_free(text);
@@ -426,7 +451,8 @@ TEST(spread_of_devices) {
     cd_llm_op_train_result l = {0};
     cdmpp_err err = {0};
     made_llm_table(&t, f->d, 3, 5, 16);
-    for (size_t i = 0; i < t.n; i++) t.r[i].latency_s *= exp((t.device[i] ? 0.02 : 0.8) * (cd_rng_unit(5, i) - 0.5));
+    for (size_t i = 0; i < t.n; i++)
+        t.r[i].latency_s *= exp((t.device[i] ? 0.02 : 0.8) * (cd_rng_unit(5, i) - 0.5));
     assert_ok(cd_llm_op_table_index(&t, &err));
     assert_ok(cd_llm_op_train(&f->c, &t, SETS, NULL, NULL, NULL, &l, &err));
     const cd_llm_op_part *p = l.model->part[CD_LLM_OP_PRODUCT];
@@ -448,9 +474,14 @@ TEST(spread_of_like_devices) {
     assert_ok(cd_llm_op_table_index(&t, &err));
     assert_ok(cd_llm_op_train(&f->c, &t, SETS, NULL, NULL, NULL, &l, &err));
     const cd_llm_op_part *p = l.model->part[CD_LLM_OP_PRODUCT];
-    for (size_t k = 2; k < CD_LLM_OP_LEVELS; k += 2) assert_true(p[CD_LLM_OP_SET_UNSEEN].times[k] > 1.15 * p[CD_LLM_OP_SET_SEEN].times[k]); /* 1.07 without */
+    for (size_t k = 2; k < CD_LLM_OP_LEVELS; k += 2)
+        assert_true(p[CD_LLM_OP_SET_UNSEEN].times[k] >
+                    1.15 * p[CD_LLM_OP_SET_SEEN].times[k]); /* 1.07 without */
     cd_llm_op_train_result_free(&l);
     cd_llm_op_table_free(&t);
 }
 
-TESTS(up, down, spread_of_devices, spread_of_like_devices, another_vendor, measured_of_another_vendor, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device, many_at_once, many_of_all_kinds, levels, file, seeds_of_the_fuzzer, little_to_train_on, large_ones_of_a_new_device, refused)
+TESTS(up, down, spread_of_devices, spread_of_like_devices, another_vendor,
+      measured_of_another_vendor, three_kinds_of_answers, what_is_new, few_rows_of_a_new_device,
+      many_at_once, many_of_all_kinds, levels, file, seeds_of_the_fuzzer, little_to_train_on,
+      large_ones_of_a_new_device, refused)

@@ -31,8 +31,14 @@ static void make(made *m) {
     memset(m->d.content_digest, 'a', 64);
     memset(m->split.digest, 'b', 64);
     for (int i = 0; i < N; i++) m->log_s[i] = -i;
-    m->t = (cd_training_set){.c = &m->c, .d = &m->d, .split = &m->split, .fold = m->fold, .log_s = m->log_s, .group = m->group,
-                         .device = m->device, .n_fold = 1};
+    m->t = (cd_training_set){.c = &m->c,
+                             .d = &m->d,
+                             .split = &m->split,
+                             .fold = m->fold,
+                             .log_s = m->log_s,
+                             .group = m->group,
+                             .device = m->device,
+                             .n_fold = 1};
 }
 
 static cd_member make_net(void) {
@@ -60,14 +66,23 @@ static bool hear(void *ctx, const cd_progress_event *t) {
     h->n++;
     h->ends += t->end;
     h->last = t->valid;
-    snprintf(h->of, sizeof h->of, "%s: %s of %d, %d samples", t->member, t->unit, (int)t->n_step, (int)t->n_sample);
+    snprintf(h->of, sizeof h->of, "%s: %s of %d, %d samples", t->member, t->unit, (int)t->n_step,
+             (int)t->n_sample);
     return true;
 }
 
 static void tell(cd_member_checkpoint_log *told) {
     for (uint64_t k = 1; k <= 5; k++) {
         const bool evaluated = k % 2 == 1;
-        const cd_progress_event t = {"mlp", "step", k, 5, 8, evaluated ? 1.0 / (double)k : (double)NAN, evaluated ? 0.5 : (double)NAN, k == 5, 0};
+        const cd_progress_event t = {"mlp",
+                                     "step",
+                                     k,
+                                     5,
+                                     8,
+                                     evaluated ? 1.0 / (double)k : (double)NAN,
+                                     evaluated ? 0.5 : (double)NAN,
+                                     k == 5,
+                                     0};
         assert_true(cd_member_checkpoint_tick(told, &t));
     }
 }
@@ -90,8 +105,10 @@ static void there_and_back(void **s) {
     cd_member_checkpoint k;
     bool found;
     heard h = {0}, again = {0};
-    cd_member_checkpoint_log told = {.tick = hear, .ctx = &h}, retold = {.tick = hear, .ctx = &again};
-    cd_member e = make_net(), got = {.kind = CD_MEMBER_MLP, .fold = 0}, other = {.kind = CD_MEMBER_MLP, .fold = 1};
+    cd_member_checkpoint_log told = {.tick = hear, .ctx = &h},
+                             retold = {.tick = hear, .ctx = &again};
+    cd_member e = make_net(), got = {.kind = CD_MEMBER_MLP, .fold = 0},
+              other = {.kind = CD_MEMBER_MLP, .fold = 1};
     make(&m);
     assert_ok(cd_member_checkpoint_open(&k, dir, &m.t, NULL, &err));
     assert_ok(cd_member_checkpoint_read(&k, "mlp", &retold, &got, &found, &err));
@@ -204,9 +221,11 @@ static void damage(void **s) {
     const size_t step = b.n / 60 + 1;
     for (size_t i = 0; i < b.n; i += step) {
         cd_member got = {.kind = CD_MEMBER_MLP, .fold = 0};
-        assert_status(cd_member_checkpoint_decode(&k, b.p, i, "mlp", &told, &got, &err), CDMPP_EPARSE);
+        assert_status(cd_member_checkpoint_decode(&k, b.p, i, "mlp", &told, &got, &err),
+                      CDMPP_EPARSE);
         b.p[i] ^= 1;
-        assert_true(cd_member_checkpoint_decode(&k, b.p, b.n, "mlp", &told, &got, &err) != CDMPP_OK);
+        assert_true(cd_member_checkpoint_decode(&k, b.p, b.n, "mlp", &told, &got, &err) !=
+                    CDMPP_OK);
         b.p[i] ^= 1;
         cd_member_free(&got);
     }

@@ -29,7 +29,13 @@ static void write_large(const char *path) {
     for (int i = 0; i < LARGE; i++) {
         const double s = make_rows(i, row, LARGE_ROWS);
         snprintf(task, sizeof task, "[\"t\", %d]", i / 400);
-        cd_item it = {.n_row = LARGE_ROWS, .row = row, .latency_s = s, .latency_mean_s = s, .latency_min_s = s, .flop = -1, .repeats = 3,
+        cd_item it = {.n_row = LARGE_ROWS,
+                      .row = row,
+                      .latency_s = s,
+                      .latency_mean_s = s,
+                      .latency_min_s = s,
+                      .flop = -1,
+                      .repeats = 3,
                       .source_line = (uint64_t)i + 1};
         it.text[CD_LAYOUT_DICT_TASK] = (cd_str){task, strlen(task)};
         it.text[CD_LAYOUT_DICT_DEVICE] = (cd_str){"slow", 4};
@@ -68,7 +74,16 @@ static void configure(cd_config *c, const char *file, const char *const *set) {
 }
 
 static void learn(cd_learner_result *l, const char *file, const char *memory, const char *members) {
-    const char *const set[] = {memory, members, "train.rounds=60", "train.eta=0.2", "fit.epochs=2", "net.device=false", "net.width=16", "net.embed=16", "net.decoder_width=16", NULL};
+    const char *const set[] = {memory,
+                               members,
+                               "train.rounds=60",
+                               "train.eta=0.2",
+                               "fit.epochs=2",
+                               "net.device=false",
+                               "net.width=16",
+                               "net.embed=16",
+                               "net.decoder_width=16",
+                               NULL};
     cdmpp_err err = {0};
     cd_config c;
     configure(&c, file, set);
@@ -88,7 +103,8 @@ static void networks_are_the_same_to_the_bit(void **s) {
     assert_int_equal(x->prog.n, y->prog.n);
     assert_memory_equal(x->prog.shift, y->prog.shift, x->prog.n * sizeof *x->prog.shift);
     assert_memory_equal(x->prog.scale, y->prog.scale, x->prog.n * sizeof *x->prog.scale);
-    for (int p = 0; p < CD_SPLIT_N_PART; p++) assert_memory_equal(&a.metrics[p], &b.metrics[p], sizeof a.metrics[p]);
+    for (int p = 0; p < CD_SPLIT_N_PART; p++)
+        assert_memory_equal(&a.metrics[p], &b.metrics[p], sizeof a.metrics[p]);
     cd_learner_result_free(&a);
     cd_learner_result_free(&b);
 }
@@ -100,7 +116,8 @@ static void trees_err_as_much(void **s) {
     learn(&a, h5, "train.memory=0", "model.members=[rows, program, sums]");
     learn(&b, h5, "train.memory=8", "model.members=[rows, program, sums]");
     assert_non_null(strstr(b.notes.p, "trees of a draw of 100.0 %"));
-    for (int p = 0; p < CD_SPLIT_N_PART; p++) assert_close(a.metrics[p].mape, b.metrics[p].mape, 0.1, 0.005);
+    for (int p = 0; p < CD_SPLIT_N_PART; p++)
+        assert_close(a.metrics[p].mape, b.metrics[p].mape, 0.1, 0.005);
     cd_learner_result_free(&a);
     cd_learner_result_free(&b);
 }
@@ -127,14 +144,16 @@ static void too_many_rows_are_drawn(void **s) {
     configure(&c, large, set);
     assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l, &err));
     assert_non_null(strstr(l.notes.p, "sums: trees of a draw of "));
-    assert_int_equal(l.metrics[CD_SPLIT_PART_TEST].n, l.n_program[CD_SPLIT_PART_TEST]); /* figures are of all */
+    assert_int_equal(l.metrics[CD_SPLIT_PART_TEST].n,
+                     l.n_program[CD_SPLIT_PART_TEST]); /* figures are of all */
     cd_learner_result_free(&l);
     cd_config_free(&c);
 }
 
 /* Programs of the training part are those above some random number. A draw by the same number would have none of them. */
 static void the_draw_is_not_the_split(void **s) {
-    const char *const set[] = {"train.memory=8", "split.kind=record", "model.members=[sums]", "train.rounds=2", NULL};
+    const char *const set[] = {"train.memory=8", "split.kind=record", "model.members=[sums]",
+                               "train.rounds=2", NULL};
     cdmpp_err err = {0};
     cd_learner_result l;
     cd_config c;
@@ -154,7 +173,12 @@ static void together_alone_is_the_same(void **s) {
     cd_buf tree[2] = {{0}};
     (void)s;
     for (int k = 0; k < 2; k++) {
-        const char *const set[] = {"train.memory=24", "model.members=[sums]", "train.rounds=3", "train.subsample=1", k ? "train.together=true" : "train.together=false", NULL};
+        const char *const set[] = {"train.memory=24",
+                                   "model.members=[sums]",
+                                   "train.rounds=3",
+                                   "train.subsample=1",
+                                   k ? "train.together=true" : "train.together=false",
+                                   NULL};
         cd_config c;
         configure(&c, large, set);
         assert_ok(cd_learner_run(&c, NULL, &(cd_learner_options){0}, &l[k], &err));
@@ -198,7 +222,8 @@ static long peak_mb(const char *memory, const char *members) {
     const pid_t child = fork();
     assert_true(child >= 0);
     if (!child) {
-        const char *const set[] = {memory, members, "train.rounds=2", "fit.steps=4", "net.device=false", NULL};
+        const char *const set[] = {
+            memory, members, "train.rounds=2", "fit.steps=4", "net.device=false", NULL};
         cdmpp_err err = {0};
         cd_config c;
         cd_learner_result l;
@@ -215,11 +240,13 @@ static void memory_is_bounded(void **s) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* a sanitizer keeps what is freed */
 #endif
-    const long disk = peak_mb("train.memory=200", "model.members=[rows, mlp]"), memory = peak_mb("train.memory=0", "model.members=[rows, mlp]");
+    const long disk = peak_mb("train.memory=200", "model.members=[rows, mlp]"),
+               memory = peak_mb("train.memory=0", "model.members=[rows, mlp]");
     print_message("peak: %ld MB on disk, %ld MB in memory\n", disk, memory);
     if (memory < 300) fail_msg("%ld MB in memory: the set is too small to tell", memory);
     if (disk > 250) fail_msg("%ld MB, expected some 185", disk);
 }
 
-TESTS(setup, teardown, networks_are_the_same_to_the_bit, trees_err_as_much, a_model_says_where_it_was_trained, too_many_rows_are_drawn, the_draw_is_not_the_split, together_alone_is_the_same,
-      the_folder_is_empty_afterwards, memory_is_bounded)
+TESTS(setup, teardown, networks_are_the_same_to_the_bit, trees_err_as_much,
+      a_model_says_where_it_was_trained, too_many_rows_are_drawn, the_draw_is_not_the_split,
+      together_alone_is_the_same, the_folder_is_empty_afterwards, memory_is_bounded)

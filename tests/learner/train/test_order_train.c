@@ -15,14 +15,19 @@ static char dir[] = "/tmp/cdmpp-order-XXXXXX", h5[64], set_files[96], folder[64]
 static cd_learner_result with, without;
 static cdmpp_err err;
 
-static cdmpp_status learn(const char *order, int jobs, const char *in, const cd_model *start, cd_learner_result *l) {
-    const char *const set[] = {set_files, "model.folds=2", "model.members=[rows]", "train.rounds=20", order};
+static cdmpp_status learn(const char *order, int jobs, const char *in, const cd_model *start,
+                          cd_learner_result *l) {
+    const char *const set[] = {set_files, "model.folds=2", "model.members=[rows]",
+                               "train.rounds=20", order};
     cd_config c;
     cd_threads *pool = NULL;
     cdmpp_status st = cd_config_init(&c, &err);
-    for (size_t i = 0; !st && i < sizeof set / sizeof *set; i++) st = cd_config_set(&c, set[i], &err);
+    for (size_t i = 0; !st && i < sizeof set / sizeof *set; i++)
+        st = cd_config_set(&c, set[i], &err);
     if (!st) st = cd_threads_new(jobs, &pool, &err);
-    if (!st) st = cd_learner_run(&c, NULL, &(cd_learner_options){.pool = pool, .folder = in, .start = start}, l, &err);
+    if (!st)
+        st = cd_learner_run(
+            &c, NULL, &(cd_learner_options){.pool = pool, .folder = in, .start = start}, l, &err);
     cd_threads_free(pool);
     cd_config_free(&c);
     return st;
@@ -57,7 +62,8 @@ static void ask(const cd_model *m, bool sketch, cd_model_prediction *p) {
     static int64_t ptr[SOME + 1];
     static uint32_t device[SOME];
     static double flop[SOME];
-    const cd_program_view v = {.n = SOME, .row = row, .row_ptr = ptr, .device = device, .flop = flop};
+    const cd_program_view v = {
+        .n = SOME, .row = row, .row_ptr = ptr, .device = device, .flop = flop};
     cd_model_scratch *sc;
     for (int i = 0; i < SOME; i++) {
         make_rows(N + i, row + i * 4 * CD_N_COL, 4);
@@ -91,9 +97,12 @@ TEST(seconds_stay_as_they_are) {
 /* Validation is out of fold; the share was chosen by it, so with a share of 0 among the choices the order is never worse there. */
 TEST(figures_are_of_the_order) {
     assert_true(with.metrics[CD_SPLIT_PART_TEST].mape == without.metrics[CD_SPLIT_PART_TEST].mape);
-    assert_true(with.metrics[CD_SPLIT_PART_VALID].mape == without.metrics[CD_SPLIT_PART_VALID].mape);
-    assert_true(with.metrics[CD_SPLIT_PART_VALID].spearman >= without.metrics[CD_SPLIT_PART_VALID].spearman);
-    assert_true(with.metrics[CD_SPLIT_PART_TEST].spearman != without.metrics[CD_SPLIT_PART_TEST].spearman);
+    assert_true(with.metrics[CD_SPLIT_PART_VALID].mape ==
+                without.metrics[CD_SPLIT_PART_VALID].mape);
+    assert_true(with.metrics[CD_SPLIT_PART_VALID].spearman >=
+                without.metrics[CD_SPLIT_PART_VALID].spearman);
+    assert_true(with.metrics[CD_SPLIT_PART_TEST].spearman !=
+                without.metrics[CD_SPLIT_PART_TEST].spearman);
     assert_true(with.metrics[CD_SPLIT_PART_TEST].spearman > 0.5);
     assert_true(with.model->order_share > 0 && with.model->order_share <= 1);
 }
@@ -123,7 +132,8 @@ TEST(the_same_for_any_threads_and_after_a_stop) {
     char kept[96];
     snprintf(kept, sizeof kept, "%s/order/sums-1.member", folder);
     assert_int_equal(access(kept, F_OK), 0);
-    assert_ok(learn("model.order=[rows]", 1, NULL, with.model, &l)); /* from another model: trees are trained anew */
+    assert_ok(learn("model.order=[rows]", 1, NULL, with.model,
+                    &l)); /* from another model: trees are trained anew */
     assert_int_equal(cd_model_n_kind(cd_model_order(l.model)), 1);
     cd_learner_result_free(&l);
 }
@@ -152,24 +162,31 @@ static cdmpp_status patched(const char *from, const char *to, cd_model **m) {
 TEST(a_wrong_header_is_refused_with_its_key) {
     static const struct {
         const char *from, *to, *key;
-    } t[] = {{"\"at\":", "\"ax\":", "order.at"},
-             {"\"share\":", "\"sharE\":", "order.share"},
-             {"\"share\":", "\"share\":9", "order.share"},
-             {"\"kinds\":[\"rows\"", "\"kinds\":[\"rowz\"", "order.kinds"},
-             {"\"kinds\":[\"rows\"", "\"kinds\":[\"sums\"", "order.kinds"},
-             {"\"members\":[{\"kind\":\"sums\"", "\"members\":[{\"kind\":\"rows\"", "order.members[0]"}};
+    } t[] = {
+        {"\"at\":", "\"ax\":", "order.at"},
+        {"\"share\":", "\"sharE\":", "order.share"},
+        {"\"share\":", "\"share\":9", "order.share"},
+        {"\"kinds\":[\"rows\"", "\"kinds\":[\"rowz\"", "order.kinds"},
+        {"\"kinds\":[\"rows\"", "\"kinds\":[\"sums\"", "order.kinds"},
+        {"\"members\":[{\"kind\":\"sums\"", "\"members\":[{\"kind\":\"rows\"", "order.members[0]"}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         cd_model *m = NULL;
         const cdmpp_status st = patched(t[i].from, t[i].to, &m);
         if (!st) cd_model_free(m);
         assert_true(st != CDMPP_OK);
-        if (strncmp(err.key, t[i].key, strlen(t[i].key)) != 0) fail_msg("%s: key %s, expected %s: %s", t[i].to, err.key, t[i].key, err.msg);
+        if (strncmp(err.key, t[i].key, strlen(t[i].key)) != 0)
+            fail_msg("%s: key %s, expected %s: %s", t[i].to, err.key, t[i].key, err.msg);
     }
 }
 
 /* A correction for a machine leaves the members where they are, and moves the order as it moves the seconds. */
 TEST(a_corrected_model_keeps_the_order) {
-    cd_here h = {.stands = 0, .name = "mine", .cpu = "A Processor", .programs = 2, .widen = 1, .most = (double)INFINITY};
+    cd_here h = {.stands = 0,
+                 .name = "mine",
+                 .cpu = "A Processor",
+                 .programs = 2,
+                 .widen = 1,
+                 .most = (double)INFINITY};
     const size_t width = cd_here_width(with.model);
     float *x = cd_mem_zalloc(2, width * sizeof *x);
     const double off[] = {1, 1};
@@ -202,7 +219,8 @@ TEST(measurements_take_over_the_order) {
     ask(with.model, false, p);
     assert_ok(cd_online_adapt_new(&a, &err));
     for (int k = 0; k < 50; k++) {
-        const cd_online_adapt_item item = cd_online_adapt_item_of(&p[0], false, trait, 3 * p[0].median_s);
+        const cd_online_adapt_item item =
+            cd_online_adapt_item_of(&p[0], false, trait, 3 * p[0].median_s);
         assert_ok(cd_online_adapt_add(a, "fast", false, "t", &item, &err));
     }
     assert_ok(cd_online_adapt_fit(a, &err));
@@ -259,6 +277,8 @@ TEST(memory_may_run_out) {
     }
 }
 
-TESTS(set_up, tear_down, seconds_stay_as_they_are, figures_are_of_the_order, a_file_answers_the_same, the_same_for_any_threads_and_after_a_stop,
-      a_wrong_header_is_refused_with_its_key, a_corrected_model_keeps_the_order, measurements_take_over_the_order, exports_do_not_drop_it,
-      unknown_kinds_are_named, memory_may_run_out)
+TESTS(set_up, tear_down, seconds_stay_as_they_are, figures_are_of_the_order,
+      a_file_answers_the_same, the_same_for_any_threads_and_after_a_stop,
+      a_wrong_header_is_refused_with_its_key, a_corrected_model_keeps_the_order,
+      measurements_take_over_the_order, exports_do_not_drop_it, unknown_kinds_are_named,
+      memory_may_run_out)

@@ -22,14 +22,16 @@ static double *a;   /* its answers out of fold */
 static double *train(cd_threads *with, cd_model **tuner) {
     cdmpp_err err = {0};
     double *log_s;
-    assert_ok(cd_ranking_profile_train(&t, kind_log_s, &(cd_ensemble_run){.pool = with}, &m, &log_s, &err));
+    assert_ok(cd_ranking_profile_train(&t, kind_log_s, &(cd_ensemble_run){.pool = with}, &m, &log_s,
+                                       &err));
     *tuner = m.tuner;
     m.tuner = NULL;
     return log_s;
 }
 
 static int set_up(void **s) {
-    const char *const set[] = {set_files, "model.folds=2", "model.members=[rows]", "train.rounds=20", "fit.epochs=5", "net.device=false"};
+    const char *const set[] = {set_files,         "model.folds=2", "model.members=[rows]",
+                               "train.rounds=20", "fit.epochs=5",  "net.device=false"};
     cdmpp_err err = {0};
     (void)s;
     if (!mkdtemp(dir)) return 1;
@@ -37,10 +39,15 @@ static int set_up(void **s) {
     snprintf(set_files, sizeof set_files, "data.files=%s", h5);
     made_set_write(h5);
     cdmpp_status st = cd_config_init(&c, &err);
-    for (size_t i = 0; !st && i < sizeof set / sizeof *set; i++) st = cd_config_set(&c, set[i], &err);
+    for (size_t i = 0; !st && i < sizeof set / sizeof *set; i++)
+        st = cd_config_set(&c, set[i], &err);
     if (!st) st = cd_threads_new(2, &pool, &err);
     if (!st) st = cd_training_set_make(&t, &c, NULL, pool, &err);
-    m = (cd_model){.log_min = -40, .log_max = 10, .n_device = t.n_device, .w_device = CD_N_DEVICE_COL, .device_vector = t.device_vector};
+    m = (cd_model){.log_min = -40,
+                   .log_max = 10,
+                   .n_device = t.n_device,
+                   .w_device = CD_N_DEVICE_COL,
+                   .device_vector = t.device_vector};
     if (!st) st = cd_ensemble_train(&t, &(cd_ensemble_run){.pool = pool}, &m, &kind_log_s, &err);
     if (st) print_error("%s: %s\n", err.key, err.msg);
     else a = train(pool, &k);
@@ -135,4 +142,5 @@ static void answers_of_other_folds_stay_out(void **s) {
     cd_model_free(other);
 }
 
-TESTS(set_up, tear_down, one_network_that_saw_all_folds, a_fold_does_not_judge_itself, answers_of_other_folds_stay_out)
+TESTS(set_up, tear_down, one_network_that_saw_all_folds, a_fold_does_not_judge_itself,
+      answers_of_other_folds_stay_out)

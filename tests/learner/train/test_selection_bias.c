@@ -20,7 +20,7 @@ static void test_ratio_is_of_the_fastest(void **state) {
         p[i] = y[i] * exp(2 * cd_rng_unit(2, (uint64_t)i) - 1);
         group[i] = (uint32_t)(cd_rng_at(3, (uint64_t)i) % GROUPS);
     }
-    group[0] = GROUPS;          /* a task of one program says nothing */
+    group[0] = GROUPS; /* a task of one program says nothing */
     double r[GROUPS], mean = 0, square = 0;
     for (uint32_t g = 0; g < GROUPS; g++) {
         int best = -1;
@@ -70,7 +70,8 @@ static void test_among_the_others(void **state) {
         const double u = 1 - cd_rng_unit(5, 2 * i), v = cd_rng_unit(5, 2 * i + 1);
         group[i] = (uint32_t)(i / EACH);
         p[i] = 1e-5 * exp(0.3 * cd_rng_unit(6, i));
-        y[i] = p[i] * exp(0.4 * sqrt(-2 * log(u)) * cos(2 * M_PI * v) + 0.2 * (double)(group[i] % 2) - 0.1);
+        y[i] = p[i] * exp(0.4 * sqrt(-2 * log(u)) * cos(2 * M_PI * v) +
+                          0.2 * (double)(group[i] % 2) - 0.1);
     }
     assert_ok(cd_selection_bias_of(y, p, group, TASKS * EACH, &got, &err));
     assert_int_equal(got.n, TASKS);
@@ -95,7 +96,8 @@ static void test_devices_apart(void **state) {
         y[i] = 1 + i % EACH;
         p[i] = y[i] * (device[i] ? 4 : 0.5);
     }
-    assert_ok(cd_selection_bias_by_device(y, p, group, device, 2 * TASKS * EACH + LAST, name, 3, &out, &err));
+    assert_ok(cd_selection_bias_by_device(y, p, group, device, 2 * TASKS * EACH + LAST, name, 3,
+                                          &out, &err));
     assert_non_null(strstr(out.p, "\"a\":{\"n\":10,\"ratio\":2,"));
     assert_non_null(strstr(out.p, "\"b \\\"c\\\"\":{\"n\":10,\"ratio\":0.25,"));
     assert_null(strstr(out.p, "few"));
@@ -106,16 +108,25 @@ static void test_devices_apart(void **state) {
 TEST(test_names_of_tasks) {
     static char *task[] = {"mm", "conv"};
     static const char *device[] = {"t4", "v100"};
-    uint32_t program[] = {0, 1, 2, 3, 4, 5}, of_task[] = {0, 0, 1, 0, 1, 1}, of_device[] = {0, 0, 0, 1, 0, 0}, group[] = {0, 0, 1, 2, 1, 1};
+    uint32_t program[] = {0, 1, 2, 3, 4, 5}, of_task[] = {0, 0, 1, 0, 1, 1},
+             of_device[] = {0, 0, 0, 1, 0, 0}, group[] = {0, 0, 1, 2, 1, 1};
     cd_dataset d = {.task_name = task, .task = of_task};
-    cd_split split = {.n_program = {[CD_SPLIT_PART_TRAIN] = 5}}; /* the last one is of another part */
-    cd_training_set t = {.d = &d, .split = &split, .group = group, .device = of_device, .device_name = device, .program = {[CD_SPLIT_PART_TRAIN] = program}};
-    uint64_t id[] = {cd_stable_id_name("mm\nt4"), cd_stable_id_name("conv\nt4"), cd_stable_id_name("mm\nv100")};
+    cd_split split = {
+        .n_program = {[CD_SPLIT_PART_TRAIN] = 5}}; /* the last one is of another part */
+    cd_training_set t = {.d = &d,
+                         .split = &split,
+                         .group = group,
+                         .device = of_device,
+                         .device_name = device,
+                         .program = {[CD_SPLIT_PART_TRAIN] = program}};
+    uint64_t id[] = {cd_stable_id_name("mm\nt4"), cd_stable_id_name("conv\nt4"),
+                     cd_stable_id_name("mm\nv100")};
     cd_buf out = {0}, want = {0};
     cdmpp_err err = {0};
     assert_ok(cd_selection_bias_tasks(&t, &out, &err));
     qsort(id, 3, sizeof *id, cd_sort_by_u64);
-    for (int k = 0; k < 3; k++) cd_buf_putf(&want, "%s\"%016llx\"", k ? "," : "[", (unsigned long long)id[k]);
+    for (int k = 0; k < 3; k++)
+        cd_buf_putf(&want, "%s\"%016llx\"", k ? "," : "[", (unsigned long long)id[k]);
     cd_buf_puts(&want, "]");
     assert_string_equal(out.p, want.p);
     cd_buf_free(&out);
@@ -129,12 +140,16 @@ static void test_json(void **state) {
     cd_buf_puts(&tasks, "[\"00000000000000ff\"]");
     cd_buf_puts(&of, "\"chip\":{}");
     cd_selection_bias_json(&out, &a, &b, &of, &none, &tasks);
-    assert_string_equal(out.p, "\"best\":{\"train\":{\"n\":3,\"ratio\":0.5,\"spread\":0.25,\"within\":0.75,\"among\":2,\"among_spread\":0.125},"
-                               "\"validation\":{\"n\":0,\"ratio\":1,\"spread\":0,\"within\":0,\"among\":1,\"among_spread\":0},"
-                               "\"train_of\":{\"chip\":{}},\"validation_of\":{},\"tasks\":[\"00000000000000ff\"]}");
+    assert_string_equal(
+        out.p, "\"best\":{\"train\":{\"n\":3,\"ratio\":0.5,\"spread\":0.25,\"within\":0.75,"
+               "\"among\":2,\"among_spread\":0.125},"
+               "\"validation\":{\"n\":0,\"ratio\":1,\"spread\":0,\"within\":0,\"among\":1,\"among_"
+               "spread\":0},"
+               "\"train_of\":{\"chip\":{}},\"validation_of\":{},\"tasks\":[\"00000000000000ff\"]}");
     cd_buf_free(&of);
     cd_buf_free(&out);
     cd_buf_free(&tasks);
 }
 
-TESTS(NULL, NULL, test_ratio_is_of_the_fastest, test_scale_comes_out, test_among_the_others, test_devices_apart, test_names_of_tasks, test_json)
+TESTS(NULL, NULL, test_ratio_is_of_the_fastest, test_scale_comes_out, test_among_the_others,
+      test_devices_apart, test_names_of_tasks, test_json)

@@ -33,8 +33,15 @@ static int teardown(void **s) {
 }
 
 static cd_progress_event step(const char *member, uint64_t k, bool end) {
-    return (cd_progress_event){.member = member, .unit = "round", .step = k, .n_step = 100, .n_sample = 1000, .train = 0.5, .valid = 0.25,
-                     .n_member = 2, .end = end};
+    return (cd_progress_event){.member = member,
+                               .unit = "round",
+                               .step = k,
+                               .n_step = 100,
+                               .n_sample = 1000,
+                               .train = 0.5,
+                               .valid = 0.25,
+                               .n_member = 2,
+                               .end = end};
 }
 
 /* 1000 samples a step, one step each second after the first. */
@@ -50,8 +57,11 @@ static void figures(void **s) {
         cd_train_progress_step_at(&p, &t, 100 + (double)k);
     }
     assert_close(cd_train_progress_rate(&p, 111), 1000, 1e-12, 0);
-    assert_close(cd_train_progress_eta(&p, 111), 189, 1e-12, 0); /* 89 steps, and 100 of a member to come */
-    assert_string_equal(said(), "x: 0:10 rows: round 11/100, loss 0.5 train, 0.25 validation; 1k samples/s, ETA 3:09\n");
+    assert_close(cd_train_progress_eta(&p, 111), 189, 1e-12,
+                 0); /* 89 steps, and 100 of a member to come */
+    assert_string_equal(
+        said(),
+        "x: 0:10 rows: round 11/100, loss 0.5 train, 0.25 validation; 1k samples/s, ETA 3:09\n");
     cd_progress_event t = step("program", 1, false);
     t.train = NAN;
     cd_train_progress_step_at(&p, &t, 112);
@@ -63,7 +73,8 @@ static void figures(void **s) {
     t = step("program", 2, false);
     t.train = NAN;
     cd_train_progress_step_at(&p, &t, 121);
-    assert_string_equal(said(), "x: 0:20 program: round 2/100, loss 0.25 validation; 650 samples/s, ETA 2:31\n");
+    assert_string_equal(
+        said(), "x: 0:20 program: round 2/100, loss 0.25 validation; 650 samples/s, ETA 2:31\n");
     cd_train_progress_end(&p);
     assert_non_null(strstr(said(), "x: trained on 14k samples in "));
 }
@@ -77,7 +88,8 @@ static void terminal(void **s) {
     cd_train_progress_step_at(&p, &t, 0);
     t = step("program", 1, false);
     cd_train_progress_step_at(&p, &t, 1);
-    assert_string_equal(said(), "\rrows 1/100 0.25 | program 1/100 0.25 | 1k samples/s | ETA 3:18\033[K");
+    assert_string_equal(said(),
+                        "\rrows 1/100 0.25 | program 1/100 0.25 | 1k samples/s | ETA 3:18\033[K");
     t.step = 2;
     cd_train_progress_step_at(&p, &t, 1.1); /* too early */
     assert_string_equal(said(), "");
@@ -106,7 +118,8 @@ static void levels(void **s) {
     cd_train_progress_step_at(&p, &t, 1);
     cd_train_progress_step_at(&p, &t, 1.5);
     const char *a = said();
-    assert_non_null(strstr(a, "x: 0:00 rows: round 1/100, loss 0.5 train, 0.25 validation; 0 samples/s, ETA ?\nx: 0:01 "));
+    assert_non_null(strstr(a, "x: 0:00 rows: round 1/100, loss 0.5 train, 0.25 validation; 0 "
+                              "samples/s, ETA ?\nx: 0:01 "));
     cd_train_progress_end(&p);
     said();
     lg.level = CD_LOG_INFO;

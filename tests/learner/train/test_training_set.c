@@ -56,7 +56,8 @@ TEST(programs_without_facts) {
     cd_config c;
     cd_training_set t;
     configure(&c, "train.facts=prior", "device.file=configs/devices.yaml");
-    assert_status(cd_training_set_make(&t, &c, NULL, NULL, &err), CDMPP_ESCHEMA); /* "fast" is in no list of devices */
+    assert_status(cd_training_set_make(&t, &c, NULL, NULL, &err),
+                  CDMPP_ESCHEMA); /* "fast" is in no list of devices */
     assert_string_equal(err.key, "device.file");
     cd_training_set_free(&t);
     assert_ok(cd_config_set(&c, "filter.facts=true", &err));
@@ -66,9 +67,13 @@ TEST(programs_without_facts) {
     cd_config_free(&c);
 }
 
-static const char described[] = "- name: fast\n  kind: cpu\n  clock_mhz: 3000\n  cores: 8\n  cores_used: 1\n  lanes: 32\n  simd_bits: 512\n  bandwidth_gb_s: 100\n"
-                                "  l1_kb: 32\n  l2_kb: 1024\n  l3_kb: 16384\n- name: slow\n  kind: cpu\n  clock_mhz: 1000\n  cores: 8\n  cores_used: 1\n"
-                                "  lanes: 32\n  simd_bits: 512\n  bandwidth_gb_s: 50\n  l1_kb: 32\n  l2_kb: 1024\n  l3_kb: 16384\n";
+static const char described[] =
+    "- name: fast\n  kind: cpu\n  clock_mhz: 3000\n  cores: 8\n  cores_used: 1\n  lanes: 32\n  "
+    "simd_bits: 512\n  bandwidth_gb_s: 100\n"
+    "  l1_kb: 32\n  l2_kb: 1024\n  l3_kb: 16384\n- name: slow\n  kind: cpu\n  clock_mhz: 1000\n  "
+    "cores: 8\n  cores_used: 1\n"
+    "  lanes: 32\n  simd_bits: 512\n  bandwidth_gb_s: 50\n  l1_kb: 32\n  l2_kb: 1024\n  l3_kb: "
+    "16384\n";
 
 /* The same of described devices: some programs have none. */
 TEST(some_without_facts) {
@@ -78,7 +83,8 @@ TEST(some_without_facts) {
     cd_dataset *d = NULL;
     const char *path = h5;
     char devices[400];
-    snprintf(devices, sizeof devices, "device.file=%s", tmp_put(&dir, "two.yaml", described, sizeof described - 1));
+    snprintf(devices, sizeof devices, "device.file=%s",
+             tmp_put(&dir, "two.yaml", described, sizeof described - 1));
     configure(&c, "train.facts=columns", devices);
     assert_ok(cd_dataset_load_within(&path, 1, &(cd_dataset_options){.facts = true}, &d, &err));
     for (size_t i = 0; i < d->n; i++) {
@@ -94,7 +100,8 @@ TEST(some_without_facts) {
     assert_ok(cd_training_set_make(&t, &c, d, NULL, &err));
     assert_int_equal(t.filter.drop[CD_FILTER_DROP_NO_FACTS], 3);
     for (size_t i = 0; i < d->n; i++) assert_true(cd_facts_input_has(&t.view, i) == (i >= 3));
-    assert_true(t.analytic[4 * CD_N_ANALYTIC + 3] < t.analytic[5 * CD_N_ANALYTIC + 3]); /* the faster device computes faster */
+    assert_true(t.analytic[4 * CD_N_ANALYTIC + 3] <
+                t.analytic[5 * CD_N_ANALYTIC + 3]); /* the faster device computes faster */
     assert_int_equal(t.facts_set, CD_FACTS_OF_CPU);
     assert_int_equal(t.view.facts_without, 0);
     cd_training_set_free(&t);
@@ -141,7 +148,8 @@ static void becomes(const cd_config *c, const cd_dataset *d, cd_facts_use use, c
     cd_training_set t;
     assert_ok(cd_training_set_make(&t, c, d, NULL, &err));
     assert_int_equal(t.c->train_facts, use);
-    assert_true((t.numbers != NULL) == (use == CD_FACTS_USE_PRIOR) && (t.analytic != NULL) == (use == CD_FACTS_USE_PRIOR));
+    assert_true((t.numbers != NULL) == (use == CD_FACTS_USE_PRIOR) &&
+                (t.analytic != NULL) == (use == CD_FACTS_USE_PRIOR));
     assert_true(cd_facts_input_has(&t.view, 5) == (use == CD_FACTS_USE_PRIOR));
     if (!why) assert_null(t.no_facts.p);
     else {
@@ -161,7 +169,8 @@ static void devices_of(cd_config *c, const char *name, const char *text) {
 
 /* Prior where it can be; else none, with the first thing that prior would refuse. */
 TEST(auto_takes_facts_where_it_can) {
-    static const char half[] = "- {name: fast, kind: cpu, clock_mhz: 3000, l1_kb: 32, l3_kb: 16384, bandwidth_gb_s: 9}\n- {name: slow, kind: cpu}\n";
+    static const char half[] = "- {name: fast, kind: cpu, clock_mhz: 3000, l1_kb: 32, l3_kb: "
+                               "16384, bandwidth_gb_s: 9}\n- {name: slow, kind: cpu}\n";
     cdmpp_err err = {0};
     cd_config c;
     cd_training_set t;
@@ -188,12 +197,14 @@ TEST(auto_takes_facts_where_it_can) {
     becomes(&c, d, CD_FACTS_USE_PRIOR, NULL);
     assert_ok(cd_config_set(&c, "train.objective=rank", &err));
     becomes(&c, d, CD_FACTS_USE_NONE, "train.objective: log_latency");
-    assert_ok(cd_config_set(&c, "model.members=[sums]", &err)); /* nothing reads facts: that is no news */
+    assert_ok(
+        cd_config_set(&c, "model.members=[sums]", &err)); /* nothing reads facts: that is no news */
     becomes(&c, d, CD_FACTS_USE_NONE, NULL);
     cd_dataset_free(d);
     cd_config_free(&c);
     configure(&c, "train.facts=auto", "model.folds=1");
-    assert_ok(cd_config_set(&c, "device.file=/no/such/file.yaml", &err)); /* somebody asked for it */
+    assert_ok(
+        cd_config_set(&c, "device.file=/no/such/file.yaml", &err)); /* somebody asked for it */
     assert_status(cd_training_set_make(&t, &c, NULL, NULL, &err), CDMPP_EIO);
     cd_training_set_free(&t);
     cd_config_free(&c);
@@ -225,7 +236,8 @@ TEST(memory_ends_while_auto_is_decided) {
         FAULT_SWEEP(f, 5) {
             cd_training_set t;
             f.st = cd_training_set_make(&t, &c, d, NULL, &f.err);
-            if (!f.st) assert_int_equal(t.c->train_facts, k ? CD_FACTS_USE_PRIOR : CD_FACTS_USE_NONE);
+            if (!f.st)
+                assert_int_equal(t.c->train_facts, k ? CD_FACTS_USE_PRIOR : CD_FACTS_USE_NONE);
             cd_training_set_free(&t);
         }
     }
@@ -236,7 +248,8 @@ TEST(memory_ends_while_auto_is_decided) {
 /* Networks a to f of four tasks each, g in two shapes, and one task that a and every other have in common. */
 TEST(folds_of_networks) {
     enum { NETS = 8, EACH = 4, IN = NETS * EACH + NETS };
-    static char *name[NETS] = {"a", "b", "c", "d", "e", "f", "(g,[(1,3,224,224)])", "(g,[(4,3,224,224)])"};
+    static char *name[NETS] = {
+        "a", "b", "c", "d", "e", "f", "(g,[(1,3,224,224)])", "(g,[(4,3,224,224)])"};
     static uint32_t net[IN], task[IN];
     static int64_t weight[IN];
     cdmpp_err err = {0};
@@ -273,7 +286,8 @@ TEST(folds_of_networks) {
         for (size_t i = 0; i < t.d->n; i++) {
             const uint32_t at = t.d->task[i], k = at / EACH;
             if (t.fold[i] == CD_FOLD_NEVER) continue;
-            if (at == NETS * EACH) assert_int_equal(t.fold[i], CD_FOLD_ALWAYS); /* in several folds: in none */
+            if (at == NETS * EACH)
+                assert_int_equal(t.fold[i], CD_FOLD_ALWAYS); /* in several folds: in none */
             if (at >= NETS * EACH) continue;
             assert_true(in_a_fold(&t, i));
             assert_true(of[k] < 0 || of[k] == t.fold[i]);
@@ -318,4 +332,6 @@ TEST(devices_of_chosen_programs) {
     }
 }
 
-TESTS(made_set_up, made_set_down, folds_of_tasks, programs_without_facts, some_without_facts, auto_takes_facts_where_it_can, auto_of_data_without_facts, memory_ends_while_auto_is_decided, folds_of_networks, devices_of_chosen_programs)
+TESTS(made_set_up, made_set_down, folds_of_tasks, programs_without_facts, some_without_facts,
+      auto_takes_facts_where_it_can, auto_of_data_without_facts, memory_ends_while_auto_is_decided,
+      folds_of_networks, devices_of_chosen_programs)

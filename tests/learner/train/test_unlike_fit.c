@@ -11,7 +11,8 @@ typedef struct {
 
 /* Of the first `n_kind` kinds; tasks have them in turn. The file has no kinds. */
 static interval fit(const char *set, uint32_t n_kind) {
-    static char *name[] = {"operator matmul", "operator conv2d", "operator softmax", "operator mean"};
+    static char *name[] = {"operator matmul", "operator conv2d", "operator softmax",
+                           "operator mean"};
     static uint32_t kind[N];
     cdmpp_err err = {0};
     char file[300];
@@ -46,10 +47,12 @@ static interval fit(const char *set, uint32_t n_kind) {
 
 /* Deep trees and many rounds would take as long as the training itself. */
 TEST(trees_have_at_most_six_levels) {
-    const interval six = fit("train.max_depth=6", 4), deep = fit("train.max_depth=12", 4), flat = fit("train.max_depth=1", 4);
+    const interval six = fit("train.max_depth=6", 4), deep = fit("train.max_depth=12", 4),
+                   flat = fit("train.max_depth=1", 4);
     assert_true(six.low < 0 && six.high > 0);
     assert_true(deep.low == six.low && deep.high == six.high);
-    assert_true(flat.low != six.low && flat.high != six.high); /* fewer levels than six are what the user wants */
+    assert_true(flat.low != six.low &&
+                flat.high != six.high); /* fewer levels than six are what the user wants */
 }
 
 TEST(two_operators_leave_nothing_to_compare) {
@@ -57,4 +60,5 @@ TEST(two_operators_leave_nothing_to_compare) {
     assert_int_equal(v.n, 0); /* and nothing is made up */
 }
 
-TESTS(made_set_up, made_set_down, trees_have_at_most_six_levels, two_operators_leave_nothing_to_compare)
+TESTS(made_set_up, made_set_down, trees_have_at_most_six_levels,
+      two_operators_leave_nothing_to_compare)

@@ -17,7 +17,8 @@ static size_t make(cd_unlike_error *e, uint32_t kinds, double shift, double own,
     size_t n = 0;
     for (uint32_t k = 0; k < kinds; k++) {
         const double common = shift * normal(seed, k);
-        for (uint32_t i = 0; i < EACH; i++, n++) e[n] = (cd_unlike_error){common + own * normal(seed + 7, n), k, 0};
+        for (uint32_t i = 0; i < EACH; i++, n++)
+            e[n] = (cd_unlike_error){common + own * normal(seed + 7, n), k, 0};
     }
     return n;
 }
@@ -31,7 +32,8 @@ static double inside(uint32_t kinds, double shift, double own) {
         cd_unlike_law_of(e, make(e, kinds, shift, own, 1000 * run + 1), 0.9, &l);
         assert_int_equal(l.n, kinds);
         for (uint64_t k = 0; k < NEXT; k++) {
-            const double r = shift * normal(1000 * run + 501, k) + own * normal(1000 * run + 503, k);
+            const double r =
+                shift * normal(1000 * run + 501, k) + own * normal(1000 * run + 503, k);
             in += (l.low <= r && r <= l.high) / (double)(RUNS * NEXT);
         }
     }
@@ -88,4 +90,5 @@ TEST(a_kind_of_many_programs_is_one) {
     assert_close(once.high, often.high, 1e-9, 0);
 }
 
-TESTS(NULL, NULL, nine_in_ten_of_the_next_kind, programs_are_no_kinds, one_kind_says_nothing, a_kind_of_many_programs_is_one)
+TESTS(NULL, NULL, nine_in_ten_of_the_next_kind, programs_are_no_kinds, one_kind_says_nothing,
+      a_kind_of_many_programs_is_one)

@@ -16,7 +16,8 @@ static cdmpp_status booster(void *ctx, const char *text, size_t n, cdmpp_err *er
 }
 
 static void odd_bytes(const char *path) {
-    static const char byte[] = {0, 1, 2, 8, 127, -128, -1, '[', ']', '{', '}', '$', '#', 'S', 'U', 'i', 'l', 'L', 'd', 'D', 'T', 'Z'};
+    static const char byte[] = {0,   1,   2,   8,   127, -128, -1,  '[', ']', '{', '}',
+                                '$', '#', 'S', 'U', 'i', 'l',  'L', 'd', 'D', 'T', 'Z'};
     cdmpp_err err = {0};
     char *text;
     size_t n;

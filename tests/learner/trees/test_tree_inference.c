@@ -22,7 +22,8 @@ static void fill(void) {
 /* A booster of `rounds` trees of `depth` levels, as a file. */
 static void train(const char *depth, int rounds, cd_buf *file) {
     static float score[N], grad[N], hess[N];
-    const cd_xgb_param p[] = {{"max_depth", depth}, {"eta", "0.3"}, {"nthread", "1"}, {"min_child_weight", "0.01"}};
+    const cd_xgb_param p[] = {
+        {"max_depth", depth}, {"eta", "0.3"}, {"nthread", "1"}, {"min_child_weight", "0.01"}};
     cdmpp_err err = {0};
     cd_xgb_data *d = NULL;
     cd_xgb *g = NULL;
@@ -31,7 +32,8 @@ static void train(const char *depth, int rounds, cd_buf *file) {
     for (int r = 0; r < rounds; r++) {
         assert_ok(cd_xgb_scores(g, d, score, &err));
         for (size_t i = 0; i < N; i++) {
-            const double y = sin((double)i) + (isnan(x[i * W]) ? 3 : (double)x[i * W]) * (double)x[i * W + 3];
+            const double y =
+                sin((double)i) + (isnan(x[i * W]) ? 3 : (double)x[i * W]) * (double)x[i * W + 3];
             grad[i] = score[i] - (float)y;
             hess[i] = 1;
         }
@@ -47,7 +49,8 @@ static void train(const char *depth, int rounds, cd_buf *file) {
     static const size_t batch[] = {1, 2, 3, 4, 7, 8, 9, 63, 64, 65, N};
     for (size_t b = 0; b < sizeof batch / sizeof *batch; b++) {
         memset(mine, 0, sizeof mine);
-        for (size_t i = 0; i < N; i += batch[b]) cd_tree_inference_score(f, x + i * W, N - i < batch[b] ? N - i : batch[b], W, mine + i);
+        for (size_t i = 0; i < N; i += batch[b])
+            cd_tree_inference_score(f, x + i * W, N - i < batch[b] ? N - i : batch[b], W, mine + i);
         assert_memory_equal(mine, score, sizeof score);
     }
     cd_tree_inference_free(f);
@@ -120,18 +123,23 @@ TEST(any_bytes_are_safe) {
     cd_buf file = {0};
     fill();
     train("3", 2, &file);
-    for (size_t n = 0; n < file.n; n++) assert_false(read_at(file.p, n)); /* not even by its last bracket */
+    for (size_t n = 0; n < file.n; n++)
+        assert_false(read_at(file.p, n)); /* not even by its last bracket */
     for (size_t i = 0; i < file.n; i++) {
         const char was = file.p[i];
         for (int k = 0; k < 4; k++) {
-            file.p[i] = (char)(k == 0 ? 0xFF : k == 1 ? 0 : k == 2 ? was + 1 : (int)(cd_rng_unit(2, i) * 256));
+            file.p[i] = (char)(k == 0   ? 0xFF
+                               : k == 1 ? 0
+                               : k == 2 ? was + 1
+                                        : (int)(cd_rng_unit(2, i) * 256));
             read_at(file.p, file.n);
         }
         file.p[i] = was;
     }
     cd_tree_inference *f = NULL;
     cdmpp_err err = {0};
-    assert_status(cd_tree_inference_read(file.p, file.n, 1, &f, &err), CDMPP_EMODEL); /* columns that there are not */
+    assert_status(cd_tree_inference_read(file.p, file.n, 1, &f, &err),
+                  CDMPP_EMODEL); /* columns that there are not */
     assert_string_equal(err.key, "learner.learner_model_param.num_feature");
     assert_null(f);
     cd_buf_free(&file);
@@ -187,7 +195,9 @@ TEST(rounds_rise) {
     static const struct {
         int n, v[4];
         bool right;
-    } round[] = {{3, {0, 1, 2}, true}, {3, {0, 0, 2}, true}, {3, {0, 2, 1}, false}, {3, {2, 1, 0}, false}, {3, {0, 1, 3}, false}, {3, {-1, 1, 2}, false}, {2, {0, 2}, false}, {4, {0, 1, 1, 2}, false}};
+    } round[] = {{3, {0, 1, 2}, true},  {3, {0, 0, 2}, true},    {3, {0, 2, 1}, false},
+                 {3, {2, 1, 0}, false}, {3, {0, 1, 3}, false},   {3, {-1, 1, 2}, false},
+                 {2, {0, 2}, false},    {4, {0, 1, 1, 2}, false}};
     cd_buf file = {0};
     fill();
     train("2", 2, &file);
@@ -197,12 +207,16 @@ TEST(rounds_rise) {
         cd_buf b = {0};
         cd_tree_inference *f = NULL;
         cd_buf_put(&b, file.p, at);
-        cd_buf_put(&b, "L\0\0\0\0\0\0\0\x10" "iteration_indptr[#i", 28);
+        cd_buf_put(&b,
+                   "L\0\0\0\0\0\0\0\x10"
+                   "iteration_indptr[#i",
+                   28);
         cd_buf_put(&b, (char[]){(char)round[k].n}, 1);
         for (int i = 0; i < round[k].n; i++) cd_buf_put(&b, (char[]){'i', (char)round[k].v[i]}, 2);
         cd_buf_put(&b, file.p + at, file.n - at);
         assert_false(b.oom);
-        assert_status(cd_tree_inference_read(b.p, b.n, W, &f, &err), round[k].right ? CDMPP_OK : CDMPP_EMODEL);
+        assert_status(cd_tree_inference_read(b.p, b.n, W, &f, &err),
+                      round[k].right ? CDMPP_OK : CDMPP_EMODEL);
         if (!round[k].right) assert_non_null(strstr(err.key, "model.iteration_indptr"));
         cd_tree_inference_free(f);
         cd_buf_free(&b);
@@ -222,7 +236,8 @@ TEST(errors_are_a_line) {
     cdmpp_status st = cd_xgb_new(d, NULL, p, 1, &g, &err);
     if (!st) st = cd_xgb_scores(g, d, score, &err); /* settings are read when they are needed */
     assert_int_equal(st, CDMPP_EBACKEND);
-    assert_string_equal(err.msg, "XGBoost: Invalid Parameter format for max_depth expect int but value='deep'");
+    assert_string_equal(
+        err.msg, "XGBoost: Invalid Parameter format for max_depth expect int but value='deep'");
     if (g) cd_xgb_free(g);
     cd_xgb_data_free(d);
 }
@@ -232,7 +247,9 @@ TEST(version_of_the_library) {
     int major = 0, minor = -1, patch = -1, n = 0;
     cd_xgb_version(text);
     assert_int_equal(sscanf(text, "%d.%d.%d%n", &major, &minor, &patch, &n), 3);
-    assert_true((size_t)n == strlen(text) && major >= 1 && major < 100 && minor >= 0 && minor < 100 && patch >= 0 && patch < 100);
+    assert_true((size_t)n == strlen(text) && major >= 1 && major < 100 && minor >= 0 &&
+                minor < 100 && patch >= 0 && patch < 100);
 }
 
-TESTS(NULL, NULL, version_of_the_library, errors_are_a_line, the_same_bits, as_it_was, any_bytes_are_safe, leaves_add_up, rounds_rise)
+TESTS(NULL, NULL, version_of_the_library, errors_are_a_line, the_same_bits, as_it_was,
+      any_bytes_are_safe, leaves_add_up, rounds_rise)

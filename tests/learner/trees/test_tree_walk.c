@@ -23,7 +23,8 @@ typedef struct {
 
 static float value(const shape *s) { return (float)(floor(unit() * s->cuts) / 4 - 10); }
 
-static void grow(cd_tree_inference *f, const shape *s, uint32_t at, uint32_t level, uint32_t *deepest) {
+static void grow(cd_tree_inference *f, const shape *s, uint32_t at, uint32_t level,
+                 uint32_t *deepest) {
     if (level > *deepest) *deepest = level;
     if ((int)level == s->levels || (level && unit() < s->leaf)) {
         node[at] = (cd_tree_inference_node){(float)(unit() - 0.5), 0, {at, at}};
@@ -31,13 +32,17 @@ static void grow(cd_tree_inference *f, const shape *s, uint32_t at, uint32_t lev
     }
     const uint32_t kid = (uint32_t)f->n_node;
     f->n_node += 2;
-    node[at] = (cd_tree_inference_node){value(s), (uint32_t)(unit() * s->columns) | (unit() < 0.5 ? CD_TREE_INFERENCE_MISSING_RIGHT : 0), {kid, kid + 1}};
+    node[at] = (cd_tree_inference_node){value(s),
+                                        (uint32_t)(unit() * s->columns) |
+                                            (unit() < 0.5 ? CD_TREE_INFERENCE_MISSING_RIGHT : 0),
+                                        {kid, kid + 1}};
     grow(f, s, kid, level + 1, deepest);
     grow(f, s, kid + 1, level + 1, deepest);
 }
 
 static cd_tree_inference forest(const shape *s, size_t n_tree) {
-    cd_tree_inference f = {.base = 0.25F, .n_tree = n_tree, .root = root, .depth = depth, .node = node};
+    cd_tree_inference f = {
+        .base = 0.25F, .n_tree = n_tree, .root = root, .depth = depth, .node = node};
     for (size_t t = 0; t < n_tree; t++) {
         root[t] = (uint32_t)f.n_node++, depth[t] = 0;
         grow(&f, s, root[t], 0, &depth[t]);
@@ -45,16 +50,24 @@ static cd_tree_inference forest(const shape *s, size_t n_tree) {
     }
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
         const double u = unit();
-        x[i] = i >= WIDTH && i % WIDTH % 5 == 0 ? x[i - WIDTH] /* a column of one value */ : u < 0.1 ? NAN : u < 0.12 ? INFINITY : u < 0.14 ? -INFINITY : u < 0.5 ? (float)(20 * unit() - 10) : value(s);
+        x[i] = i >= WIDTH && i % WIDTH % 5 == 0 ? x[i - WIDTH] /* a column of one value */
+               : u < 0.1                        ? NAN
+               : u < 0.12                       ? INFINITY
+               : u < 0.14                       ? -INFINITY
+               : u < 0.5                        ? (float)(20 * unit() - 10)
+                                                : value(s);
     }
     return f;
 }
 
-static void equal(const float *a, const float *b, size_t n) { assert_memory_equal(a, b, n * sizeof *a); }
+static void equal(const float *a, const float *b, size_t n) {
+    assert_memory_equal(a, b, n * sizeof *a);
+}
 
 /* Each form by itself, and what callers get. */
 static void compare(cd_tree_inference *f, bool bytes) {
-    static const size_t rows[] = {1, 3, 4, 7, 8, 9, 15, 16, 17, 63, 64, 65, 128, 129, 255, 256, 257, ROWS};
+    static const size_t rows[] = {1,  3,  4,  7,   8,   9,   15,  16,  17,
+                                  63, 64, 65, 128, 129, 255, 256, 257, ROWS};
     float want[ROWS], got[ROWS];
     cdmpp_err err = {0};
     assert_ok(cd_tree_walk_new(f, WIDTH, &f->fast, &err));
@@ -68,7 +81,9 @@ static void compare(cd_tree_inference *f, bool bytes) {
             cd_tree_walk_score(f, x, n, WIDTH, n_tree, got);
             equal(got, want, n);
             for (size_t i = 0; f->bytes && i < n; i += CD_TREE_BYTES_ROWS)
-                cd_tree_bytes_score(f, x + i * WIDTH, n - i < CD_TREE_BYTES_ROWS ? n - i : CD_TREE_BYTES_ROWS, WIDTH, n_tree, got + i);
+                cd_tree_bytes_score(f, x + i * WIDTH,
+                                    n - i < CD_TREE_BYTES_ROWS ? n - i : CD_TREE_BYTES_ROWS, WIDTH,
+                                    n_tree, got + i);
             equal(got, want, n);
             cd_tree_inference_score_some(f, x, n, WIDTH, n_tree, got);
             equal(got, want, n);
@@ -79,8 +94,23 @@ static void compare(cd_tree_inference *f, bool bytes) {
 }
 
 TEST(the_same_bits) {
-    static const shape of[] = {{0, 3, 1, 0}, {1, 3, 1, 0}, {2, 5, 3, 0.2}, {4, 80, 60, 0.1}, {8, 80, 40, 0}, {5, 80, 40, 0}, {6, 80, 40, 0.05}, {7, 80, 40, 0}, {8, 255, 20, 0.05}, {30, 80, 12, 0.5},
-                               /* cuts are counted 32 at a time */ {6, 31, 2, 0}, {6, 32, 2, 0}, {6, 33, 2, 0}, {7, 63, 2, 0}, {7, 64, 2, 0}, {7, 65, 2, 0}, {7, 255, 2, 0},
+    static const shape of[] = {{0, 3, 1, 0},
+                               {1, 3, 1, 0},
+                               {2, 5, 3, 0.2},
+                               {4, 80, 60, 0.1},
+                               {8, 80, 40, 0},
+                               {5, 80, 40, 0},
+                               {6, 80, 40, 0.05},
+                               {7, 80, 40, 0},
+                               {8, 255, 20, 0.05},
+                               {30, 80, 12, 0.5},
+                               /* cuts are counted 32 at a time */ {6, 31, 2, 0},
+                               {6, 32, 2, 0},
+                               {6, 33, 2, 0},
+                               {7, 63, 2, 0},
+                               {7, 64, 2, 0},
+                               {7, 65, 2, 0},
+                               {7, 255, 2, 0},
                                /* 200 columns with sides */ {7, 60, 100, 0}};
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
         cd_tree_inference f = forest(&of[k], k == 4 ? 20 : TREES);

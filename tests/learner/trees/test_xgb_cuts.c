@@ -31,7 +31,9 @@ static void fill(void) {
 /* Trees that try all cuts. */
 static void grow(const cd_xgb_data *d, size_t n, cd_buf *file) {
     static float score[N], grad[N], hess[N];
-    const cd_xgb_param p[] = {{"max_depth", "7"}, {"eta", "0.3"}, {"nthread", "1"}, {"min_child_weight", "0"}, {"tree_method", "hist"}, {"max_bin", "256"}};
+    const cd_xgb_param p[] = {{"max_depth", "7"},      {"eta", "0.3"},
+                              {"nthread", "1"},        {"min_child_weight", "0"},
+                              {"tree_method", "hist"}, {"max_bin", "256"}};
     cdmpp_err err = {0};
     cd_xgb *g = NULL;
     assert_ok(cd_xgb_new(d, NULL, p, 6, &g, &err));
@@ -48,7 +50,8 @@ static void grow(const cd_xgb_data *d, size_t n, cd_buf *file) {
 }
 
 static void copy_columns(size_t n, size_t beg, size_t end, float *to) {
-    for (size_t i = 0; i < n; i++) memcpy(to + i * (end - beg), x + i * W + beg, (end - beg) * sizeof *to);
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * (end - beg), x + i * W + beg, (end - beg) * sizeof *to);
 }
 
 static void the_same(size_t n, int64_t max_bin, size_t pieces) {
@@ -60,7 +63,8 @@ static void the_same(size_t n, int64_t max_bin, size_t pieces) {
     for (size_t k = 0; k < pieces; k++) {
         const size_t beg = W * k / pieces, end = W * (k + 1) / pieces;
         copy_columns(n, beg, end, part);
-        assert_ok(cd_xgb_cuts(part, n, end - beg, 1, max_bin, cuts + beg * (size_t)(max_bin + 1), &err));
+        assert_ok(
+            cd_xgb_cuts(part, n, end - beg, 1, max_bin, cuts + beg * (size_t)(max_bin + 1), &err));
     }
     assert_ok(cd_xgb_data_of_cuts(cuts, W, 1, max_bin, &bins, &err));
     assert_int_equal(cd_xgb_data_rows(bins), max_bin + 1);
@@ -68,7 +72,9 @@ static void the_same(size_t n, int64_t max_bin, size_t pieces) {
     assert_ok(cd_xgb_data_lower(whole, W, low[0], &err));
     assert_ok(cd_xgb_data_lower(d, W, low[1], &err));
     for (size_t i = 0; i < n * W; i++)
-        if (low[0][i] != low[1][i] && !(isnan(low[0][i]) && isnan(low[1][i]))) fail_msg("value %zu, column %zu: %g, %g", i / W, i % W, (double)low[0][i], (double)low[1][i]);
+        if (low[0][i] != low[1][i] && !(isnan(low[0][i]) && isnan(low[1][i])))
+            fail_msg("value %zu, column %zu: %g, %g", i / W, i % W, (double)low[0][i],
+                     (double)low[1][i]);
     grow(whole, n, &a);
     grow(d, n, &b);
     assert_int_equal(a.n, b.n);
@@ -85,7 +91,8 @@ TEST(bins_are_those_of_the_whole) {
     static const size_t n[] = {1, 2, 40, 300, N};
     fill();
     for (size_t i = 0; i < sizeof n / sizeof *n; i++)
-        for (size_t k = 0; k < sizeof max_bin / sizeof *max_bin; k++) the_same(n[i], max_bin[k], 1 + (i + k) % 4);
+        for (size_t k = 0; k < sizeof max_bin / sizeof *max_bin; k++)
+            the_same(n[i], max_bin[k], 1 + (i + k) % 4);
 }
 
 /* Another matrix is no matrix of so many columns. */

@@ -23,11 +23,23 @@ static void options_are_checked(void **state) {
     cdmpp_err err = {0};
     assert_ok(try_context(MADE_TREES, NULL, &err));
     assert_status(try_context(MADE_TREES, &(cdmpp_options){.nthreads = 1}, &err), CDMPP_EUSAGE);
-    assert_status(try_context(MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .nthreads = -1}, &err), CDMPP_EUSAGE);
-    assert_status(try_context(MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .profile = "fast"}, &err), CDMPP_EMODEL);
+    assert_status(try_context(MADE_TREES,
+                              &(cdmpp_options){.size = sizeof(cdmpp_options), .nthreads = -1},
+                              &err),
+                  CDMPP_EUSAGE);
+    assert_status(try_context(MADE_TREES,
+                              &(cdmpp_options){.size = sizeof(cdmpp_options), .profile = "fast"},
+                              &err),
+                  CDMPP_EMODEL);
     assert_non_null(strstr(err.msg, "expected full (trained without model.tuner), found 'fast'"));
-    assert_ok(try_context(MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .profile = "full"}, &err));
-    assert_status(try_context(MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .nearest_device = 1, .devices_file = "nosuch"}, &err), CDMPP_EIO);
+    assert_ok(try_context(
+        MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .profile = "full"}, &err));
+    assert_status(try_context(MADE_TREES,
+                              &(cdmpp_options){.size = sizeof(cdmpp_options),
+                                               .nearest_device = 1,
+                                               .devices_file = "nosuch"},
+                              &err),
+                  CDMPP_EIO);
 }
 
 static void models_tell_what_they_are(void **state) {
@@ -56,19 +68,24 @@ static void models_tell_what_they_are(void **state) {
 }
 
 static void tasks_that_are_not_used_are_told(void **state) {
-    static const char again[] = "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [\n {\"workload_key\": \"[\\\"matmul\\\", 512]\", \"ops\": [{\"name\": \"A\", \"shape\": [8], "
-                                "\"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": \"A[i]\"}]}]}";
+    static const char again[] =
+        "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [\n {\"workload_key\": "
+        "\"[\\\"matmul\\\", 512]\", \"ops\": [{\"name\": \"A\", \"shape\": [8], "
+        "\"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": "
+        "\"A[i]\"}]}]}";
     static const char matmul[] = "tests/fuzz/seeds/taskfile/matmul.tasks.json";
     (void)state;
     cdmpp_tasks *t = NULL;
     cdmpp_err err = {0};
     char text[400];
     assert_ok(cdmpp_tasks_new(&t, &err));
-    for (int k = 0; k < 2; k++) assert_ok(cdmpp_tasks_load(t, matmul, &err)); /* the same again is not told */
+    for (int k = 0; k < 2; k++)
+        assert_ok(cdmpp_tasks_load(t, matmul, &err)); /* the same again is not told */
     assert_null(cdmpp_tasks_warning(t, 0));
     assert_ok(cdmpp_tasks_add(t, "mine", again, sizeof again - 1, &err));
     assert_string_equal(cdmpp_err_format(cdmpp_tasks_warning(t, 0), text, sizeof text),
-                        "mine:2: an earlier definition differs and goes first: workload key [\"matmul\", 512] [ESCHEMA]");
+                        "mine:2: an earlier definition differs and goes first: workload key "
+                        "[\"matmul\", 512] [ESCHEMA]");
     assert_null(cdmpp_tasks_warning(t, 1));
     cdmpp_tasks_free(t);
 }
@@ -77,14 +94,22 @@ static void tasks_are_found(void **state) {
     (void)state;
     cdmpp_err err = {0};
     cdmpp_task *t = NULL;
-    assert_status(cdmpp_task_new(api.tasks, &(cdmpp_task_info){.size = sizeof(cdmpp_task_info)}, &t, &err), CDMPP_EUSAGE);
-    assert_status(cdmpp_task_new(api.tasks, &(cdmpp_task_info){.size = sizeof(cdmpp_task_info), .workload_key = "no"}, &t, &err), CDMPP_ENOTASK);
+    assert_status(
+        cdmpp_task_new(api.tasks, &(cdmpp_task_info){.size = sizeof(cdmpp_task_info)}, &t, &err),
+        CDMPP_EUSAGE);
+    assert_status(
+        cdmpp_task_new(api.tasks,
+                       &(cdmpp_task_info){.size = sizeof(cdmpp_task_info), .workload_key = "no"},
+                       &t, &err),
+        CDMPP_ENOTASK);
     assert_true(cdmpp_task_flop(api.task) > 0);
-    assert_ok(cdmpp_task_new(NULL, &(cdmpp_task_info){.size = sizeof(cdmpp_task_info), .workload_key = "no"}, &t, &err));
+    assert_ok(cdmpp_task_new(
+        NULL, &(cdmpp_task_info){.size = sizeof(cdmpp_task_info), .workload_key = "no"}, &t, &err));
     assert_true(cdmpp_task_flop(t) == -1);
     cdmpp_batch b = made_batch_of(&api, &all, CDMPP_STEPS, 0, 1);
     b.task = t; /* no definition: an error of the candidate */
-    cdmpp_context *c = made_context(&api, MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .device = "e5-2673"});
+    cdmpp_context *c = made_context(
+        &api, MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .device = "e5-2673"});
     const cdmpp_result r = made_result(&out);
     assert_ok(cdmpp_score(c, &b, &r, &err));
     assert_int_equal(out.status[0], CDMPP_ENOTASK);
@@ -110,12 +135,14 @@ static cdmpp_status one_record(const cdmpp_options *o, const char *target) {
 static void devices(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    const cdmpp_options near = {.size = sizeof near, .nearest_device = 1, .devices_file = "configs/devices.yaml"};
+    const cdmpp_options near = {
+        .size = sizeof near, .nearest_device = 1, .devices_file = "configs/devices.yaml"};
     cdmpp_options named = near;
     assert_int_equal(one_record(NULL, MADE_TARGET), CDMPP_OK);
     const double zen5 = out.seconds[0];
     assert_int_equal(one_record(NULL, "llvm -model=zen5-avx2"), CDMPP_EMODEL);
-    assert_non_null(strstr(out.error[0].msg, "expected one of e5-2673, zen5-avx512, found 'zen5-avx2'"));
+    assert_non_null(
+        strstr(out.error[0].msg, "expected one of e5-2673, zen5-avx512, found 'zen5-avx2'"));
     assert_int_equal(one_record(NULL, "llvm"), CDMPP_EMODEL);
     assert_int_equal(one_record(&near, "llvm -model=zen5-avx2"), CDMPP_OK);
     assert_true(out.seconds[0] == zen5 && out.flags[0] & CDMPP_FLAG_UNKNOWN_DEVICE);
@@ -139,7 +166,8 @@ static void devices(void **state) {
 /* ---- threads ---- */
 static void score_all(cdmpp_context *c, int model, made_out *o) {
     cdmpp_err err = {0};
-    const cdmpp_batch b = made_batch_of(&api, &all, model == MADE_TSF ? CDMPP_STEPS : CDMPP_ROWS_F32, 0, all.n);
+    const cdmpp_batch b =
+        made_batch_of(&api, &all, model == MADE_TSF ? CDMPP_STEPS : CDMPP_ROWS_F32, 0, all.n);
     const cdmpp_result r = made_result(o);
     assert_ok(cdmpp_score(c, &b, &r, &err));
 }
@@ -183,7 +211,8 @@ static void four_threads_one_model(void **state) {
             assert_int_equal(pthread_create(&u[k].id, NULL, use, &u[k]), 0);
         }
         for (int k = 0; k < N; k++) pthread_join(u[k].id, NULL);
-        for (int k = 1; k < N; k++) assert_memory_equal(u[0].out.seconds, u[k].out.seconds, all.n * sizeof *out.seconds);
+        for (int k = 1; k < N; k++)
+            assert_memory_equal(u[0].out.seconds, u[k].out.seconds, all.n * sizeof *out.seconds);
     }
 }
 
@@ -236,10 +265,12 @@ static void a_child_goes_on(void **state) {
 /* ---- memory ---- */
 static void refused_allocations(void **state) {
     (void)state;
-    for (int m = 0; m < MADE_N_MODEL; m++)
-        FAULT_SWEEP(f, 10) {
-            const cdmpp_options o = {.size = sizeof o, .device = "platinum-8272", .nearest_device = 1, .nthreads = 2};
-            const cdmpp_batch b = made_batch_of(&api, &all, m == MADE_TSF ? CDMPP_RECORDS : CDMPP_ROWS_F64, 0, 9); /* one chunk: cd_mem counts for one thread */
+    for (int m = 0; m < MADE_N_MODEL; m++) FAULT_SWEEP(f, 10) {
+            const cdmpp_options o = {
+                .size = sizeof o, .device = "platinum-8272", .nearest_device = 1, .nthreads = 2};
+            const cdmpp_batch b =
+                made_batch_of(&api, &all, m == MADE_TSF ? CDMPP_RECORDS : CDMPP_ROWS_F64, 0,
+                              9); /* one chunk: cd_mem counts for one thread */
             const cdmpp_result r = made_result(&out);
             cdmpp_context *c = NULL;
             f.st = cdmpp_context_new(api.model[m], api.tasks, &o, &c, &f.err);
@@ -256,7 +287,8 @@ static void warm_calls_need_no_heap(void **state) {
         cdmpp_context *c = made_context(&api, m, &o);
         const cdmpp_result r = made_result(&out);
         for (int round = 0; round < 2; round++)
-            for (cdmpp_form f = CDMPP_RECORDS; f <= (m == MADE_TSF ? CDMPP_STEPS : CDMPP_ROWS_F64); f++)
+            for (cdmpp_form f = CDMPP_RECORDS; f <= (m == MADE_TSF ? CDMPP_STEPS : CDMPP_ROWS_F64);
+                 f++)
                 for (size_t i = 0; i < all.n; i += 7) {
                     cdmpp_err err = {0};
                     const cdmpp_batch b = made_batch_of(&api, &all, f, i, 1);
@@ -270,5 +302,6 @@ static void warm_calls_need_no_heap(void **state) {
     }
 }
 
-TESTS(setup, teardown, options_are_checked, models_tell_what_they_are, tasks_that_are_not_used_are_told, tasks_are_found, devices, threads_change_nothing,
+TESTS(setup, teardown, options_are_checked, models_tell_what_they_are,
+      tasks_that_are_not_used_are_told, tasks_are_found, devices, threads_change_nothing,
       four_threads_one_model, a_child_goes_on, refused_allocations, warm_calls_need_no_heap)

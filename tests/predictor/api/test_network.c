@@ -9,12 +9,16 @@
 static const char fork_text[] =
     "{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": ["
     " {\"name\": \"fork\", \"batch\": 4, \"device\": \"v100\", \"nodes\": ["
-    "  {\"name\": \"a\", \"op\": \"Conv\", \"kind\": \"given\", \"given_s\": 1e-3, \"write_bytes\": 2000000, \"read_bytes\": 1500000},"
-    "  {\"name\": \"b\", \"op\": \"Conv\", \"kind\": \"given\", \"given_s\": 2e-3, \"write_bytes\": 2000000, \"read_bytes\": 2000000, \"after\": [\"a\"]},"
-    "  {\"name\": \"c\", \"kind\": \"given\", \"given_s\": 5e-4, \"write_bytes\": 1000000, \"read_bytes\": 2000000, \"after\": [\"a\"], \"repeat\": 2}]},"
+    "  {\"name\": \"a\", \"op\": \"Conv\", \"kind\": \"given\", \"given_s\": 1e-3, "
+    "\"write_bytes\": 2000000, \"read_bytes\": 1500000},"
+    "  {\"name\": \"b\", \"op\": \"Conv\", \"kind\": \"given\", \"given_s\": 2e-3, "
+    "\"write_bytes\": 2000000, \"read_bytes\": 2000000, \"after\": [\"a\"]},"
+    "  {\"name\": \"c\", \"kind\": \"given\", \"given_s\": 5e-4, \"write_bytes\": 1000000, "
+    "\"read_bytes\": 2000000, \"after\": [\"a\"], \"repeat\": 2}]},"
     " {\"name\": \"gap\", \"nodes\": ["
     "  {\"name\": \"a\", \"kind\": \"given\", \"given_s\": 1e-3},"
-    "  {\"name\": \"odd\", \"op\": \"Strange\", \"kind\": \"unknown\", \"why\": \"no definition of Strange\", \"after\": [\"a\"]}]}]}";
+    "  {\"name\": \"odd\", \"op\": \"Strange\", \"kind\": \"unknown\", \"why\": \"no definition of "
+    "Strange\", \"after\": [\"a\"]}]}]}";
 
 static tmp_dir dir;
 static char graph[256], model[256];
@@ -27,11 +31,13 @@ static int set_up(void **state) {
     char h5[256], text[512];
     (void)state;
     dir = tmp_make();
-    snprintf(graph, sizeof graph, "%s", tmp_put(&dir, "fork.json", fork_text, sizeof fork_text - 1));
+    snprintf(graph, sizeof graph, "%s",
+             tmp_put(&dir, "fork.json", fork_text, sizeof fork_text - 1));
     snprintf(model, sizeof model, "%s", tmp_path(&dir, "m.cdmpp"));
     cdmpp_status st = cd_task_registry_new(&tasks, &err);
     if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
-    if (!st) st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 1, h5, &err);
+    if (!st)
+        st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 1, h5, &err);
     if (!st) st = made_learn(h5, set, 3, model, &err);
     if (st) print_error("%s\n", cdmpp_err_format(&err, text, sizeof text));
     cd_task_registry_free(tasks);
@@ -81,7 +87,8 @@ static void a_graph_with_times(void **state) {
     cdmpp_err err = {0};
     cdmpp_network *n = NULL;
     cdmpp_estimate *e = NULL;
-    const cdmpp_estimate_options o = {.size = sizeof o, .device = "v100", .given_times = 1, .level = 0.8};
+    const cdmpp_estimate_options o = {
+        .size = sizeof o, .device = "v100", .given_times = 1, .level = 0.8};
     assert_ok(cdmpp_network_load_graph(graph, NULL, &n, &err));
     assert_int_equal(cdmpp_network_count(n), 2);
     assert_string_equal(cdmpp_network_name(n, 0), "fork");
@@ -152,14 +159,20 @@ static void the_zoo_with_a_model(void **state) {
     cdmpp_estimate *e = NULL;
     const char *const models[] = {model};
     const cdmpp_network_options of = {.size = sizeof of, .batch = 2};
-    const cdmpp_estimate_options o = {.size = sizeof o, .model = models, .n_model = 1, .device = "chip", .trials = 2, .nthreads = 2};
+    const cdmpp_estimate_options o = {.size = sizeof o,
+                                      .model = models,
+                                      .n_model = 1,
+                                      .device = "chip",
+                                      .trials = 2,
+                                      .nthreads = 2};
     assert_ok(cdmpp_network_load("squeezenet-1.1", &of, &n, &err));
     assert_ok(cdmpp_estimate_network(n, &o, &e, &err));
     cdmpp_estimate_total t = {.size = sizeof t};
     assert_ok(cdmpp_estimate_row(e, 0, &t, &err));
     assert_int_equal(t.batch, 2);
     /* operators beyond what the made model learned, of which it has no law: a time, and no interval */
-    assert_true(t.seconds > 0 && isfinite(t.seconds) && isnan(t.low) && isnan(t.high) && t.unlike_share > 0.01);
+    assert_true(t.seconds > 0 && isfinite(t.seconds) && isnan(t.low) && isnan(t.high) &&
+                t.unlike_share > 0.01);
     intervals_of_ops(e, t.n_node);
     char *json = json_of(e, 1);
     const char *name = "squeezenet-1.1", *path = model;
@@ -183,17 +196,41 @@ static void what_is_refused(void **state) {
     cdmpp_estimate *e = NULL;
     const char *const dims[] = {"height=16"};
     assert_status(cdmpp_network_load("resnet-19", NULL, &n, &err), CDMPP_ESCHEMA);
-    assert_status(cdmpp_network_load("resnet-18", &(cdmpp_network_options){.batch = 1}, &n, &err), CDMPP_EUSAGE);
-    assert_status(cdmpp_network_load("resnet-18", &(cdmpp_network_options){.size = sizeof(cdmpp_network_options), .layout = "nhcw"}, &n, &err), CDMPP_EUSAGE);
-    assert_status(cdmpp_network_load("resnet-18", &(cdmpp_network_options){.size = sizeof(cdmpp_network_options), .batch = -1}, &n, &err), CDMPP_EUSAGE);
+    assert_status(cdmpp_network_load("resnet-18", &(cdmpp_network_options){.batch = 1}, &n, &err),
+                  CDMPP_EUSAGE);
+    assert_status(cdmpp_network_load("resnet-18",
+                                     &(cdmpp_network_options){.size = sizeof(cdmpp_network_options),
+                                                              .layout = "nhcw"},
+                                     &n, &err),
+                  CDMPP_EUSAGE);
+    assert_status(cdmpp_network_load(
+                      "resnet-18",
+                      &(cdmpp_network_options){.size = sizeof(cdmpp_network_options), .batch = -1},
+                      &n, &err),
+                  CDMPP_EUSAGE);
     assert_status(cdmpp_network_load_graph("/nowhere.json", NULL, &n, &err), CDMPP_EIO);
     assert_null(n);
-    assert_ok(cdmpp_network_load_graph(graph, &(cdmpp_network_options){.size = sizeof(cdmpp_network_options), .dim = dims, .n_dim = 1}, &n, &err));
+    assert_ok(cdmpp_network_load_graph(
+        graph,
+        &(cdmpp_network_options){.size = sizeof(cdmpp_network_options), .dim = dims, .n_dim = 1},
+        &n, &err));
     assert_status(cdmpp_estimate_network(n, NULL, &e, &err), CDMPP_EMODEL);
-    assert_status(cdmpp_estimate_network(n, &(cdmpp_estimate_options){.size = sizeof(cdmpp_estimate_options), .level = 2}, &e, &err), CDMPP_EUSAGE);
-    assert_status(cdmpp_estimate_network(n, &(cdmpp_estimate_options){.size = sizeof(cdmpp_estimate_options), .trials = -1}, &e, &err), CDMPP_EUSAGE);
+    assert_status(cdmpp_estimate_network(
+                      n,
+                      &(cdmpp_estimate_options){.size = sizeof(cdmpp_estimate_options), .level = 2},
+                      &e, &err),
+                  CDMPP_EUSAGE);
+    assert_status(
+        cdmpp_estimate_network(
+            n, &(cdmpp_estimate_options){.size = sizeof(cdmpp_estimate_options), .trials = -1}, &e,
+            &err),
+        CDMPP_EUSAGE);
     assert_null(e);
-    assert_ok(cdmpp_estimate_network(n, &(cdmpp_estimate_options){.size = sizeof(cdmpp_estimate_options), .given_times = 1, .allow_missing = 1}, &e, &err));
+    assert_ok(cdmpp_estimate_network(
+        n,
+        &(cdmpp_estimate_options){
+            .size = sizeof(cdmpp_estimate_options), .given_times = 1, .allow_missing = 1},
+        &e, &err));
     cdmpp_estimate_total t = {.size = sizeof t};
     cdmpp_estimate_op op = {.size = sizeof op};
     assert_ok(cdmpp_estimate_row(e, 1, &t, &err));
@@ -209,7 +246,9 @@ static void what_is_refused(void **state) {
 }
 
 static int run_suite(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(a_graph_with_times), cmocka_unit_test(the_zoo_with_a_model), cmocka_unit_test(what_is_refused)};
+    const struct CMUnitTest t[] = {cmocka_unit_test(a_graph_with_times),
+                                   cmocka_unit_test(the_zoo_with_a_model),
+                                   cmocka_unit_test(what_is_refused)};
     unsetenv("CDMPP_MODELS");
     return cmocka_run_group_tests_name("network", t, set_up, tear_down);
 }

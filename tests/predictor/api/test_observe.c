@@ -12,7 +12,11 @@ static cdmpp_observer *observer(int model) {
 }
 
 static cdmpp_context *with(int model, const char *device, cdmpp_observer *o) {
-    const cdmpp_options opt = {.size = sizeof opt, .device = device, .nearest_device = 1, .devices_file = "configs/devices.yaml", .observer = o};
+    const cdmpp_options opt = {.size = sizeof opt,
+                               .device = device,
+                               .nearest_device = 1,
+                               .devices_file = "configs/devices.yaml",
+                               .observer = o};
     return made_context(&api, model, &opt);
 }
 
@@ -25,7 +29,8 @@ static void score(cdmpp_context *c, cdmpp_form form, made_out *o) {
 
 static double mape(const made_out *o, double factor) {
     double sum = 0;
-    for (size_t i = 16; i < all.n; i++) sum += fabs(o->seconds[i] / (factor * made_latency((int)i)) - 1) / (double)(all.n - 16);
+    for (size_t i = 16; i < all.n; i++)
+        sum += fabs(o->seconds[i] / (factor * made_latency((int)i)) - 1) / (double)(all.n - 16);
     return sum;
 }
 
@@ -45,13 +50,18 @@ static void sixteen_measurements_help(void **state) {
         assert_ok(cdmpp_observe(c, &b, y, st, &err));
         assert_int_equal(cdmpp_observer_count(o), 16);
         score(c, CDMPP_ROWS_F32, &out);
-        if (mape(&out, 3) > 0.8 * mape(&before, 3)) fail_msg("%s: %g -> %g", device[d], mape(&before, 3), mape(&out, 3));
+        if (mape(&out, 3) > 0.8 * mape(&before, 3))
+            fail_msg("%s: %g -> %g", device[d], mape(&before, 3), mape(&out, 3));
         for (size_t i = 0; i < all.n; i++) {
-            assert_true(out.score[i] < before.score[i] && out.seconds[i] >= before.seconds[i] && out.rel_std[i] < before.rel_std[i]);
+            assert_true(out.score[i] < before.score[i] && out.seconds[i] >= before.seconds[i] &&
+                        out.rel_std[i] < before.rel_std[i]);
             assert_true(out.low[i] <= out.seconds[i] && out.seconds[i] <= out.high[i]);
-            const uint32_t peak = before.reason[i] & CDMPP_REASON_PEAK ? CDMPP_FLAG_OUT_OF_RANGE : 0; /* measured, it may be above */
+            const uint32_t peak = before.reason[i] & CDMPP_REASON_PEAK
+                                      ? CDMPP_FLAG_OUT_OF_RANGE
+                                      : 0; /* measured, it may be above */
             assert_int_equal(out.flags[i] & ~(CDMPP_FLAG_OBSERVED | peak), before.flags[i] & ~peak);
-            assert_true(out.flags[i] & CDMPP_FLAG_OBSERVED && !(before.flags[i] & CDMPP_FLAG_OBSERVED));
+            assert_true(out.flags[i] & CDMPP_FLAG_OBSERVED &&
+                        !(before.flags[i] & CDMPP_FLAG_OBSERVED));
         }
         cdmpp_context_free(c);
         cdmpp_observer_free(o);
@@ -66,9 +76,13 @@ static void ways_to_the_same_state(void **state) {
     for (int way = 0; way < 4; way++) {
         cdmpp_err err = {0};
         cdmpp_observer *o = observer(MADE_TREES);
-        const cdmpp_options opt = {.size = sizeof opt, .device = "zen5-avx512", .nthreads = way == 1 ? 3 : 1, .observer = o};
+        const cdmpp_options opt = {.size = sizeof opt,
+                                   .device = "zen5-avx512",
+                                   .nthreads = way == 1 ? 3 : 1,
+                                   .observer = o};
         cdmpp_context *c = made_context(&api, MADE_TREES, &opt);
-        cdmpp_batch b = made_batch_of(&api, &all, way == 2 ? CDMPP_RECORDS : CDMPP_ROWS_F64, 0, 100);
+        cdmpp_batch b =
+            made_batch_of(&api, &all, way == 2 ? CDMPP_RECORDS : CDMPP_ROWS_F64, 0, 100);
         if (way != 3) assert_ok(cdmpp_observe(c, &b, y, NULL, &err));
         for (size_t i = 0; way == 3 && i < 100; i += 25) {
             b = made_batch_of(&api, &all, CDMPP_STEPS, i, 25);
@@ -82,7 +96,8 @@ static void ways_to_the_same_state(void **state) {
             assert_status(cdmpp_observer_write(o, text, len, &len, &err), CDMPP_ERANGE);
             assert_ok(cdmpp_observer_write(o, text, len + 1, &len, &err));
             assert_ok(cdmpp_observer_read(api.model[MADE_TREES], text, len, &read, &err));
-            assert_status(cdmpp_observer_read(api.model[MADE_MLP], text, len, &read, &err), CDMPP_EMODEL);
+            assert_status(cdmpp_observer_read(api.model[MADE_MLP], text, len, &read, &err),
+                          CDMPP_EMODEL);
             free(text);
             cdmpp_context_free(c);
             cdmpp_observer_free(o);
@@ -90,7 +105,8 @@ static void ways_to_the_same_state(void **state) {
             c = with(MADE_TREES, "zen5-avx512", o);
         }
         score(c, CDMPP_PACKED, way ? &out : &before);
-        for (size_t i = 0; way && i < all.n; i++) assert_close(out.seconds[i], before.seconds[i], 1e-9, 0);
+        for (size_t i = 0; way && i < all.n; i++)
+            assert_close(out.seconds[i], before.seconds[i], 1e-9, 0);
         cdmpp_context_free(c);
         cdmpp_observer_free(o);
     }
@@ -100,7 +116,8 @@ static void failed_measurements(void **state) {
     (void)state;
     cdmpp_err err = {0};
     const double y[] = {1e-3, NAN, INFINITY, 0, -1, 1e-3};
-    const cdmpp_status want[] = {CDMPP_OK, CDMPP_ERANGE, CDMPP_ERANGE, CDMPP_ERANGE, CDMPP_ERANGE, CDMPP_EPARSE};
+    const cdmpp_status want[] = {CDMPP_OK,     CDMPP_ERANGE, CDMPP_ERANGE,
+                                 CDMPP_ERANGE, CDMPP_ERANGE, CDMPP_EPARSE};
     cdmpp_status st[6];
     cdmpp_text t[6];
     for (int i = 0; i < 6; i++) t[i] = i < 5 ? all.record[i] : (cdmpp_text){"?", 1};
@@ -114,7 +131,8 @@ static void failed_measurements(void **state) {
     assert_status(cdmpp_observe(c, &b, NULL, st, &err), CDMPP_EUSAGE);
     const cdmpp_options other = {.size = sizeof other, .observer = o};
     cdmpp_context *wrong = NULL;
-    assert_status(cdmpp_context_new(api.model[MADE_MLP], api.tasks, &other, &wrong, &err), CDMPP_EMODEL);
+    assert_status(cdmpp_context_new(api.model[MADE_MLP], api.tasks, &other, &wrong, &err),
+                  CDMPP_EMODEL);
     cdmpp_context_free(none);
     cdmpp_context_free(c);
     cdmpp_observer_free(o);
@@ -147,4 +165,5 @@ static void refused_allocations(void **state) {
     }
 }
 
-TESTS(setup, teardown, sixteen_measurements_help, ways_to_the_same_state, failed_measurements, refused_allocations)
+TESTS(setup, teardown, sixteen_measurements_help, ways_to_the_same_state, failed_measurements,
+      refused_allocations)

@@ -12,7 +12,14 @@ static const char *const model[] = {MODEL}, *const as[] = {"zen5-avx2"};
 static cdmpp_err err;
 
 static cdmpp_partition_options options(void) {
-    return (cdmpp_partition_options){.size = sizeof(cdmpp_partition_options), .model = model, .n_model = 1, .as = as, .n_as = 1, .devices = "cpu0,ocl0", .input_size = 64, .trials = 2};
+    return (cdmpp_partition_options){.size = sizeof(cdmpp_partition_options),
+                                     .model = model,
+                                     .n_model = 1,
+                                     .as = as,
+                                     .n_as = 1,
+                                     .devices = "cpu0,ocl0",
+                                     .input_size = 64,
+                                     .trials = 2};
 }
 
 static char *json_of(const cdmpp_partition *p, size_t *n) {
@@ -28,7 +35,9 @@ static char *json_of(const cdmpp_partition *p, size_t *n) {
 static char *command(size_t *n) {
     const char *b = getenv("B");
     char line[512];
-    snprintf(line, sizeof line, "%s/cdmpp-partition -q --network squeezenet-1.1 --input-size 64 --cost-model " MODEL " --as zen5-avx2 --devices cpu0,ocl0 --trials 2 -j1 --json 2>&1",
+    snprintf(line, sizeof line,
+             "%s/cdmpp-partition -q --network squeezenet-1.1 --input-size 64 --cost-model " MODEL
+             " --as zen5-avx2 --devices cpu0,ocl0 --trials 2 -j1 --json 2>&1",
              b ? b : "build/release");
     FILE *f = popen(line, "r");
     char *text = calloc(1, 4 << 20);
@@ -142,7 +151,8 @@ static void bad_requests(void **state) {
 
 static int run_suite(void) {
     unsetenv("CDMPP_MODELS");
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_command), cmocka_unit_test(operators), cmocka_unit_test(bad_requests)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_command),
+                                       cmocka_unit_test(operators), cmocka_unit_test(bad_requests)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

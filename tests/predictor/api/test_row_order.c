@@ -35,8 +35,10 @@ static cdmpp_status learn(int k, const char *h5, const char *const *set, int n, 
 
 static int set_up(void **state) {
     static const char *const trees[] = {"model.members=[rows,program,sums]", "train.rounds=30"};
-    static const char *const tuner[] = {"train.rounds=30", "model.folds=2", "model.tuner=true", "fit.epochs=2", "net.device=false"};
-    static const char *const tsf[] = {"model.members=[transformer,mlp]", "fit.epochs=1", "net.device=false"};
+    static const char *const tuner[] = {"train.rounds=30", "model.folds=2", "model.tuner=true",
+                                        "fit.epochs=2", "net.device=false"};
+    static const char *const tsf[] = {"model.members=[transformer,mlp]", "fit.epochs=1",
+                                      "net.device=false"};
     static const char *const target[] = {MADE_TARGET};
     cdmpp_err err = {0};
     char h5[256];
@@ -74,8 +76,11 @@ static void score(const cdmpp_model *m, const char *profile, cdmpp_form form, ma
 
 /* All forms of rows: as floats, as doubles, packed. */
 static void shuffle(uint64_t seed) {
-    for (size_t i = 0; i < all.n; i++) shuffle_rows(all.rows + all.row_ptr[i] * CD_N_COL, (size_t)(all.row_ptr[i + 1] - all.row_ptr[i]), seed * 1000 + i);
-    for (size_t k = 0; k < (size_t)all.row_ptr[all.n] * CD_N_COL; k++) all.wide[k] = (double)all.rows[k];
+    for (size_t i = 0; i < all.n; i++)
+        shuffle_rows(all.rows + all.row_ptr[i] * CD_N_COL,
+                     (size_t)(all.row_ptr[i + 1] - all.row_ptr[i]), seed * 1000 + i);
+    for (size_t k = 0; k < (size_t)all.row_ptr[all.n] * CD_N_COL; k++)
+        all.wide[k] = (double)all.rows[k];
     all.packed.n = 0;
     made_pack(&all);
 }
@@ -122,7 +127,8 @@ TEST(with_measurements) {
         const cdmpp_options opt = {.size = sizeof opt, .observer = o, .device = "zen5-avx512"};
         const cdmpp_batch b = made_batch_of(&api, &all, CDMPP_ROWS_F32, 0, all.n);
         const cdmpp_result r = made_result(round ? &other : &out);
-        for (size_t i = 0; i < all.n; i++) measured[i] = i % 5 ? (double)NAN : 2 * made_latency((int)i);
+        for (size_t i = 0; i < all.n; i++)
+            measured[i] = i % 5 ? (double)NAN : 2 * made_latency((int)i);
         assert_ok(cdmpp_context_new(model[MADE_TREES], api.tasks, &opt, &c, &err));
         assert_ok(cdmpp_observe(c, &b, measured, NULL, &err));
         assert_true(cdmpp_observer_count(o) > 5);
@@ -160,4 +166,5 @@ TEST(earlier_models_keep_their_order) {
     cd_mem_free(p);
 }
 
-TESTS(set_up, tear_down, any_order_gives_the_same_bits, in_every_profile, with_measurements, earlier_models_keep_their_order)
+TESTS(set_up, tear_down, any_order_gives_the_same_bits, in_every_profile, with_measurements,
+      earlier_models_keep_their_order)

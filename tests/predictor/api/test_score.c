@@ -50,7 +50,10 @@ static void any_alignment(void **state) {
     score(MADE_TREES, &b, &out);
     for (cdmpp_form f = CDMPP_ROWS_F32; f <= CDMPP_PACKED; f++) {
         b = made_batch_of(&api, &all, f, 0, all.n);
-        memcpy(raw + 1, b.data, f == CDMPP_PACKED ? b.len : f == CDMPP_ROWS_F64 ? n_byte : n_byte / 2);
+        memcpy(raw + 1, b.data,
+               f == CDMPP_PACKED     ? b.len
+               : f == CDMPP_ROWS_F64 ? n_byte
+                                     : n_byte / 2);
         b.data = raw + 1;
         score(MADE_TREES, &b, &other);
         same_bits(&out, &other, all.n);
@@ -78,12 +81,19 @@ static void what_a_score_is(void **state) {
     score(MADE_TREES, &b, &out);
     for (size_t i = 0; i < all.n; i++) {
         assert_true(out.score[i] > 0 && isfinite(out.score[i]));
-        assert_true(out.score_f32[i] == (float)out.score[i]); /* of the median, which lies above the answer of least mean error */
-        assert_true(1 / out.score[i] <= out.high[i] && (1 / out.score[i] >= out.seconds[i] * (1 - 1e-12) || out.reason[i] & CDMPP_REASON_PEAK));
-        assert_true(out.low[i] <= out.seconds[i] && out.seconds[i] <= out.high[i] && out.rel_std[i] > 0);
+        assert_true(
+            out.score_f32[i] ==
+            (float)
+                out.score[i]); /* of the median, which lies above the answer of least mean error */
+        assert_true(1 / out.score[i] <= out.high[i] &&
+                    (1 / out.score[i] >= out.seconds[i] * (1 - 1e-12) ||
+                     out.reason[i] & CDMPP_REASON_PEAK));
+        assert_true(out.low[i] <= out.seconds[i] && out.seconds[i] <= out.high[i] &&
+                    out.rel_std[i] > 0);
     }
     double sum = 0;
-    for (size_t i = 0; i < all.n; i++) sum += fabs(out.seconds[i] / made_latency((int)i) - 1) / (double)all.n;
+    for (size_t i = 0; i < all.n; i++)
+        sum += fabs(out.seconds[i] / made_latency((int)i) - 1) / (double)all.n;
     if (sum > 0.25) fail_msg("mean error %g", sum);
 }
 
@@ -100,23 +110,27 @@ static void failed_candidates(void **state) {
     assert_int_equal(out.error[0].code, CDMPP_OK);
     for (int i = 1; i < 4; i += 2) {
         assert_true(out.score[i] == 0 && out.score_f32[i] == 0 && isnan(out.rel_std[i]));
-        assert_true(isinf(out.seconds[i]) && isinf(out.low[i]) && isinf(out.high[i]) && out.high[i] > 0);
+        assert_true(isinf(out.seconds[i]) && isinf(out.low[i]) && isinf(out.high[i]) &&
+                    out.high[i] > 0);
     }
     const cdmpp_batch good = made_batch_of(&api, &all, CDMPP_RECORDS, 0, 5);
     score(MADE_TREES, &good, &other);
     for (int i = 0; i < 5; i += 2) assert_true(out.seconds[i] == other.seconds[i]);
     t[0] = t[2] = t[4] = t[1];
     score(MADE_TREES, &b, &out);
-    for (int i = 0; i < 5; i++) assert_true(out.score[i] == CDMPP_SCORE_NONE && out.score_f32[i] > 0);
+    for (int i = 0; i < 5; i++)
+        assert_true(out.score[i] == CDMPP_SCORE_NONE && out.score_f32[i] > 0);
     b.n = 0;
     score(MADE_TREES, &b, &out);
 }
 
 static void flags_are_raised(void **state) {
     (void)state;
-    static const char bad[] = "[[\"SP\", 2, 77, 512, [2], 1]]", fine[] = "[[\"SP\", 2, 0, 512, [512], 1]]";
+    static const char bad[] = "[[\"SP\", 2, 77, 512, [2], 1]]",
+                      fine[] = "[[\"SP\", 2, 0, 512, [512], 1]]";
     const cdmpp_text t[] = {{bad, sizeof bad - 1}, {fine, sizeof fine - 1}};
-    const cdmpp_batch b = {.size = sizeof b, .form = CDMPP_STEPS, .n = 2, .task = api.task, .text = t};
+    const cdmpp_batch b = {
+        .size = sizeof b, .form = CDMPP_STEPS, .n = 2, .task = api.task, .text = t};
     score(MADE_TREES, &b, &out);
     assert_int_equal(out.status[0], CDMPP_EINVALID);
     assert_int_equal(out.flags[0], CDMPP_FLAG_LOWERING_FAILED);
@@ -126,7 +140,12 @@ static void flags_are_raised(void **state) {
     float row[CD_N_COL];
     for (int k = 0; k < CD_N_COL; k++) row[k] = 60;
     const int64_t ptr[] = {0, 1};
-    const cdmpp_batch far = {.size = sizeof far, .form = CDMPP_ROWS_F32, .n = 1, .data = row, .n_col = CD_N_COL, .row_ptr = ptr};
+    const cdmpp_batch far = {.size = sizeof far,
+                             .form = CDMPP_ROWS_F32,
+                             .n = 1,
+                             .data = row,
+                             .n_col = CD_N_COL,
+                             .row_ptr = ptr};
     score(MADE_TREES, &far, &out);
     assert_true(out.flags[0] & CDMPP_FLAG_OUT_OF_RANGE);
 }
@@ -135,17 +154,29 @@ static void bad_rows(void **state) {
     (void)state;
     float row[3][CD_N_COL] = {{0}};
     double wide[CD_N_COL] = {0};
-    const int64_t ptr[] = {0, 1, 1, 2, 3, 1000003}; /* the last one is not there: its number is enough to refuse it */
+    const int64_t ptr[] = {
+        0, 1, 1, 2, 3, 1000003}; /* the last one is not there: its number is enough to refuse it */
     const int64_t one[] = {0, 1}, falls[] = {0, 2, 1}, negative[] = {-1, 0};
     row[1][7] = NAN;
     row[2][163] = INFINITY;
     wide[3] = 1e300;
-    cdmpp_batch b = {.size = sizeof b, .form = CDMPP_ROWS_F32, .n = 5, .data = row, .n_col = CD_N_COL, .row_ptr = ptr};
+    cdmpp_batch b = {.size = sizeof b,
+                     .form = CDMPP_ROWS_F32,
+                     .n = 5,
+                     .data = row,
+                     .n_col = CD_N_COL,
+                     .row_ptr = ptr};
     score(MADE_MLP, &b, &out);
-    const cdmpp_status want[] = {CDMPP_OK, CDMPP_EINVALID, CDMPP_ENUMERIC, CDMPP_ENUMERIC, CDMPP_ERANGE};
+    const cdmpp_status want[] = {CDMPP_OK, CDMPP_EINVALID, CDMPP_ENUMERIC, CDMPP_ENUMERIC,
+                                 CDMPP_ERANGE};
     for (int i = 0; i < 5; i++) assert_int_equal(out.status[i], want[i]);
     assert_non_null(strstr(out.error[4].msg, "expected at most 16384 rows, found 1000000"));
-    b = (cdmpp_batch){.size = sizeof b, .form = CDMPP_ROWS_F64, .n = 1, .data = wide, .n_col = CD_N_COL, .row_ptr = one};
+    b = (cdmpp_batch){.size = sizeof b,
+                      .form = CDMPP_ROWS_F64,
+                      .n = 1,
+                      .data = wide,
+                      .n_col = CD_N_COL,
+                      .row_ptr = one};
     score(MADE_MLP, &b, &out);
     assert_int_equal(out.status[0], CDMPP_ENUMERIC);
 
@@ -176,7 +207,12 @@ static void many_rows(void **state) {
     cdmpp_err err = {0};
     assert_non_null(row);
     for (int i = 1; i <= N; i++) ptr[i] = LONG * (int64_t)i / N;
-    cdmpp_batch b = {.size = sizeof b, .form = CDMPP_ROWS_F32, .n = N, .data = row, .n_col = CD_N_COL, .row_ptr = ptr};
+    cdmpp_batch b = {.size = sizeof b,
+                     .form = CDMPP_ROWS_F32,
+                     .n = N,
+                     .data = row,
+                     .n_col = CD_N_COL,
+                     .row_ptr = ptr};
     cdmpp_context *c = made_context(&api, MADE_MLP, &o);
     const cdmpp_result r = made_result(&out);
     assert_ok(cdmpp_score(c, &b, &r, &err));
@@ -229,5 +265,5 @@ static void bad_calls(void **state) {
     cdmpp_context_free(c);
 }
 
-TESTS(setup, teardown, every_form_gives_the_same_bits, any_alignment, one_by_one, what_a_score_is, failed_candidates,
-      flags_are_raised, bad_rows, many_rows, bad_calls)
+TESTS(setup, teardown, every_form_gives_the_same_bits, any_alignment, one_by_one, what_a_score_is,
+      failed_candidates, flags_are_raised, bad_rows, many_rows, bad_calls)

@@ -16,7 +16,8 @@ static cdmpp_model *model;
 static char path[256];
 
 static int set_up(void **state) {
-    static const char *const set[] = {"train.rounds=40", "model.folds=2", "model.tuner=true", "fit.epochs=3", "net.device=false"};
+    static const char *const set[] = {"train.rounds=40", "model.folds=2", "model.tuner=true",
+                                      "fit.epochs=3", "net.device=false"};
     static const char *const target[] = {MADE_TARGET};
     cdmpp_err err = {0};
     char h5[256];
@@ -60,11 +61,13 @@ static size_t intervals_hold(const made_out *o, size_t n) {
     size_t with = 0;
     for (size_t i = 0; i < n; i++) {
         const bool none = isnan(o->low[i]);
-        assert_true(isfinite(o->seconds[i]) && o->seconds[i] > 0 && isfinite(o->score[i]) && o->score[i] > 0);
+        assert_true(isfinite(o->seconds[i]) && o->seconds[i] > 0 && isfinite(o->score[i]) &&
+                    o->score[i] > 0);
         assert_int_equal(none, o->reason[i] & CDMPP_REASON_RANGE ? 1 : 0);
         assert_true(none == !!isnan(o->high[i]));
         assert_true(none == !!isnan(o->rel_std[i]));
-        assert_true(none ? (o->flags[i] & CDMPP_FLAG_OUT_OF_RANGE) != 0 : o->low[i] <= o->seconds[i] && o->seconds[i] <= o->high[i]);
+        assert_true(none ? (o->flags[i] & CDMPP_FLAG_OUT_OF_RANGE) != 0
+                         : o->low[i] <= o->seconds[i] && o->seconds[i] <= o->high[i]);
         with += !none;
     }
     return with;
@@ -101,9 +104,12 @@ static void two_stages(void **state) {
     score("two-stage", CDMPP_STEPS, n, &both);
     for (size_t i = 0; i < n; i++) {
         size_t faster = 0;
-        for (size_t j = 0; j < n; j++) faster += tuner.score[j] > tuner.score[i] || (tuner.score[j] == tuner.score[i] && j < i);
+        for (size_t j = 0; j < n; j++)
+            faster +=
+                tuner.score[j] > tuner.score[i] || (tuner.score[j] == tuner.score[i] && j < i);
         if (faster < k) {
-            assert_true(both.seconds[i] == full.seconds[i] && both.score[i] == full.score[i] && same_end(both.low[i], full.low[i]));
+            assert_true(both.seconds[i] == full.seconds[i] && both.score[i] == full.score[i] &&
+                        same_end(both.low[i], full.low[i]));
             looked++;
         }
         if (both.score[i] > both.score[best]) best = i;
@@ -138,7 +144,9 @@ static void equal_ones(void **state) {
     assert_ok(cdmpp_score(c, &b, &r, &err));
     for (size_t i = 0; i < SLOW + FAST; i++) {
         const size_t of = i < SLOW ? slow : fast;
-        const bool whole = same_end(both.low[i], full.low[of]) && same_end(both.high[i], full.high[of]) && both.seconds[i] == full.seconds[of];
+        const bool whole = same_end(both.low[i], full.low[of]) &&
+                           same_end(both.high[i], full.high[of]) &&
+                           both.seconds[i] == full.seconds[of];
         assert_int_equal(whole, i < LOOKED - FAST || i >= SLOW);
     }
     cdmpp_context_free(c);
@@ -168,8 +176,10 @@ static void failures_stay(void **state) {
 /* Key tuner.at and a kind, changed by hand under a right checksum: refused, never a wrong answer. */
 static void damage(void **state) {
     (void)state;
-    static const char *const from[] = {"\"tuner\":{\"at\":", "\"tuner\":{\"at\":", "\"kinds\":[\"transformer\"]"};
-    static const char *const to[] = {"\"tuner\":{\"at\":9", "\"tuner\":{\"at\":-", "\"kinds\":[\"transfusion\"]"};
+    static const char *const from[] = {
+        "\"tuner\":{\"at\":", "\"tuner\":{\"at\":", "\"kinds\":[\"transformer\"]"};
+    static const char *const to[] = {"\"tuner\":{\"at\":9", "\"tuner\":{\"at\":-",
+                                     "\"kinds\":[\"transfusion\"]"};
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
         char *p, hex[65];
         size_t n;

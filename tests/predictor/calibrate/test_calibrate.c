@@ -64,7 +64,8 @@ TEST(the_best_of_each_task_takes_turns) {
     cdmpp_err err = {0};
     cd_calibrate_pool p;
     cd_calibrate_pool_options o = pool_options(3);
-    const cd_schedule_db_pick pick = {.seed = 1, .target = o.target, .device = "zen4", .hardware = &o.hardware};
+    const cd_schedule_db_pick pick = {
+        .seed = 1, .target = o.target, .device = "zen4", .hardware = &o.hardware};
     cd_schedule_db *db;
     size_t best = 0, turns = 0;
     o.model = model;
@@ -88,7 +89,8 @@ TEST(the_best_of_each_task_takes_turns) {
     }
     cd_schedule_db_free(db);
     assert_true(best > N_TASK / 2 && best <= N_TASK && p.n > 2 * best);
-    for (size_t i = 0; i < 2 * best && i < p.n_order; i++) turns += p.v[p.order[i]].best == (i % 2 == 1);
+    for (size_t i = 0; i < 2 * best && i < p.n_order; i++)
+        turns += p.v[p.order[i]].best == (i % 2 == 1);
     assert_int_equal(turns, 2 * best);
     cd_calibrate_pool_free(&p);
 }
@@ -168,7 +170,8 @@ TEST(a_killed_run_goes_on) {
         made_clock killed = {.each = 1, .fail_after = 5};
         const cdmpp_status st = measure_once(&p, &killed, 1e9, 14, &m, &err);
         sum += m.fresh;
-        if (!k) assert_int_equal(m.fresh, 5); /* in the middle of a batch: what was measured is kept */
+        if (!k)
+            assert_int_equal(m.fresh, 5); /* in the middle of a batch: what was measured is kept */
         if (!st) break;
         assert_int_equal(st, CDMPP_EINTERRUPTED);
     }
@@ -206,5 +209,7 @@ TEST(every_allocation_of_measuring_may_fail) {
     cd_calibrate_pool_free(&p);
 }
 
-TESTS(setup, teardown, the_order_is_of_features_and_the_same_again, the_best_are_the_same_by_threads_and_mixed, the_best_of_each_task_takes_turns,
-      no_draw_begins_late, the_time_is_kept, time_is_left_for_the_fit, a_killed_run_goes_on, every_allocation_of_measuring_may_fail)
+TESTS(setup, teardown, the_order_is_of_features_and_the_same_again,
+      the_best_are_the_same_by_threads_and_mixed, the_best_of_each_task_takes_turns,
+      no_draw_begins_late, the_time_is_kept, time_is_left_for_the_fit, a_killed_run_goes_on,
+      every_allocation_of_measuring_may_fail)

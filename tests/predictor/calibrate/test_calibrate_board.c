@@ -2,11 +2,14 @@
 #include "made_calibrate.h"
 #include "predictor/calibrate/calibrate_internal.h"
 
-static const cd_remote_about about = {.device = "Board 9", .model = "board-9", .isa = "aarch64", .cpus = 3};
+static const cd_remote_about about = {
+    .device = "Board 9", .model = "board-9", .isa = "aarch64", .cpus = 3};
 static cd_log quiet;
 
-static cdmpp_status find(const cd_remote_about *who, const char *target, const char *isa, const char *stands, cd_calibrate_machine *io, cdmpp_err *err) {
-    const cd_calibrate_options o = {.target = target, .isa = isa, .board = who, .model = model_path, .log = &quiet};
+static cdmpp_status find(const cd_remote_about *who, const char *target, const char *isa,
+                         const char *stands, cd_calibrate_machine *io, cdmpp_err *err) {
+    const cd_calibrate_options o = {
+        .target = target, .isa = isa, .board = who, .model = model_path, .log = &quiet};
     cd_device_table *devices = NULL;
     cd_diag diag = {0};
     cdmpp_status st = cd_device_table_load("configs/devices.yaml", &diag, &devices, err);
@@ -31,17 +34,20 @@ TEST(who_it_is) {
     const cd_remote_about nameless = {.device = "Board 9", .cpus = 3};
     assert_status(find(&nameless, "llvm", NULL, "zen4", &m, &err), CDMPP_EUSAGE);
     const cd_remote_about known = {.model = "zen5-avx512", .isa = "avx512", .cpus = 8};
-    assert_ok(find(&known, "llvm", known.isa, NULL, &m, &err)); /* a described one has the most similar of the model */
+    assert_ok(find(&known, "llvm", known.isa, NULL, &m,
+                   &err)); /* a described one has the most similar of the model */
     assert_string_equal(m.stands, "zen4");
 }
 
 /* A described board is no other described one; a word of the user's, an alias, and any name of a board that nobody describes are taken. */
 TEST(whose_name_it_may_have) {
-    static const cd_remote_about known = {.device = "EPYC", .model = "zen5-avx512", .isa = "avx512", .cpus = 8};
+    static const cd_remote_about known = {
+        .device = "EPYC", .model = "zen5-avx512", .isa = "avx512", .cpus = 8};
     cdmpp_err err = {0};
     cd_calibrate_machine m;
     assert_status(find(&known, "llvm -model=zen4", known.isa, "zen4", &m, &err), CDMPP_EUSAGE);
-    assert_non_null(strstr(err.msg, "--target says -model=zen4, but this device is zen5-avx512 (board, EPYC)"));
+    assert_non_null(
+        strstr(err.msg, "--target says -model=zen4, but this device is zen5-avx512 (board, EPYC)"));
     assert_ok(find(&known, "llvm -model=zen5", known.isa, "zen4", &m, &err));
     assert_ok(find(&known, "llvm -model=mine", known.isa, "zen4", &m, &err));
     assert_string_equal(m.name.name, "mine");
@@ -76,9 +82,24 @@ TEST(its_vectors) {
 }
 
 static cdmpp_status run(made_clock *c, size_t batch, cd_buf *text, cdmpp_err *err) {
-    const cd_calibrate_clock clock = {.ctx = c, .now = made_now, .measure = made_measure, .batch = batch};
-    const cd_calibrate_options o = {.model = model_path, .out = tmp_path(&dir, "board.cdmpp"), .records = log_path, .device = "zen4", .tasks = tasks, .target = "llvm -num-cores=1", .isa = about.isa,
-                                    .board = &about, .threads = 1, .seed = 1, .most = 40, .limit_s = 59, .force = true, .json = true, .clock = &clock, .log = &quiet};
+    const cd_calibrate_clock clock = {
+        .ctx = c, .now = made_now, .measure = made_measure, .batch = batch};
+    const cd_calibrate_options o = {.model = model_path,
+                                    .out = tmp_path(&dir, "board.cdmpp"),
+                                    .records = log_path,
+                                    .device = "zen4",
+                                    .tasks = tasks,
+                                    .target = "llvm -num-cores=1",
+                                    .isa = about.isa,
+                                    .board = &about,
+                                    .threads = 1,
+                                    .seed = 1,
+                                    .most = 40,
+                                    .limit_s = 59,
+                                    .force = true,
+                                    .json = true,
+                                    .clock = &clock,
+                                    .log = &quiet};
     return cd_calibrate_run(&o, text, err);
 }
 
@@ -97,7 +118,8 @@ TEST(the_model_of_a_board) {
         assert_ok(cd_file_read(log_path, 0, &log[k], &n[k], &err));
     }
     size_t same = 0;
-    for (const char *a = log[0], *b = log[1]; *a && *b; same++) { /* line by line, up to the result */
+    for (const char *a = log[0], *b = log[1]; *a && *b;
+         same++) { /* line by line, up to the result */
         const char *ra = strstr(a, ", \"r\": "), *rb = strstr(b, ", \"r\": ");
         assert_true(ra && rb && ra - a == rb - b);
         assert_memory_equal(a, b, (size_t)(ra - a));
@@ -142,4 +164,5 @@ static int begin(void **state) {
     return setup(state);
 }
 
-TESTS(begin, teardown, who_it_is, whose_name_it_may_have, whose_name_this_machine_may_have, its_vectors, the_model_of_a_board, a_slow_board_keeps_the_limit, every_allocation_may_fail)
+TESTS(begin, teardown, who_it_is, whose_name_it_may_have, whose_name_this_machine_may_have,
+      its_vectors, the_model_of_a_board, a_slow_board_keeps_the_limit, every_allocation_may_fail)

@@ -14,7 +14,8 @@
 
 enum { TASKS = 40, TRAINED = 5, DRAWN = 40, ASKED = 100, RUNS = 6 };
 static const double off = 0.4; /* standard deviation on the logarithm */
-static const char seen[] = "llvm -model=zen4 -mcpu=skylake-avx512", fresh[] = "llvm -model=new -mcpu=core-avx2";
+static const char seen[] = "llvm -model=zen4 -mcpu=skylake-avx512",
+                  fresh[] = "llvm -model=new -mcpu=core-avx2";
 
 static tmp_dir dir;
 static char model_path[256], log_path[256], tasks_path[256];
@@ -28,10 +29,20 @@ static cdmpp_status make_tasks(cdmpp_err *err) {
     cd_buf_puts(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
     for (int i = 0; i < TASKS; i++) {
         const int m = 32 * (1 + i % 8), n = 32 * (1 + i / 8);
-        cd_buf_putf(&b, "%s{\"workload_key\": \"[\\\"made\\\", %d]\", \"ops\": [{\"name\": \"A\", \"shape\": [%d, 64], \"dtype\": \"float32\"},", i ? "," : "", i, m);
+        cd_buf_putf(&b,
+                    "%s{\"workload_key\": \"[\\\"made\\\", %d]\", \"ops\": [{\"name\": \"A\", "
+                    "\"shape\": [%d, 64], \"dtype\": \"float32\"},",
+                    i ? "," : "", i, m);
         cd_buf_putf(&b, "{\"name\": \"B\", \"shape\": [64, %d], \"dtype\": \"float32\"},", n);
-        cd_buf_putf(&b, "{\"name\": \"C\", \"axis\": [[\"i\", 0, %d], [\"j\", 0, %d]], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"},", m, n);
-        cd_buf_putf(&b, "{\"name\": \"D\", \"axis\": [[\"i\", 0, %d], [\"j\", 0, %d]], \"body\": \"max(C[i, j], 0)\"}]}", m, n);
+        cd_buf_putf(
+            &b,
+            "{\"name\": \"C\", \"axis\": [[\"i\", 0, %d], [\"j\", 0, %d]], \"reduce_axis\": "
+            "[[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"},",
+            m, n);
+        cd_buf_putf(&b,
+                    "{\"name\": \"D\", \"axis\": [[\"i\", 0, %d], [\"j\", 0, %d]], \"body\": "
+                    "\"max(C[i, j], 0)\"}]}",
+                    m, n);
     }
     cd_buf_puts(&b, "]}");
     snprintf(tasks_path, sizeof tasks_path, "%s", tmp_put(&dir, "made.tasks.json", b.p, b.n));
@@ -47,10 +58,18 @@ static cdmpp_status train(cdmpp_err *err) {
     cd_extract_stats s;
     char h5[256];
     for (int t = 0; t < TASKS; t++)
-        for (int k = 0; k < TRAINED; k++) made_record(&b, key_of(t), (t * 37 + k * 11) % MADE_N, seen, 1e-6 * (1 + t % 8) * (1 + t / 8) * (1 + k), 0);
+        for (int k = 0; k < TRAINED; k++)
+            made_record(&b, key_of(t), (t * 37 + k * 11) % MADE_N, seen,
+                        1e-6 * (1 + t % 8) * (1 + t / 8) * (1 + k), 0);
     snprintf(h5, sizeof h5, "%s", tmp_path(&dir, "made.h5"));
     const char *in[] = {tmp_put(&dir, "made.json", b.p, b.n)}, *task[] = {tasks_path};
-    const cd_extract x = {.out = h5, .input = in, .n_input = 1, .task_file = task, .n_task_file = 1, .jobs = 1, .steps = true};
+    const cd_extract x = {.out = h5,
+                          .input = in,
+                          .n_input = 1,
+                          .task_file = task,
+                          .n_task_file = 1,
+                          .jobs = 1,
+                          .steps = true};
     cd_buf_free(&b);
     CD_TRY(cd_extract_logs(&x, &s, err));
     return made_learn(h5, set, 1, model_path, err);
@@ -80,7 +99,8 @@ static int teardown(void **state) {
 
 /* ---- the truth ---- */
 static double normal(uint64_t seed, uint64_t i) {
-    return sqrt(-2 * log(fmax(cd_rng_unit(seed, 2 * i), 1e-12))) * cos(2 * 3.14159265358979323846 * cd_rng_unit(seed, 2 * i + 1));
+    return sqrt(-2 * log(fmax(cd_rng_unit(seed, 2 * i), 1e-12))) *
+           cos(2 * 3.14159265358979323846 * cd_rng_unit(seed, 2 * i + 1));
 }
 
 /* Program k of a run: of one of the even tasks where it calibrates, else of the odd ones. */
@@ -105,7 +125,9 @@ static cd_scored ask(const cd_model *m, const char *device, const char *key, int
     return o;
 }
 
-static double truth(uint64_t run, uint64_t k, const char *key, int program) { return 3 * ask(model, "zen4", key, program).pred.median_s * exp(off * normal(run, k)); }
+static double truth(uint64_t run, uint64_t k, const char *key, int program) {
+    return 3 * ask(model, "zen4", key, program).pred.median_s * exp(off * normal(run, k));
+}
 
 /* ---- calibrated, and asked ---- */
 static void calibrate(uint64_t run, cd_calibrate_result *r) {
@@ -119,7 +141,13 @@ static void calibrate(uint64_t run, cd_calibrate_result *r) {
     tmp_put(&dir, "new.records.json", b.p, b.n);
     cd_buf_free(&b);
     const char *log[] = {log_path};
-    const cd_calibrate_fit_options o = {.model = model, .tasks = tasks, .device = "zen4", .name = "new", .log = log, .n_log = 1, .given = true};
+    const cd_calibrate_fit_options o = {.model = model,
+                                        .tasks = tasks,
+                                        .device = "zen4",
+                                        .name = "new",
+                                        .log = log,
+                                        .n_log = 1,
+                                        .given = true};
     assert_ok(cd_calibrate_fit(&o, r, &err));
 }
 
@@ -130,7 +158,14 @@ static double inside(uint64_t run, const cd_calibrate_result *r, double times) {
     cd_model *m;
     char *file;
     size_t n, in = 0;
-    const cd_here h = {.stands = 0, .name = "new", .cpu = "x", .programs = 1, .widen = times * r->widen, .most = times < 1 ? 0 : r->most, .marks = r->marks.p, .trees = r->trees};
+    const cd_here h = {.stands = 0,
+                       .name = "new",
+                       .cpu = "x",
+                       .programs = 1,
+                       .widen = times * r->widen,
+                       .most = times < 1 ? 0 : r->most,
+                       .marks = r->marks.p,
+                       .trees = r->trees};
     assert_ok(cd_file_read(model_path, 0, &file, &n, &err));
     assert_ok(cd_here_add(file, n, &h, "", &out, &err));
     assert_ok(cd_model_from_bytes(out.p, out.n, &m, &err));
@@ -139,7 +174,8 @@ static double inside(uint64_t run, const cd_calibrate_result *r, double times) {
         draw(run, k, true, &t, &i);
         const cd_scored o = ask(m, "new", key_of(t), i);
         const double y = truth(run, k, key_of(t), i);
-        assert_false(o.pred.reason & CD_UNLIKE_FEATURE); /* it was measured, so it is known of the machine */
+        assert_false(o.pred.reason &
+                     CD_UNLIKE_FEATURE); /* it was measured, so it is known of the machine */
         in += o.pred.low_s <= y && y <= o.pred.high_s;
     }
     cd_model_free(m);
@@ -155,7 +191,8 @@ TEST(the_written_model_holds_nine_in_ten) {
     for (uint64_t run = 0; run < RUNS; run++) {
         cd_calibrate_result r;
         calibrate(run, &r);
-        assert_true(ask(model, "zen4", key_of(0), 1).pred.reason & CD_UNLIKE_FEATURE); /* of who stands for it they are new */
+        assert_true(ask(model, "zen4", key_of(0), 1).pred.reason &
+                    CD_UNLIKE_FEATURE); /* of who stands for it they are new */
         assert_int_equal(r.after.ranged, r.after.n);
         told += r.after.inside / RUNS;
         held += inside(run, &r, 1) / RUNS;

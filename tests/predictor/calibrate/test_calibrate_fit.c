@@ -38,11 +38,14 @@ TEST(disturbed_times_are_not_learned) {
     cd_calibrate_result_free(&r);
     made_log(3, 0.02);
     assert_ok(cd_file_read(log_path, 0, &text, &n, &err));
-    for (char *at = text, *end; at < text + n; at = end + 1) { /* each time once more, and three of them forty times as long */
+    for (char *at = text, *end; at < text + n;
+         at = end + 1) { /* each time once more, and three of them forty times as long */
         end = strchr(at, '\n');
-        char *times = strstr(at, "\"r\": [["), *close = times && times < end ? strchr(times, ']') : NULL;
+        char *times = strstr(at, "\"r\": [["),
+             *close = times && times < end ? strchr(times, ']') : NULL;
         if (close) cd_buf_put(&b, at, (size_t)(close - at));
-        if (close) for (int k = 0; k < 3; k++) cd_buf_putf(&b, ", %.17g", 40 * strtod(times + 7, NULL));
+        if (close)
+            for (int k = 0; k < 3; k++) cd_buf_putf(&b, ", %.17g", 40 * strtod(times + 7, NULL));
         cd_buf_put(&b, close ? close : at, (size_t)(end + 1 - (close ? close : at)));
     }
     tmp_put(&dir, "here.records.json", b.p, b.n);
@@ -94,11 +97,18 @@ TEST(a_scorer_corrects) {
     const cd_calibrate_fit_options o = fit_options();
     made_log(3, 0.02);
     assert_ok(cd_calibrate_fit(&o, &r, &err));
-    const cd_here h = {.stands = 0, .name = "new", .cpu = "x", .programs = 1, .widen = r.widen, .most = r.most, .trees = r.trees};
+    const cd_here h = {.stands = 0,
+                       .name = "new",
+                       .cpu = "x",
+                       .programs = 1,
+                       .widen = r.widen,
+                       .most = r.most,
+                       .trees = r.trees};
     assert_ok(cd_file_read(model_path, 0, &file, &n, &err));
     assert_ok(cd_here_add(file, n, &h, "", &out, &err));
     assert_ok(cd_model_from_bytes(out.p, out.n, &m, &err));
-    made_record(&line, cd_task_registry_at(tasks, 3)->workload_key, 9, "llvm -model=new", 1, 0); /* the machine's own name */
+    made_record(&line, cd_task_registry_at(tasks, 3)->workload_key, 9, "llvm -model=new", 1,
+                0); /* the machine's own name */
     const cd_predict_line l = {line.p, line.n, "", 1};
     for (int k = 0; k < 2; k++) {
         const cd_scorer_options so = {.which = {.device = k ? NULL : "zen4"}, .traits = !k};
@@ -108,7 +118,8 @@ TEST(a_scorer_corrects) {
         assert_int_equal(k ? after.st : before.st, CDMPP_OK);
         cd_scorer_free(s);
     }
-    assert_true(after.pred.median_s > 2 * before.pred.median_s && after.pred.median_s < 4 * before.pred.median_s);
+    assert_true(after.pred.median_s > 2 * before.pred.median_s &&
+                after.pred.median_s < 4 * before.pred.median_s);
     assert_close(after.model_s, after.pred.median_s, 1e-9, 0); /* by which candidates are ordered */
     cd_calibrate_result_free(&r);
     cd_model_free(m);
@@ -136,7 +147,8 @@ TEST(a_part_is_answered_by_the_others) {
 TEST(one_more_is_below_the_bound) {
     double v[200];
     for (size_t n = 1; n < sizeof v / sizeof *v; n++) {
-        for (size_t i = 0; i < n; i++) v[i] = (double)((i * 7 + 3) % n); /* the order is not theirs */
+        for (size_t i = 0; i < n; i++)
+            v[i] = (double)((i * 7 + 3) % n); /* the order is not theirs */
         for (size_t i = 0; n % 7 == 0 && i < n; i++) v[i] = (double)(n - 1 - i);
         const size_t k = (size_t)cd_calibrate_bound(v, n) + 1; /* how many are at or below */
         assert_true(k == n || 10 * k >= 9 * (n + 1));
@@ -152,7 +164,8 @@ TEST(too_few_programs) {
     cd_calibrate_result r;
     cd_buf b = {0};
     const cd_calibrate_fit_options o = fit_options();
-    for (int i = 0; i < 9; i++) made_record(&b, cd_task_registry_at(tasks, 0)->workload_key, i, "llvm -model=new", 1e-3, 0);
+    for (int i = 0; i < 9; i++)
+        made_record(&b, cd_task_registry_at(tasks, 0)->workload_key, i, "llvm -model=new", 1e-3, 0);
     tmp_put(&dir, "here.records.json", b.p, b.n);
     assert_status(cd_calibrate_fit(&o, &r, &err), CDMPP_ENODATA);
     cd_calibrate_result_free(&r);
@@ -171,5 +184,7 @@ TEST(every_allocation_of_a_fit_may_fail) {
     }
 }
 
-TESTS(setup, teardown, a_slower_machine_is_learned, disturbed_times_are_not_learned, trees_are_believed_as_far_as_they_help, a_correction_is_judged_by_what_it_has_not_seen,
-      a_scorer_corrects, a_part_is_answered_by_the_others, one_more_is_below_the_bound, too_few_programs, every_allocation_of_a_fit_may_fail)
+TESTS(setup, teardown, a_slower_machine_is_learned, disturbed_times_are_not_learned,
+      trees_are_believed_as_far_as_they_help, a_correction_is_judged_by_what_it_has_not_seen,
+      a_scorer_corrects, a_part_is_answered_by_the_others, one_more_is_below_the_bound,
+      too_few_programs, every_allocation_of_a_fit_may_fail)

@@ -24,9 +24,16 @@ static cdmpp_status made_tasks(cdmpp_err *err) {
     cd_buf_puts(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
     for (int i = 1; i <= N_TASK; i++) {
         const int m = 32 * i, n = 16 * (1 + i * 5 % 7);
-        cd_buf_putf(&b, "%s{\"workload_key\": \"[\\\"made\\\", %d]\", \"ops\": [{\"name\": \"A\", \"shape\": [%d, 64], \"dtype\": \"float32\"},", i > 1 ? "," : "", i, m);
+        cd_buf_putf(&b,
+                    "%s{\"workload_key\": \"[\\\"made\\\", %d]\", \"ops\": [{\"name\": \"A\", "
+                    "\"shape\": [%d, 64], \"dtype\": \"float32\"},",
+                    i > 1 ? "," : "", i, m);
         cd_buf_putf(&b, "{\"name\": \"B\", \"shape\": [64, %d], \"dtype\": \"float32\"},", n);
-        cd_buf_putf(&b, "{\"name\": \"C\", \"axis\": [[\"i\", 0, %d], [\"j\", 0, %d]], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}]}", m, n);
+        cd_buf_putf(
+            &b,
+            "{\"name\": \"C\", \"axis\": [[\"i\", 0, %d], [\"j\", 0, %d]], \"reduce_axis\": "
+            "[[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}]}",
+            m, n);
     }
     cd_buf_puts(&b, "]}");
     tmp_put(&dir, "made.tasks.json", b.p, b.n);
@@ -67,15 +74,18 @@ static cdmpp_status made_log(cd_buf *log, cdmpp_err *err) {
 }
 
 static cdmpp_status learn_gpu(cdmpp_err *err) {
-    static const char *const set[] = {"train.facts=prior", "model.members=[program]", "train.rounds=10"};
+    static const char *const set[] = {"train.facts=prior", "model.members=[program]",
+                                      "train.rounds=10"};
     char h5[256], task_file[256];
     cd_buf log = {0};
     cd_extract_stats s;
     snprintf(h5, sizeof h5, "%s", tmp_path(&dir, "gpu.h5"));
     snprintf(task_file, sizeof task_file, "%s", tmp_path(&dir, "made.tasks.json"));
     cdmpp_status st = made_log(&log, err);
-    const char *in[] = {tmp_put(&dir, "gpu.json", log.p ? log.p : "", log.n)}, *task[] = {task_file};
-    const cd_extract x = {.out = h5, .input = in, .n_input = 1, .task_file = task, .n_task_file = 1, .jobs = 1};
+    const char *in[] = {tmp_put(&dir, "gpu.json", log.p ? log.p : "", log.n)},
+               *task[] = {task_file};
+    const cd_extract x = {
+        .out = h5, .input = in, .n_input = 1, .task_file = task, .n_task_file = 1, .jobs = 1};
     if (!st) st = cd_extract_logs(&x, &s, err);
     if (!st) st = made_learn(h5, set, 3, gpu_path, err);
     cd_buf_free(&log);
@@ -116,16 +126,26 @@ typedef struct made_gpu {
     bool broken;                /* no program runs */
     bool processor, by_default; /* OpenCL's device is a processor; nobody named the model */
     bool dumb;                  /* the driver says nothing but the name */
-    size_t measured, refused;   /* programs; of them failed ones, at the end of which all run. 0: none */
+    size_t measured,
+        refused; /* programs; of them failed ones, at the end of which all run. 0: none */
 } made_gpu;
 
 static double made_now(void *ctx) { return ((made_gpu *)ctx)->now; }
 
-static cdmpp_status made_ask(void *ctx, const char *backend, const char *name, cd_describe_entry *out, cdmpp_err *err) {
+static cdmpp_status made_ask(void *ctx, const char *backend, const char *name,
+                             cd_describe_entry *out, cdmpp_err *err) {
     made_gpu *g = ctx;
     snprintf(g->asked, sizeof g->asked, "%s:%s", backend, name);
     if (!g->name) return CD_FAIL(err, EBACKEND, "no device");
-    cd_cuda_facts f = {.cc_major = 9, .units = 132, .warp = 32, .clock_khz = 1980000, .memory_khz = 2619000, .bus_bits = 5120, .l2_bytes = 52428800, .shared_bytes = 233472, .unit_threads = 2048};
+    cd_cuda_facts f = {.cc_major = 9,
+                       .units = 132,
+                       .warp = 32,
+                       .clock_khz = 1980000,
+                       .memory_khz = 2619000,
+                       .bus_bits = 5120,
+                       .l2_bytes = 52428800,
+                       .shared_bytes = 233472,
+                       .unit_threads = 2048};
     if (g->dumb) f = (cd_cuda_facts){0};
     snprintf(f.name, sizeof f.name, "%s", g->name);
     cd_describe_cuda_facts(&f, out);
@@ -137,14 +157,16 @@ static cdmpp_status made_ask(void *ctx, const char *backend, const char *name, c
     return CDMPP_OK;
 }
 
-static cdmpp_status made_measure(void *ctx, cd_record_program *job, size_t n, cd_measure_result *out, cdmpp_err *err) {
+static cdmpp_status made_measure(void *ctx, cd_record_program *job, size_t n,
+                                 cd_measure_result *out, cdmpp_err *err) {
     made_gpu *g = ctx;
     (void)err;
     for (size_t i = 0; i < n; i++) {
         const double s = made_s(job[i].id.a);
         assert_int_equal(job[i].why.code, CDMPP_OK);
         assert_int_equal(job[i].code.dialect, CD_DIALECT_CUDA);
-        out[i] = (cd_measure_result){.time = {.n = 2, .n_kept = 2, .number = 1, .sample_s = {s, s}, .kept = {true, true}}};
+        out[i] = (cd_measure_result){
+            .time = {.n = 2, .n_kept = 2, .number = 1, .sample_s = {s, s}, .kept = {true, true}}};
         if (g->broken || g->measured < g->refused) {
             cdmpp_err why = {0};
             (void)CD_FAIL(&why, EBACKEND, "CUDA compiler: no program");
@@ -156,10 +178,25 @@ static cdmpp_status made_measure(void *ctx, cd_record_program *job, size_t n, cd
     return CDMPP_OK;
 }
 
-static cdmpp_status run(made_gpu *g, const char *model, const char *target, const char *device, cd_buf *text, cdmpp_err *err) {
-    const cd_calibrate_clock clock = {.ctx = g, .now = made_now, .measure = made_measure, .gpu = made_ask};
-    const cd_calibrate_options o = {.model = model, .by_default = g->by_default, .out = out_path, .records = log_path, .device = device, .tasks = tasks, .target = target, .gpu = "1", .seed = 1, .most = 40,
-                                    .limit_s = 100, .force = true, .json = true, .clock = &clock, .log = &quiet};
+static cdmpp_status run(made_gpu *g, const char *model, const char *target, const char *device,
+                        cd_buf *text, cdmpp_err *err) {
+    const cd_calibrate_clock clock = {
+        .ctx = g, .now = made_now, .measure = made_measure, .gpu = made_ask};
+    const cd_calibrate_options o = {.model = model,
+                                    .by_default = g->by_default,
+                                    .out = out_path,
+                                    .records = log_path,
+                                    .device = device,
+                                    .tasks = tasks,
+                                    .target = target,
+                                    .gpu = "1",
+                                    .seed = 1,
+                                    .most = 40,
+                                    .limit_s = 100,
+                                    .force = true,
+                                    .json = true,
+                                    .clock = &clock,
+                                    .log = &quiet};
     return cd_calibrate_run(&o, text, err);
 }
 
@@ -243,7 +280,9 @@ TEST(a_gpu_that_nobody_describes) {
 
 /* Times of two GPUs, or of two back ends of one, would correct the model for neither. */
 TEST(a_log_of_another_device) {
-    static const char *const name[] = {"NVIDIA H100 80GB HBM3", "NVIDIA Q77", "NVIDIA H100 80GB HBM3"}, *const target[] = {"cuda", "cuda", "opencl"};
+    static const char *const name[] = {"NVIDIA H100 80GB HBM3", "NVIDIA Q77",
+                                       "NVIDIA H100 80GB HBM3"},
+                             *const target[] = {"cuda", "cuda", "opencl"};
     cd_buf text = {0};
     size_t lines = 0;
     begin();
@@ -259,7 +298,8 @@ TEST(a_log_of_another_device) {
     cd_buf_free(&text);
 }
 
-static void refused(const char *name, const char *model, const char *target, const char *device, cdmpp_status st, const char *why) {
+static void refused(const char *name, const char *model, const char *target, const char *device,
+                    cdmpp_status st, const char *why) {
     cdmpp_err err = {0};
     cd_buf text = {0};
     made_gpu g = {.name = name};
@@ -302,7 +342,8 @@ TEST(a_processor_is_no_gpu) {
 
 /* A word of one's own, and an alias of the described name, are names as good as another. */
 TEST(a_name_of_the_target) {
-    static const char *const target[] = {"cuda -model=mine", "cuda -model=h100-sxm5"}, *const is[] = {"mine", "h100-sxm5"};
+    static const char *const target[] = {"cuda -model=mine", "cuda -model=h100-sxm5"},
+                             *const is[] = {"mine", "h100-sxm5"};
     for (int k = 0; k < 2; k++) {
         cdmpp_err err = {0};
         cd_buf text = {0};
@@ -325,10 +366,12 @@ TEST(nothing_runs) {
     made_gpu g = {.name = "NVIDIA H100 80GB HBM3", .broken = true};
     begin();
     assert_status(run(&g, gpu_path, "cuda", NULL, &text, &err), CDMPP_EBACKEND);
-    assert_non_null(strstr(err.msg, "none of the first 8 programs runs: CUDA compiler: no program"));
+    assert_non_null(
+        strstr(err.msg, "none of the first 8 programs runs: CUDA compiler: no program"));
     assert_int_equal(g.measured, CD_CALIBRATE_VAIN);
     assert_int_equal(lines_of_log(), 0);
-    g = (made_gpu){.name = "NVIDIA H100 80GB HBM3", .refused = 5}; /* the second batch has one that runs */
+    g = (made_gpu){.name = "NVIDIA H100 80GB HBM3",
+                   .refused = 5}; /* the second batch has one that runs */
     assert_ok(run(&g, gpu_path, "cuda", NULL, &text, &err));
     assert_int_equal(lines_of_log(), g.measured - 4);
     cd_buf_free(&text);
@@ -347,4 +390,6 @@ TEST(every_allocation_may_fail) {
     assert_int_equal(access(out_path, F_OK), 0);
 }
 
-TESTS(setup, teardown, a_described_gpu, it_goes_on, a_gpu_that_nobody_describes, a_log_of_another_device, what_cannot_be_calibrated_costs_no_time, a_processor_is_no_gpu, a_name_of_the_target, nothing_runs, every_allocation_may_fail)
+TESTS(setup, teardown, a_described_gpu, it_goes_on, a_gpu_that_nobody_describes,
+      a_log_of_another_device, what_cannot_be_calibrated_costs_no_time, a_processor_is_no_gpu,
+      a_name_of_the_target, nothing_runs, every_allocation_may_fail)

@@ -10,7 +10,15 @@
 #include "base/cli/cli.h"
 #include "made_model.h"
 
-static const cd_device machine = {.name = "made", .kind = CD_DEVICE_CPU, .clock_mhz = 3000, .cores = 4, .simd_bits = 256, .bandwidth_gb_s = 40, .l1_kb = 32, .l2_kb = 1024, .l3_kb = 32768};
+static const cd_device machine = {.name = "made",
+                                  .kind = CD_DEVICE_CPU,
+                                  .clock_mhz = 3000,
+                                  .cores = 4,
+                                  .simd_bits = 256,
+                                  .bandwidth_gb_s = 40,
+                                  .l1_kb = 32,
+                                  .l2_kb = 1024,
+                                  .l3_kb = 32768};
 static const char *const network[] = {"matmul", "add", "softmax", "layer-norm", "conv2d"};
 enum { N = sizeof network / sizeof *network };
 
@@ -47,36 +55,44 @@ static int teardown(void **state) {
 
 /* ---- a machine whose networks take `lift` times their operators ---- */
 typedef struct made_clock {
-    double now, each;           /* seconds; of a network, and of a program */
+    double now, each; /* seconds; of a network, and of a program */
     double lift;
-    const char *fails;          /* network; NULL: none */
-    size_t disturbed;           /* the run of this number takes three times as long; 0: none */
-    size_t ran, asked;          /* asked: on a GPU that was named */
-    double until;               /* of networks; 0: not looked at */
+    const char *fails; /* network; NULL: none */
+    size_t disturbed;  /* the run of this number takes three times as long; 0: none */
+    size_t ran, asked; /* asked: on a GPU that was named */
+    double until;      /* of networks; 0: not looked at */
 } made_clock;
 
 static double made_now(void *ctx) { return ((made_clock *)ctx)->now; }
 
-static cdmpp_status made_measure(void *ctx, cd_record_program *job, size_t n, cd_measure_result *out, cdmpp_err *err) {
+static cdmpp_status made_measure(void *ctx, cd_record_program *job, size_t n,
+                                 cd_measure_result *out, cdmpp_err *err) {
     made_clock *c = ctx;
     (void)err;
     for (size_t i = 0; i < n; i++) {
         const double s = 1e-3 * (1 + (double)(job[i].id.a % 100));
-        out[i] = (cd_measure_result){.time = {.n = 2, .n_kept = 2, .number = 1, .sample_s = {s, s}, .kept = {true, true}}};
+        out[i] = (cd_measure_result){
+            .time = {.n = 2, .n_kept = 2, .number = 1, .sample_s = {s, s}, .kept = {true, true}}};
         c->now += c->each;
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status made_network(void *ctx, const cd_network_loaded *l, const cd_network_run_options *o, cd_network_run **out, cdmpp_err *err) {
+static cdmpp_status made_network(void *ctx, const cd_network_loaded *l,
+                                 const cd_network_run_options *o, cd_network_run **out,
+                                 cdmpp_err *err) {
     made_clock *c = ctx;
-    if (c->until > 0) assert_close(o->until_s - cd_clock_wall(), c->until - c->now, 0, 60); /* the first one's, too: the rest of the time, by the machine's clock */
+    if (c->until > 0)
+        assert_close(o->until_s - cd_clock_wall(), c->until - c->now, 0,
+                     60); /* the first one's, too: the rest of the time, by the machine's clock */
     c->now += c->each;
     c->ran++;
     assert_true(!o->device || !strcmp(o->device, "pocl:0"));
     c->asked += o->device != NULL;
-    assert_true(o->alone && o->schedules && cd_schedule_db_count(o->schedules) > 0); /* those that the model chooses */
-    if (c->fails && !strcmp(l->graph->name, c->fails)) return CD_FAIL(err, EBACKEND, "it does not run");
+    assert_true(o->alone && o->schedules &&
+                cd_schedule_db_count(o->schedules) > 0); /* those that the model chooses */
+    if (c->fails && !strcmp(l->graph->name, c->fails))
+        return CD_FAIL(err, EBACKEND, "it does not run");
     cd_network_run *r = cd_mem_zalloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "run");
     r->n = l->graph->n_node;
@@ -86,7 +102,8 @@ static cdmpp_status made_network(void *ctx, const cd_network_loaded *l, const cd
     }
     for (uint32_t i = 0; i < r->n; i++) {
         r->node[i].alone_s = 1e-3 * (double)(1 + strlen(l->graph->name));
-        r->pass_s += (c->ran == c->disturbed ? 3 : 1) * c->lift * r->node[i].alone_s * (double)l->graph->node[i].repeat;
+        r->pass_s += (c->ran == c->disturbed ? 3 : 1) * c->lift * r->node[i].alone_s *
+                     (double)l->graph->node[i].repeat;
     }
     *out = r;
     return CDMPP_OK;
@@ -95,9 +112,22 @@ static cdmpp_status made_network(void *ctx, const cd_network_loaded *l, const cd
 static double program_s; /* of an option */
 
 static cdmpp_status run(made_clock *c, double until, cd_network_cost_fit *f, cdmpp_err *err) {
-    const cd_calibrate_clock clock = {.ctx = c, .now = made_now, .measure = made_measure, .network = made_network};
-    const cd_calibrate_networks_options o = {.network = network, .n_network = N, .model = model, .stands = "zen4", .about = &machine, .target = "llvm -num-cores=1",
-                                             .hardware = cd_target_hardware(false, 1, 64), .gpu = "pocl:0", .threads = 1, .seed = 1, .clock = &clock, .until_s = until, .program_s = program_s, .log = &quiet};
+    const cd_calibrate_clock clock = {
+        .ctx = c, .now = made_now, .measure = made_measure, .network = made_network};
+    const cd_calibrate_networks_options o = {.network = network,
+                                             .n_network = N,
+                                             .model = model,
+                                             .stands = "zen4",
+                                             .about = &machine,
+                                             .target = "llvm -num-cores=1",
+                                             .hardware = cd_target_hardware(false, 1, 64),
+                                             .gpu = "pocl:0",
+                                             .threads = 1,
+                                             .seed = 1,
+                                             .clock = &clock,
+                                             .until_s = until,
+                                             .program_s = program_s,
+                                             .log = &quiet};
     return cd_calibrate_networks(&o, f, err);
 }
 
@@ -187,15 +217,31 @@ TEST(too_few_make_none) {
 }
 
 /* ---- in the model ---- */
-static cdmpp_status calibrate(made_clock *c, double limit, const char *out, cd_buf *text, cdmpp_err *err) {
-    const cd_calibrate_clock clock = {.ctx = c, .now = made_now, .measure = made_measure, .network = made_network};
+static cdmpp_status calibrate(made_clock *c, double limit, const char *out, cd_buf *text,
+                              cdmpp_err *err) {
+    const cd_calibrate_clock clock = {
+        .ctx = c, .now = made_now, .measure = made_measure, .network = made_network};
     char log[256];
     cd_task_registry *t = NULL;
     snprintf(log, sizeof log, "%s", tmp_path(&dir, "here.records.json"));
     CD_TRY(cd_task_registry_new(&t, err));
     cdmpp_status st = cd_task_registry_load(t, MADE_TASKS, err);
-    const cd_calibrate_options o = {.model = model_path, .out = out, .records = log, .device = "zen4", .tasks = t, .network = network, .n_network = N, .target = "llvm -num-cores=1",
-                                    .threads = 1, .seed = 1, .most = 40, .limit_s = limit, .force = true, .json = true, .clock = &clock, .log = &quiet};
+    const cd_calibrate_options o = {.model = model_path,
+                                    .out = out,
+                                    .records = log,
+                                    .device = "zen4",
+                                    .tasks = t,
+                                    .network = network,
+                                    .n_network = N,
+                                    .target = "llvm -num-cores=1",
+                                    .threads = 1,
+                                    .seed = 1,
+                                    .most = 40,
+                                    .limit_s = limit,
+                                    .force = true,
+                                    .json = true,
+                                    .clock = &clock,
+                                    .log = &quiet};
     if (!st) st = cd_calibrate_run(&o, text, err);
     cd_task_registry_free(t);
     return st;
@@ -222,7 +268,8 @@ TEST(the_model_brings_the_law) {
     assert_close(f->lift, 1.2, 1e-9, 0);
     assert_string_equal(f->source, "cdmpp-tune calibrate");
     assert_true(cd_network_cost_find(set.costs, "granite-rapids", NULL) != f);
-    assert_ptr_equal(cd_network_cost_find(set.costs, cd_model_here(m)->name, &machine), f); /* its name comes before that of a description */
+    assert_ptr_equal(cd_network_cost_find(set.costs, cd_model_here(m)->name, &machine),
+                     f); /* its name comes before that of a description */
     cd_model_set_free(&set);
     cd_model_free(m);
     cd_buf_free(&text);
@@ -251,4 +298,7 @@ TEST(every_allocation_may_fail) {
     }
 }
 
-TESTS(setup, teardown, the_law_of_the_machine_is_found, a_network_that_fails_is_left_out, an_odd_run_is_repeated, a_machine_that_others_use_has_no_law, the_time_of_the_first_is_limited, slow_programs_leave_no_time, too_few_make_none, the_model_brings_the_law, a_short_run_runs_no_network, every_allocation_may_fail)
+TESTS(setup, teardown, the_law_of_the_machine_is_found, a_network_that_fails_is_left_out,
+      an_odd_run_is_repeated, a_machine_that_others_use_has_no_law,
+      the_time_of_the_first_is_limited, slow_programs_leave_no_time, too_few_make_none,
+      the_model_brings_the_law, a_short_run_runs_no_network, every_allocation_may_fail)

@@ -2,18 +2,35 @@
 #include "made_calibrate.h"
 
 /* ---- what is written, and what is refused ---- */
-static cdmpp_status run_on(const char *device, double noise, bool force, size_t most, cd_buf *text, cdmpp_err *err) {
+static cdmpp_status run_on(const char *device, double noise, bool force, size_t most, cd_buf *text,
+                           cdmpp_err *err) {
     static cd_log log;
     made_clock c = {.each = 1, .noise = noise};
     const cd_calibrate_clock clock = {.ctx = &c, .now = made_now, .measure = made_measure};
-    const cd_calibrate_options o = {.model = model_path, .out = tmp_path(&dir, "here.cdmpp"), .records = log_path, .device = device, .tasks = tasks, .target = "llvm -num-cores=1",
-                                    .threads = 1, .seed = 1, .most = most, .limit_s = 59, .force = force, .json = true, .clock = &clock, .log = &log};
+    const cd_calibrate_options o = {.model = model_path,
+                                    .out = tmp_path(&dir, "here.cdmpp"),
+                                    .records = log_path,
+                                    .device = device,
+                                    .tasks = tasks,
+                                    .target = "llvm -num-cores=1",
+                                    .threads = 1,
+                                    .seed = 1,
+                                    .most = most,
+                                    .limit_s = 59,
+                                    .force = force,
+                                    .json = true,
+                                    .clock = &clock,
+                                    .log = &log};
     if (!log.out) cd_log_init(&log, "", stderr), log.level = CD_LOG_ERROR;
     return cd_calibrate_run(&o, text, err);
 }
 
-static cdmpp_status run_some(double noise, bool force, size_t most, cd_buf *text, cdmpp_err *err) { return run_on("zen4", noise, force, most, text, err); }
-static cdmpp_status run(double noise, bool force, cd_buf *text, cdmpp_err *err) { return run_some(noise, force, 40, text, err); }
+static cdmpp_status run_some(double noise, bool force, size_t most, cd_buf *text, cdmpp_err *err) {
+    return run_on("zen4", noise, force, most, text, err);
+}
+static cdmpp_status run(double noise, bool force, cd_buf *text, cdmpp_err *err) {
+    return run_some(noise, force, 40, text, err);
+}
 
 /* A device that is described and not in the model is refused before anything is measured. */
 TEST(an_unknown_device_costs_no_time) {
@@ -63,7 +80,14 @@ TEST(a_noisy_machine_is_refused) {
 TEST(an_early_end_is_told) {
     cd_calibrate_result r = {.programs = 20};
     const cd_calibrate_measured early = {.fresh = 20}, late = {.fresh = 20, .late = true};
-    cd_calibrate_told t = {.result = &r, .device = "d", .name = "n", .cpu = "c", .model = "m", .log = "l", .seconds = 100, .limit_s = 300};
+    cd_calibrate_told t = {.result = &r,
+                           .device = "d",
+                           .name = "n",
+                           .cpu = "c",
+                           .model = "m",
+                           .log = "l",
+                           .seconds = 100,
+                           .limit_s = 300};
     for (int k = 0; k < 3; k++) {
         cd_buf b = {0};
         t.measured = k == 1 ? &late : &early;
@@ -80,8 +104,16 @@ static cdmpp_status run_given(const char *path, const char *device, cd_buf *text
     made_clock c = {.each = 1};
     const cd_calibrate_clock clock = {.ctx = &c, .now = made_now, .measure = made_measure};
     const char *const given[] = {path};
-    const cd_calibrate_options o = {.model = model_path, .out = tmp_path(&dir, "board.cdmpp"), .given = given, .n_given = 1, .device = device, .tasks = tasks, .force = true, .json = true,
-                                    .clock = &clock, .log = &log};
+    const cd_calibrate_options o = {.model = model_path,
+                                    .out = tmp_path(&dir, "board.cdmpp"),
+                                    .given = given,
+                                    .n_given = 1,
+                                    .device = device,
+                                    .tasks = tasks,
+                                    .force = true,
+                                    .json = true,
+                                    .clock = &clock,
+                                    .log = &log};
     if (!log.out) cd_log_init(&log, "", stderr), log.level = CD_LOG_ERROR;
     const cdmpp_status st = cd_calibrate_run(&o, text, err);
     assert_int_equal(c.measured, 0);
@@ -100,7 +132,8 @@ TEST(logs_of_a_device_make_it_one_of_the_model) {
     snprintf(out, sizeof out, "%s", tmp_path(&dir, "board.cdmpp"));
     assert_int_not_equal(access(out, F_OK), 0);
     cd_buf_clear(&text);
-    assert_ok(run_given(log_path, NULL, &text, &err)); /* the only device that there is stands for it */
+    assert_ok(
+        run_given(log_path, NULL, &text, &err)); /* the only device that there is stands for it */
     assert_non_null(strstr(text.p, "\"name\":\"new\""));
     assert_ok(cd_model_load(out, &m, &err));
     assert_int_equal(cd_model_n_device(m), 2);
@@ -115,7 +148,8 @@ TEST(logs_of_two_devices_are_refused) {
     cd_buf b = {0}, text = {0};
     const char *key = cd_task_registry_at(tasks, 0)->workload_key;
     cd_buf_puts(&b, "no record\n");
-    for (int i = 0; i < 4; i++) made_record(&b, key, i, i < 3 ? "llvm -model=new" : "llvm -model=newer", 1e-3, 0);
+    for (int i = 0; i < 4; i++)
+        made_record(&b, key, i, i < 3 ? "llvm -model=new" : "llvm -model=newer", 1e-3, 0);
     const char *path = tmp_put(&dir, "two.json", b.p, b.n);
     assert_status(run_given(path, "zen4", &text, &err), CDMPP_EUSAGE);
     assert_non_null(strstr(err.msg, "found new and newer"));
@@ -148,5 +182,6 @@ TEST(every_allocation_of_a_run_may_fail) {
     }
 }
 
-TESTS(setup, teardown, an_unknown_device_costs_no_time, what_is_no_better_is_refused, a_noisy_machine_is_refused, an_early_end_is_told,
-      logs_of_a_device_make_it_one_of_the_model, logs_of_two_devices_are_refused, every_allocation_of_a_run_may_fail)
+TESTS(setup, teardown, an_unknown_device_costs_no_time, what_is_no_better_is_refused,
+      a_noisy_machine_is_refused, an_early_end_is_told, logs_of_a_device_make_it_one_of_the_model,
+      logs_of_two_devices_are_refused, every_allocation_of_a_run_may_fail)

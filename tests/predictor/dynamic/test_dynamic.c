@@ -43,13 +43,16 @@ static const char *rows(const char *name, bool mean) {
     cd_onnx_writer f = {0};
     for (int i = 0; i < 24; i++) weight[i / 3][i % 3] = (float)(i % 7) - 3;
     const char *x = cd_onnx_writer_input(&f, "x", CD_ONNX_F32, (int64_t[]){-1, 8}, 2);
-    const char *y = CD_ONNX_WRITER_NODE(&f, "MatMul", x, cd_onnx_writer_constant(&f, "w", CD_ONNX_F32, (int64_t[]){8, 3}, 2, weight));
+    const char *y = CD_ONNX_WRITER_NODE(
+        &f, "MatMul", x,
+        cd_onnx_writer_constant(&f, "w", CD_ONNX_F32, (int64_t[]){8, 3}, 2, weight));
     if (mean) {
         cd_onnx_writer_attr_ints(&f, "axes", (int64_t[]){0}, 1);
         cd_onnx_writer_attr_int(&f, "keepdims", 1);
         y = CD_ONNX_WRITER_NODE(&f, "Sub", y, CD_ONNX_WRITER_NODE(&f, "ReduceMean", y));
     }
-    cd_onnx_writer_output(&f, "y", CD_ONNX_WRITER_NODE(&f, "Relu", y), CD_ONNX_F32, (int64_t[]){-1, 3}, 2);
+    cd_onnx_writer_output(&f, "y", CD_ONNX_WRITER_NODE(&f, "Relu", y), CD_ONNX_F32,
+                          (int64_t[]){-1, 3}, 2);
     return end(&f, name);
 }
 
@@ -58,7 +61,12 @@ static cd_dynamic_options options(const char *path, const char *dim) {
     v[0] = dim;
     const cd_texts texts = {1, v};
     assert_ok(cd_network_sizes_read(&arena, NULL, &texts, &sizes, &err));
-    return (cd_dynamic_options){.network = {.kind = CD_NETWORK_SOURCE_ONNX, .name = path, .dim = v, .n_dim = 1}, .sizes = &sizes, .trials = 1, .jobs = 1, .budget_s = 0.01};
+    return (cd_dynamic_options){
+        .network = {.kind = CD_NETWORK_SOURCE_ONNX, .name = path, .dim = v, .n_dim = 1},
+        .sizes = &sizes,
+        .trials = 1,
+        .jobs = 1,
+        .budget_s = 0.01};
 }
 
 static void check_rows(const float *x, const float *y, int64_t n) {
@@ -80,8 +88,13 @@ TEST(test_calls) {
     size_t k;
     float x[64], y[25];
     assert_ok(cd_dynamic_open(&o, &d, &err));
-    assert_true(cd_dynamic_points(d) == 3 && cd_dynamic_inputs(d) == 1 && cd_dynamic_results(d) == 1 && !cd_dynamic_only_points(d) && cd_dynamic_bytes(d) > 0);
-    static const struct { int64_t size; size_t point; } want[] = {{1, 0}, {2, 1}, {3, 1}, {4, 2}, {8, 2}};
+    assert_true(cd_dynamic_points(d) == 3 && cd_dynamic_inputs(d) == 1 &&
+                cd_dynamic_results(d) == 1 && !cd_dynamic_only_points(d) &&
+                cd_dynamic_bytes(d) > 0);
+    static const struct {
+        int64_t size;
+        size_t point;
+    } want[] = {{1, 0}, {2, 1}, {3, 1}, {4, 2}, {8, 2}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         assert_ok(cd_dynamic_choose(d, want[i].size, &k, &err));
         assert_int_equal(k, want[i].point);
@@ -97,9 +110,11 @@ TEST(test_calls) {
         for (int i = 0; i < 25; i++) y[i] = 77;
         assert_ok(cd_dynamic_call(d, n, (const void *[]){x}, (void *[]){y}, &t, &err));
         check_rows(x, y, n);
-        assert_true(y[3 * n] == 77 && t.pass_s > 0 && t.choose_s >= 0 && t.copy_s >= 0); /* nothing behind the result is written */
+        assert_true(y[3 * n] == 77 && t.pass_s > 0 && t.choose_s >= 0 &&
+                    t.copy_s >= 0); /* nothing behind the result is written */
     }
-    assert_status(cd_dynamic_call(d, 9, (const void *[]){x}, (void *[]){y}, NULL, &err), CDMPP_ERANGE);
+    assert_status(cd_dynamic_call(d, 9, (const void *[]){x}, (void *[]){y}, NULL, &err),
+                  CDMPP_ERANGE);
     cd_dynamic_close(d);
 }
 
@@ -111,8 +126,10 @@ TEST(test_measured) {
     assert_ok(cd_dynamic_open(&o, &d, &err));
     assert_ok(cd_dynamic_measure(d, (int64_t[]){3, 5, 12}, 3, &r, &err));
     assert_true(r.n == 3 && r.row[0].point == 3 && r.row[0].loss == 0 && r.row[0].call_s > 0);
-    assert_close(r.row[0].exact_s, r.row[0].call_s - r.row[0].time.choose_s, 1e-9, 0); /* where no size is padded both are one call: copies count in both */
-    assert_true(r.row[1].point == 8 && r.row[1].exact_s > 0 && r.row[1].difference < 1e-5 && !r.row[1].st && r.row[1].low <= r.row[1].loss && r.row[1].loss <= r.row[1].high);
+    assert_close(r.row[0].exact_s, r.row[0].call_s - r.row[0].time.choose_s, 1e-9,
+                 0); /* where no size is padded both are one call: copies count in both */
+    assert_true(r.row[1].point == 8 && r.row[1].exact_s > 0 && r.row[1].difference < 1e-5 &&
+                !r.row[1].st && r.row[1].low <= r.row[1].loss && r.row[1].loss <= r.row[1].high);
     assert_true(r.row[2].point == 0 && r.row[2].st == CDMPP_ERANGE);
     cd_dynamic_text(&b, d, &r);
     assert_non_null(strstr(b.p, "measured over n_row: programs at 1 3 8, "));
@@ -120,8 +137,10 @@ TEST(test_measured) {
     assert_non_null(strstr(b.p, "      12     none n_row=12: programs are there for 1 to 8\n"));
     cd_buf_clear(&b);
     cd_dynamic_json(&b, d, &r);
-    assert_non_null(strstr(b.p, "{\"network\":\"measured\",\"over\":\"n_row\",\"programs\":[1,3,8],\"bytes\":"));
-    assert_non_null(strstr(b.p, "{\"size\":12,\"error\":\"n_row=12: programs are there for 1 to 8\"}"));
+    assert_non_null(strstr(
+        b.p, "{\"network\":\"measured\",\"over\":\"n_row\",\"programs\":[1,3,8],\"bytes\":"));
+    assert_non_null(
+        strstr(b.p, "{\"size\":12,\"error\":\"n_row=12: programs are there for 1 to 8\"}"));
     cd_buf_free(&b);
     assert_status(cd_dynamic_measure(d, NULL, CD_DYNAMIC_MOST_ASKED + 1, &r, &err), CDMPP_EUSAGE);
     cd_dynamic_close(d);
@@ -130,9 +149,12 @@ TEST(test_measured) {
 /* Zeros behind the rows do not change their sum: only these may stand there, not rows of the call before. */
 TEST(test_padding_is_zero_in_each_call) {
     cd_onnx_writer f = {0};
-    const char *x = cd_onnx_writer_input(&f, "x", CD_ONNX_F32, (int64_t[]){-1, 4}, 2), *axes = cd_onnx_writer_constant(&f, "axes", CD_ONNX_I64, (int64_t[]){1}, 1, (int64_t[]){0});
+    const char *x = cd_onnx_writer_input(&f, "x", CD_ONNX_F32, (int64_t[]){-1, 4}, 2),
+               *axes = cd_onnx_writer_constant(&f, "axes", CD_ONNX_I64, (int64_t[]){1}, 1,
+                                               (int64_t[]){0});
     cd_onnx_writer_attr_int(&f, "keepdims", 1);
-    cd_onnx_writer_output(&f, "y", CD_ONNX_WRITER_NODE(&f, "ReduceSum", x, axes), CD_ONNX_F32, (int64_t[]){1, 4}, 2);
+    cd_onnx_writer_output(&f, "y", CD_ONNX_WRITER_NODE(&f, "ReduceSum", x, axes), CD_ONNX_F32,
+                          (int64_t[]){1, 4}, 2);
     const cd_dynamic_options o = options(end(&f, "sum"), "n_row=2..8:3");
     static const int64_t size[] = {7, 5, 6, 3, 7, 2, 5};
     float in[32], out[4];
@@ -141,7 +163,8 @@ TEST(test_padding_is_zero_in_each_call) {
     assert_null(cd_dynamic_only_points(d));
     for (size_t k = 0; k < sizeof size / sizeof *size; k++) {
         float want[4] = {0};
-        for (int64_t i = 0; i < 4 * size[k]; i++) in[i] = (float)(i + 3 * (int64_t)k + 1), want[i % 4] += in[i];
+        for (int64_t i = 0; i < 4 * size[k]; i++)
+            in[i] = (float)(i + 3 * (int64_t)k + 1), want[i % 4] += in[i];
         assert_ok(cd_dynamic_call(d, size[k], (const void *[]){in}, (void *[]){out}, NULL, &err));
         for (int j = 0; j < 4; j++) assert_float_equal(out[j], want[j], 0);
     }
@@ -157,11 +180,13 @@ TEST(test_padding_that_changes_results) {
     size_t k;
     assert_ok(cd_dynamic_open(&o, &d, &err));
     assert_non_null(cd_dynamic_only_points(d));
-    assert_non_null(strstr(cd_dynamic_only_points(d), "padding changes results: data of n_row=2 in programs of 4, by "));
+    assert_non_null(strstr(cd_dynamic_only_points(d),
+                           "padding changes results: data of n_row=2 in programs of 4, by "));
     assert_ok(cd_dynamic_choose(d, 4, &k, &err));
     assert_status(cd_dynamic_choose(d, 3, &k, &err), CDMPP_EUNSUPPORTED);
     assert_ok(cd_dynamic_measure(d, (int64_t[]){4, 5}, 2, &r, &err));
-    assert_true(!r.row[0].st && r.row[0].point == 4 && r.row[1].st == CDMPP_EUNSUPPORTED && !r.row[1].point);
+    assert_true(!r.row[0].st && r.row[0].point == 4 && r.row[1].st == CDMPP_EUNSUPPORTED &&
+                !r.row[1].point);
     cd_dynamic_text(&b, d, &r);
     assert_non_null(strstr(b.p, "only these sizes are served: padding changes results"));
     cd_buf_clear(&b);
@@ -176,14 +201,17 @@ TEST(test_middle_dimension) {
     cd_onnx_writer f = {0};
     const char *x = cd_onnx_writer_input(&f, "x", CD_ONNX_F32, (int64_t[]){2, -1, 3}, 3);
     cd_onnx_writer_attr_ints(&f, "perm", (int64_t[]){1, 0, 2}, 3);
-    cd_onnx_writer_output(&f, "y", CD_ONNX_WRITER_NODE(&f, "Relu", CD_ONNX_WRITER_NODE(&f, "Transpose", x)), CD_ONNX_F32, (int64_t[]){-1, 2, 3}, 3);
+    cd_onnx_writer_output(&f, "y",
+                          CD_ONNX_WRITER_NODE(&f, "Relu", CD_ONNX_WRITER_NODE(&f, "Transpose", x)),
+                          CD_ONNX_F32, (int64_t[]){-1, 2, 3}, 3);
     const cd_dynamic_options o = options(end(&f, "middle"), "n_row=2..8:3");
     cd_dynamic *d;
     float in[2][5][3], out[5][2][3];
     assert_ok(cd_dynamic_open(&o, &d, &err));
     for (int i = 0; i < 30; i++) in[i / 15][i / 3 % 5][i % 3] = (float)i - 9;
     assert_ok(cd_dynamic_call(d, 5, (const void *[]){in}, (void *[]){out}, NULL, &err));
-    for (int i = 0; i < 30; i++) assert_float_equal(out[i / 6][i / 3 % 2][i % 3], fmaxf(in[i / 3 % 2][i / 6][i % 3], 0), 0);
+    for (int i = 0; i < 30; i++)
+        assert_float_equal(out[i / 6][i / 3 % 2][i % 3], fmaxf(in[i / 3 % 2][i / 6][i % 3], 0), 0);
     cd_dynamic_close(d);
 }
 
@@ -193,7 +221,8 @@ TEST(test_results_that_are_no_line) {
     const char *x = cd_onnx_writer_input(&f, "x", CD_ONNX_F32, (int64_t[]){1, 1, -1}, 3);
     cd_onnx_writer_attr_ints(&f, "kernel_shape", (int64_t[]){1}, 1);
     cd_onnx_writer_attr_ints(&f, "strides", (int64_t[]){2}, 1);
-    cd_onnx_writer_output(&f, "y", CD_ONNX_WRITER_NODE(&f, "MaxPool", x), CD_ONNX_F32, (int64_t[]){1, 1, -1}, 3);
+    cd_onnx_writer_output(&f, "y", CD_ONNX_WRITER_NODE(&f, "MaxPool", x), CD_ONNX_F32,
+                          (int64_t[]){1, 1, -1}, 3);
     const cd_dynamic_options o = options(end(&f, "half"), "n_row=1..8:3");
     static cd_dynamic_result r;
     static const int64_t point[] = {1, 3, 8}, want[] = {1, 2, 4};
@@ -213,15 +242,18 @@ TEST(test_results_that_are_no_line) {
         cd_dynamic_result_shape(d, 0, point[i], &s, &type);
         assert_true(s.rank == 3 && s.dim[2] == want[i]);
         assert_ok(cd_dynamic_call(d, point[i], (const void *[]){in}, (void *[]){out}, NULL, &err));
-        for (int64_t j = 0; j < 5; j++) assert_float_equal(out[j], j < want[i] ? (float)(2 * j) : 77, 0);
+        for (int64_t j = 0; j < 5; j++)
+            assert_float_equal(out[j], j < want[i] ? (float)(2 * j) : 77, 0);
     }
-    assert_ok(cd_dynamic_measure(d, point, 3, &r, &err)); /* room for results is as large as what is written */
+    assert_ok(cd_dynamic_measure(d, point, 3, &r,
+                                 &err)); /* room for results is as large as what is written */
     assert_true(r.n == 3 && !r.row[2].st && r.row[2].call_s > 0);
     cd_dynamic_close(d);
 }
 
 TEST(test_boxes) {
-    const cd_graph_shape box = {3, {2, 1, 2}}, from = {3, {2, 1, 2}}, to = {3, {3, 2, 2}}, one = {0, {0}};
+    const cd_graph_shape box = {3, {2, 1, 2}}, from = {3, {2, 1, 2}}, to = {3, {3, 2, 2}},
+                         one = {0, {0}};
     const int16_t src[4] = {1, 2, 3, 4}, want[12] = {1, 2, 0, 0, 3, 4};
     int16_t dst[12] = {0}, back[4] = {0}, x = 5, y = 0;
     cd_dynamic_copy_box(&box, 2, &from, src, &to, dst);
@@ -244,4 +276,6 @@ TEST(test_no_memory) {
     }
 }
 
-TESTS(up, down, test_calls, test_measured, test_padding_is_zero_in_each_call, test_padding_that_changes_results, test_middle_dimension, test_results_that_are_no_line, test_boxes, test_no_memory)
+TESTS(up, down, test_calls, test_measured, test_padding_is_zero_in_each_call,
+      test_padding_that_changes_results, test_middle_dimension, test_results_that_are_no_line,
+      test_boxes, test_no_memory)

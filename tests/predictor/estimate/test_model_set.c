@@ -11,14 +11,18 @@
 #include "predictor/estimate/estimate.h"
 #include "tmp.h"
 
-#define TREES "tests/golden/model_v1.cdmpp"     /* knows zen5-avx2 and zen5-avx512, and describes neither */
-#define DESCRIBED "tests/golden/model_v3.cdmpp" /* the same two, with descriptions */
-#define LIBRARY "tests/golden/operators_v1.cdmpp" /* t4, v100, a100 */
+#define TREES                                                                                      \
+    "tests/golden/model_v1.cdmpp" /* knows zen5-avx2 and zen5-avx512, and describes neither */
+#define DESCRIBED "tests/golden/model_v3.cdmpp"     /* the same two, with descriptions */
+#define LIBRARY   "tests/golden/operators_v1.cdmpp" /* t4, v100, a100 */
 
 static const char descriptions[] =
-    "- {name: like-avx2, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, bandwidth_gb_s: 200, fp32_gflops: 131.2, warp: 1}\n"
-    "- {name: like-avx512, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 32, simd_bits: 512, bandwidth_gb_s: 200, fp32_gflops: 262.4, warp: 1}\n"
-    "- {name: board, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, fp32_gflops: 6400, warp: 32}\n";
+    "- {name: like-avx2, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, "
+    "bandwidth_gb_s: 200, fp32_gflops: 131.2, warp: 1}\n"
+    "- {name: like-avx512, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 32, simd_bits: 512, "
+    "bandwidth_gb_s: 200, fp32_gflops: 262.4, warp: 1}\n"
+    "- {name: board, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, "
+    "fp32_gflops: 6400, warp: 32}\n";
 
 static cdmpp_err err;
 static tmp_dir dir;
@@ -29,7 +33,8 @@ static int set_up(void **state) {
     (void)state;
     unsetenv("CDMPP_MODELS");
     dir = tmp_make();
-    snprintf(described, sizeof described, "%s", tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
+    snprintf(described, sizeof described, "%s",
+             tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
     return 0;
 }
 
@@ -41,7 +46,8 @@ static int tear_down(void **state) {
 
 static cdmpp_status open_set(const char **path, size_t n, const char *devices) {
     m = (cd_model_set){0};
-    return cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){n, path}, .devices = devices}, &m, &err);
+    return cd_model_set_open(
+        &(cd_model_set_options){.model = &(cd_texts){n, path}, .devices = devices}, &m, &err);
 }
 
 TEST(a_file_is_a_model_by_its_first_bytes) {
@@ -66,7 +72,8 @@ TEST(the_first_that_knows_a_device_answers) {
     assert_true(model && model == again && !m.v[2].tasks);
     assert_string_equal(cd_model_set_also(&m, "zen5-avx512"), DESCRIBED);
     assert_null(cd_model_set_also(&m, "t4"));
-    assert_ok(cd_model_set_tasks(&m, "t4", false, &model, &err)); /* only operators of it are known */
+    assert_ok(
+        cd_model_set_tasks(&m, "t4", false, &model, &err)); /* only operators of it are known */
     assert_null(model);
     assert_ok(cd_model_set_tasks(&m, "t4", true, &model, &err));
     assert_ptr_equal(model, again);
@@ -94,7 +101,10 @@ TEST(models_come_from_lists_and_folders) {
     snprintf(folder, sizeof folder, ":%s:", dir.path);
     setenv("CDMPP_MODELS", folder, 1);
     m = (cd_model_set){0};
-    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){1, one}, .mixed = &(cd_texts){3, mixed}, .use_default = true}, &m, &err));
+    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){1, one},
+                                                        .mixed = &(cd_texts){3, mixed},
+                                                        .use_default = true},
+                                &m, &err));
     unsetenv("CDMPP_MODELS");
     assert_int_equal(m.n, 3);
     assert_string_equal(m.v[0].path, TREES);
@@ -109,9 +119,13 @@ TEST(models_come_from_lists_and_folders) {
 
 /* Devices of models first, each once, then those that are only described, the file's before ours; what is near a name that nobody knows. */
 TEST(devices_that_can_be_asked_about) {
-    static const struct { const char *asked, *near; } t[] = {
-        {"like-avx", "; did you mean like-avx2 or like-avx512?"}, {"zen5-avx51", "; did you mean zen5-avx512?"}, {"zen", "; did you mean zen5-avx2, zen5-avx512, zen5-cdmpp or zen4?"},
-        {"board", ""}, {"something else", ""}};
+    static const struct {
+        const char *asked, *near;
+    } t[] = {{"like-avx", "; did you mean like-avx2 or like-avx512?"},
+             {"zen5-avx51", "; did you mean zen5-avx512?"},
+             {"zen", "; did you mean zen5-avx2, zen5-avx512, zen5-cdmpp or zen4?"},
+             {"board", ""},
+             {"something else", ""}};
     const char *path[] = {LIBRARY, DESCRIBED};
     cd_buf b = {0};
     assert_ok(open_set(path, 2, described));
@@ -129,7 +143,8 @@ TEST(devices_that_can_be_asked_about) {
     assert_non_null(strstr(b.p, "\nh200                     gpu  -\n"));
     cd_buf_clear(&b);
     cd_model_set_put_devices(&m, true, &b);
-    assert_non_null(strstr(b.p, "[{\"name\":\"t4\",\"kind\":\"gpu\",\"model\":\"" LIBRARY "\"},{\"name\":\"v100\""));
+    assert_non_null(strstr(b.p, "[{\"name\":\"t4\",\"kind\":\"gpu\",\"model\":\"" LIBRARY
+                                "\"},{\"name\":\"v100\""));
     assert_non_null(strstr(b.p, ",{\"name\":\"board\",\"kind\":\"gpu\",\"model\":null},"));
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         cd_buf_clear(&b);
@@ -166,14 +181,21 @@ TEST(files_that_are_damaged_are_named) {
     cd_model_set_free(&m);
     const char *good[] = {TREES};
     assert_status(open_set(good, 1, "/nowhere/devices.yaml"), CDMPP_EIO);
-    assert_string_equal(err.msg, "--devices: cannot find '/nowhere/devices.yaml', a file that describes devices; a device is named by --device");
+    assert_string_equal(err.msg, "--devices: cannot find '/nowhere/devices.yaml', a file that "
+                                 "describes devices; a device is named by --device");
     cd_model_set_free(&m);
 }
 
 /* The most similar of its kind; where models know none of its kind, one of another. */
 TEST(who_stands_in) {
     const char *path[] = {TREES, LIBRARY, DESCRIBED};
-    const struct { const char *device, *stands; bool other; } t[] = {{"like-avx2", "zen5-avx2", false}, {"like-avx512", "zen5-avx512", false}, {"board", NULL, true}, {"nobody", NULL, true}};
+    const struct {
+        const char *device, *stands;
+        bool other;
+    } t[] = {{"like-avx2", "zen5-avx2", false},
+             {"like-avx512", "zen5-avx512", false},
+             {"board", NULL, true},
+             {"nobody", NULL, true}};
     assert_ok(open_set(path, 3, described));
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         const cd_model *model;
@@ -189,11 +211,17 @@ TEST(who_stands_in) {
 
 /* A model's device is named first and not hidden by a described name that is nearer. */
 TEST(near_names) {
-    const struct { const char *asked, *near; } t[] = {{"zen5-avx", "; did you mean zen5-avx2, zen5-avx512 or zen-avx-5120?"}, {"like-avx51", "; did you mean like-avx512?"}, {"zen-avx512", "; did you mean zen5-avx512 or zen-avx-5120?"},
-                                                      {"nothing-of-it", NULL}, {"board", NULL}};
+    const struct {
+        const char *asked, *near;
+    } t[] = {{"zen5-avx", "; did you mean zen5-avx2, zen5-avx512 or zen-avx-5120?"},
+             {"like-avx51", "; did you mean like-avx512?"},
+             {"zen-avx512", "; did you mean zen5-avx512 or zen-avx-5120?"},
+             {"nothing-of-it", NULL},
+             {"board", NULL}};
     const char *path[] = {TREES};
     char text[1000];
-    const int n = snprintf(text, sizeof text, "%s- {name: zen-avx-5120, kind: cpu}\n", descriptions);
+    const int n =
+        snprintf(text, sizeof text, "%s- {name: zen-avx-5120, kind: cpu}\n", descriptions);
     assert_ok(open_set(path, 1, tmp_put(&dir, "more.yaml", text, (size_t)n)));
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         cd_buf b = {0};
@@ -213,26 +241,41 @@ static void vector(double gflops, double gb_s, float *v) {
     if (gb_s > 0) n += snprintf(text + n, sizeof text - (size_t)n, ", bandwidth_gb_s: %.0f", gb_s);
     n += snprintf(text + n, sizeof text - (size_t)n, "}\n");
     const char *path = tmp_put(&dir, "one.yaml", text, (size_t)n);
-    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){0}, .devices = path}, &one, &err));
+    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){0}, .devices = path},
+                                &one, &err));
     cd_device_vector(cd_model_set_device(&one, "one"), v);
     cd_model_set_free(&one);
 }
 
 /* 1000 GFLOP/s and 100 GB/s against 2000 and 400. */
 TEST(ratios_of_rooflines) {
-    float a[CD_N_DEVICE_COL], b[CD_N_DEVICE_COL], no_memory[CD_N_DEVICE_COL], nothing[CD_N_DEVICE_COL];
+    float a[CD_N_DEVICE_COL], b[CD_N_DEVICE_COL], no_memory[CD_N_DEVICE_COL],
+        nothing[CD_N_DEVICE_COL];
     vector(1000, 100, a);
     vector(2000, 400, b);
     vector(1000, 0, no_memory);
     vector(0, 0, nothing);
-    const struct { double flop, bytes, ratio; } t[] = {{1e9, 0, 2}, {0, 1e9, 4}, {-1, 1e9, 4}, {1e9, -1, 2}, {1e9, 1e6, 2}, {1e6, 1e9, 4},
-                                                       {1e9, 3e8, 3e-3 / 0.75e-3}, {1e9, 1.5e8, 1.5e-3 / 0.5e-3}, {0, 0, 0}};
+    const struct {
+        double flop, bytes, ratio;
+    } t[] = {{1e9, 0, 2},
+             {0, 1e9, 4},
+             {-1, 1e9, 4},
+             {1e9, -1, 2},
+             {1e9, 1e6, 2},
+             {1e6, 1e9, 4},
+             {1e9, 3e8, 3e-3 / 0.75e-3},
+             {1e9, 1.5e8, 1.5e-3 / 0.5e-3},
+             {0, 0, 0}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         assert_close(cd_model_set_rooflines(a, b, t[k].flop, t[k].bytes), t[k].ratio, 1e-5, 0);
-        if (t[k].ratio > 0) assert_close(cd_model_set_rooflines(b, a, t[k].flop, t[k].bytes), 1 / t[k].ratio, 1e-5, 0);
+        if (t[k].ratio > 0)
+            assert_close(cd_model_set_rooflines(b, a, t[k].flop, t[k].bytes), 1 / t[k].ratio, 1e-5,
+                         0);
     }
-    assert_close(cd_model_set_rooflines(no_memory, b, 1e6, 1e9), 2, 1e-5, 0); /* only arithmetic is known of both */
-    assert_true(cd_model_set_rooflines(no_memory, b, 0, 1e9) == 0 && cd_model_set_rooflines(nothing, b, 1, 1) == 0);
+    assert_close(cd_model_set_rooflines(no_memory, b, 1e6, 1e9), 2, 1e-5,
+                 0); /* only arithmetic is known of both */
+    assert_true(cd_model_set_rooflines(no_memory, b, 0, 1e9) == 0 &&
+                cd_model_set_rooflines(nothing, b, 1, 1) == 0);
     assert_close(cd_device_law_peaks(a, b), log(4), 1e-5, 0);
     assert_close(cd_device_law_peaks(b, a), log(4), 1e-5, 0);
     assert_close(cd_device_law_peaks(no_memory, b), log(2), 1e-5, 0);
@@ -241,9 +284,14 @@ TEST(ratios_of_rooflines) {
 
 /* At the level of the interval: nine of ten. A factor, because what is many times off is so on both sides. */
 TEST(how_many_times_off) {
-    const struct { double factor; const char *text; } t[] = {{1.02, "1.02"}, {1.2, "1.2"}, {4.88, "4.9"}, {9.96, "10"}, {45.3, "45"}};
+    const struct {
+        double factor;
+        const char *text;
+    } t[] = {{1.02, "1.02"}, {1.2, "1.2"}, {4.88, "4.9"}, {9.96, "10"}, {45.3, "45"}};
     char out[CD_MODEL_SET_TIMES_OFF];
-    for (size_t k = 0; k < sizeof t / sizeof *t; k++) assert_string_equal(cd_model_set_times_off(log(t[k].factor) / cd_normal_quantile(0.95), out), t[k].text);
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++)
+        assert_string_equal(
+            cd_model_set_times_off(log(t[k].factor) / cd_normal_quantile(0.95), out), t[k].text);
 }
 
 /* A model's own descriptions come before those of a file; a device of which nobody knows anything has none. */
@@ -259,7 +307,8 @@ TEST(vectors_of_a_model) {
     assert_close(own[2], 0.411386728, 1e-6, 0);
     assert_true(cd_model_set_vector(&m, full, 1, v));
     assert_close(v[4], -0.30103001, 1e-6, 0);
-    assert_true(cd_model_set_vector(&m, bare, 0, v)); /* only our file has it, which stands behind the one that is named */
+    assert_true(cd_model_set_vector(
+        &m, bare, 0, v)); /* only our file has it, which stands behind the one that is named */
     cd_device_table *l = m.devices;
     m.devices = NULL;
     assert_false(cd_model_set_vector(&m, bare, 0, v));
@@ -270,24 +319,40 @@ TEST(vectors_of_a_model) {
 
 TEST(usual_targets) {
     cd_arena a = {0};
-    const cd_device narrow = {.simd_bits = 128}, avx2 = {.simd_bits = 256}, avx512 = {.simd_bits = 512}, amd = {.warp = 64}, nvidia = {.warp = 32};
-    const struct { const char *name; const cd_device *d; bool gpu; int cores; const char *target; } t[] = {
+    const cd_device narrow = {.simd_bits = 128}, avx2 = {.simd_bits = 256},
+                    avx512 = {.simd_bits = 512}, amd = {.warp = 64}, nvidia = {.warp = 32};
+    const struct {
+        const char *name;
+        const cd_device *d;
+        bool gpu;
+        int cores;
+        const char *target;
+    } t[] = {
         {"x", NULL, false, 0, "llvm -keys=cpu -model=x"},
         {NULL, &narrow, false, 1, "llvm -keys=cpu -num-cores=1"},
         {"x", &avx2, false, 8, "llvm -keys=cpu -mcpu=core-avx2 -num-cores=8 -model=x"},
         {"x", &avx512, false, 0, "llvm -keys=cpu -mcpu=skylake-avx512 -model=x"},
-        {"x", &amd, true, 3, "rocm -keys=rocm,gpu -max_num_threads=256 -thread_warp_size=64 -model=x"},
-        {"x", &nvidia, true, 3, "cuda -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32 -model=x"},
+        {"x", &amd, true, 3,
+         "rocm -keys=rocm,gpu -max_num_threads=256 -thread_warp_size=64 -model=x"},
+        {"x", &nvidia, true, 3,
+         "cuda -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32 -model=x"},
         {NULL, NULL, true, 0, "cuda -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32"}};
-    for (size_t k = 0; k < sizeof t / sizeof *t; k++) assert_string_equal(cd_usual_target_make(&a, t[k].name, t[k].d, t[k].gpu, t[k].cores), t[k].target);
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++)
+        assert_string_equal(cd_usual_target_make(&a, t[k].name, t[k].d, t[k].gpu, t[k].cores),
+                            t[k].target);
     cd_arena_free(&a);
 }
 
 /* A target that was given for its cores alone keeps the vectors of the device; one that names its own keeps these. */
 TEST(vectors_of_given_targets) {
     cd_arena a = {0};
-    const cd_device narrow = {.simd_bits = 128}, avx2 = {.simd_bits = 256}, avx512 = {.simd_bits = 512}, gpu = {.kind = CD_DEVICE_GPU, .simd_bits = 512};
-    const struct { const char *given; const cd_device *d; const char *target; } t[] = {
+    const cd_device narrow = {.simd_bits = 128}, avx2 = {.simd_bits = 256},
+                    avx512 = {.simd_bits = 512}, gpu = {.kind = CD_DEVICE_GPU, .simd_bits = 512};
+    const struct {
+        const char *given;
+        const cd_device *d;
+        const char *target;
+    } t[] = {
         {"llvm -num-cores=7 -model=x", &avx512, "llvm -num-cores=7 -model=x -mcpu=skylake-avx512"},
         {"llvm", &avx2, "llvm -mcpu=core-avx2"},
         {"llvm -mcpu=znver4", &avx2, "llvm -mcpu=znver4"},
@@ -296,7 +361,8 @@ TEST(vectors_of_given_targets) {
         {"llvm -num-cores=7", NULL, "llvm -num-cores=7"},
         {"llvm", &gpu, "llvm"},
         {"cuda -model=x", &avx512, "cuda -model=x"}};
-    for (size_t k = 0; k < sizeof t / sizeof *t; k++) assert_string_equal(cd_usual_target_vectors(&a, t[k].given, t[k].d), t[k].target);
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++)
+        assert_string_equal(cd_usual_target_vectors(&a, t[k].given, t[k].d), t[k].target);
     cd_arena_free(&a);
 }
 
@@ -305,10 +371,14 @@ static const char *gpu_file(const char *says, const char *backend) {
     cd_buf b = {0}, more = {0};
     cd_describe_entry e;
     cd_describe_identity i = cd_describe_identity_named(says);
-    if (!strcmp(backend, "opencl") && !cd_describe_gpu_apart("opencl", "", &e, NULL)) cd_describe_identity_gpu(&e, &i);
+    if (!strcmp(backend, "opencl") && !cd_describe_gpu_apart("opencl", "", &e, NULL))
+        cd_describe_identity_gpu(&e, &i);
     cd_buf_puts(&more, "\"machine\":");
     cd_describe_identity_put(&more, &i);
-    cd_buf_putf(&more, ",\"backend\":\"%s\",\"network_cost\":\"- {devices: [mine], call_s: 1e-6, networks: 4, spread: 0.1}\"", backend);
+    cd_buf_putf(&more,
+                ",\"backend\":\"%s\",\"network_cost\":\"- {devices: [mine], call_s: 1e-6, "
+                "networks: 4, spread: 0.1}\"",
+                backend);
     assert_ok(made_here_more(DESCRIBED, 0, says, 2, more.p, &b, &err));
     const char *path = tmp_put(&dir, CD_DEFAULT_MODEL_HERE_GPU, b.p, b.n);
     cd_buf_free(&b);
@@ -341,11 +411,13 @@ TEST(the_gpu_of_this_machine) {
     assert_non_null(getcwd(from, sizeof from));
     assert_int_equal(chdir(dir.path), 0);
     m = (cd_model_set){0};
-    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &none, .use_default = true}, &m, &err));
+    assert_ok(
+        cd_model_set_open(&(cd_model_set_options){.model = &none, .use_default = true}, &m, &err));
     assert_int_equal(m.n, m.default_path ? 2 : 1);
     assert_string_equal(m.gpu_path, CD_DEFAULT_MODEL_HERE_GPU);
     assert_false(m.v[m.default_path ? 1 : 0].asked);
-    assert_null(cd_network_cost_find(m.costs, "mine", NULL)); /* nobody knows so far whether it is of this GPU */
+    assert_null(cd_network_cost_find(m.costs, "mine",
+                                     NULL)); /* nobody knows so far whether it is of this GPU */
     assert_ok(cd_model_set_tasks(&m, "mine", false, &model, &err));
     assert_non_null(model);
     assert_non_null(cd_network_cost_find(m.costs, "mine", NULL));
@@ -360,5 +432,8 @@ TEST(the_gpu_of_this_machine) {
     assert_int_equal(chdir(from), 0);
 }
 
-TESTS(set_up, tear_down, a_file_is_a_model_by_its_first_bytes, the_first_that_knows_a_device_answers, models_come_from_lists_and_folders, devices_that_can_be_asked_about, files_that_are_damaged_are_named, who_stands_in, near_names,
-      ratios_of_rooflines, how_many_times_off, vectors_of_a_model, usual_targets, vectors_of_given_targets, a_gpu_of_another_machine, the_gpu_of_this_machine)
+TESTS(set_up, tear_down, a_file_is_a_model_by_its_first_bytes,
+      the_first_that_knows_a_device_answers, models_come_from_lists_and_folders,
+      devices_that_can_be_asked_about, files_that_are_damaged_are_named, who_stands_in, near_names,
+      ratios_of_rooflines, how_many_times_off, vectors_of_a_model, usual_targets,
+      vectors_of_given_targets, a_gpu_of_another_machine, the_gpu_of_this_machine)

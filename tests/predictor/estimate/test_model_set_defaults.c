@@ -13,9 +13,12 @@
 #define OF_CPUS "tests/golden/model_v3.cdmpp" /* zen5-avx2 and zen5-avx512 */
 
 static const char descriptions[] =
-    "- {name: like-avx2, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, bandwidth_gb_s: 200, fp32_gflops: 131.2, warp: 1}\n"
-    "- {name: card, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, fp32_gflops: 6400, warp: 32}\n"
-    "- {name: board, kind: gpu, clock_mhz: 1200, cores: 60, lanes: 64, bandwidth_gb_s: 500, fp32_gflops: 9200, warp: 32}\n";
+    "- {name: like-avx2, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, "
+    "bandwidth_gb_s: 200, fp32_gflops: 131.2, warp: 1}\n"
+    "- {name: card, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, "
+    "fp32_gflops: 6400, warp: 32}\n"
+    "- {name: board, kind: gpu, clock_mhz: 1200, cores: 60, lanes: 64, bandwidth_gb_s: 500, "
+    "fp32_gflops: 9200, warp: 32}\n";
 
 static cdmpp_err err;
 static tmp_dir dir;
@@ -27,7 +30,8 @@ static int set_up(void **state) {
     (void)state;
     unsetenv("CDMPP_MODELS");
     dir = tmp_make();
-    snprintf(described, sizeof described, "%s", tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
+    snprintf(described, sizeof described, "%s",
+             tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
     snprintf(of_gpus, sizeof of_gpus, "%s", tmp_path(&dir, CD_DEFAULT_MODEL_GPU));
     return made_learn_targets(&dir, target, 1, "train.rounds=5", of_gpus, &err) != CDMPP_OK;
 }
@@ -42,7 +46,8 @@ static int tear_down(void **state) {
 static cdmpp_status open_defaults(cdmpp_err *e) {
     const char *path[] = {OF_CPUS, of_gpus};
     m = (cd_model_set){0};
-    CD_TRY(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){2, path}, .devices = described}, &m, e));
+    CD_TRY(cd_model_set_open(
+        &(cd_model_set_options){.model = &(cd_texts){2, path}, .devices = described}, &m, e));
     m.default_path = m.v[0].path;
     m.gpu_default = m.v[1].path;
     return CDMPP_OK;
@@ -85,7 +90,8 @@ TEST(without_that_of_gpus_a_processor_stands_for_one) {
 TEST(it_is_no_second_model_of_a_device) {
     const char *path[] = {of_gpus, of_gpus};
     m = (cd_model_set){0};
-    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){2, path}, .devices = described}, &m, &err));
+    assert_ok(cd_model_set_open(
+        &(cd_model_set_options){.model = &(cd_texts){2, path}, .devices = described}, &m, &err));
     assert_non_null(cd_model_set_also(&m, "card"));
     m.v[1].path = m.gpu_default = tmp_path(&dir, CD_DEFAULT_MODEL_GPU);
     assert_null(cd_model_set_also(&m, "card"));
@@ -97,7 +103,8 @@ TEST(this_machine) {
     const char *out;
     assert_ok(open_defaults(&err));
     assert_null(cd_model_set_gpu(&m, NULL));
-    const cdmpp_status st = cd_model_set_host(&m, NULL, &out, &err); /* nobody describes the two of OF_CPUS here */
+    const cdmpp_status st =
+        cd_model_set_host(&m, NULL, &out, &err); /* nobody describes the two of OF_CPUS here */
     assert_true(st == CDMPP_OK || st == CDMPP_EMODEL);
     assert_true(st || !strncmp(out, "zen5", 4));
     cd_model_set_free(&m);
@@ -133,7 +140,8 @@ TEST(which_devices_it_knows_is_told_once) {
     cd_model_set_warn(&m, model, "card", NULL, &log);
     cd_model_set_warn(&m, model, "card", NULL, &log);
     (void)fclose(f);
-    const char *told = strstr(text, CD_DEFAULT_MODEL_GPU ", the default one of GPUs; it knows card\n");
+    const char *told =
+        strstr(text, CD_DEFAULT_MODEL_GPU ", the default one of GPUs; it knows card\n");
     assert_non_null(told);
     assert_null(strstr(told + sizeof CD_DEFAULT_MODEL_GPU + 5, "the default one"));
     free(text);
@@ -142,14 +150,17 @@ TEST(which_devices_it_knows_is_told_once) {
 
 /* ---- here-gpu.cdmpp beside both ---- */
 static cdmpp_status open_three(cdmpp_err *e) {
-    static const char more[] = "\"backend\":\"nobody's\",\"network_cost\":\"- {devices: [mine], call_s: 1e-6, networks: 4, spread: 0.1}\"";
+    static const char more[] = "\"backend\":\"nobody's\",\"network_cost\":\"- {devices: [mine], "
+                               "call_s: 1e-6, networks: 4, spread: 0.1}\"";
     cd_buf b = {0};
     const char *path[] = {OF_CPUS, CD_DEFAULT_MODEL_HERE_GPU, of_gpus};
     cdmpp_status st = made_here_more(of_gpus, 0, "A GPU", 2, more, &b, e);
     if (!st) path[1] = tmp_put(&dir, CD_DEFAULT_MODEL_HERE_GPU, b.p, b.n);
     cd_buf_free(&b);
     m = (cd_model_set){0};
-    if (!st) st = cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){3, path}, .devices = described}, &m, e);
+    if (!st)
+        st = cd_model_set_open(
+            &(cd_model_set_options){.model = &(cd_texts){3, path}, .devices = described}, &m, e);
     if (st) return st;
     m.default_path = m.v[0].path;
     m.gpu_path = m.v[1].path;
@@ -172,7 +183,8 @@ TEST(no_driver_is_asked_about_a_processor) {
     assert_non_null(cd_model_set_device(&m, "like-avx2"));
     (void)cd_model_set_host(&m, NULL, &who, &err);
     assert_false(m.v[1].asked);
-    assert_ok(cd_model_set_tasks(&m, "card", false, &model, &err)); /* of a back end that has no device */
+    assert_ok(
+        cd_model_set_tasks(&m, "card", false, &model, &err)); /* of a back end that has no device */
     assert_true(m.v[1].asked && m.v[1].absent);
     assert_ptr_equal(model, m.v[2].tasks);
     assert_ok(cd_model_set_tasks(&m, "mine", false, &model, &err));
@@ -189,8 +201,10 @@ TEST(no_driver_is_asked_about_a_processor) {
 
 /* A law that calibrate measured here comes before one that the file lends, and behind one that was measured and that the user names. */
 TEST(a_lent_law_hides_no_measured_one) {
-    static const char more[] = "\"network_cost\":\"- {devices: [mine], lift: 1.5, networks: 4, spread: 0.1}\"";
-    static const char *const yaml[] = {"- {devices: [other], lent_to: [mine], lift: 3}\n", "- {devices: [mine], lift: 3}\n"};
+    static const char more[] =
+        "\"network_cost\":\"- {devices: [mine], lift: 1.5, networks: 4, spread: 0.1}\"";
+    static const char *const yaml[] = {"- {devices: [other], lent_to: [mine], lift: 3}\n",
+                                       "- {devices: [mine], lift: 3}\n"};
     static const double lift[] = {1.5, 3};
     char model[256], costs[256];
     cd_buf b = {0};
@@ -202,7 +216,9 @@ TEST(a_lent_law_hides_no_measured_one) {
         snprintf(costs, sizeof costs, "%s", tmp_put(&dir, "costs.yaml", yaml[k], strlen(yaml[k])));
         setenv("CDMPP_NETWORK_COSTS", costs, 1);
         m = (cd_model_set){0};
-        assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){1, &path}, .devices = described}, &m, &err));
+        assert_ok(cd_model_set_open(
+            &(cd_model_set_options){.model = &(cd_texts){1, &path}, .devices = described}, &m,
+            &err));
         const cd_network_cost_fit *fit = cd_network_cost_find(m.costs, "mine", NULL);
         assert_true(cd_network_cost_names(fit, "mine"));
         assert_close(fit->lift, lift[k], 0, 0);
@@ -213,7 +229,9 @@ TEST(a_lent_law_hides_no_measured_one) {
 
 /* The installed file, or that of the working folder, is about somebody's machine of this kind and somebody's code: what was measured here takes its place. */
 TEST(a_law_of_this_machine_comes_before_the_usual_one) {
-    static const char more[] = "\"network_cost\":\"- {devices: [mine], lift: 1.5, networks: 4, spread: 0.1}\"", yaml[] = "- {devices: [mine, other], lift: 3}\n";
+    static const char more[] =
+        "\"network_cost\":\"- {devices: [mine], lift: 1.5, networks: 4, spread: 0.1}\"",
+                      yaml[] = "- {devices: [mine, other], lift: 3}\n";
     char model[256], before[1024];
     cd_buf b = {0};
     assert_ok(made_here_more(OF_CPUS, 0, "A CPU", 2, more, &b, &err));
@@ -225,7 +243,8 @@ TEST(a_law_of_this_machine_comes_before_the_usual_one) {
     tmp_put(&dir, "configs/network-costs.yaml", yaml, strlen(yaml));
     assert_int_equal(chdir(dir.path), 0);
     m = (cd_model_set){0};
-    const cdmpp_status st = cd_model_set_open(&(cd_model_set_options){.model = &(cd_texts){1, &path}, .devices = described}, &m, &err);
+    const cdmpp_status st = cd_model_set_open(
+        &(cd_model_set_options){.model = &(cd_texts){1, &path}, .devices = described}, &m, &err);
     assert_int_equal(chdir(before), 0);
     assert_ok(st);
     const cd_network_cost_fit *fit = cd_network_cost_find(m.costs, "mine", NULL);
@@ -262,8 +281,10 @@ TEST(what_was_measured_here_is_of_no_other_gpu) {
     cd_model_set_warn(&m, model, "board", "mine", &log);
     cd_model_set_warn(&m, model, NULL, NULL, &log);
     (void)fclose(f);
-    assert_non_null(strstr(text, "here-gpu.cdmpp corrects times of mine alone, this machine's GPU: card is another one, and its times are not corrected\n"));
-    assert_non_null(strstr(text, "here-gpu.cdmpp was measured on mine, this machine's GPU: board is another one, which was not measured\n"));
+    assert_non_null(strstr(text, "here-gpu.cdmpp corrects times of mine alone, this machine's GPU: "
+                                 "card is another one, and its times are not corrected\n"));
+    assert_non_null(strstr(text, "here-gpu.cdmpp was measured on mine, this machine's GPU: board "
+                                 "is another one, which was not measured\n"));
     assert_int_equal(count(text, "another one"), 2);
     assert_int_equal(count(text, "cost model: "), 1);
     free(text);
@@ -282,5 +303,8 @@ TEST(without_memory) {
     }
 }
 
-TESTS(set_up, tear_down, each_kind_has_its_own, without_that_of_gpus_a_processor_stands_for_one, it_is_no_second_model_of_a_device, this_machine, a_gpu_that_is_not_here, which_devices_it_knows_is_told_once,
-      no_driver_is_asked_about_a_processor, a_lent_law_hides_no_measured_one, a_law_of_this_machine_comes_before_the_usual_one, what_was_measured_here_is_of_no_other_gpu, without_memory)
+TESTS(set_up, tear_down, each_kind_has_its_own, without_that_of_gpus_a_processor_stands_for_one,
+      it_is_no_second_model_of_a_device, this_machine, a_gpu_that_is_not_here,
+      which_devices_it_knows_is_told_once, no_driver_is_asked_about_a_processor,
+      a_lent_law_hides_no_measured_one, a_law_of_this_machine_comes_before_the_usual_one,
+      what_was_measured_here_is_of_no_other_gpu, without_memory)

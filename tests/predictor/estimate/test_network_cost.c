@@ -20,7 +20,8 @@ static cd_network_cost *read_text(const char *text) {
 
 static void test_device_without_a_fit_gets_the_spread_of_the_others(void **state) {
     (void)state;
-    cd_network_cost *l = read_text("- devices: [one, uno]\n  lift: 1.2\n  spread: 0.05\n- devices: two\n  lift: 0.9\n");
+    cd_network_cost *l = read_text(
+        "- devices: [one, uno]\n  lift: 1.2\n  spread: 0.05\n- devices: two\n  lift: 0.9\n");
     assert_int_equal(l->n, 2);
     assert_ptr_equal(cd_network_cost_find(l, "UNO", NULL), &l->v[0]);
     const cd_device d = {.name = "two", .l3_kb = 10};
@@ -30,11 +31,15 @@ static void test_device_without_a_fit_gets_the_spread_of_the_others(void **state
     assert_null(cd_network_cost_find(NULL, "one", NULL));
     const double few = cd_normal_student(0.95, 2) / cd_normal_quantile(0.95);
     assert_true(few > 1.7);
-    assert_close(cd_network_cost_spread(l), few * sqrt((log(1.2) * log(1.2) + 0.0025 + log(0.9) * log(0.9)) / 2), 1e-12, 0);
+    assert_close(cd_network_cost_spread(l),
+                 few * sqrt((log(1.2) * log(1.2) + 0.0025 + log(0.9) * log(0.9)) / 2), 1e-12, 0);
     assert_true(isnan(cd_network_cost_spread(NULL)));
-    cd_node_cost_scaling_law law = cd_node_cost_law(l, "three", NULL, (cd_node_cost_bytes){1e9, 1e9});
+    cd_node_cost_scaling_law law =
+        cd_node_cost_law(l, "three", NULL, (cd_node_cost_bytes){1e9, 1e9});
     assert_close(cd_node_cost_law_s(&law, 2, 100), 2, 0, 0);
-    law = cd_node_cost_law(l, "one", NULL, (cd_node_cost_bytes){0, 0}); /* lift_from 0: of all networks, whatever is known of caches */
+    law = cd_node_cost_law(
+        l, "one", NULL,
+        (cd_node_cost_bytes){0, 0}); /* lift_from 0: of all networks, whatever is known of caches */
     assert_close(cd_node_cost_law_s(&law, 2, 100), 2.4, 1e-12, 0);
     cd_network_cost_free(l);
     l = read_text("");
@@ -44,20 +49,24 @@ static void test_device_without_a_fit_gets_the_spread_of_the_others(void **state
 
 /* Networks of a device that nobody measured may add as much as those of any that somebody did. A refill adds time too, and has no lift. */
 static void test_the_spread_holds_what_measured_devices_add(void **state) {
-    cd_network_cost *l = read_text("- devices: [a]\n  refill_bytes_per_s: 1e9\n  spread: 0.03\n  adds: 0.4\n- devices: [b]\n  lift: 1.05\n- devices: [c]\n- devices: [d]\n- devices: [e]\n- devices: [f]\n");
+    cd_network_cost *l = read_text(
+        "- devices: [a]\n  refill_bytes_per_s: 1e9\n  spread: 0.03\n  adds: 0.4\n- devices: [b]\n  "
+        "lift: 1.05\n- devices: [c]\n- devices: [d]\n- devices: [e]\n- devices: [f]\n");
     (void)state;
     assert_close(cd_network_cost_spread(l), 0.4, 1e-12, 0);
     l->n = 2;
     assert_true(cd_network_cost_spread(l) > 0.5);
     l->n = 1; /* one device says little of another */
-    assert_close(cd_network_cost_spread(l), 0.4 * cd_normal_student(0.95, 1) / cd_normal_quantile(0.95), 1e-12, 0);
+    assert_close(cd_network_cost_spread(l),
+                 0.4 * cd_normal_student(0.95, 1) / cd_normal_quantile(0.95), 1e-12, 0);
     cd_network_cost_free(l);
 }
 
 /* A law is lent to a device where nobody measured: it is found last, and told from a measured one. */
 static void test_a_law_is_lent(void **state) {
     (void)state;
-    cd_network_cost *l = read_text("- devices: [one, uno]\n  lent_to: [like]\n  lift: 1.2\n- devices: [two]\n  lent_to: [one]\n  lift: 1.5\n");
+    cd_network_cost *l = read_text("- devices: [one, uno]\n  lent_to: [like]\n  lift: 1.2\n- "
+                                   "devices: [two]\n  lent_to: [one]\n  lift: 1.5\n");
     const cd_device d = {.name = "like"}, measured = {.name = "one"};
     const cd_network_cost_fit *one = &l->v[0];
     assert_ptr_equal(cd_network_cost_find(l, "one", NULL), one);
@@ -69,7 +78,8 @@ static void test_a_law_is_lent(void **state) {
     assert_string_equal(cd_network_cost_lender(one, "like", &d), "one");
     assert_false(cd_network_cost_names(one, "like"));
     assert_ptr_equal(cd_network_cost_find(l, "like", &measured), one);
-    const cd_node_cost_scaling_law law = cd_node_cost_law(l, "like", NULL, (cd_node_cost_bytes){1e9, 1e9});
+    const cd_node_cost_scaling_law law =
+        cd_node_cost_law(l, "like", NULL, (cd_node_cost_bytes){1e9, 1e9});
     assert_close(cd_node_cost_law_s(&law, 2, 100), 2.4, 1e-12, 0);
     cd_network_cost *copy = NULL;
     cdmpp_err err = {0};
@@ -94,7 +104,8 @@ static void test_mistakes_are_told_with_their_line(void **state) {
         cd_diag diag = {0};
         cdmpp_err err = {0};
         cd_network_cost *l;
-        assert_true(cd_network_cost_read("t.yaml", wrong[k][0], strlen(wrong[k][0]), &diag, &l, &err) != CDMPP_OK);
+        assert_true(cd_network_cost_read("t.yaml", wrong[k][0], strlen(wrong[k][0]), &diag, &l,
+                                         &err) != CDMPP_OK);
         assert_non_null(diag.text.p);
         if (!strstr(diag.text.p, wrong[k][1])) fail_msg("%s: %s", wrong[k][0], diag.text.p);
         cd_diag_free(&diag);
@@ -109,7 +120,13 @@ static void test_saving_replaces_the_device(void **state) {
     const char *name = "one", *other = "two";
     char path[256];
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "fits.yaml"));
-    cd_network_cost_fit f = {.devices = {1, &name}, .lift = 1.25, .lift_from = 0.5, .call_s = 2e-7, .networks = 7, .spread = 0.125, .source = "a \"quoted\": source"};
+    cd_network_cost_fit f = {.devices = {1, &name},
+                             .lift = 1.25,
+                             .lift_from = 0.5,
+                             .call_s = 2e-7,
+                             .networks = 7,
+                             .spread = 0.125,
+                             .source = "a \"quoted\": source"};
     assert_ok(cd_network_cost_save(path, &f, &diag, &err));
     f.devices.v = &other;
     const char *like = "like two";
@@ -121,7 +138,8 @@ static void test_saving_replaces_the_device(void **state) {
     cd_network_cost *l;
     assert_ok(cd_network_cost_load(path, &diag, &l, &err));
     assert_int_equal(l->n, 2);
-    const cd_network_cost_fit *one = cd_network_cost_find(l, "one", NULL), *two = cd_network_cost_find(l, "two", NULL);
+    const cd_network_cost_fit *one = cd_network_cost_find(l, "one", NULL),
+                              *two = cd_network_cost_find(l, "two", NULL);
     assert_close(one->lift, 1.25, 0, 0);
     assert_close(two->lift, 1.5, 0, 0);
     assert_ptr_equal(cd_network_cost_find(l, like, NULL), two);
@@ -137,7 +155,8 @@ static void test_saving_replaces_the_device(void **state) {
 
 /* A law that was measured here is found before that of the file, whichever of its names that has; devices that share its entry keep it. */
 static void test_an_entry_comes_first(void **state) {
-    static const char text[] = "- {devices: [a, b], lent_to: [c], lift: 2}\n- {devices: [e], lift: 3, refill_bytes_per_s: 1e9, refill_from: 4}\n";
+    static const char text[] = "- {devices: [a, b], lent_to: [c], lift: 2}\n- {devices: [e], lift: "
+                               "3, refill_bytes_per_s: 1e9, refill_from: 4}\n";
     const char *name = "a";
     cd_network_cost_fit f = {.devices = {1, &name}, .lift = 5, .source = "", .here = true};
     cd_network_cost *l;
@@ -170,20 +189,26 @@ static void test_an_entry_comes_first(void **state) {
 enum { N = 24 };
 
 /* Networks by a law, measured with noise. */
-static void make_to(cd_network_cost_row *row, double lift, double from, double call_s, double refill, int limit, double noise, uint64_t seed) {
+static void make_to(cd_network_cost_row *row, double lift, double from, double call_s,
+                    double refill, int limit, double noise, uint64_t seed) {
     uint64_t at = 0;
     for (int i = 0; i < N; i++) {
         cd_network_cost_row *r = &row[i];
-        *r = (cd_network_cost_row){.alone_s = exp(log(1e-5) + cd_rng_unit(seed, at++) * log(1e4)), .calls = 5 + (double)(cd_rng_at(seed, at++) % 100),
-                                   .moved_caches = exp(log(0.01) + cd_rng_unit(seed, at++) * log(1e4))};
-        for (int k = 0; k < CD_NETWORK_COST_LIMITS; k++) r->refill_bytes[k] = 1e9 * r->alone_s * cd_rng_unit(seed, at++);
+        *r = (cd_network_cost_row){.alone_s = exp(log(1e-5) + cd_rng_unit(seed, at++) * log(1e4)),
+                                   .calls = 5 + (double)(cd_rng_at(seed, at++) % 100),
+                                   .moved_caches =
+                                       exp(log(0.01) + cd_rng_unit(seed, at++) * log(1e4))};
+        for (int k = 0; k < CD_NETWORK_COST_LIMITS; k++)
+            r->refill_bytes[k] = 1e9 * r->alone_s * cd_rng_unit(seed, at++);
         r->rest_s = 0.1 * r->alone_s * cd_rng_unit(seed, at++);
-        const double s = r->alone_s * (r->moved_caches > from ? lift : 1) + r->calls * call_s + (refill > 0 ? r->refill_bytes[limit] / refill : 0) + r->rest_s;
+        const double s = r->alone_s * (r->moved_caches > from ? lift : 1) + r->calls * call_s +
+                         (refill > 0 ? r->refill_bytes[limit] / refill : 0) + r->rest_s;
         r->measured_s = s * exp(noise * (2 * cd_rng_unit(seed, at++) - 1));
     }
 }
 
-static void make(cd_network_cost_row *row, double lift, double from, double call_s, double refill, double noise, uint64_t seed) {
+static void make(cd_network_cost_row *row, double lift, double from, double call_s, double refill,
+                 double noise, uint64_t seed) {
     make_to(row, lift, from, call_s, refill, 0, noise, seed);
 }
 
@@ -212,7 +237,7 @@ static void test_laws_are_found_again(void **state) {
     assert_close(f.lift, 1, 0, 0);
     assert_close(f.refill_bytes_per_s, 8e9, 0.15, 0);
     assert_close(f.refill_to, cd_network_cost_limit[2], 0, 0);
-    assert_true(f.adds > 0.05); /* without any lift */
+    assert_true(f.adds > 0.05);  /* without any lift */
     make(row, 1, 0, 0, 0, 0, 4); /* nothing is added */
     assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
     assert_close(f.lift, 1, 0, 1e-9);
@@ -272,8 +297,11 @@ static void test_spread_is_of_networks_left_out(void **state) {
     assert_ok(cd_network_cost_fit_rows(row, N, &f, &err));
     for (int i = 0; i < N; i++) {
         const cd_network_cost_row *r = &fresh[i];
-        const double e = log(r->measured_s / (r->alone_s * (r->moved_caches > f.lift_from || f.lift_from <= 0 ? f.lift : 1) + r->calls * f.call_s + r->rest_s +
-                                              (f.refill_bytes_per_s > 0 ? r->refill_bytes[0] / f.refill_bytes_per_s : 0)));
+        const double e =
+            log(r->measured_s /
+                (r->alone_s * (r->moved_caches > f.lift_from || f.lift_from <= 0 ? f.lift : 1) +
+                 r->calls * f.call_s + r->rest_s +
+                 (f.refill_bytes_per_s > 0 ? r->refill_bytes[0] / f.refill_bytes_per_s : 0)));
         sum += e * e;
     }
     const double seen = sqrt(sum / N);
@@ -286,7 +314,8 @@ static void test_too_few_or_wrong_networks_are_refused(void **state) {
     cdmpp_err err = {0};
     (void)state;
     make(row, 1.3, 0, 0, 0, 0.01, 1);
-    assert_status(cd_network_cost_fit_rows(row, CD_NETWORK_COST_FEWEST - 1, &f, &err), CDMPP_ERANGE);
+    assert_status(cd_network_cost_fit_rows(row, CD_NETWORK_COST_FEWEST - 1, &f, &err),
+                  CDMPP_ERANGE);
     assert_ok(cd_network_cost_fit_rows(row, CD_NETWORK_COST_FEWEST, &f, &err));
     row[2].measured_s = NAN;
     assert_status(cd_network_cost_fit_rows(row, N, &f, &err), CDMPP_ERANGE);
@@ -294,5 +323,9 @@ static void test_too_few_or_wrong_networks_are_refused(void **state) {
     assert_status(cd_network_cost_fit_rows(row, N, &f, &err), CDMPP_ERANGE);
 }
 
-TESTS(NULL, NULL, test_device_without_a_fit_gets_the_spread_of_the_others, test_the_spread_holds_what_measured_devices_add, test_a_law_is_lent, test_mistakes_are_told_with_their_line, test_saving_replaces_the_device,
-      test_an_entry_comes_first, test_laws_are_found_again, test_a_described_refill, test_spread_is_of_networks_left_out, test_few_networks_carry_few_terms, test_too_few_or_wrong_networks_are_refused)
+TESTS(NULL, NULL, test_device_without_a_fit_gets_the_spread_of_the_others,
+      test_the_spread_holds_what_measured_devices_add, test_a_law_is_lent,
+      test_mistakes_are_told_with_their_line, test_saving_replaces_the_device,
+      test_an_entry_comes_first, test_laws_are_found_again, test_a_described_refill,
+      test_spread_is_of_networks_left_out, test_few_networks_carry_few_terms,
+      test_too_few_or_wrong_networks_are_refused)

@@ -19,7 +19,8 @@ static cd_schedule_db *book;
 static const char *key;
 
 static int set_up(void **state) {
-    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.members=rows", "net.device=false"};
+    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.members=rows",
+                                      "net.device=false"};
     static const char *const target[] = {CHIP};
     cdmpp_err err = {0};
     char h5[256], path[256];
@@ -59,8 +60,12 @@ static cd_network_graph *small(double u_given) {
     cd_network_graph *g;
     uint32_t id[6];
     assert_ok(cd_network_builder_new("small", &m, &err));
-    cd_network_node n[6] = {cd_network_node_init("x", "input", CD_NODE_FREE), cd_network_node_init("a", "dense", CD_NODE_TASK), cd_network_node_init("v", "reshape", CD_NODE_FREE),
-                       cd_network_node_init("b", "dense", CD_NODE_TASK), cd_network_node_init("u", "fft, 2d", CD_NODE_UNKNOWN), cd_network_node_init("c", "concat", CD_NODE_GIVEN)};
+    cd_network_node n[6] = {cd_network_node_init("x", "input", CD_NODE_FREE),
+                            cd_network_node_init("a", "dense", CD_NODE_TASK),
+                            cd_network_node_init("v", "reshape", CD_NODE_FREE),
+                            cd_network_node_init("b", "dense", CD_NODE_TASK),
+                            cd_network_node_init("u", "fft, 2d", CD_NODE_UNKNOWN),
+                            cd_network_node_init("c", "concat", CD_NODE_GIVEN)};
     n[1].key = n[3].key = key;
     n[3].repeat = 3;
     n[4].why = "no definition of fft";
@@ -76,14 +81,19 @@ static cd_network_graph *small(double u_given) {
 static cd_node_cost *cost_of(const cd_network_graph *g, bool from_records) {
     cdmpp_err err = {0};
     cd_node_cost *c;
-    const cd_node_cost_options a = {.model = model, .tasks = tasks, .schedules = book, .device = "chip", .from_records = from_records};
+    const cd_node_cost_options a = {.model = model,
+                                    .tasks = tasks,
+                                    .schedules = book,
+                                    .device = "chip",
+                                    .from_records = from_records};
     assert_ok(cd_node_cost_of(g, &a, &c, &err));
     return c;
 }
 
 static const cd_replay_device one = {.name = "chip", .workers = 1, .gap_s = 1e-4};
 
-static cdmpp_status make(const cd_network_graph *g, const cd_node_cost *c, bool allow, cd_node_cost_net **r, cdmpp_err *err) {
+static cdmpp_status make(const cd_network_graph *g, const cd_node_cost *c, bool allow,
+                         cd_node_cost_net **r, cdmpp_err *err) {
     const cd_node_cost_placement p = {.n_device = 1, .device = &one};
     return cd_node_cost_net_make(g, &c, &p, allow, r, err);
 }
@@ -122,7 +132,8 @@ static void test_missing_is_named_and_no_total(void **state) {
     assert_int_equal(r->of[0], 1);
     assert_int_equal(r->of[2], 5);
     assert_int_equal(r->net.op[2].n_after, 1); /* through u */
-    assert_close(seconds_of(r), c->node[1].seconds + 3 * c->node[3].seconds + 2e-3 + 5e-4, 1e-12, 0);
+    assert_close(seconds_of(r), c->node[1].seconds + 3 * c->node[3].seconds + 2e-3 + 5e-4, 1e-12,
+                 0);
     cd_node_cost_net_free(r);
     cd_node_cost_free(c);
     cd_network_graph_free(g);
@@ -130,12 +141,19 @@ static void test_missing_is_named_and_no_total(void **state) {
 
 /* What helps depends on what was tried: an option that was in use is not advised. */
 static void test_a_missing_schedule_is_told_with_what_helps(void **state) {
-    static const char *const want[] = {"no schedule for its task (--trials N chooses one", "none of the candidates of its task is a program for the device (--trials N draws more)", "no record of its task (--records"};
+    static const char *const want[] = {
+        "no schedule for its task (--trials N chooses one",
+        "none of the candidates of its task is a program for the device (--trials N draws more)",
+        "no record of its task (--records"};
     cdmpp_err err = {0};
     (void)state;
     cd_network_graph *g = small(5e-3);
     for (int k = 0; k < 3; k++) {
-        const cd_node_cost_options a = {.model = model, .tasks = tasks, .device = "chip", .tried = k == 1 ? 64 : 0, .from_records = k == 2};
+        const cd_node_cost_options a = {.model = model,
+                                        .tasks = tasks,
+                                        .device = "chip",
+                                        .tried = k == 1 ? 64 : 0,
+                                        .from_records = k == 2};
         cd_node_cost *c;
         assert_ok(cd_node_cost_of(g, &a, &c, &err));
         assert_non_null(strstr(c->node[1].why, want[k]));
@@ -177,7 +195,8 @@ static void test_times_of_another_device(void **state) {
     assert_int_equal(c->node[1].source, CD_COST_MODEL);
     assert_int_equal(c->node[5].source, CD_COST_MISSING);
     assert_int_equal(c->n_missing, 2);
-    assert_non_null(strstr(c->node[4].why, "no definition of fft; its time in the file is of other, not of chip"));
+    assert_non_null(strstr(c->node[4].why,
+                           "no definition of fft; its time in the file is of other, not of chip"));
     assert_status(make(g, c, false, &r, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "node u (fft, 2d) has no time"));
     cd_node_cost_free(c);
@@ -208,7 +227,8 @@ static void test_tasks_are_asked_once(void **state) {
     assert_int_equal(c->node[1].like, c->node[3].like);
     assert_int_equal(c->node[5].like, UINT32_MAX);
     assert_close(c->node[1].seconds, c->node[3].seconds, 0, 0);
-    assert_true(c->node[1].low_s <= c->node[1].seconds && c->node[1].seconds <= c->node[1].high_s && c->node[1].spread > 0);
+    assert_true(c->node[1].low_s <= c->node[1].seconds && c->node[1].seconds <= c->node[1].high_s &&
+                c->node[1].spread > 0);
     assert_non_null(strstr(c->node[1].schedule, "log.json:"));
     assert_int_equal(r->node[1].source, CD_COST_RECORD);
     assert_close(r->node[1].seconds, cd_schedule_db_find(book, key)->measured_s, 0, 0);
@@ -229,7 +249,8 @@ static void test_fastest_without_figures_has_the_median(void **state) {
     assert_ok(cd_schedule_db_new(&unmeasured, &err));
     assert_ok(cd_schedule_db_add(unmeasured, &r, "x", (double)NAN, &err));
     cd_network_graph *g = small(5e-3);
-    const cd_node_cost_options o = {.model = model, .tasks = tasks, .schedules = unmeasured, .device = "chip"};
+    const cd_node_cost_options o = {
+        .model = model, .tasks = tasks, .schedules = unmeasured, .device = "chip"};
     cd_node_cost *c = cost_of(g, false), *mean;
     assert_ok(cd_node_cost_of(g, &o, &mean, &err));
     const double s = mean->node[1].spread;
@@ -248,7 +269,8 @@ static void test_unknown_device_names_the_known(void **state) {
     cd_node_cost *c;
     (void)state;
     cd_network_graph *g = small(5e-3);
-    const cd_node_cost_options a = {.model = model, .tasks = tasks, .schedules = book, .device = "pentium"};
+    const cd_node_cost_options a = {
+        .model = model, .tasks = tasks, .schedules = book, .device = "pentium"};
     assert_status(cd_node_cost_of(g, &a, &c, &err), CDMPP_EMODEL);
     assert_non_null(strstr(err.msg, "pentium"));
     assert_non_null(strstr(err.msg, "chip"));
@@ -277,8 +299,18 @@ static void test_what_if(void **state) {
     for (uint32_t i = 0; i < c->n; i++) assert_true(c->node[i].seconds <= 0);
     assert_status(cd_node_cost_what_if(c, g, "op=dence,scale=2", &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "dense"));
-    static const char *const wrong[] = {"", "op=", "op=a", "op=,scale=1", "op=a,scale=", "op=a,scale=x", "op=a,scale=-1", "op=a,scale=1e999", "op=a,half=1", "a,scale=2"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_status(cd_node_cost_what_if(c, g, wrong[i], &err), CDMPP_EUSAGE);
+    static const char *const wrong[] = {"",
+                                        "op=",
+                                        "op=a",
+                                        "op=,scale=1",
+                                        "op=a,scale=",
+                                        "op=a,scale=x",
+                                        "op=a,scale=-1",
+                                        "op=a,scale=1e999",
+                                        "op=a,half=1",
+                                        "a,scale=2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_status(cd_node_cost_what_if(c, g, wrong[i], &err), CDMPP_EUSAGE);
     cd_node_cost_free(c);
     cd_network_graph_free(g);
 }
@@ -288,7 +320,7 @@ enum { MOST = 40 };
 
 typedef struct {
     uint32_t n;
-    bool edge[MOST][MOST], out[MOST];  /* [to][from] */
+    bool edge[MOST][MOST], out[MOST]; /* [to][from] */
 } drawn;
 
 /* Is there a way from `from` to `to` over nodes that are taken out alone? */
@@ -310,7 +342,10 @@ static cd_network_graph *draw(drawn *d, uint64_t seed) {
         char name[16];
         snprintf(name, sizeof name, "n%u", i);
         const uint64_t what = cd_rng_at(seed, at++) % 4;
-        cd_network_node n = cd_network_node_init(name, "op", what == 0 ? CD_NODE_FREE : what == 1 ? CD_NODE_UNKNOWN : CD_NODE_GIVEN);
+        cd_network_node n = cd_network_node_init(name, "op",
+                                                 what == 0   ? CD_NODE_FREE
+                                                 : what == 1 ? CD_NODE_UNKNOWN
+                                                             : CD_NODE_GIVEN);
         n.why = what == 1 ? "nobody" : NULL;
         if (what > 1) n.given_s = 1e-3 * (double)(1 + cd_rng_at(seed, at++) % 9);
         n.repeat = (int64_t)(cd_rng_at(seed, at++) % 4);
@@ -342,12 +377,14 @@ static void test_bridges_are_all_ways_around(void **state) {
             if (d.out[i]) continue;
             assert_int_equal(r->of[at], i); /* made in an order to run in: it stays */
             const cd_replay_op *op = &r->net.op[at++];
-            assert_close(op->seconds + one.gap_s, (double)g->node[i].repeat * (g->node[i].given_s + one.gap_s), 1e-12, 0);
+            assert_close(op->seconds + one.gap_s,
+                         (double)g->node[i].repeat * (g->node[i].given_s + one.gap_s), 1e-12, 0);
             sum += op->seconds + one.gap_s;
             uint32_t want = 0;
             for (uint32_t j = 0; j < i; j++) want += !d.out[j] && reaches(&d, j, i);
             assert_int_equal(op->n_after, want);
-            for (uint32_t k = 0; k < op->n_after; k++) assert_true(reaches(&d, r->of[r->net.after[op->first + k]], i));
+            for (uint32_t k = 0; k < op->n_after; k++)
+                assert_true(reaches(&d, r->of[r->net.after[op->first + k]], i));
             edges += want;
         }
         assert_int_equal(r->net.n_op, at);
@@ -383,9 +420,11 @@ static cd_network_cost *fits(void) {
     return l;
 }
 
-static void in_place(cd_node_cost *c, const cd_network_graph *g, const char *name, const cd_device *d, double traffic) {
+static void in_place(cd_node_cost *c, const cd_network_graph *g, const char *name,
+                     const cd_device *d, double traffic) {
     cd_network_cost *l = fits();
-    const cd_node_cost_scaling_law law = cd_node_cost_law(l, name, d, (cd_node_cost_bytes){traffic, traffic});
+    const cd_node_cost_scaling_law law =
+        cd_node_cost_law(l, name, d, (cd_node_cost_bytes){traffic, traffic});
     cd_node_cost_in_place(c, g, &law);
     cd_network_cost_free(l);
 }
@@ -399,10 +438,13 @@ static void test_large_networks_are_lifted_where_it_was_measured(void **state) {
             const double s = c->node[1].seconds, given = c->node[5].seconds;
             const cd_device d = {.name = known ? "zen5-avx512" : "chip", .l3_kb = 1000};
             in_place(c, g, "an alias", &d, large ? 6e5 : 5e5);
-            assert_close(c->node[5].seconds, given, 0, 0); /* the file's time was in place already */
+            assert_close(c->node[5].seconds, given, 0,
+                         0); /* the file's time was in place already */
             if (!known) assert_close(c->node[1].seconds, s, 0, 0);
             else if (!large) assert_close(c->node[1].seconds, s + 1.7e-7, 1e-12, 0);
-            else assert_true(c->node[1].seconds > 1.05 * s && c->node[1].seconds < 1.3 * s && c->node[1].low_s <= c->node[1].seconds);
+            else
+                assert_true(c->node[1].seconds > 1.05 * s && c->node[1].seconds < 1.3 * s &&
+                            c->node[1].low_s <= c->node[1].seconds);
             cd_node_cost_free(c);
         }
     cd_network_graph_free(g);
@@ -434,7 +476,8 @@ static void test_weights_are_refilled_where_they_had_stayed(void **state) {
     table->node[1].op = "Gather+Add";
     rows->node[1].bytes = 1 << 10;
     in_place(rows, table, d.name, &d, 1);
-    assert_close(rows->node[1].seconds - before - longer[0], (longer[2] - longer[0]) / 1024, 1e-6, 0);
+    assert_close(rows->node[1].seconds - before - longer[0], (longer[2] - longer[0]) / 1024, 1e-6,
+                 0);
     cd_node_cost_free(rows);
     cd_network_graph_free(table);
     const double rate = (1 << 20) / (longer[2] - longer[0]);
@@ -460,15 +503,19 @@ static void test_slower_ones_say_how_fast_the_fastest_is(void **state) {
     const cd_node_cost_bias b = {.within = {0.4, 0.2}, .among = {1.25, 1}};
     const double near[3] = {-9, -9.1, -8.8}, far[2] = {-9, -3};
     (void)state;
-    const double alone = cd_node_cost_bias_correct(&b, true, near, 3, 1), ten = cd_node_cost_bias_correct(&b, true, near, 3, 10);
+    const double alone = cd_node_cost_bias_correct(&b, true, near, 3, 1),
+                 ten = cd_node_cost_bias_correct(&b, true, near, 3, 10);
     assert_close(alone, cd_order_stat_mean(near, NULL, 3, 0, 0.2), 1e-12, 0);
     assert_true(ten < alone && alone < -9);
     assert_close(cd_node_cost_bias_correct(&b, true, far, 2, 1), -9, 0, 1e-6);
     assert_close(cd_node_cost_bias_correct(&b, false, far, 2, 1), -9 + log(1.25), 0, 1e-6);
 }
 
-TESTS(set_up, tear_down, test_slower_ones_say_how_fast_the_fastest_is, test_missing_is_named_and_no_total,
-      test_a_missing_schedule_is_told_with_what_helps, test_given_time_where_nobody_knows, test_times_of_another_device, test_tasks_are_asked_once, test_fastest_without_figures_has_the_median, test_unknown_device_names_the_known, test_what_if,
-      test_bridges_are_all_ways_around, test_large_networks_are_lifted_where_it_was_measured,
+TESTS(set_up, tear_down, test_slower_ones_say_how_fast_the_fastest_is,
+      test_missing_is_named_and_no_total, test_a_missing_schedule_is_told_with_what_helps,
+      test_given_time_where_nobody_knows, test_times_of_another_device, test_tasks_are_asked_once,
+      test_fastest_without_figures_has_the_median, test_unknown_device_names_the_known,
+      test_what_if, test_bridges_are_all_ways_around,
+      test_large_networks_are_lifted_where_it_was_measured,
       test_weights_are_refilled_where_they_had_stayed, test_tasks_of_training_are_known_by_name,
       test_device_without_number_is_refused)

@@ -14,7 +14,8 @@ static cd_schedule_db *book;
 static const char *key;
 
 static cdmpp_status make(cdmpp_err *err) {
-    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.members=rows"}, *const target[] = {CHIP};
+    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.members=rows"},
+                             *const target[] = {CHIP};
     char h5[256], path[256];
     cd_buf b = {0};
     cd_schedule_db_logs io = {0};
@@ -60,7 +61,12 @@ static double seconds(const cd_model *m, const char *device, const char *stands)
     cd_node_cost *c;
     uint32_t id;
     cd_network_node n = cd_network_node_init("a", "dense", CD_NODE_TASK);
-    const cd_node_cost_options a = {.model = m, .tasks = tasks, .schedules = book, .device = device, .stands = stands, .alone = true};
+    const cd_node_cost_options a = {.model = m,
+                                    .tasks = tasks,
+                                    .schedules = book,
+                                    .device = device,
+                                    .stands = stands,
+                                    .alone = true};
     n.key = key;
     assert_ok(cd_network_builder_new("one", &b, &err));
     assert_ok(cd_network_builder_node(b, &n, &id, &err));

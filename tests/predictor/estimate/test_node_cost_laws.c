@@ -20,11 +20,11 @@ typedef struct drawn {
 } drawn;
 
 typedef struct shape {
-    double scale;               /* of all times */
-    bool free_nodes;            /* some edges get free nodes, some nodes free inputs */
-    bool copies;                /* repeats as so many nodes */
-    bool gaps;                  /* free nodes are unknown ones instead */
-    const uint32_t *order;      /* (n) in which nodes are added; NULL: as drawn */
+    double scale;          /* of all times */
+    bool free_nodes;       /* some edges get free nodes, some nodes free inputs */
+    bool copies;           /* repeats as so many nodes */
+    bool gaps;             /* free nodes are unknown ones instead */
+    const uint32_t *order; /* (n) in which nodes are added; NULL: as drawn */
 } shape;
 static const shape plain = {.scale = 1};
 
@@ -37,12 +37,14 @@ static drawn draw(uint64_t seed, uint32_t most, bool repeats) {
         d.seconds[k] = (double)pick(seed, 100 + k, 64) / 8;
         d.repeat[k] = repeats ? 1 + (int64_t)pick(seed, 200 + k, 4) : 1;
         d.bytes[k] = (int64_t)pick(seed, 300 + k, 32);
-        for (uint32_t a = 0; a < k; a++) d.edge[a][k] = pick(seed, 1000 + MAX_N * a + k, dense) == 0;
+        for (uint32_t a = 0; a < k; a++)
+            d.edge[a][k] = pick(seed, 1000 + MAX_N * a + k, dense) == 0;
     }
     return d;
 }
 
-static uint32_t add(cd_network_builder *m, const char *name, cd_node_kind kind, double seconds, int64_t repeat, int64_t bytes) {
+static uint32_t add(cd_network_builder *m, const char *name, cd_node_kind kind, double seconds,
+                    int64_t repeat, int64_t bytes) {
     cdmpp_err err = {0};
     uint32_t id;
     cd_network_node n = cd_network_node_init(name, "op", kind);
@@ -79,7 +81,8 @@ static cd_network_graph *build(const drawn *d, const shape *s) {
             last[k] = id;
         }
         snprintf(name, sizeof name, "%u", k);
-        const uint32_t id = add(m, name, CD_NODE_GIVEN, t, s->copies ? 1 : d->repeat[k], d->bytes[k]);
+        const uint32_t id =
+            add(m, name, CD_NODE_GIVEN, t, s->copies ? 1 : d->repeat[k], d->bytes[k]);
         if (s->copies && d->repeat[k] > 1) edge(m, last[k], id);
         else first[k] = id;
         last[k] = id;
@@ -94,7 +97,8 @@ static cd_network_graph *build(const drawn *d, const shape *s) {
                 from = id;
             }
             edge(m, from, first[b]);
-            if (s->free_nodes && pick(a * 64 + b, 8, 2)) edge(m, add(m, "weight", through, 0, 1, 900), first[b]);
+            if (s->free_nodes && pick(a * 64 + b, 8, 2))
+                edge(m, add(m, "weight", through, 0, 1, 900), first[b]);
         }
     assert_ok(cd_network_builder_finish(m, &g, &err));
     cd_network_builder_free(m);
@@ -106,18 +110,23 @@ typedef struct place {
     uint32_t n_device, n_link;
     cd_replay_device device[MAX_D + 1];
     cd_replay_link link[(MAX_D + 1) * (MAX_D + 1)];
-    double factor[MAX_D + 1];   /* of times on it */
-    uint32_t where[MAX_N];      /* by number of the drawn node */
+    double factor[MAX_D + 1]; /* of times on it */
+    uint32_t where[MAX_N];    /* by number of the drawn node */
 } place;
 
 static place draw_place(uint64_t seed, uint32_t n_device) {
     place p = {.n_device = n_device};
     for (uint32_t d = 0; d < n_device; d++) {
-        p.device[d] = (cd_replay_device){.name = "d", .workers = 1 + (uint32_t)pick(seed, 10 + d, 3), .policy = (cd_replay_policy)pick(seed, 20 + d, 3),
-                                         .gap_s = (double)pick(seed, 30 + d, 3) / 8, .issue_s = pick(seed, 40 + d, 4) ? 0 : 0.125};
+        p.device[d] = (cd_replay_device){.name = "d",
+                                         .workers = 1 + (uint32_t)pick(seed, 10 + d, 3),
+                                         .policy = (cd_replay_policy)pick(seed, 20 + d, 3),
+                                         .gap_s = (double)pick(seed, 30 + d, 3) / 8,
+                                         .issue_s = pick(seed, 40 + d, 4) ? 0 : 0.125};
         p.factor[d] = (double)(1 << pick(seed, 50 + d, 3)) / 2;
         for (uint32_t e = 0; e < n_device; e++)
-            if (e != d) p.link[p.n_link++] = (cd_replay_link){d, e, 0.125, (double)(1 << pick(seed, 60 + 8 * d + e, 5))};
+            if (e != d)
+                p.link[p.n_link++] =
+                    (cd_replay_link){d, e, 0.125, (double)(1 << pick(seed, 60 + 8 * d + e, 5))};
     }
     for (uint32_t k = 0; k < MAX_N; k++) p.where[k] = (uint32_t)pick(seed, 200 + k, n_device);
     return p;
@@ -125,7 +134,10 @@ static place draw_place(uint64_t seed, uint32_t n_device) {
 
 /* One device that takes all at once as it comes. */
 static place wide(double gap) {
-    return (place){.n_device = 1, .device = {{.name = "wide", .workers = MAX_N * 4, .policy = CD_REPLAY_ORDER, .gap_s = gap}}, .factor = {1}};
+    return (place){
+        .n_device = 1,
+        .device = {{.name = "wide", .workers = MAX_N * 4, .policy = CD_REPLAY_ORDER, .gap_s = gap}},
+        .factor = {1}};
 }
 
 /* ---- the chain ---- */
@@ -138,16 +150,19 @@ static cd_replay run(const cd_network_graph *g, const place *p, bool allow_missi
     cd_replay out;
     assert_non_null(where);
     for (uint32_t i = 0; i < g->n_node; i++)
-        where[i] = g->node[i].kind == CD_NODE_GIVEN ? p->where[strtoul(g->node[i].name, NULL, 10)] : i % p->n_device;
+        where[i] = g->node[i].kind == CD_NODE_GIVEN ? p->where[strtoul(g->node[i].name, NULL, 10)]
+                                                    : i % p->n_device;
     for (uint32_t d = 0; d < p->n_device; d++) {
         assert_ok(cd_node_cost_of(g, &(cd_node_cost_options){0}, &cost[d], &err));
         snprintf(text, sizeof text, "op=*,scale=%.17g", p->factor[d]);
         if (p->factor[d] != 1) assert_ok(cd_node_cost_what_if(cost[d], g, text, &err));
     }
     const cd_node_cost_placement np = {p->n_device, p->n_link, p->device, p->link, where};
-    assert_ok(cd_node_cost_net_make(g, (const cd_node_cost *const *)cost, &np, allow_missing, &r, &err));
+    assert_ok(
+        cd_node_cost_net_make(g, (const cd_node_cost *const *)cost, &np, allow_missing, &r, &err));
     assert_ok(cd_replay_run(&r->net, &out, &err));
-    for (uint32_t i = 0; i < r->net.n_op; i++) assert_int_equal(g->node[r->of[i]].kind, CD_NODE_GIVEN);
+    for (uint32_t i = 0; i < r->net.n_op; i++)
+        assert_int_equal(g->node[r->of[i]].kind, CD_NODE_GIVEN);
     cd_node_cost_net_free(r);
     for (uint32_t d = 0; d < p->n_device; d++) cd_node_cost_free(cost[d]);
     free(where);
@@ -203,8 +218,10 @@ static void test_chain_and_sum_bound_the_replay(void **state) {
         for (int policy = 0; policy < 3; policy++) {
             p.device[0].policy = (cd_replay_policy)policy;
             cd_replay r = run(g, &p, false);
-            assert_true(r.chain_s == chain && r.sum_s == sum && chain <= r.makespan_s && r.makespan_s <= sum);
-            if (policy != CD_REPLAY_STREAM) assert_true(r.makespan_s <= chain + (sum - chain) / 2); /* Graham 1966 */
+            assert_true(r.chain_s == chain && r.sum_s == sum && chain <= r.makespan_s &&
+                        r.makespan_s <= sum);
+            if (policy != CD_REPLAY_STREAM)
+                assert_true(r.makespan_s <= chain + (sum - chain) / 2); /* Graham 1966 */
             between += chain < r.makespan_s && r.makespan_s < sum;
             cd_replay_free(&r);
         }
@@ -233,7 +250,8 @@ static void test_twice_the_durations(void **state) {
         place p = draw_place(seed, 1 + (uint32_t)(seed % MAX_D));
         const double once = makespan_of(&d, &plain, &p);
         for (uint32_t k = 0; k < p.n_device; k++) p.device[k].gap_s *= 2, p.device[k].issue_s *= 2;
-        for (uint32_t l = 0; l < p.n_link; l++) p.link[l].latency_s *= 2, p.link[l].bytes_per_s /= 2;
+        for (uint32_t l = 0; l < p.n_link; l++)
+            p.link[l].latency_s *= 2, p.link[l].bytes_per_s /= 2;
         assert_true(makespan_of(&d, &(shape){.scale = 2}, &p) == 2 * once);
         for (uint32_t k = 0; k < p.n_device; k++) p.factor[k] *= 2; /* the same by what-if */
         assert_true(makespan_of(&d, &plain, &p) == 2 * once);
@@ -245,10 +263,12 @@ static void test_free_nodes_change_nothing(void **state) {
     for (uint64_t seed = 400; seed < 500; seed++) {
         const drawn d = draw(seed, MAX_N, true);
         const place p = draw_place(seed, 1 + (uint32_t)(seed % MAX_D));
-        cd_network_graph *g = build(&d, &(shape){.scale = 1, .free_nodes = true}), *gap = build(&d, &(shape){.scale = 1, .free_nodes = true, .gaps = true});
+        cd_network_graph *g = build(&d, &(shape){.scale = 1, .free_nodes = true}),
+                         *gap = build(&d, &(shape){.scale = 1, .free_nodes = true, .gaps = true});
         const double bare = makespan_of(&d, &plain, &p);
         assert_true(makespan(g, &p) == bare);
-        cd_replay r = run(gap, &p, true); /* and no time at all for what is missing, where that is allowed */
+        cd_replay r =
+            run(gap, &p, true); /* and no time at all for what is missing, where that is allowed */
         assert_true(r.makespan_s == bare);
         cd_replay_free(&r);
         cd_network_graph_free(g);
@@ -292,7 +312,8 @@ static void test_order_of_adding_does_not_matter(void **state) {
             const uint32_t j = (uint32_t)pick(seed, 5000 + k, k + 1), t = order[k];
             order[k] = order[j], order[j] = t;
         }
-        assert_true(makespan_of(&d, &plain, &p) == makespan_of(&d, &(shape){.scale = 1, .order = order, .free_nodes = true}, &p));
+        assert_true(makespan_of(&d, &plain, &p) ==
+                    makespan_of(&d, &(shape){.scale = 1, .order = order, .free_nodes = true}, &p));
     }
 }
 
@@ -325,7 +346,8 @@ typedef struct search {
 
 static void try_places(search *s, uint32_t k) {
     if (k < s->d->n) {
-        for (s->p.where[k] = 0; s->p.where[k] < s->p.n_device; s->p.where[k]++) try_places(s, k + 1);
+        for (s->p.where[k] = 0; s->p.where[k] < s->p.n_device; s->p.where[k]++)
+            try_places(s, k + 1);
         return;
     }
     s->best = fmin(s->best, makespan_of(s->d, &(shape){.scale = 1, .order = s->order}, &s->p));
@@ -350,7 +372,8 @@ static void try_orders(search *s, uint32_t used) {
 /* Strictly in the order tried, so that every schedule that never waits without need is among them. */
 static double optimum(const drawn *d, const place *p, unsigned *tried) {
     search s = {.d = d, .p = *p, .best = INFINITY};
-    for (uint32_t k = 0; k < p->n_device; k++) s.p.device[k].policy = CD_REPLAY_STREAM, s.p.device[k].workers = 1;
+    for (uint32_t k = 0; k < p->n_device; k++)
+        s.p.device[k].policy = CD_REPLAY_STREAM, s.p.device[k].workers = 1;
     try_orders(&s, 0);
     *tried += s.tried;
     return s.best;
@@ -364,11 +387,14 @@ static void test_a_device_more_never_hurts_the_optimum(void **state) {
         double before = INFINITY;
         for (uint32_t n = 1; n <= MAX_D; n++) {
             place p = draw_place(seed, n);
-            for (uint32_t k = 0; k < n; k++) p.device[k].gap_s = (double)pick(seed, 30 + k, 3) / 8, p.device[k].issue_s = 0;
+            for (uint32_t k = 0; k < n; k++)
+                p.device[k].gap_s = (double)pick(seed, 30 + k, 3) / 8, p.device[k].issue_s = 0;
             p.n_link = 0; /* those between the first n are the same whatever n is */
             for (uint32_t a = 0; a < n; a++)
                 for (uint32_t b = 0; b < n; b++)
-                    if (a != b) p.link[p.n_link++] = (cd_replay_link){a, b, 0.125, (double)(1 << pick(seed, 60 + 8 * a + b, 5))};
+                    if (a != b)
+                        p.link[p.n_link++] = (cd_replay_link){
+                            a, b, 0.125, (double)(1 << pick(seed, 60 + 8 * a + b, 5))};
             const double best = optimum(&d, &p, &tried);
             assert_true(best <= before);
             better += best < before && n > 1;
@@ -376,7 +402,8 @@ static void test_a_device_more_never_hurts_the_optimum(void **state) {
             for (uint32_t k = 0; k < n; k++) p.device[k].workers = 1;
             for (uint64_t r = 0; r < 10; r++) {
                 for (uint32_t k = 0; k < d.n; k++) p.where[k] = (uint32_t)pick(seed * 77 + r, k, n);
-                for (uint32_t k = 0; k < n; k++) p.device[k].policy = (cd_replay_policy)pick(seed * 77 + r, 20 + k, 3);
+                for (uint32_t k = 0; k < n; k++)
+                    p.device[k].policy = (cd_replay_policy)pick(seed * 77 + r, 20 + k, 3);
                 assert_true(makespan_of(&d, &plain, &p) >= best);
             }
             before = best;
@@ -385,6 +412,7 @@ static void test_a_device_more_never_hurts_the_optimum(void **state) {
     assert_true(tried > 1000 && better > 5);
 }
 
-TESTS(NULL, NULL, test_chain_and_sum_bound_the_replay, test_bounds_on_several_devices, test_twice_the_durations,
-      test_free_nodes_change_nothing, test_repeat_is_a_chain_of_copies, test_order_of_adding_does_not_matter, test_through_a_file,
+TESTS(NULL, NULL, test_chain_and_sum_bound_the_replay, test_bounds_on_several_devices,
+      test_twice_the_durations, test_free_nodes_change_nothing, test_repeat_is_a_chain_of_copies,
+      test_order_of_adding_does_not_matter, test_through_a_file,
       test_a_device_more_never_hurts_the_optimum)

@@ -13,8 +13,11 @@ static cdmpp_status costs(void *ctx, const char *text, size_t n, cdmpp_err *err)
 }
 
 TEST(files) {
-    odd_all("- devices: [one, uno]\n  lift: 1.2\n  lift_from: 0.5\n  call_s: 1.7e-7\n  spread: 0.05\n  networks: 9\n"
-            "- devices: two\n  refill_bytes_per_s: 2e10\n  refill_from: 0.75\n  refill_to: 32\n  adds: 0.08\n  source: \"a text\"\n", costs, NULL);
+    odd_all("- devices: [one, uno]\n  lift: 1.2\n  lift_from: 0.5\n  call_s: 1.7e-7\n  spread: "
+            "0.05\n  networks: 9\n"
+            "- devices: two\n  refill_bytes_per_s: 2e10\n  refill_from: 0.75\n  refill_to: 32\n  "
+            "adds: 0.08\n  source: \"a text\"\n",
+            costs, NULL);
 }
 
 TESTS(NULL, NULL, files)

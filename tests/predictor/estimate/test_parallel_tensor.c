@@ -11,9 +11,14 @@ static const struct {
     int64_t repeat;
     bool cut;
 } made[NODES] = {
-    {CD_PHASE_FORWARD, CD_LIBRARY_OP_LN, 1, false},     {CD_PHASE_FORWARD, CD_LIBRARY_OP_LINEAR, 2, true},  {CD_PHASE_FORWARD, CD_LIBRARY_OP_ADD, 1, false},
-    {CD_PHASE_FORWARD, CD_LIBRARY_OP_LN, 3, false},     {CD_PHASE_BACKWARD, CD_LIBRARY_OP_LN, 1, false},    {CD_PHASE_BACKWARD, CD_LIBRARY_OP_BMM, 1, true},
-    {CD_PHASE_BACKWARD, CD_LIBRARY_OP_ADD, 1, false},   {CD_PHASE_UPDATE, CD_LIBRARY_OP_ADD, 1, true},
+    {CD_PHASE_FORWARD, CD_LIBRARY_OP_LN, 1, false},
+    {CD_PHASE_FORWARD, CD_LIBRARY_OP_LINEAR, 2, true},
+    {CD_PHASE_FORWARD, CD_LIBRARY_OP_ADD, 1, false},
+    {CD_PHASE_FORWARD, CD_LIBRARY_OP_LN, 3, false},
+    {CD_PHASE_BACKWARD, CD_LIBRARY_OP_LN, 1, false},
+    {CD_PHASE_BACKWARD, CD_LIBRARY_OP_BMM, 1, true},
+    {CD_PHASE_BACKWARD, CD_LIBRARY_OP_ADD, 1, false},
+    {CD_PHASE_UPDATE, CD_LIBRARY_OP_ADD, 1, true},
 };
 
 static void test_by_hand(void **state) {
@@ -29,7 +34,8 @@ static void test_by_hand(void **state) {
         const cd_library_op_record q = {.kind = made[k].kind, .b = 1, .m = 8, .n = 8, .k = 8};
         cd_network_node n = cd_network_node_init("n", "op", CD_NODE_LIBRARY);
         uint32_t id;
-        n.phase = made[k].phase, n.question = &q, n.repeat = made[k].repeat, n.write_bytes = 4000 * (k + 1);
+        n.phase = made[k].phase, n.question = &q, n.repeat = made[k].repeat,
+        n.write_bytes = 4000 * (k + 1);
         assert_ok(cd_network_builder_node(m, &n, &id, &err));
         cost[k] = (cd_node_cost_entry){.seconds = 0.25 * (k + 1)};
         *(made[k].cut ? &cut : &whole) += 0.25 * (k + 1) * (double)made[k].repeat;

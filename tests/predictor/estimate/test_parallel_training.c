@@ -26,7 +26,9 @@ static void ring(void **state) {
     near(cd_parallel_training_ring_s(0, 4, LINK), 6 * 5e-6);
     assert_true(isnan(cd_parallel_training_ring_s(1, 0, LINK)));
     assert_true(isnan(cd_parallel_training_ring_s(1, 2, (cd_parallel_link){0, 0})));
-    for (uint32_t n = 2; n < 64; n++) assert_true(cd_parallel_training_ring_s(1 << 20, n + 1, LINK) > cd_parallel_training_ring_s(1 << 20, n, LINK));
+    for (uint32_t n = 2; n < 64; n++)
+        assert_true(cd_parallel_training_ring_s(1 << 20, n + 1, LINK) >
+                    cd_parallel_training_ring_s(1 << 20, n, LINK));
 }
 
 static double uniform(uint64_t *r) { return cd_rng_unit(7, (*r)++); }
@@ -43,7 +45,8 @@ static void data_is_its_net(void **state) {
             b[i].ready_s = t += 4e-3 * uniform(&rng);
             b[i].bytes = n * (int64_t)(2e6 * uniform(&rng));
         }
-        const double compute = t + 1e-3 * uniform(&rng), closed = cd_parallel_training_data_s(compute, b, k, n, LINK);
+        const double compute = t + 1e-3 * uniform(&rng),
+                     closed = cd_parallel_training_data_s(compute, b, k, n, LINK);
         cd_parallel_net c;
         assert_ok(cd_parallel_training_data_net(compute, b, k, n, LINK, &c, &err));
         near(replayed(&c), closed);
@@ -63,7 +66,8 @@ static void gpipe_is_its_net(void **state) {
         cd_pipeline_stage s[6];
         const uint32_t n = 1 + (uint32_t)(6 * uniform(&rng)), m = 1 + (uint32_t)(9 * uniform(&rng));
         for (uint32_t i = 0; i < n; i++)
-            s[i] = (cd_pipeline_stage){1e-3 * uniform(&rng), 2e-3 * uniform(&rng), (int64_t)(1e6 * uniform(&rng))};
+            s[i] = (cd_pipeline_stage){1e-3 * uniform(&rng), 2e-3 * uniform(&rng),
+                                       (int64_t)(1e6 * uniform(&rng))};
         cd_parallel_net c;
         assert_ok(cd_parallel_training_pipeline_net(s, n, m, CD_PARALLEL_GPIPE, LINK, &c, &err));
         near(replayed(&c), cd_parallel_training_pipeline_s(s, n, m, LINK));
@@ -101,16 +105,20 @@ static void bad_numbers(void **state) {
     assert_status(cd_parallel_training_data_net(1, back, 2, 2, LINK, &c, &err), CDMPP_ERANGE);
     assert_status(cd_parallel_training_data_net(1, negative, 1, 2, LINK, &c, &err), CDMPP_ERANGE);
     assert_status(cd_parallel_training_data_net(NAN, negative, 0, 2, LINK, &c, &err), CDMPP_ERANGE);
-    assert_status(cd_parallel_training_pipeline_net(NULL, 0, 1, CD_PARALLEL_GPIPE, LINK, &c, &err), CDMPP_ERANGE);
-    static const char *const wrong[] = {"", "data", "data:0", "data:4x2", "pipeline:4", "tensor:-1", "ring:4", "data:4 ", "data:99999"};
+    assert_status(cd_parallel_training_pipeline_net(NULL, 0, 1, CD_PARALLEL_GPIPE, LINK, &c, &err),
+                  CDMPP_ERANGE);
+    static const char *const wrong[] = {"",          "data",   "data:0",  "data:4x2",  "pipeline:4",
+                                        "tensor:-1", "ring:4", "data:4 ", "data:99999"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_status(cd_parallel_plan_parse(wrong[i], &p, &err), CDMPP_EUSAGE);
     assert_ok(cd_parallel_plan_parse("pipeline-1f1b:4x8", &p, &err));
-    assert_true(p.is == CD_PARALLEL_PIPELINE && p.schedule == CD_PARALLEL_1F1B && p.n == 4 && p.micro == 8);
+    assert_true(p.is == CD_PARALLEL_PIPELINE && p.schedule == CD_PARALLEL_1F1B && p.n == 4 &&
+                p.micro == 8);
 }
 
 /* ---- a graph: `layers` times norm, linear; backward and weights behind ---- */
-static void put(cd_network_builder *m, cd_node_phase phase, cd_library_op_kind kind, double rows, double cols) {
+static void put(cd_network_builder *m, cd_node_phase phase, cd_library_op_kind kind, double rows,
+                double cols) {
     cdmpp_err err = {0};
     uint32_t id;
     const cd_library_op_record q = {.kind = kind, .b = 1, .m = rows, .n = cols, .k = 8};
@@ -149,14 +157,19 @@ static void graph_dealt_out(void **state) {
     cd_parallel_plan p = {.n = 4, .micro = 4, .link = {0, 1e18}, .bucket_bytes = 8000000};
     cd_network_graph *g = made(8, &c, cost);
     (void)state;
-    for (p.is = CD_PARALLEL_DATA; p.is <= CD_PARALLEL_TENSOR; p.is++) { /* a link that takes no time */
+    for (p.is = CD_PARALLEL_DATA; p.is <= CD_PARALLEL_TENSOR;
+         p.is++) { /* a link that takes no time */
         assert_ok(cd_parallel_training_of(g, &c, &p, &r, &err));
         near(r.one_s, 32e-3);
         near(r.replay_s, r.closed_s);
-        near(r.closed_s, p.is == CD_PARALLEL_DATA ? 32e-3 : p.is == CD_PARALLEL_PIPELINE ? 7 * 8e-3 : 8e-3 + 24e-3 / 4); /* four stages of 4 + 4 ms */
+        near(r.closed_s, p.is == CD_PARALLEL_DATA ? 32e-3
+                         : p.is == CD_PARALLEL_PIPELINE
+                             ? 7 * 8e-3
+                             : 8e-3 + 24e-3 / 4); /* four stages of 4 + 4 ms */
     }
     p.link = (cd_parallel_link){0, 1e9};
-    p.is = CD_PARALLEL_DATA; /* 4 buckets of 8 MB, each 12 ms after the 16 ms forward and every 4 ms of backward */
+    p.is =
+        CD_PARALLEL_DATA; /* 4 buckets of 8 MB, each 12 ms after the 16 ms forward and every 4 ms of backward */
     assert_ok(cd_parallel_training_of(g, &c, &p, &r, &err));
     near(r.closed_s, 20e-3 + 4 * 12e-3);
     near(r.sent_s, 48e-3);
@@ -176,7 +189,8 @@ static void graph_dealt_out(void **state) {
     cd_network_graph_free(g);
 }
 
-static uint32_t put_given(cd_network_builder *m, const char *name, cd_node_phase phase, int64_t bytes, uint32_t after) {
+static uint32_t put_given(cd_network_builder *m, const char *name, cd_node_phase phase,
+                          int64_t bytes, uint32_t after) {
     cdmpp_err err = {0};
     uint32_t id;
     cd_network_node n = cd_network_node_init(name, "op", CD_NODE_GIVEN);
@@ -195,19 +209,24 @@ static void steps_of_programs(void **state) {
     cd_network_graph *g;
     cd_node_cost_entry cost[8];
     cd_parallel_result r;
-    cd_parallel_plan p = {.is = CD_PARALLEL_DATA, .n = 4, .micro = 3, .link = {0, 1e9}, .bucket_bytes = 1};
+    cd_parallel_plan p = {
+        .is = CD_PARALLEL_DATA, .n = 4, .micro = 3, .link = {0, 1e9}, .bucket_bytes = 1};
     (void)state;
     assert_ok(cd_network_builder_new("programs", &m, &err));
-    const uint32_t f1 = put_given(m, "f1", CD_PHASE_FORWARD, 0, UINT32_MAX), f2 = put_given(m, "f2", CD_PHASE_FORWARD, 0, f1);
-    const uint32_t b2 = put_given(m, "b2", CD_PHASE_BACKWARD, 0, f2), b1 = put_given(m, "b1", CD_PHASE_BACKWARD, 0, b2);
-    const uint32_t v2 = put_given(m, "v2", CD_PHASE_UPDATE, 1000000, b2), v1 = put_given(m, "v1", CD_PHASE_UPDATE, 2000000, b1);
+    const uint32_t f1 = put_given(m, "f1", CD_PHASE_FORWARD, 0, UINT32_MAX),
+                   f2 = put_given(m, "f2", CD_PHASE_FORWARD, 0, f1);
+    const uint32_t b2 = put_given(m, "b2", CD_PHASE_BACKWARD, 0, f2),
+                   b1 = put_given(m, "b1", CD_PHASE_BACKWARD, 0, b2);
+    const uint32_t v2 = put_given(m, "v2", CD_PHASE_UPDATE, 1000000, b2),
+                   v1 = put_given(m, "v1", CD_PHASE_UPDATE, 2000000, b1);
     put_given(m, "w2", CD_PHASE_UPDATE, 1000000, v2);
     put_given(m, "w1", CD_PHASE_UPDATE, 2000000, v1);
     assert_ok(cd_network_builder_finish(m, &g, &err));
     cd_network_builder_free(m);
     for (uint32_t i = 0; i < 8; i++) cost[i] = (cd_node_cost_entry){.seconds = 1e-3};
     const cd_node_cost c = {.n = 8, .node = cost};
-    assert_ok(cd_parallel_training_of(g, &c, &p, &r, &err)); /* 1.5 ms from 3 ms on, 3 ms behind; then four steps */
+    assert_ok(cd_parallel_training_of(
+        g, &c, &p, &r, &err)); /* 1.5 ms from 3 ms on, 3 ms behind; then four steps */
     assert_int_equal(r.sent_bytes, 1500000 + 3000000);
     near(r.closed_s, 3e-3 + 1.5e-3 + 3e-3 + 4e-3);
     near(r.replay_s, r.closed_s);
@@ -215,11 +234,12 @@ static void steps_of_programs(void **state) {
     assert_status(cd_parallel_training_of(g, &c, &p, &r, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "no norms"));
     p = (cd_parallel_plan){.is = CD_PARALLEL_PIPELINE, .n = 2, .micro = 3, .link = {0, 1e18}};
-    assert_ok(cd_parallel_training_of(g, &c, &p, &r, &err)); /* two stages of 1 + 1 ms, 3 times; each stage's two steps once */
+    assert_ok(cd_parallel_training_of(
+        g, &c, &p, &r, &err)); /* two stages of 1 + 1 ms, 3 times; each stage's two steps once */
     near(r.closed_s, (2 + 2) * 1e-3 + (2 + 2) * 1e-3 + 2e-3);
     near(r.replay_s, r.closed_s);
     cd_network_graph_free(g);
 }
 
-TESTS(NULL, NULL, ring, data_is_its_net, gpipe_is_its_net, one_forward_one_backward, bad_numbers, graph_dealt_out,
-      steps_of_programs)
+TESTS(NULL, NULL, ring, data_is_its_net, gpipe_is_its_net, one_forward_one_backward, bad_numbers,
+      graph_dealt_out, steps_of_programs)

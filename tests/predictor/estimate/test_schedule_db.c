@@ -27,9 +27,13 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void put_record(cd_buf *b, const char *key, const char *target, int tile, const char *costs, int error) {
-    cd_buf_putf(b, "{\"i\": [[\"[\\\"%s\\\"]\", \"%s\", " MADE_HARDWARE ", \"\", 0, []], [[], [[\"SP\", 2, 0, 512, [%d], 1]]]], \"r\": [[%s], %d, 1, 1], "
-                "\"v\": \"v0.6\"}\n", key, target, tile, costs, error);
+static void put_record(cd_buf *b, const char *key, const char *target, int tile, const char *costs,
+                       int error) {
+    cd_buf_putf(b,
+                "{\"i\": [[\"[\\\"%s\\\"]\", \"%s\", " MADE_HARDWARE
+                ", \"\", 0, []], [[], [[\"SP\", 2, 0, 512, [%d], 1]]]], \"r\": [[%s], %d, 1, 1], "
+                "\"v\": \"v0.6\"}\n",
+                key, target, tile, costs, error);
 }
 
 static cd_schedule_db *read_text(const char *name, const cd_buf *b, cd_schedule_db_logs *io) {
@@ -51,12 +55,14 @@ static void test_best_is_the_least_median(void **state) {
     (void)state;
     for (int k = 0; k < TASKS; k++) best[k] = HUGE_VAL;
     for (int i = 0; i < RECORDS; i++) {
-        const int k = (int)(cd_rng_at(1, (uint64_t)i) % TASKS), n = 1 + (int)(cd_rng_at(2, (uint64_t)i) % 4);
+        const int k = (int)(cd_rng_at(1, (uint64_t)i) % TASKS),
+                  n = 1 + (int)(cd_rng_at(2, (uint64_t)i) % 4);
         double c[4];
         char key[16], costs[80] = "";
         for (int j = 0; j < n; j++) {
             c[j] = (double)(1 + cd_rng_at(3, (uint64_t)(8 * i + j)) % 50) / 1024;
-            snprintf(costs + strlen(costs), sizeof costs - strlen(costs), "%s%.10f", j ? ", " : "", c[j]);
+            snprintf(costs + strlen(costs), sizeof costs - strlen(costs), "%s%.10f", j ? ", " : "",
+                     c[j]);
         }
         for (int j = 0; j < n; j++) /* few: sorted by swaps */
             for (int m = j + 1; m < n; m++)
@@ -88,7 +94,9 @@ static void test_best_is_the_least_median(void **state) {
         assert_non_null(strstr(s->line, want));
         assert_non_null(strstr(s->origin, end));
     }
-    for (size_t i = 1; i < cd_schedule_db_count(book); i++) assert_true(strcmp(cd_schedule_db_at(book, i - 1)->key, cd_schedule_db_at(book, i)->key) < 0);
+    for (size_t i = 1; i < cd_schedule_db_count(book); i++)
+        assert_true(strcmp(cd_schedule_db_at(book, i - 1)->key, cd_schedule_db_at(book, i)->key) <
+                    0);
     assert_null(cd_schedule_db_find(book, "[\"t\"]"));
     assert_null(cd_schedule_db_find(book, ""));
     cd_schedule_db_free(book);
@@ -111,10 +119,12 @@ static void test_slower_ones_are_kept(void **state) {
             if (k < FEW) put_record(&b, "few", CHIP, 1 + k, cost, k == 2 ? 4 : 0);
         }
         cd_schedule_db *book = read_text("slower.json", &b, &io);
-        const cd_schedule_db_entry *few = cd_schedule_db_find(book, "[\"few\"]"), *many = cd_schedule_db_find(book, "[\"many\"]");
+        const cd_schedule_db_entry *few = cd_schedule_db_find(book, "[\"few\"]"),
+                                   *many = cd_schedule_db_find(book, "[\"many\"]");
         assert_int_equal(few->n_slower, FEW - 2); /* one failed, one is the best */
         assert_int_equal(few->of_slower, FEW - 2);
-        for (uint32_t i = 0; i < few->n_slower; i++) assert_string_not_equal(few->slower[i].line, few->line);
+        for (uint32_t i = 0; i < few->n_slower; i++)
+            assert_string_not_equal(few->slower[i].line, few->line);
         assert_int_equal(many->n_slower, CD_SCHEDULE_DB_SLOWER);
         assert_int_equal(many->of_slower, MANY - 1);
         for (uint32_t i = 0; i < many->n_slower; i++) {
@@ -157,8 +167,10 @@ static void test_flat_keys_are_found(void **state) {
     const char *key[] = {"[\"h\", [1, 64], [56]]"};
     cd_schedule_db_logs io = {.key = key, .n_key = 1};
     (void)state;
-    cd_buf_puts(&b, "{\"i\": [[\"[\\\"h\\\", 1, 64, 56]\", \"" CHIP "\", " MADE_HARDWARE ", \"\", 0, []], [[], [[\"SP\", 2, 0, 512, [1], 1]]]], \"r\": [[0.001], 0, 1, 1], "
-                    "\"v\": \"v0.6\"}\n");
+    cd_buf_puts(&b,
+                "{\"i\": [[\"[\\\"h\\\", 1, 64, 56]\", \"" CHIP "\", " MADE_HARDWARE
+                ", \"\", 0, []], [[], [[\"SP\", 2, 0, 512, [1], 1]]]], \"r\": [[0.001], 0, 1, 1], "
+                "\"v\": \"v0.6\"}\n");
     cd_schedule_db *book = read_text("flat.json", &b, &io);
     assert_non_null(cd_schedule_db_find(book, key[0]));
     cd_schedule_db_free(book);
@@ -228,7 +240,7 @@ static void test_records_of_no_device_and_of_another(void **state) {
     const struct {
         cd_schedule_db_logs io;
         size_t n;
-    } t[] = {{{.device = "chip"}, 0},                       /* the folder is called something */
+    } t[] = {{{.device = "chip"}, 0}, /* the folder is called something */
              {{.device = "chip", .unnamed = true}, 1},
              {{.device = "chip", .unnamed = true, .gpu = true}, 1},
              {{.device = "chip", .also = "Other"}, 1},
@@ -239,7 +251,9 @@ static void test_records_of_no_device_and_of_another(void **state) {
         book = read_text("who.json", &b, &io);
         assert_int_equal(cd_schedule_db_count(book), t[i].n);
         for (size_t k = 0; k < t[i].n; k++)
-            if (io.elsewhere) assert_true(isnan(cd_schedule_db_at(book, k)->measured_s)); /* another device's time */
+            if (io.elsewhere)
+                assert_true(
+                    isnan(cd_schedule_db_at(book, k)->measured_s)); /* another device's time */
         cd_schedule_db_free(book);
     }
     char *here = getcwd(NULL, 0);
@@ -299,7 +313,8 @@ static void test_best_of_a_store(void **state) {
     put_record(&b, "b", CHIP, 4, "0.5", 0);
     put_record(&b, "c", CHIP, 5, "0.5", 0); /* nobody asks for it */
     assert_ok(cd_store_open(kept, true, &store, &err));
-    assert_ok(cd_store_import_path(store, tmp_put(&dir, "log.json", b.p, b.n), &(cd_store_import){.form = CD_STORE_AUTO}, &tally, &err));
+    assert_ok(cd_store_import_path(store, tmp_put(&dir, "log.json", b.p, b.n),
+                                   &(cd_store_import){.form = CD_STORE_AUTO}, &tally, &err));
     cd_store_close(store);
     cd_buf_clear(&b);
     put_record(&b, "b", CHIP, 6, "0.75", 0);
@@ -315,7 +330,8 @@ static void test_best_of_a_store(void **state) {
     assert_close(cd_schedule_db_find(book, key[1])->measured_s, 0.75, 1e-9, 0);
     cd_schedule_db_free(book);
     assert_ok(cd_schedule_db_new(&book, &err));
-    assert_status(cd_schedule_db_store_read(book, tmp_path(&dir, "none.db"), "chip", key, 3, &err), CDMPP_EIO);
+    assert_status(cd_schedule_db_store_read(book, tmp_path(&dir, "none.db"), "chip", key, 3, &err),
+                  CDMPP_EIO);
     cd_schedule_db_free(book);
     cd_buf_free(&b);
 }
@@ -326,7 +342,8 @@ static void same_book(const cd_schedule_db *a, const cd_schedule_db *b) {
         const cd_schedule_db_entry *x = cd_schedule_db_at(a, i), *y = cd_schedule_db_at(b, i);
         assert_string_equal(x->key, y->key);
         assert_string_equal(x->origin, y->origin);
-        assert_true((isnan(x->measured_s) && isnan(y->measured_s)) || fabs(x->measured_s - y->measured_s) <= 1e-9);
+        assert_true((isnan(x->measured_s) && isnan(y->measured_s)) ||
+                    fabs(x->measured_s - y->measured_s) <= 1e-9);
     }
 }
 
@@ -369,7 +386,8 @@ static cd_model *model;
 static const char *key[1];
 
 static int learn(void **state) {
-    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.tuner=true", "fit.epochs=1", "net.device=false"};
+    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.tuner=true",
+                                      "fit.epochs=1", "net.device=false"};
     static const char *const target[] = {CHIP};
     cdmpp_err err = {0};
     char h5[256], path[256];
@@ -425,7 +443,8 @@ static double cautious_log_s(const char *line) {
 }
 
 /* The slow truth: half of 512 drawn, the others mutations of the best 32 in two rounds, all of them scored by the whole model. */
-static const cd_schedule_db_search exhaustive = {.trials = 512, .drawn = 256, .round = 128, .parents = 32, .last = 0};
+static const cd_schedule_db_search exhaustive = {
+    .trials = 512, .drawn = 256, .round = 128, .parents = 32, .last = 0};
 
 static void test_few_candidates_find_what_many_do(void **state) {
     enum { SEEDS = 8 };
@@ -436,8 +455,10 @@ static void test_few_candidates_find_what_many_do(void **state) {
         const cd_schedule_db_pick o = {.seed = seed};
         cd_schedule_db *slow, *fast = picked(0, seed, 1);
         assert_ok(cd_schedule_db_new(&slow, &err));
-        assert_ok(cd_schedule_db_predict_by(slow, model, tasks, key, 1, &o, &exhaustive, NULL, &err));
-        const double more = cautious_log_s(cd_schedule_db_at(fast, 0)->line) - cautious_log_s(cd_schedule_db_at(slow, 0)->line);
+        assert_ok(
+            cd_schedule_db_predict_by(slow, model, tasks, key, 1, &o, &exhaustive, NULL, &err));
+        const double more = cautious_log_s(cd_schedule_db_at(fast, 0)->line) -
+                            cautious_log_s(cd_schedule_db_at(slow, 0)->line);
         sum += more;
         worst = fmax(worst, more);
         cd_schedule_db_free(slow);
@@ -450,7 +471,8 @@ static void test_few_candidates_find_what_many_do(void **state) {
 
 /* A model of one fold of fewer trees than a sketch asks is its own sketch; of two folds it is not. */
 static void test_sketch_of_a_small_model_is_the_model(void **state) {
-    static const char *const set[] = {"train.rounds=20", "model.tuner=false", "model.members=[rows, program]", "model.folds=1"};
+    static const char *const set[] = {"train.rounds=20", "model.tuner=false",
+                                      "model.members=[rows, program]", "model.folds=1"};
     static const char *const target[] = {CHIP};
     cdmpp_err err = {0};
     char h5[256], path[256];
@@ -462,7 +484,8 @@ static void test_sketch_of_a_small_model_is_the_model(void **state) {
     assert_ok(cd_model_load(path, &one, &err));
     cd_schedule_db *b = picked(8, 1, 1);
     const char *line = cd_schedule_db_at(b, 0)->line;
-    const cd_model_prediction whole = asked(one, false, line), few = asked(one, true, line), other = asked(model, true, line);
+    const cd_model_prediction whole = asked(one, false, line), few = asked(one, true, line),
+                              other = asked(model, true, line);
     assert_memory_equal(&whole, &few, sizeof whole);
     assert_true(other.median_s != seconds_of(line));
     cd_schedule_db_free(b);
@@ -514,7 +537,8 @@ static void test_what_is_there_is_not_asked(void **state) {
     const char *unknown[] = {key[0], "[\"nobody\"]"};
     assert_ok(cd_schedule_db_predict(a, model, tasks, key, 1, &o, NULL, &err));
     assert_non_null(strstr(cd_schedule_db_at(a, 0)->origin, "seed 1"));
-    assert_status(cd_schedule_db_predict(a, model, tasks, unknown, 2, &o, NULL, &err), CDMPP_ENOTASK);
+    assert_status(cd_schedule_db_predict(a, model, tasks, unknown, 2, &o, NULL, &err),
+                  CDMPP_ENOTASK);
     assert_int_equal(cd_schedule_db_count(a), 1);
     cd_schedule_db_free(a);
 }
@@ -527,8 +551,10 @@ static int run_suite(void) {
         cmocka_unit_test_setup_teardown(test_wanted_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copies_are_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bad_lines_and_other_devices, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_records_of_no_device_and_of_another, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_first_reading_stays_and_names_replace, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_records_of_no_device_and_of_another, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_first_reading_stays_and_names_replace, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_file_reads_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_best_of_a_store, set_up, tear_down),
     };

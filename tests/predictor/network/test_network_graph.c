@@ -36,7 +36,9 @@ static void close_over(bool reach[MAX_NODE][MAX_NODE], uint32_t n) {
             for (uint32_t b = 0; b < n; b++) reach[a][b] |= reach[a][k] && reach[k][b];
 }
 
-static uint32_t number_of(const char *name) { return (uint32_t)(name[0] - '0') * 10 + (uint32_t)(name[1] - '0'); }
+static uint32_t number_of(const char *name) {
+    return (uint32_t)(name[0] - '0') * 10 + (uint32_t)(name[1] - '0');
+}
 
 static void check_order(const cd_network_graph *g, bool edges[MAX_NODE][MAX_NODE], uint32_t n) {
     uint32_t n_edge = 0, found = 0;
@@ -66,11 +68,16 @@ static void test_random_graphs(void **state) {
         const uint32_t want = (uint32_t)(cd_rng_at(seed, 1) % (n + n / 2 + 1));
         bool edges[MAX_NODE][MAX_NODE] = {{false}}, reach[MAX_NODE][MAX_NODE], forward = seed & 1;
         cd_network_builder *m = fresh();
-        for (uint32_t k = 0; k < n; k++) add(m, (char[3]){(char)('0' + k / 10), (char)('0' + k % 10), 0});
+        for (uint32_t k = 0; k < n; k++)
+            add(m, (char[3]){(char)('0' + k / 10), (char)('0' + k % 10), 0});
         for (uint32_t e = 0; e < want; e++) {
-            uint32_t a = (uint32_t)(cd_rng_at(seed, 2 + 2 * e) % n), b = (uint32_t)(cd_rng_at(seed, 3 + 2 * e) % n);
+            uint32_t a = (uint32_t)(cd_rng_at(seed, 2 + 2 * e) % n),
+                     b = (uint32_t)(cd_rng_at(seed, 3 + 2 * e) % n);
             if (forward && a == b) continue;
-            if (forward && (a * 7 % 41) > (b * 7 % 41)) { const uint32_t t = a; a = b, b = t; } /* any order but acyclic */
+            if (forward && (a * 7 % 41) > (b * 7 % 41)) {
+                const uint32_t t = a;
+                a = b, b = t;
+            } /* any order but acyclic */
             edge(m, a, b);
             if (e % 3 == 0) edge(m, a, b);
             edges[a][b] = true;
@@ -226,7 +233,8 @@ static void test_all_is_copied(void **state) {
     assert_string_equal(o->key, "key");
     assert_string_equal(o->ran_as, "ran");
     assert_string_equal(o->device, "dev");
-    assert_true(o->question->m == 5 && o->phase == CD_PHASE_BACKWARD && isnan(o->given_s) && o->repeat == 1 && o->read_bytes == -1);
+    assert_true(o->question->m == 5 && o->phase == CD_PHASE_BACKWARD && isnan(o->given_s) &&
+                o->repeat == 1 && o->read_bytes == -1);
     cd_network_graph_free(g);
 }
 
@@ -244,5 +252,5 @@ static void test_empty(void **state) {
     cd_network_graph_free(NULL);
 }
 
-TESTS(NULL, NULL, test_random_graphs, test_an_order_is_kept, test_cycle_is_named, test_long_cycle, test_names_are_unique,
-      test_many_equal_names, test_bad_nodes, test_all_is_copied, test_empty)
+TESTS(NULL, NULL, test_random_graphs, test_an_order_is_kept, test_cycle_is_named, test_long_cycle,
+      test_names_are_unique, test_many_equal_names, test_bad_nodes, test_all_is_copied, test_empty)

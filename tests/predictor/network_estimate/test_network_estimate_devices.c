@@ -11,8 +11,10 @@
 
 static const char descriptions[] =
     "- {name: board, kind: gpu, clock_mhz: 1000, cores: 50, mem_gb: 2, warp: 32}\n"
-    "- {name: other-board, kind: gpu, clock_mhz: 1000, cores: 60, warp: 64, fp32_gflops: 6000, bandwidth_gb_s: 300}\n"
-    "- {name: zen5-avx512, aliases: [fast], kind: cpu, clock_mhz: 4100, cores: 16, cores_used: 4, simd_bits: 512, warp: 1}\n"
+    "- {name: other-board, kind: gpu, clock_mhz: 1000, cores: 60, warp: 64, fp32_gflops: 6000, "
+    "bandwidth_gb_s: 300}\n"
+    "- {name: zen5-avx512, aliases: [fast], kind: cpu, clock_mhz: 4100, cores: 16, cores_used: 4, "
+    "simd_bits: 512, warp: 1}\n"
     "- {name: box, kind: cpu, clock_mhz: 4100, cores: 8, simd_bits: 256, mem_gb: 0.5, warp: 1}\n";
 
 static cdmpp_err err;
@@ -25,7 +27,8 @@ static int set_up(void **state) {
     (void)state;
     unsetenv("CDMPP_MODELS");
     dir = tmp_make();
-    snprintf(described, sizeof described, "%s", tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
+    snprintf(described, sizeof described, "%s",
+             tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
     return 0;
 }
 
@@ -49,8 +52,13 @@ static cdmpp_status open_it(const cd_network_estimate_options *o) {
 /* A network of one operator; device and the node's device as JSON, or nothing. */
 static const char *graph(const char *name, const char *device, const char *of_node) {
     char text[600];
-    const int n = snprintf(text, sizeof text, "{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": \"n\", \"batch\": 1, %s \"nodes\": "
-                           "[{\"name\": \"z\", \"kind\": \"free\", \"after\": []}, {\"name\": \"a\", \"op\": \"op\", \"kind\": \"given\", \"given_s\": 1, %s \"after\": []}]}]}", device, of_node);
+    const int n =
+        snprintf(text, sizeof text,
+                 "{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": "
+                 "\"n\", \"batch\": 1, %s \"nodes\": "
+                 "[{\"name\": \"z\", \"kind\": \"free\", \"after\": []}, {\"name\": \"a\", \"op\": "
+                 "\"op\", \"kind\": \"given\", \"given_s\": 1, %s \"after\": []}]}]}",
+                 device, of_node);
     return tmp_put(&dir, name, text, (size_t)n);
 }
 
@@ -58,22 +66,28 @@ static const char *graph(const char *name, const char *device, const char *of_no
 TEST(queues) {
     cd_network_estimate_options o = options();
     cd_model_set m = {0};
-    assert_ok(cd_model_set_open(&(cd_model_set_options){.model = &o.cost_model, .devices = described}, &m, &err));
-    cd_replay_device gpu = cd_network_estimate_queue(&o, &m, "board"), cpu = cd_network_estimate_queue(&o, &m, "zen5-avx2");
-    assert_true(gpu.policy == CD_REPLAY_STREAM && gpu.workers == 1 && gpu.issue_s == 3e-6 && gpu.gap_s == 0 && gpu.memory == (int64_t)2 << 30);
-    assert_true(cpu.policy == CD_REPLAY_ORDER && cpu.workers == 1 && cpu.issue_s == 0 && cpu.gap_s == 0 && cpu.memory == 0);
+    assert_ok(cd_model_set_open(
+        &(cd_model_set_options){.model = &o.cost_model, .devices = described}, &m, &err));
+    cd_replay_device gpu = cd_network_estimate_queue(&o, &m, "board"),
+                     cpu = cd_network_estimate_queue(&o, &m, "zen5-avx2");
+    assert_true(gpu.policy == CD_REPLAY_STREAM && gpu.workers == 1 && gpu.issue_s == 3e-6 &&
+                gpu.gap_s == 0 && gpu.memory == (int64_t)2 << 30);
+    assert_true(cpu.policy == CD_REPLAY_ORDER && cpu.workers == 1 && cpu.issue_s == 0 &&
+                cpu.gap_s == 0 && cpu.memory == 0);
     assert_string_equal(gpu.name, "board");
     assert_int_equal(cd_network_estimate_queue(&o, &m, "box").memory, (int64_t)1 << 29);
     assert_int_equal(cd_network_estimate_queue(&o, &m, "nobody").policy, CD_REPLAY_ORDER);
     o.workers = 3, o.gap_s = 0.25, o.issue_s = 0.5;
     gpu = cd_network_estimate_queue(&o, &m, "board");
-    assert_true(gpu.policy == CD_REPLAY_CRITICAL && gpu.workers == 3 && gpu.issue_s == 0.5 && gpu.gap_s == 0.25);
+    assert_true(gpu.policy == CD_REPLAY_CRITICAL && gpu.workers == 3 && gpu.issue_s == 0.5 &&
+                gpu.gap_s == 0.25);
     o.policy = CD_REPLAY_ORDER;
     assert_int_equal(cd_network_estimate_queue(&o, &m, "board").policy, CD_REPLAY_ORDER);
     cd_model_set_free(&m);
 }
 
-static void device_is(cd_network_estimate_options o, const char *const *file, size_t n, const char *name, bool unnamed) {
+static void device_is(cd_network_estimate_options o, const char *const *file, size_t n,
+                      const char *name, bool unnamed) {
     const char *path[2] = {file[0], file[n - 1]};
     o.graph = (cd_texts){n, path}, o.replay_given = true;
     assert_ok(open_it(&o));
@@ -93,7 +107,8 @@ TEST(graphs_name_the_device) {
     device_is(o, (const char *const[]){of[0]}, 1, "box", false);
     device_is(o, (const char *const[]){of[0], of[3]}, 2, "box", false);
     device_is(o, (const char *const[]){of[0], of[1]}, 2, "device", true); /* they do not agree */
-    device_is(o, (const char *const[]){of[2]}, 1, "zen5-avx512", false);  /* a model knows the node's */
+    device_is(o, (const char *const[]){of[2]}, 1, "zen5-avx512",
+              false); /* a model knows the node's */
     device_is(o, (const char *const[]){of[2], of[0]}, 2, "device", true);
     device_is(o, (const char *const[]){of[3]}, 1, "device", true);
 }
@@ -110,8 +125,10 @@ TEST(logs_name_the_device) {
     snprintf(logs, sizeof logs, "%s", tmp_path(&dir, "logs"));
     static const char *const folder[] = {"logs", "logs/zen5-avx2", "logs/zen5-avx512", "logs/avx2"};
     for (int k = 0; k < 4; k++) assert_int_equal(mkdir(tmp_path(&dir, folder[k]), 0777), 0);
-    tmp_put(&dir, "logs/zen5-avx2/a.json", "", 0), tmp_put(&dir, "logs/zen5-avx512/a.json", "", 0), tmp_put(&dir, "logs/zen5-avx512/b.json", "", 0);
-    tmp_put(&dir, "logs/avx2/a.json", "", 0), tmp_put(&dir, "logs/avx2/b.json", "", 0), tmp_put(&dir, "logs/avx2/c.json", "", 0);
+    tmp_put(&dir, "logs/zen5-avx2/a.json", "", 0), tmp_put(&dir, "logs/zen5-avx512/a.json", "", 0),
+        tmp_put(&dir, "logs/zen5-avx512/b.json", "", 0);
+    tmp_put(&dir, "logs/avx2/a.json", "", 0), tmp_put(&dir, "logs/avx2/b.json", "", 0),
+        tmp_put(&dir, "logs/avx2/c.json", "", 0);
     const char *record[] = {logs}, *path[] = {graph("plain.json", "", "")};
     o.records = (cd_texts){1, record}, o.graph = (cd_texts){1, path}, o.replay_given = true;
     assert_ok(open_it(&o));
@@ -142,31 +159,38 @@ TEST(nobody_names_the_device) {
     cd_network_estimate_free(&e);
     o.device = "zen5-avx";
     assert_status(open_it(&o), CDMPP_EMODEL);
-    assert_non_null(strstr(err.msg, "no model knows device 'zen5-avx', and nobody describes it (--devices)"));
+    assert_non_null(
+        strstr(err.msg, "no model knows device 'zen5-avx', and nobody describes it (--devices)"));
     assert_non_null(strstr(err.msg, "zen5-avx2"));
     assert_non_null(strstr(err.msg, "known are zen5-avx2, zen5-avx512"));
     cd_network_estimate_free(&e);
     o.device = "bare"; /* described, without peaks */
     o.devices = tmp_put(&dir, "bare.yaml", "- {name: bare, kind: gpu}\n", 26);
     assert_status(open_it(&o), CDMPP_EMODEL);
-    assert_non_null(strstr(err.msg, "device bare: no model knows one of its kind, and its description lacks the peak by which times of another kind would be scaled"));
+    assert_non_null(
+        strstr(err.msg, "device bare: no model knows one of its kind, and its description lacks "
+                        "the peak by which times of another kind would be scaled"));
     cd_network_estimate_free(&e);
 }
 
 /* Two devices and two batches are four cases, of four loads: the devices have other vectors, cores, targets. An alias is no second device. */
 TEST(cases_and_sources) {
     cd_network_estimate_options o = options();
-    const char *network[] = {"gcn"}, *target[] = {"zen5-avx2=llvm -mcpu=core-avx2 -x=1", "llvm -keys=cpu -x=2", "llvm -mcpu=all"};
+    const char *network[] = {"gcn"}, *target[] = {"zen5-avx2=llvm -mcpu=core-avx2 -x=1",
+                                                  "llvm -keys=cpu -x=2", "llvm -mcpu=all"};
     o.network = (cd_texts){1, network}, o.device = "zen5-avx512,zen5-avx2,fast", o.batch = "1,2";
     assert_ok(open_it(&o));
     assert_true(e.n_device == 2 && e.n_item == 4 && !e.graphs);
-    assert_string_equal(e.device[0].target, "llvm -keys=cpu -mcpu=skylake-avx512 -model=zen5-avx512");
+    assert_string_equal(e.device[0].target,
+                        "llvm -keys=cpu -mcpu=skylake-avx512 -model=zen5-avx512");
     assert_string_equal(e.device[1].target, "llvm -keys=cpu -mcpu=core-avx2 -model=zen5-avx2");
-    assert_true(e.device[0].hardware.num_cores == 4 && e.device[1].hardware.num_cores == 1 && e.device[0].hardware.vector_unit_bytes == 64 && !e.device[0].gpu);
+    assert_true(e.device[0].hardware.num_cores == 4 && e.device[1].hardware.num_cores == 1 &&
+                e.device[0].hardware.vector_unit_bytes == 64 && !e.device[0].gpu);
     assert_int_equal(e.n_source, 4);
     for (int k = 0; k < 4; k++) {
         const cd_network_estimate_case *c = &e.item[k];
-        assert_true(c->device == &e.device[k / 2] && c->source->asked == k % 2 + 1 && c->source->batch == k % 2 + 1);
+        assert_true(c->device == &e.device[k / 2] && c->source->asked == k % 2 + 1 &&
+                    c->source->batch == k % 2 + 1);
         assert_string_equal(c->source->name, "gcn"); /* one network, loaded again */
         assert_true(c->source->weight_bytes > 0 && c->source->input_bytes > 0);
     }
@@ -179,14 +203,18 @@ TEST(cases_and_sources) {
     for (size_t k = 0; k < n; k++) assert_string_equal(g[k]->name, name[k]);
     cd_network_graph_free_all(g, n);
     cd_network_estimate_free(&e);
-    o.target = (cd_texts){3, target}, o.batch = "1", o.device = "zen5-avx2,box"; /* no model knows it: the most similar one stands for it */
+    o.target = (cd_texts){3, target}, o.batch = "1",
+    o.device = "zen5-avx2,box"; /* no model knows it: the most similar one stands for it */
     assert_ok(open_it(&o));
     assert_string_equal(e.device[0].target, "llvm -mcpu=core-avx2 -x=1");
     assert_string_equal(e.device[1].target, "llvm -mcpu=all");
-    assert_true(e.device[1].stands && !e.device[0].stands && !e.device[1].scaled && e.device[1].hardware.num_cores == 8);
+    assert_true(e.device[1].stands && !e.device[0].stands && !e.device[1].scaled &&
+                e.device[1].hardware.num_cores == 8);
     assert_int_equal(e.n_source, 2); /* other cores: other programs */
     cd_network_estimate_free(&e);
-    o.target.n = 0, o.device = "other-board"; /* of another kind: the programs of the one that stands for it, at scaled times */
+    o.target.n = 0,
+    o.device =
+        "other-board"; /* of another kind: the programs of the one that stands for it, at scaled times */
     assert_ok(open_it(&o));
     assert_true(e.device[0].scaled && e.device[0].stands && e.device[0].about->warp == 64);
     cd_network_estimate_free(&e);
@@ -196,8 +224,10 @@ TEST(cases_and_sources) {
 TEST(a_shared_source) {
     cd_network_estimate_options o = options();
     const char *network[] = {"gcn", "gcn"}, *target[] = {"llvm -x", "zen5-avx2=llvm -y"};
-    o.network = (cd_texts){2, network}, o.device = "zen5-avx2,box", o.target = (cd_texts){2, target};
-    static const char alike[] = "- {name: box, kind: cpu, clock_mhz: 4100, cores: 1, simd_bits: 256, lanes: 16, warp: 1}\n";
+    o.network = (cd_texts){2, network}, o.device = "zen5-avx2,box",
+    o.target = (cd_texts){2, target};
+    static const char alike[] =
+        "- {name: box, kind: cpu, clock_mhz: 4100, cores: 1, simd_bits: 256, lanes: 16, warp: 1}\n";
     o.devices = tmp_put(&dir, "alike.yaml", alike, sizeof alike - 1);
     assert_ok(open_it(&o));
     assert_true(e.n_item == 4 && e.n_source == 2);
@@ -207,4 +237,5 @@ TEST(a_shared_source) {
     cd_network_estimate_free(&e);
 }
 
-TESTS(set_up, tear_down, queues, graphs_name_the_device, logs_name_the_device, nobody_names_the_device, cases_and_sources, a_shared_source)
+TESTS(set_up, tear_down, queues, graphs_name_the_device, logs_name_the_device,
+      nobody_names_the_device, cases_and_sources, a_shared_source)

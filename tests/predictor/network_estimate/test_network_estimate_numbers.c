@@ -8,10 +8,15 @@
 #include "predictor/network_estimate/network_estimate_internal.h"
 
 /* `same` has the numbers of zen4, `slow` three quarters of its clock and bandwidth, `half` says nothing of its caches. */
-static const char descriptions[] = "- {name: zen4, kind: cpu, clock_mhz: 4000, cores: 8, cores_used: 1, lanes: 512, simd_bits: 512, bandwidth_gb_s: 40, l1_kb: 32, l2_kb: 1024, l3_kb: 32768}\n"
-                                   "- {name: same, kind: cpu, clock_mhz: 4000, cores: 8, cores_used: 1, lanes: 512, simd_bits: 512, bandwidth_gb_s: 40, l1_kb: 32, l2_kb: 1024, l3_kb: 32768}\n"
-                                   "- {name: slow, kind: cpu, clock_mhz: 3000, cores: 8, cores_used: 1, lanes: 512, simd_bits: 512, bandwidth_gb_s: 30, l1_kb: 32, l2_kb: 1024, l3_kb: 32768}\n"
-                                   "- {name: half, kind: cpu, clock_mhz: 3000, cores: 8, cores_used: 1, lanes: 512, simd_bits: 512, bandwidth_gb_s: 30}\n";
+static const char descriptions[] =
+    "- {name: zen4, kind: cpu, clock_mhz: 4000, cores: 8, cores_used: 1, lanes: 512, simd_bits: "
+    "512, bandwidth_gb_s: 40, l1_kb: 32, l2_kb: 1024, l3_kb: 32768}\n"
+    "- {name: same, kind: cpu, clock_mhz: 4000, cores: 8, cores_used: 1, lanes: 512, simd_bits: "
+    "512, bandwidth_gb_s: 40, l1_kb: 32, l2_kb: 1024, l3_kb: 32768}\n"
+    "- {name: slow, kind: cpu, clock_mhz: 3000, cores: 8, cores_used: 1, lanes: 512, simd_bits: "
+    "512, bandwidth_gb_s: 30, l1_kb: 32, l2_kb: 1024, l3_kb: 32768}\n"
+    "- {name: half, kind: cpu, clock_mhz: 3000, cores: 8, cores_used: 1, lanes: 512, simd_bits: "
+    "512, bandwidth_gb_s: 30}\n";
 
 static tmp_dir dir;
 static char described[256], model_path[256], cache[256];
@@ -27,11 +32,13 @@ static int set_up(void **state) {
     unsetenv("CDMPP_MODELS");
     cd_log_init(&quiet, "", stderr);
     quiet.level = CD_LOG_ERROR;
-    snprintf(described, sizeof described, "%s", tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
+    snprintf(described, sizeof described, "%s",
+             tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
     snprintf(model_path, sizeof model_path, "%s", tmp_path(&dir, "m.cdmpp"));
     snprintf(cache, sizeof cache, "%s", tmp_path(&dir, "books"));
     snprintf(file, sizeof file, "device.file=%s", described);
-    const char *const set[] = {"train.facts=prior", "model.members=[program]", "train.rounds=20", file};
+    const char *const set[] = {"train.facts=prior", "model.members=[program]", "train.rounds=20",
+                               file};
     cdmpp_status st = cd_task_registry_new(&t, &err);
     if (!st) st = cd_task_registry_load(t, MADE_TASKS, &err);
     if (!st) st = made_extract(&dir, cd_task_registry_at(t, 0)->workload_key, target, 1, h5, &err);
@@ -54,7 +61,8 @@ static double seconds_of(const char *device, bool *own) {
     cdmpp_err err = {0};
     cd_network_estimate e = {0};
     cd_network_estimate_options o = cd_network_estimate_defaults();
-    o.cost_model = (cd_texts){1, model}, o.network = (cd_texts){1, network}, o.devices = described, o.device = device;
+    o.cost_model = (cd_texts){1, model}, o.network = (cd_texts){1, network}, o.devices = described,
+    o.device = device;
     o.cache = cache, o.trials = 4, o.input_size = 512, o.jobs = 1, o.alone = true, o.log = &quiet;
     assert_ok(cd_network_estimate_open(&o, &e, &err));
     assert_ok(cd_network_estimate_run(&e, &err));

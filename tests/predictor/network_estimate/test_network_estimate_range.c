@@ -7,7 +7,8 @@
 
 static cdmpp_err err;
 
-static cdmpp_status sizes(cd_network_estimate *e, cd_network_estimate_options *o, const char *batch, const char *dim, const char *more) {
+static cdmpp_status sizes(cd_network_estimate *e, cd_network_estimate_options *o, const char *batch,
+                          const char *dim, const char *more) {
     static const char *text[2];
     *o = cd_network_estimate_defaults();
     o->batch = batch;
@@ -67,8 +68,10 @@ static void test_refused(void **state) {
     cd_network_estimate e;
     cd_network_estimate_options o;
     (void)state;
-    static const char *const bad[][3] = {{"1..2"}, {"0..9"}, {"9..1"}, {"1..64:2"}, {"1..64:65"}, {"1..1048577"}, {"1..64:"}, {"1..64,9"}, {","},
-                                         {"1,2", "n=1..9"}, {"1..9", "n=1..9"}, {NULL, "n=1..9", "m=1..9"}};
+    static const char *const bad[][3] = {
+        {"1..2"},     {"0..9"},          {"9..1"},           {"1..64:2"},
+        {"1..64:65"}, {"1..1048577"},    {"1..64:"},         {"1..64,9"},
+        {","},        {"1,2", "n=1..9"}, {"1..9", "n=1..9"}, {NULL, "n=1..9", "m=1..9"}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         assert_status(sizes(&e, &o, bad[k][0], bad[k][1], bad[k][2]), CDMPP_EUSAGE);
         cd_arena_free(&e.arena);
@@ -84,8 +87,10 @@ static void test_between(void **state) {
     bool estimated;
     (void)state;
     assert_ok(sizes(&e, &o, "1..64", NULL, NULL));
-    for (int k = 0; k < 5; k++) x[k] = (double)size[k], s[k] = 1 + 2 * x[k], low[k] = 0.5 + x[k], high[k] = 2 + 4 * x[k];
-    cd_network_estimate_curve c = {.n = 5, .size = size, .seconds = s, .low_s = low, .high_s = high};
+    for (int k = 0; k < 5; k++)
+        x[k] = (double)size[k], s[k] = 1 + 2 * x[k], low[k] = 0.5 + x[k], high[k] = 2 + 4 * x[k];
+    cd_network_estimate_curve c = {
+        .n = 5, .size = size, .seconds = s, .low_s = low, .high_s = high};
     assert_ok(cd_perf_curve_fit(x, s, 5, NULL, &c.law, &err));
     assert_ok(cd_perf_curve_fit(x, low, 5, NULL, &c.low, &err));
     assert_ok(cd_perf_curve_fit(x, high, 5, NULL, &c.high, &err));
@@ -103,7 +108,8 @@ static void test_between(void **state) {
     s[1] = 100; /* an estimate that the law does not follow stays */
     cd_network_estimate_curve_at(&c, 3, &v, &from, &to, &estimated);
     assert_true(estimated && v == 100);
-    low[4] = high[4] = (double)NAN; /* of that size nothing tells: its time stays, and the law of times */
+    low[4] = high[4] =
+        (double)NAN; /* of that size nothing tells: its time stays, and the law of times */
     cd_network_estimate_curve_at(&c, 64, &v, &from, &to, &estimated);
     assert_true(estimated && v == s[4] && isnan(from) && isnan(to));
     cd_network_estimate_curve_at(&c, 23, &v, &from, &to, &estimated);
@@ -132,9 +138,13 @@ static void test_a_size_without_an_interval(void **state) {
     assert_ok(sizes(&e, &o, "1..64", NULL, NULL));
     for (size_t k = 0; k < N; k++) {
         const double s = 1 + 2 * (double)size[k];
-        source[k] = (cd_network_estimate_source){.given = "net", .asked_for = true, .asked = size[k]};
-        item[k] = (cd_network_estimate_case){.source = &source[k], .device = &device, .replay.makespan_s = s,
-                                             .interval = {.low_s = k == 4 ? (double)NAN : s / 2, .high_s = k == 4 ? (double)NAN : s * 2}};
+        source[k] =
+            (cd_network_estimate_source){.given = "net", .asked_for = true, .asked = size[k]};
+        item[k] = (cd_network_estimate_case){.source = &source[k],
+                                             .device = &device,
+                                             .replay.makespan_s = s,
+                                             .interval = {.low_s = k == 4 ? (double)NAN : s / 2,
+                                                          .high_s = k == 4 ? (double)NAN : s * 2}};
     }
     e.item = item, e.n_item = N;
     assert_ok(cd_network_estimate_curves(&e, &err));
@@ -149,4 +159,5 @@ static void test_a_size_without_an_interval(void **state) {
     cd_arena_free(&e.arena);
 }
 
-TESTS(NULL, NULL, test_sizes, test_dimension, test_refused, test_between, test_a_size_without_an_interval)
+TESTS(NULL, NULL, test_sizes, test_dimension, test_refused, test_between,
+      test_a_size_without_an_interval)

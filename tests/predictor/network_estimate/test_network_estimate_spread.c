@@ -9,13 +9,20 @@
 #define MODEL "tests/golden/model_v3.cdmpp" /* zen5-avx2, zen5-avx512, with their descriptions */
 
 static const char descriptions[] =
-    "- {name: box, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, bandwidth_gb_s: 60, fp32_gflops: 131.2, warp: 1}\n"
-    "- {name: zen5-avx2, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, bandwidth_gb_s: 64, warp: 1}\n"
-    "- {name: zen5-avx512, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 32, simd_bits: 512, bandwidth_gb_s: 64, warp: 1}\n"
-    "- {name: swift, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 64, simd_bits: 256, bandwidth_gb_s: 600, warp: 1}\n"
-    "- {name: board, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, fp32_gflops: 6400, warp: 32}\n";
-static const char costs[] = "- {devices: [elsewhere], lift: 1.2, call_s: 0, networks: 5, spread: 0.3, source: \"made up\"}\n"
-                            "- {devices: [zen5-avx512], lift: 1.5, call_s: 0, networks: 5, spread: 0.1, source: \"made up\"}\n";
+    "- {name: box, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, "
+    "bandwidth_gb_s: 60, fp32_gflops: 131.2, warp: 1}\n"
+    "- {name: zen5-avx2, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 16, simd_bits: 256, "
+    "bandwidth_gb_s: 64, warp: 1}\n"
+    "- {name: zen5-avx512, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 32, simd_bits: 512, "
+    "bandwidth_gb_s: 64, warp: 1}\n"
+    "- {name: swift, kind: cpu, clock_mhz: 4100, cores: 1, lanes: 64, simd_bits: 256, "
+    "bandwidth_gb_s: 600, warp: 1}\n"
+    "- {name: board, kind: gpu, clock_mhz: 1000, cores: 50, lanes: 64, bandwidth_gb_s: 400, "
+    "fp32_gflops: 6400, warp: 32}\n";
+static const char costs[] = "- {devices: [elsewhere], lift: 1.2, call_s: 0, networks: 5, spread: "
+                            "0.3, source: \"made up\"}\n"
+                            "- {devices: [zen5-avx512], lift: 1.5, call_s: 0, networks: 5, spread: "
+                            "0.1, source: \"made up\"}\n";
 
 static cdmpp_err err;
 static tmp_dir dir;
@@ -30,7 +37,8 @@ static int set_up(void **state) {
     (void)state;
     unsetenv("CDMPP_MODELS");
     dir = tmp_make();
-    snprintf(described, sizeof described, "%s", tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
+    snprintf(described, sizeof described, "%s",
+             tmp_put(&dir, "devices.yaml", descriptions, sizeof descriptions - 1));
     setenv("CDMPP_NETWORK_COSTS", tmp_put(&dir, "costs.yaml", costs, sizeof costs - 1), 1);
     return 0;
 }
@@ -46,7 +54,8 @@ static const cd_network_estimate_case *estimate(const char *device, bool alone) 
     FILE *f = open_memstream(&said, &n_said);
     cd_log_init(&lg, "x", f);
     o = cd_network_estimate_defaults();
-    o.cost_model = (cd_texts){1, model}, o.network = (cd_texts){1, network}, o.devices = described, o.device = device;
+    o.cost_model = (cd_texts){1, model}, o.network = (cd_texts){1, network}, o.devices = described,
+    o.device = device;
     o.cache = "", o.trials = 2, o.jobs = 1, o.alone = alone, o.log = &lg;
     e = (cd_network_estimate){0};
     assert_ok(cd_network_estimate_open(&o, &e, &err));
@@ -69,7 +78,8 @@ typedef struct {
 } kept;
 
 static kept keep(const cd_network_estimate_case *c) {
-    kept k = {.n = c->cost[0]->n, .interval = {c->replay.makespan_s, c->interval.low_s, c->interval.high_s}};
+    kept k = {.n = c->cost[0]->n,
+              .interval = {c->replay.makespan_s, c->interval.low_s, c->interval.high_s}};
     assert_true(k.n && k.n <= MOST);
     for (uint32_t i = 0; i < k.n; i++) {
         const cd_node_cost_entry *x = &c->cost[0]->node[i];
@@ -102,18 +112,23 @@ TEST(without_a_fit_of_the_device) {
         if (!(a.middle[i] > 0)) continue;
         n++;
         assert_close(b.middle[i], a.middle[i], 1e-12, 0);
-        both_ends(a.middle[i], (const double[]){a.low[i], a.high[i]}, (const double[]){b.low[i], b.high[i]}, s * z(0.9));
+        both_ends(a.middle[i], (const double[]){a.low[i], a.high[i]},
+                  (const double[]){b.low[i], b.high[i]}, s * z(0.9));
     }
     assert_true(n > 2);
     assert_close(a.interval[0], b.interval[0], 1e-12, 0);
-    assert_true(log(b.interval[0] / b.interval[1]) > s * z(o.level) && log(b.interval[2] / b.interval[0]) > s * z(o.level));
-    assert_non_null(strstr(said, "no network was measured on zen5-avx2: it is taken to cost the sum of its operators"));
+    assert_true(log(b.interval[0] / b.interval[1]) > s * z(o.level) &&
+                log(b.interval[2] / b.interval[0]) > s * z(o.level));
+    assert_non_null(strstr(
+        said,
+        "no network was measured on zen5-avx2: it is taken to cost the sum of its operators"));
     end();
 }
 
 /* The law of another device: its time is taken, and how far off it may be is not what it leaves there. */
 TEST(with_a_fit_that_is_lent) {
-    static const char lent[] = "- {devices: [zen5-avx512], lent_to: [zen5-avx2], lift: 1.5, networks: 5, spread: 0.1, adds: 0.4}\n";
+    static const char lent[] = "- {devices: [zen5-avx512], lent_to: [zen5-avx2], lift: 1.5, "
+                               "networks: 5, spread: 0.1, adds: 0.4}\n";
     const kept alone = keep(estimate("zen5-avx2", true));
     end();
     setenv("CDMPP_NETWORK_COSTS", tmp_put(&dir, "lent.yaml", lent, sizeof lent - 1), 1);
@@ -121,7 +136,8 @@ TEST(with_a_fit_that_is_lent) {
     assert_true(c->replay.makespan_s > 1.3 * alone.interval[0]);
     assert_true(c->spread[0] > 0.4);
     assert_close(c->spread[0], cd_network_cost_spread(e.models.costs), 1e-12, 0);
-    assert_non_null(strstr(said, "no network was measured on zen5-avx2: it is taken to add as much to its operators as on zen5-avx512"));
+    assert_non_null(strstr(said, "no network was measured on zen5-avx2: it is taken to add as much "
+                                 "to its operators as on zen5-avx512"));
     end();
     c = estimate("zen5-avx512", false);
     assert_true(c->spread[0] == 0 && !strstr(said, "no network was measured"));
@@ -135,7 +151,8 @@ TEST(without_the_fit_of_what_stands_for_the_machine) {
     end();
     const kept fitted = keep(estimate("zen5-avx512", false));
     assert_true(fitted.interval[0] > 1.01 * alone.interval[0]);
-    assert_true(e.item->spread[0] == 0 && !strstr(said, "is taken to cost the sum of its operators"));
+    assert_true(e.item->spread[0] == 0 &&
+                !strstr(said, "is taken to cost the sum of its operators"));
     end();
     other = true;
     const cd_network_estimate_case *c = estimate("zen5-avx512", false);
@@ -143,19 +160,23 @@ TEST(without_the_fit_of_what_stands_for_the_machine) {
     const kept b = keep(c);
     assert_close(b.interval[0], alone.interval[0], 1e-12, 0);
     assert_close(c->spread[0], cd_network_cost_spread(e.models.costs), 1e-12, 0);
-    assert_non_null(strstr(said, "no network was measured on this machine: it is taken to cost the sum of its operators"));
+    assert_non_null(strstr(
+        said,
+        "no network was measured on this machine: it is taken to cost the sum of its operators"));
     end();
 }
 
 /* What the model's law adds for the box. */
-static cd_device_doubt law_of(const cd_network_estimate_case *c, const cd_network_estimate_device *d) {
+static cd_device_doubt law_of(const cd_network_estimate_case *c,
+                              const cd_network_estimate_device *d) {
     float want[CD_N_DEVICE_COL], has[CD_N_DEVICE_COL];
     const size_t at = (size_t)cd_model_find_device(d->model, d->stands, strlen(d->stands));
     cd_device_vector(d->about, want);
     assert_true(cd_model_set_vector(&e.models, d->model, at, has));
     const cd_device_doubt law = cd_model_device_doubt(d->model, at, want, has);
     assert_true(cd_device_law_peaks(want, has) > 0);
-    assert_true(law.shift >= CD_DEVICE_LAW_LEAST_SHIFT && law.shift * z(0.9) >= cd_device_law_peaks(want, has) - 1e-9);
+    assert_true(law.shift >= CD_DEVICE_LAW_LEAST_SHIFT &&
+                law.shift * z(0.9) >= cd_device_law_peaks(want, has) - 1e-9);
     assert_true(law.own >= CD_DEVICE_LAW_LEAST_OWN - 1e-9);
     assert_close(c->spread[0], law.shift, 1e-9, 0);
     return law;
@@ -172,12 +193,14 @@ TEST(the_shift_stays_in_the_sum) {
     for (uint32_t i = 0; i < b.n; i++) {
         if (!(b.middle[i] > 0)) continue;
         n++;
-        assert_true(log(b.middle[i] / b.low[i]) > hypot(law.shift, law.own) * z(0.9) - 1e-9 || c->cost[0]->node[i].least_s > 0);
+        assert_true(log(b.middle[i] / b.low[i]) > hypot(law.shift, law.own) * z(0.9) - 1e-9 ||
+                    c->cost[0]->node[i].least_s > 0);
         assert_true(log(b.high[i] / b.middle[i]) > hypot(law.shift, law.own) * z(0.9) - 1e-9);
     }
     assert_true(n > 2);
     assert_true(log(b.interval[2] / b.interval[0]) >= law.shift * z(o.level) - 1e-9);
-    assert_true(log(b.interval[2] / b.interval[1]) > log(a.interval[2] / a.interval[1]) + 0.1); /* the known device's is narrower */
+    assert_true(log(b.interval[2] / b.interval[1]) >
+                log(a.interval[2] / a.interval[1]) + 0.1); /* the known device's is narrower */
     end();
 }
 
@@ -206,10 +229,13 @@ TEST(another_device_stands_for_it) {
     assert_true(!d->scaled && d->stands);
     (void)law_of(c, d);
     for (uint32_t i = 0; i < c->cost[0]->n; i++)
-        if (c->cost[0]->node[i].source == CD_COST_MODEL) assert_true(c->cost[0]->node[i].flags & CD_MODEL_OUT_OF_RANGE);
+        if (c->cost[0]->node[i].source == CD_COST_MODEL)
+            assert_true(c->cost[0]->node[i].flags & CD_MODEL_OUT_OF_RANGE);
     char text[200], times[CD_MODEL_SET_TIMES_OFF];
-    snprintf(text, sizeof text, "no model knows box: %s of the model stands for it. Times there may be %s times shorter or longer, and the interval counts with that", d->stands,
-             cd_model_set_times_off(c->spread[0], times));
+    snprintf(text, sizeof text,
+             "no model knows box: %s of the model stands for it. Times there may be %s times "
+             "shorter or longer, and the interval counts with that",
+             d->stands, cd_model_set_times_off(c->spread[0], times));
     assert_non_null(strstr(said, text));
     const double alone = c->spread[0];
     end();
@@ -221,10 +247,14 @@ TEST(another_device_stands_for_it) {
 /* Of another kind: times by the rooflines, nine of ten at most so many times off. */
 TEST(a_device_of_another_kind_stands_for_it) {
     const cd_network_estimate_case *c = estimate("board", true);
-    assert_true(c->device->scaled && !c->device->gpu); /* programs are those of the device that stands for it */
+    assert_true(c->device->scaled &&
+                !c->device->gpu); /* programs are those of the device that stands for it */
     assert_close(c->spread[0], log(CD_MODEL_SET_BETWEEN_KINDS) / z(0.9), 1e-9, 0);
     assert_non_null(strstr(said, "no model knows board, nor another "));
     end();
 }
 
-TESTS(set_up, tear_down, without_a_fit_of_the_device, with_a_fit_that_is_lent, without_the_fit_of_what_stands_for_the_machine, the_shift_stays_in_the_sum, the_peaks_of_a_stand_in_bound_nothing, another_device_stands_for_it, a_device_of_another_kind_stands_for_it)
+TESTS(set_up, tear_down, without_a_fit_of_the_device, with_a_fit_that_is_lent,
+      without_the_fit_of_what_stands_for_the_machine, the_shift_stays_in_the_sum,
+      the_peaks_of_a_stand_in_bound_nothing, another_device_stands_for_it,
+      a_device_of_another_kind_stands_for_it)

@@ -11,11 +11,15 @@
 #include "tmp.h"
 
 static const char graph[] =
-    "{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": \"fork, wide\", \"batch\": 4, \"device\": \"v100\", \"nodes\": ["
+    "{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": \"fork, wide\", "
+    "\"batch\": 4, \"device\": \"v100\", \"nodes\": ["
     "{\"name\": \"x\", \"kind\": \"free\"},"
-    "{\"name\": \"a\", \"op\": \"Conv\", \"kind\": \"given\", \"given_s\": 0.25, \"after\": [\"x\"]},"
-    "{\"name\": \"b\", \"op\": \"Say \\\"b\\\"\", \"kind\": \"given\", \"given_s\": 0.5, \"repeat\": 3, \"after\": [\"a\"]},"
-    "{\"name\": \"odd\", \"op\": \"Strange\", \"kind\": \"unknown\", \"why\": \"nobody knows it\", \"after\": [\"b\"]}]}]}";
+    "{\"name\": \"a\", \"op\": \"Conv\", \"kind\": \"given\", \"given_s\": 0.25, \"after\": "
+    "[\"x\"]},"
+    "{\"name\": \"b\", \"op\": \"Say \\\"b\\\"\", \"kind\": \"given\", \"given_s\": 0.5, "
+    "\"repeat\": 3, \"after\": [\"a\"]},"
+    "{\"name\": \"odd\", \"op\": \"Strange\", \"kind\": \"unknown\", \"why\": \"nobody knows it\", "
+    "\"after\": [\"b\"]}]}]}";
 
 static tmp_dir dir;
 static cd_network_estimate_options options;
@@ -35,7 +39,9 @@ static int set_up(void **state) {
     options.graph = (cd_texts){1, &path};
     options.replay_given = options.allow_missing = true;
     options.device = "v100";
-    if (cd_network_estimate_open(&options, &e, &err) || cd_network_estimate_run(&e, &err) || e.n_item != 1) return 1;
+    if (cd_network_estimate_open(&options, &e, &err) || cd_network_estimate_run(&e, &err) ||
+        e.n_item != 1)
+        return 1;
     c = e.item;
     return 0;
 }
@@ -48,15 +54,22 @@ static int tear_down(void **state) {
 }
 
 static void number(void) {
-    c->replay.makespan_s = 0.5, c->interval.low_s = 0.375, c->interval.high_s = 0.75, c->replay.chain_s = 0.125, c->replay.sum_s = 2;
-    c->use[0] = (cd_network_estimate_use){.peak = 3 << 20, .least = 3 << 20, .weights = 1 << 20, .memory = (int64_t)7 << 30};
-    c->missing_share = 0.0625, c->measured_s = 0.625, c->measured_median_s = 0.4, c->run_s = 1.25, c->before_s = 1.5;
+    c->replay.makespan_s = 0.5, c->interval.low_s = 0.375, c->interval.high_s = 0.75,
+    c->replay.chain_s = 0.125, c->replay.sum_s = 2;
+    c->use[0] = (cd_network_estimate_use){
+        .peak = 3 << 20, .least = 3 << 20, .weights = 1 << 20, .memory = (int64_t)7 << 30};
+    c->missing_share = 0.0625, c->measured_s = 0.625, c->measured_median_s = 0.4, c->run_s = 1.25,
+    c->before_s = 1.5;
     c->ops_s = 4, c->unlike_s = 1, c->given_s = 3, c->n_task = 17, c->n_bare = 13;
     c->unlike_of_s[0] = 0.5, c->unlike_of_s[1] = 0.75;
-    c->cluster = (cd_parallel_result){.replay_s = 21, .closed_s = 22, .one_s = 23, .sent_s = 24, .sent_bytes = 25, .kept = 26};
+    c->cluster = (cd_parallel_result){
+        .replay_s = 21, .closed_s = 22, .one_s = 23, .sent_s = 24, .sent_bytes = 25, .kept = 26};
     for (uint32_t k = 0; k < c->net->net.n_op; k++) {
         cd_node_cost_entry *n = &c->cost[0]->node[c->net->of[k]];
-        c->replay.op[k] = (cd_replay_ran){.start_s = 0.5 + k, .end_s = 0.75 + k, .worker = 2 + k, .since = k ? k - 1 : UINT32_MAX};
+        c->replay.op[k] = (cd_replay_ran){.start_s = 0.5 + k,
+                                          .end_s = 0.75 + k,
+                                          .worker = 2 + k,
+                                          .since = k ? k - 1 : UINT32_MAX};
         n->seconds = 0.25 + k, n->low_s = 0.125 + k, n->high_s = 0.375 + k;
         n->schedule = k ? "log.json:7" : NULL;
         n->flags = k ? CD_MODEL_OUT_OF_RANGE : 0;
@@ -66,7 +79,9 @@ static void number(void) {
 /* 8 items a second at 0.0288 an hour: 1 for a million. */
 static cd_network_price hour = {0.0288, "USD"};
 static const cd_network_prices prices = {.device = &hour};
-static cd_network_report report(void) { return (cd_network_report){.e = &e, .measured = true, .prices = &prices, .deadline_s = NAN}; }
+static cd_network_report report(void) {
+    return (cd_network_report){.e = &e, .measured = true, .prices = &prices, .deadline_s = NAN};
+}
 
 /* ---- CSV ---- */
 static void csv_is(const cd_network_report *r, const char *text) {
@@ -76,21 +91,30 @@ static void csv_is(const cd_network_report *r, const char *text) {
     cd_buf_free(&b);
 }
 
-#define HEAD "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,peak_bytes,memory_bytes,missing_share,measured_s,run_s,before_s,price_per_million,currency,error,unlike_share,unlike_reasons\r\n"
-#define OPS "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_s,high_s,source,schedule,given_s,reason\r\n"
+#define HEAD                                                                                       \
+    "network,device,batch,latency_s,low_s,high_s,chain_s,sum_s,items_per_s,peak_bytes,memory_"     \
+    "bytes,missing_share,measured_s,run_s,before_s,price_per_million,currency,error,unlike_share," \
+    "unlike_reasons\r\n"
+#define OPS                                                                                        \
+    "network,device,batch,name,op,worker,repeat,start_s,end_s,seconds,low_s,high_s,source,"        \
+    "schedule,given_s,reason\r\n"
 
 static void test_csv(void **state) {
     (void)state;
     cd_network_report r = report();
     number();
-    csv_is(&r, HEAD "\"fork, wide\",v100,4,0.5,0.375,0.75,0.125,2,8,3145728,7516192768,0.0625,0.625,1.25,1.5,1,USD,,0.25,\"range of features 12 %, dtype 19 %\"\r\n");
+    csv_is(&r, HEAD "\"fork, "
+                    "wide\",v100,4,0.5,0.375,0.75,0.125,2,8,3145728,7516192768,0.0625,0.625,1.25,1."
+                    "5,1,USD,,0.25,\"range of features 12 %, dtype 19 %\"\r\n");
     r.prices = NULL; /* what is unknown is empty */
     c->measured_s = c->run_s = c->before_s = NAN;
     c->use[0].peak = -1, c->use[0].memory = 0;
-    csv_is(&r, HEAD "\"fork, wide\",v100,4,0.5,0.375,0.75,0.125,2,8,,,0.0625,,,,,,,0.25,\"range of features 12 %, dtype 19 %\"\r\n");
+    csv_is(&r, HEAD "\"fork, wide\",v100,4,0.5,0.375,0.75,0.125,2,8,,,0.0625,,,,,,,0.25,\"range of "
+                    "features 12 %, dtype 19 %\"\r\n");
     r.ops = true;
     csv_is(&r, OPS "\"fork, wide\",v100,4,a,Conv,2,1,0.5,0.75,0.25,0.125,0.375,given,,0.25,\r\n"
-                   "\"fork, wide\",v100,4,b,\"Say \"\"b\"\"\",3,3,1.5,1.75,1.25,1.125,1.375,given,log.json:7,0.5,\r\n");
+                   "\"fork, wide\",v100,4,b,\"Say "
+                   "\"\"b\"\"\",3,3,1.5,1.75,1.25,1.125,1.375,given,log.json:7,0.5,\r\n");
     r.ops = false;
     c->st = CDMPP_EMODEL;
     snprintf(c->err.msg, sizeof c->err.msg, "no model, at all");
@@ -103,7 +127,7 @@ static void test_csv(void **state) {
 /* ---- JSON ---- */
 typedef struct {
     const char *key;
-    double value;               /* NaN: null */
+    double value; /* NaN: null */
 } want;
 
 static void object_is(const cd_json *o, const want *w, size_t n) {
@@ -113,7 +137,8 @@ static void object_is(const cd_json *o, const want *w, size_t n) {
         if (!v) fail_msg("no key %s", w[k].key);
         if (v->kind == CD_JSON_BOOL) got = (double)v->u.i;
         else assert_ok(cd_json_real_or_nan(v, &got, &err));
-        if (isnan(w[k].value) ? !isnan(got) : !(fabs(got - w[k].value) < 1e-12)) fail_msg("%s is %.17g, not %g", w[k].key, got, w[k].value);
+        if (isnan(w[k].value) ? !isnan(got) : !(fabs(got - w[k].value) < 1e-12))
+            fail_msg("%s is %.17g, not %g", w[k].key, got, w[k].value);
     }
 }
 #define OBJECT_IS(o, w) object_is((o), (w), sizeof(w) / sizeof *(w))
@@ -136,14 +161,40 @@ static const cd_json *json_of(const cd_network_report *r, cd_arena *a) {
 }
 
 static void check_case(const cd_json *o) {
-    static const want w[] = {{"batch", 4}, {"latency_s", 0.5}, {"low_s", 0.375}, {"high_s", 0.75}, {"level", 0.9}, {"chain_s", 0.125}, {"sum_s", 2},
-                             {"items_per_s", 8}, {"peak_bytes", 3 << 20}, {"weight_bytes", 1 << 20}, {"memory_bytes", 7516192768.0}, {"fits", 1},
-                             {"missing_share", 0.0625}, {"unlike_share", 0.25}, {"given_share", 0.75}, {"tasks", 17}, {"tasks_without_schedule", 13},
-                             {"measured_s", 0.625}, {"measured_median_s", 0.4}, {"error", -0.2}, {"error_of_median", 0.25}, {"run_s", 1.25},
-                             {"run_error", -0.6}, {"run_cold_s", NAN}, {"run_left_out", 0}, {"run_drawn", 0}, {"before_s", 1.5},
-                             {"price_per_hour", 0.0288}, {"price_per_million", 1}};
-    static const want nodes[] = {{"model", 0}, {"library", 0}, {"given", 2}, {"record", 0}, {"scaled", 0}, {"free", 1}, {"missing", 1}};
-    static const want parallel[] = {{"latency_s", 21}, {"closed_form_s", 22}, {"one_device_s", 23}, {"links_s", 24}, {"sent_bytes", 25}, {"kept_micro_batches", 26}};
+    static const want w[] = {{"batch", 4},
+                             {"latency_s", 0.5},
+                             {"low_s", 0.375},
+                             {"high_s", 0.75},
+                             {"level", 0.9},
+                             {"chain_s", 0.125},
+                             {"sum_s", 2},
+                             {"items_per_s", 8},
+                             {"peak_bytes", 3 << 20},
+                             {"weight_bytes", 1 << 20},
+                             {"memory_bytes", 7516192768.0},
+                             {"fits", 1},
+                             {"missing_share", 0.0625},
+                             {"unlike_share", 0.25},
+                             {"given_share", 0.75},
+                             {"tasks", 17},
+                             {"tasks_without_schedule", 13},
+                             {"measured_s", 0.625},
+                             {"measured_median_s", 0.4},
+                             {"error", -0.2},
+                             {"error_of_median", 0.25},
+                             {"run_s", 1.25},
+                             {"run_error", -0.6},
+                             {"run_cold_s", NAN},
+                             {"run_left_out", 0},
+                             {"run_drawn", 0},
+                             {"before_s", 1.5},
+                             {"price_per_hour", 0.0288},
+                             {"price_per_million", 1}};
+    static const want nodes[] = {{"model", 0},  {"library", 0}, {"given", 2},  {"record", 0},
+                                 {"scaled", 0}, {"free", 1},    {"missing", 1}};
+    static const want parallel[] = {{"latency_s", 21},    {"closed_form_s", 22},
+                                    {"one_device_s", 23}, {"links_s", 24},
+                                    {"sent_bytes", 25},   {"kept_micro_batches", 26}};
     OBJECT_IS(o, w);
     OBJECT_IS(cd_json_get(o, "nodes"), nodes);
     OBJECT_IS(cd_json_get(o, "parallel"), parallel);
@@ -161,10 +212,14 @@ static void check_case(const cd_json *o) {
 }
 
 static void check_ops(const cd_json *list) {
-    static const want first[] = {{"worker", 2}, {"repeat", 1}, {"start_s", 0.5}, {"end_s", 0.75}, {"seconds", 0.25}, {"low_s", 0.125}, {"high_s", 0.375},
-                                 {"critical", 0}, {"out_of_range", 0}, {"given_s", 0.25}};
-    static const want second[] = {{"worker", 3}, {"repeat", 3}, {"start_s", 1.5}, {"end_s", 1.75}, {"seconds", 1.25}, {"low_s", 1.125}, {"high_s", 1.375},
-                                  {"critical", 1}, {"out_of_range", 1}, {"given_s", 0.5}};
+    static const want first[] = {{"worker", 2},     {"repeat", 1},     {"start_s", 0.5},
+                                 {"end_s", 0.75},   {"seconds", 0.25}, {"low_s", 0.125},
+                                 {"high_s", 0.375}, {"critical", 0},   {"out_of_range", 0},
+                                 {"given_s", 0.25}};
+    static const want second[] = {{"worker", 3},     {"repeat", 3},     {"start_s", 1.5},
+                                  {"end_s", 1.75},   {"seconds", 1.25}, {"low_s", 1.125},
+                                  {"high_s", 1.375}, {"critical", 1},   {"out_of_range", 1},
+                                  {"given_s", 0.5}};
     const cd_json *a = list->u.child, *b = a->next;
     assert_int_equal(list->n, 2);
     OBJECT_IS(a, first);
@@ -188,7 +243,8 @@ static void test_json(void **state) {
     options.run = true, options.parallel = "pp=2", options.what_if = (cd_texts){1, &what_if};
     const uint32_t path_was = c->replay.n_path;
     c->replay.n_path = 1, c->replay.path[0] = 1;
-    const cd_json *root = json_of(&r, &a), *o = cd_json_get(root, "fork, wide"); /* graph files on one device: by name */
+    const cd_json *root = json_of(&r, &a),
+                  *o = cd_json_get(root, "fork, wide"); /* graph files on one device: by name */
     check_case(o);
     check_ops(cd_json_get(o, "operators"));
     e.graphs = false; /* else a table */
@@ -204,10 +260,13 @@ static void test_json(void **state) {
     c->use[0].least = 2 << 20;
     assert_int_equal(cd_json_get(cd_json_get(json_of(&r, &a), "result"), "cheapest")->n, 0);
     e.graphs = true;
-    options.run = false, options.parallel = NULL, options.what_if.n = 0, c->replay.n_path = path_was;
+    options.run = false, options.parallel = NULL, options.what_if.n = 0,
+    c->replay.n_path = path_was;
     o = cd_json_get(json_of(&r, &a), "fork, wide"); /* what was not asked for has no key */
-    static const char *const absent[] = {"run_s", "before_s", "parallel", "stand_in", "device_spread"};
-    for (size_t k = 0; k < sizeof absent / sizeof *absent; k++) assert_null(cd_json_get(o, absent[k]));
+    static const char *const absent[] = {"run_s", "before_s", "parallel", "stand_in",
+                                         "device_spread"};
+    for (size_t k = 0; k < sizeof absent / sizeof *absent; k++)
+        assert_null(cd_json_get(o, absent[k]));
     assert_int_equal(cd_json_get(o, "fits")->u.i, 0);
     c->device_spread = 0.5, c->device->stands = "t4", c->use[0].memory = 0;
     o = cd_json_get(json_of(&r, &a), "fork, wide");
@@ -226,12 +285,19 @@ static void test_text(void **state) {
     number();
     options.run = true, options.parallel = "pp=2", options.what_if = (cd_texts){1, &what_if};
     cd_network_report_text(&r, &b);
-    static const char head[] = "network     device   batch  before  latency  speed-up  parallel    from      to  measured    error  run here    error   chain  sum  items/s  memory   given  unlike  missing    a million\n";
-    static const char row[] = "fork, wide  v100         4   1.5 s   500 ms    3.000x      21 s  375 ms  750 ms    625 ms  -20.0 %    1.25 s  -60.0 %  125 ms  2 s        8   3 MiB  75.0 %    25 %    6.2 %  1.000 USD *\n";
-    if (strncmp(b.p, head, sizeof head - 1) != 0 || strncmp(b.p + sizeof head - 1, row, sizeof row - 1) != 0) fail_msg("%s%s%s", b.p, head, row);
+    static const char head[] = "network     device   batch  before  latency  speed-up  parallel    "
+                               "from      to  measured    error  run here    error   chain  sum  "
+                               "items/s  memory   given  unlike  missing    a million\n";
+    static const char row[] = "fork, wide  v100         4   1.5 s   500 ms    3.000x      21 s  "
+                              "375 ms  750 ms    625 ms  -20.0 %    1.25 s  -60.0 %  125 ms  2 s   "
+                              "     8   3 MiB  75.0 %    25 %    6.2 %  1.000 USD *\n";
+    if (strncmp(b.p, head, sizeof head - 1) != 0 ||
+        strncmp(b.p + sizeof head - 1, row, sizeof row - 1) != 0)
+        fail_msg("%s%s%s", b.p, head, row);
     assert_non_null(strstr(b.p, "\nagainst the measured: mean error 20.0 %, most 20.0 % (n=1)\n"));
     assert_non_null(strstr(b.p, "\nagainst the run here: mean error 60.0 %, most 60.0 % (n=1)\n"));
-    assert_non_null(strstr(b.p, "\nfork, wide: cheapest is v100 with batch 4, 500 ms, 1.000 USD a million\n"));
+    assert_non_null(
+        strstr(b.p, "\nfork, wide: cheapest is v100 with batch 4, 500 ms, 1.000 USD a million\n"));
     assert_null(strstr(b.p, "at most 15 %")); /* nothing is left of it */
     options.run = false, options.parallel = NULL, options.what_if.n = 0;
     cd_buf_clear(&b);
@@ -289,10 +355,28 @@ TEST(test_page) {
     number();
     r.deadline_s = 0.7, options.what_if = (cd_texts){1, &what_if};
     c->replay.op[1].since = UINT32_MAX; /* a on its own is as long as anything */
-    c->cost[0]->node[c->net->of[0]].unlike = "dtype", c->cost[0]->node[c->net->of[1]].unlike = "dtype";
-    const cd_json *root = page_of(&r, &a), *o = cd_json_get(root, "cases")->u.child, *ops = cd_json_get(o, "ops");
-    static const want sums[] = {{"batch", 4}, {"latency", 0.5}, {"low", 0.375}, {"high", 0.75}, {"chain", 0.125}, {"sum", 2}, {"items", 8}, {"missing", 0.0625}, {"unlike", 0.25},
-                                {"measured", 0.625}, {"run", 1.25}, {"before", 1.5}, {"price", 1}, {"hour", 0.0288}, {"peak", 3 << 20}, {"weights", 1 << 20}, {"memory", 7516192768.0}, {"best", 1}};
+    c->cost[0]->node[c->net->of[0]].unlike = "dtype",
+    c->cost[0]->node[c->net->of[1]].unlike = "dtype";
+    const cd_json *root = page_of(&r, &a), *o = cd_json_get(root, "cases")->u.child,
+                  *ops = cd_json_get(o, "ops");
+    static const want sums[] = {{"batch", 4},
+                                {"latency", 0.5},
+                                {"low", 0.375},
+                                {"high", 0.75},
+                                {"chain", 0.125},
+                                {"sum", 2},
+                                {"items", 8},
+                                {"missing", 0.0625},
+                                {"unlike", 0.25},
+                                {"measured", 0.625},
+                                {"run", 1.25},
+                                {"before", 1.5},
+                                {"price", 1},
+                                {"hour", 0.0288},
+                                {"peak", 3 << 20},
+                                {"weights", 1 << 20},
+                                {"memory", 7516192768.0},
+                                {"best", 1}};
     OBJECT_IS(o, sums);
     static const want limits[] = {{"level", 0.9}, {"deadline", 0.7}};
     OBJECT_IS(root, limits);
@@ -302,22 +386,29 @@ TEST(test_page) {
     text_is(o, "why", "range of features 12 %, dtype 19 %");
     assert_null(cd_json_get(o, "small"));
     assert_null(cd_json_get(o, "error"));
-    list_is(ops, "start", 0.5e9, 1.5e9), list_is(ops, "end", 0.75e9, 1.75e9), list_is(ops, "low", 0.125e9, 3 * 1.125e9), list_is(ops, "high", 0.375e9, 3 * 1.375e9);
-    list_is(ops, "lane", 0, 0), list_is(ops, "worker", 2, 3), list_is(ops, "source", CD_COST_GIVEN, CD_COST_GIVEN), list_is(ops, "type", 0, 1);
+    list_is(ops, "start", 0.5e9, 1.5e9), list_is(ops, "end", 0.75e9, 1.75e9),
+        list_is(ops, "low", 0.125e9, 3 * 1.125e9), list_is(ops, "high", 0.375e9, 3 * 1.375e9);
+    list_is(ops, "lane", 0, 0), list_is(ops, "worker", 2, 3),
+        list_is(ops, "source", CD_COST_GIVEN, CD_COST_GIVEN), list_is(ops, "type", 0, 1);
     list_is(ops, "schedule", -1, 0), list_is(ops, "unlike", 0, 0);
-    static const char *const key[] = {"types", "schedules", "reasons"}, *const first[] = {"Conv", "log.json:7", "dtype"};
+    static const char *const key[] = {"types", "schedules", "reasons"}, *const first[] = {
+                                                                            "Conv", "log.json:7",
+                                                                            "dtype"};
     for (int k = 0; k < 3; k++) {
         const cd_json *v = cd_json_get(o, key[k]);
         assert_int_equal(v->n, k ? 1 : 2);
         assert_true(v->u.child->kind == CD_JSON_STR && cd_str_is(v->u.child->u.s, first[k]));
     }
     const cd_json *after = cd_json_get(ops, "after");
-    assert_true(after->u.child->n == 0 && after->u.child->next->n == 1 && after->u.child->next->u.child->u.i == 0);
+    assert_true(after->u.child->n == 0 && after->u.child->next->n == 1 &&
+                after->u.child->next->u.child->u.i == 0);
     assert_int_equal(cd_json_get(root, "sources")->n, 7);
-    assert_true(cd_json_get(root, "what_if")->n == 1 && cd_str_is(cd_json_get(root, "what_if")->u.child->u.s, what_if));
+    assert_true(cd_json_get(root, "what_if")->n == 1 &&
+                cd_str_is(cd_json_get(root, "what_if")->u.child->u.s, what_if));
     cd_str foot;
     assert_ok(cd_json_need_str(root, "foot", &foot, &err));
-    assert_true(foot.n > 13 && !memcmp(foot.p, "cdmpp-replay ", 13) && !memmem(foot.p, foot.n, "models", 6)); /* times are given: none was asked */
+    assert_true(foot.n > 13 && !memcmp(foot.p, "cdmpp-replay ", 13) &&
+                !memmem(foot.p, foot.n, "models", 6)); /* times are given: none was asked */
     c->st = CDMPP_EMODEL, c->use[0].least = (int64_t)8 << 30;
     snprintf(c->err.msg, sizeof c->err.msg, "no model");
     o = cd_json_get(page_of(&r, &a), "cases")->u.child;
@@ -326,7 +417,8 @@ TEST(test_page) {
     c->st = CDMPP_OK, c->use[0].peak = c->use[0].weights = -1;
     o = cd_json_get(page_of(&r, &a), "cases")->u.child;
     assert_int_equal(cd_json_get(o, "small")->u.i, 1);
-    assert_true(!cd_json_get(o, "peak") && !cd_json_get(o, "weights") && cd_json_get(o, "best")->u.i == 0);
+    assert_true(!cd_json_get(o, "peak") && !cd_json_get(o, "weights") &&
+                cd_json_get(o, "best")->u.i == 0);
     options.what_if.n = 0;
     c->cost[0]->node[c->net->of[0]].unlike = c->cost[0]->node[c->net->of[1]].unlike = NULL;
     cd_arena_free(&a);
@@ -348,10 +440,14 @@ TEST(test_traces) {
     assert_ok(cd_network_report_trace(&r, tmp_path(&dir, "t.x.json"), &err));
     assert_ok(cd_network_report_trace(&r, tmp_path(&dir, "plain"), &err));
     e.item = was, e.n_item = 1;
-    static const char *const there[] = {"t.x.fork,_wide.v100.4.json", "t.x.fork,_wide.v100.4.2.json", "plain.fork,_wide.v100.4", "plain.fork,_wide.v100.4.2"};
+    static const char *const there[] = {"t.x.fork,_wide.v100.4.json",
+                                        "t.x.fork,_wide.v100.4.2.json", "plain.fork,_wide.v100.4",
+                                        "plain.fork,_wide.v100.4.2"};
     static const char *const not_there[] = {"t.x.json", "plain", "t.x.fork,_wide.v100.4.3.json"};
-    for (size_t k = 0; k < sizeof there / sizeof *there; k++) assert_int_equal(access(tmp_path(&dir, there[k]), R_OK), 0);
-    for (size_t k = 0; k < sizeof not_there / sizeof *not_there; k++) assert_int_not_equal(access(tmp_path(&dir, not_there[k]), R_OK), 0);
+    for (size_t k = 0; k < sizeof there / sizeof *there; k++)
+        assert_int_equal(access(tmp_path(&dir, there[k]), R_OK), 0);
+    for (size_t k = 0; k < sizeof not_there / sizeof *not_there; k++)
+        assert_int_not_equal(access(tmp_path(&dir, not_there[k]), R_OK), 0);
 }
 
 /* At the deadline is fast enough, behind it is not. */
@@ -373,10 +469,20 @@ static void test_energy(void **state) {
     (void)state;
     const cd_device *was = c->device->about;
     cd_device some = {.kind = CD_DEVICE_CPU, .tdp_w = 300, .cores = 4, .cores_used = -1};
-    static const struct { double tdp_w, used, deadline_s; const char *text, *json; } t[] = {
-        {300, -1, 0.5, "37.5 J *", "\"power_w\":300,\"energy_j\":37.5"}, {300, 1, 0.5, "\nfork, wide: least energy under the deadline is that of v100 with batch 4, 500 ms, at most 9.38 J (75 W)\n", "\"energy_j\":9.375"},
-        {300, 4, 0.5, "37.5 J *", "\"least_energy\":[0]"}, {-1, -1, 0.5, "no device whose power is known is fast enough and fits", "\"power_w\":null,\"energy_j\":null"},
-        {300, -1, 0.499, "no device whose power is known is fast enough and fits", "\"least_energy\":[]"}, {300, -1, NAN, ": least energy is that of v100", "\"energy_j\":37.5"}};
+    static const struct {
+        double tdp_w, used, deadline_s;
+        const char *text, *json;
+    } t[] = {{300, -1, 0.5, "37.5 J *", "\"power_w\":300,\"energy_j\":37.5"},
+             {300, 1, 0.5,
+              "\nfork, wide: least energy under the deadline is that of v100 with batch 4, 500 ms, "
+              "at most 9.38 J (75 W)\n",
+              "\"energy_j\":9.375"},
+             {300, 4, 0.5, "37.5 J *", "\"least_energy\":[0]"},
+             {-1, -1, 0.5, "no device whose power is known is fast enough and fits",
+              "\"power_w\":null,\"energy_j\":null"},
+             {300, -1, 0.499, "no device whose power is known is fast enough and fits",
+              "\"least_energy\":[]"},
+             {300, -1, NAN, ": least energy is that of v100", "\"energy_j\":37.5"}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         cd_buf b = {0};
         cd_network_report r = report();
@@ -402,7 +508,11 @@ static void test_power_that_is_said(void **state) {
     const cd_device *was = c->device->about;
     const cd_device some = {.kind = CD_DEVICE_CPU, .tdp_w = 300, .cores = 4, .cores_used = 1};
     static const char *const good[] = {"V100=120"};
-    static const char *const bad[][2] = {{"v100", "expected DEVICE=W"}, {"v100=", "expected DEVICE=W"}, {"v100=0", "watts above 0"}, {"v100=12W", "expected DEVICE=W"}, {"t4=70", "nothing is asked about the device 't4'"}};
+    static const char *const bad[][2] = {{"v100", "expected DEVICE=W"},
+                                         {"v100=", "expected DEVICE=W"},
+                                         {"v100=0", "watts above 0"},
+                                         {"v100=12W", "expected DEVICE=W"},
+                                         {"t4=70", "nothing is asked about the device 't4'"}};
     static const char *const twice[] = {"v100=1", "V100=2"};
     cd_arena a = {0};
     cd_buf b = {0};
@@ -433,11 +543,14 @@ static void test_power_that_is_said(void **state) {
 }
 
 static void test_prices_are_read(void **state) {
-    static const char text[] = "device,price_per_hour,currency\n# comment\n\nk80,7,EUR\nV100,2.5,USD\n";
+    static const char text[] =
+        "device,price_per_hour,currency\n# comment\n\nk80,7,EUR\nV100,2.5,USD\n";
     static const struct {
         const char *text;
         cdmpp_status want;
-    } bad[] = {{"device,price_per_hour\nv100,-1\n", CDMPP_ERANGE}, {"v100,1,USD\nv100,2,USD\n", CDMPP_EINVALID}, {"v100\n", CDMPP_EPARSE}};
+    } bad[] = {{"device,price_per_hour\nv100,-1\n", CDMPP_ERANGE},
+               {"v100,1,USD\nv100,2,USD\n", CDMPP_EINVALID},
+               {"v100\n", CDMPP_EPARSE}};
     cd_network_prices p = {0};
     (void)state;
     assert_ok(cd_network_prices_read(tmp_put(&dir, "p.csv", text, strlen(text)), &e, &p, &err));
@@ -446,9 +559,12 @@ static void test_prices_are_read(void **state) {
     cd_network_prices_free(&p);
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         p = (cd_network_prices){0};
-        assert_status(cd_network_prices_read(tmp_put(&dir, "p.csv", bad[k].text, strlen(bad[k].text)), &e, &p, &err), bad[k].want);
+        assert_status(cd_network_prices_read(
+                          tmp_put(&dir, "p.csv", bad[k].text, strlen(bad[k].text)), &e, &p, &err),
+                      bad[k].want);
         cd_network_prices_free(&p);
     }
 }
 
-TESTS(set_up, tear_down, test_csv, test_json, test_text, test_page, test_traces, test_deadline, test_energy, test_power_that_is_said, test_prices_are_read)
+TESTS(set_up, tear_down, test_csv, test_json, test_text, test_page, test_traces, test_deadline,
+      test_energy, test_power_that_is_said, test_prices_are_read)

@@ -7,10 +7,13 @@
 
 enum { ROWS = 6, COLUMNS = 8, ALL = ROWS * COLUMNS, WIDE = 5 };
 
-static float data_at(uint32_t draw, int64_t i) { return (float)drawn_in(draw, (uint64_t)i, draw == 2 ? 100 : -400, 600) / 100; } /* of draw 2 all are above 0 */
+static float data_at(uint32_t draw, int64_t i) {
+    return (float)drawn_in(draw, (uint64_t)i, draw == 2 ? 100 : -400, 600) / 100;
+} /* of draw 2 all are above 0 */
 static int zero_in(int64_t i) { return drawn_in(99, (uint64_t)i, 90, 130); }
 
-static cdmpp_status input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to, cdmpp_err *e) {
+static cdmpp_status input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to,
+                          cdmpp_err *e) {
     (void)ctx, (void)e;
     for (int64_t i = 0; i < cd_graph_shape_elements(&t->shape); i++) {
         if (t->dtype == U8) ((uint8_t *)to)[i] = (uint8_t)zero_in(i);
@@ -50,7 +53,11 @@ static void result(uint32_t t) { assert_ok(cd_graph_result(m.g, t, &err)); }
 static void open_it(void) {
     static cd_network_values_options o;
     assert_int_equal(m.st, CDMPP_OK);
-    o = (cd_network_values_options){.graph = m.g, .target = "llvm", .hardware = cd_target_hardware(false, 1, 64), .measure = measure, .input = input};
+    o = (cd_network_values_options){.graph = m.g,
+                                    .target = "llvm",
+                                    .hardware = cd_target_hardware(false, 1, 64),
+                                    .measure = measure,
+                                    .input = input};
     assert_ok(cd_network_live_open(&o, &live, &err));
     assert_int_equal(cd_network_live_workload(live)->n_unsupported, 0);
 }
@@ -74,11 +81,13 @@ typedef struct {
 
 static void quantise(uint32_t draw, numbers *v) {
     float low = 0, high = 0;
-    for (int64_t i = 0; i < ALL; i++) low = fminf(low, data_at(draw, i)), high = fmaxf(high, data_at(draw, i));
+    for (int64_t i = 0; i < ALL; i++)
+        low = fminf(low, data_at(draw, i)), high = fmaxf(high, data_at(draw, i));
     v->scale = (high - low) * (1.0F / 255); /* docs/reference/quantize.md */
     v->zero = (int)nearbyintf(fminf(-low / v->scale, 255));
     for (int64_t i = 0; i < ALL; i++) {
-        v->q[i] = (int)fmaxf(fminf(nearbyintf(data_at(draw, i) / v->scale) + (float)v->zero, 255), 0);
+        v->q[i] =
+            (int)fmaxf(fminf(nearbyintf(data_at(draw, i) / v->scale) + (float)v->zero, 255), 0);
         v->d[i] = (float)(v->q[i] - v->zero) * v->scale;
     }
 }
@@ -95,11 +104,13 @@ TEST(behind_dynamic) {
     int64_t w[COLUMNS * WIDE];
     double wf[COLUMNS * WIDE];
     uint32_t q[3];
-    for (int i = 0; i < COLUMNS * WIDE; i++) w[i] = drawn_in(7, (uint64_t)i, -20, 20), wf[i] = (double)w[i];
+    for (int i = 0; i < COLUMNS * WIDE; i++)
+        w[i] = drawn_in(7, (uint64_t)i, -20, 20), wf[i] = (double)w[i];
     dynamic(begin(GM_SHAPE(ROWS, COLUMNS)), q);
     const uint32_t d = gm_add(&m, "DequantizeLinear", "", q[0], q[1], q[2]);
     result(d);
-    result(gm_add(&m, "Max", "", gm_add(&m, "DequantizeLinear", "", q[0], q[1], q[2]), constant(CD_F32, (cd_graph_shape){0}, NULL, &no)));
+    result(gm_add(&m, "Max", "", gm_add(&m, "DequantizeLinear", "", q[0], q[1], q[2]),
+                  constant(CD_F32, (cd_graph_shape){0}, NULL, &no)));
     result(gm_add(&m, "MatMul", "", d, constant(CD_F32, GM_SHAPE(COLUMNS, WIDE), NULL, wf)));
     result(gm_add(&m, "DequantizeLinear", "", q[0], q[1]));
     open_it();
@@ -113,7 +124,8 @@ TEST(behind_dynamic) {
         same(1, want, ALL, 0);
         for (int i = 0; i < ROWS * WIDE; i++) {
             double sum = 0;
-            for (int k = 0; k < COLUMNS; k++) sum += (double)v.d[i / WIDE * COLUMNS + k] * (double)w[k * WIDE + i % WIDE];
+            for (int k = 0; k < COLUMNS; k++)
+                sum += (double)v.d[i / WIDE * COLUMNS + k] * (double)w[k * WIDE + i % WIDE];
             want[i] = (float)sum;
         }
         same(2, want, ROWS * WIDE, 1e-4);
@@ -131,8 +143,10 @@ TEST(behind_integers) {
     for (int i = 0; i < COLUMNS * WIDE; i++) w[i] = drawn_in(8, (uint64_t)i, -127, 127);
     for (int i = 0; i < WIDE; i++) scale[i] = (double)(float)(0.01 * (i + 1));
     dynamic(begin(GM_SHAPE(ROWS, COLUMNS)), q);
-    const uint32_t y = gm_add(&m, "MatMulInteger", "", q[0], constant(I8, GM_SHAPE(COLUMNS, WIDE), w, NULL), q[2]);
-    result(gm_add(&m, "Mul", "", gm_add(&m, "Cast", "to=1", y), gm_add(&m, "Mul", "", q[1], constant(CD_F32, GM_SHAPE(WIDE), NULL, scale))));
+    const uint32_t y =
+        gm_add(&m, "MatMulInteger", "", q[0], constant(I8, GM_SHAPE(COLUMNS, WIDE), w, NULL), q[2]);
+    result(gm_add(&m, "Mul", "", gm_add(&m, "Cast", "to=1", y),
+                  gm_add(&m, "Mul", "", q[1], constant(CD_F32, GM_SHAPE(WIDE), NULL, scale))));
     result(gm_add(&m, "DequantizeLinear", "", y, q[1]));
     open_it();
     for (uint32_t draw = 1; draw < 4; draw++) {
@@ -142,7 +156,8 @@ TEST(behind_integers) {
         pass(draw);
         for (int i = 0; i < ROWS * WIDE; i++) {
             int sum = 0;
-            for (int k = 0; k < COLUMNS; k++) sum += (v.q[i / WIDE * COLUMNS + k] - v.zero) * (int)w[k * WIDE + i % WIDE];
+            for (int k = 0; k < COLUMNS; k++)
+                sum += (v.q[i / WIDE * COLUMNS + k] - v.zero) * (int)w[k * WIDE + i % WIDE];
             a[i] = (float)sum * (v.scale * (float)scale[i % WIDE]);
             b[i] = (float)sum * v.scale;
         }
@@ -157,9 +172,13 @@ TEST(of_each_channel) {
     static const struct {
         const char *axis;
         cd_dtype t;
-        int low;       /* of the zero points; 0: they are an input */
+        int low; /* of the zero points; 0: they are an input */
         int64_t n;
-    } t[] = {{"axis=0", U8, 100, ROWS}, {"axis=1", I8, -20, COLUMNS}, {"axis=-1", U8, 0, COLUMNS}, {"axis=0", U8, 0, ROWS}, {"axis=1", U8, 0, 1}};
+    } t[] = {{"axis=0", U8, 100, ROWS},
+             {"axis=1", I8, -20, COLUMNS},
+             {"axis=-1", U8, 0, COLUMNS},
+             {"axis=0", U8, 0, ROWS},
+             {"axis=1", U8, 0, 1}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         const bool given = t[k].low != 0, rows = !strcmp(t[k].axis, "axis=0");
         const float low = t[k].t == I8 ? -128 : 0;
@@ -168,16 +187,21 @@ TEST(of_each_channel) {
         float want[ALL];
         const uint32_t x = begin(GM_SHAPE(ROWS, COLUMNS));
         const cd_graph_shape s = t[k].n > 1 ? GM_SHAPE(t[k].n) : (cd_graph_shape){0};
-        for (int i = 0; i < COLUMNS; i++) zero[i] = given ? t[k].low + 3 * i : zero_in(i), scale[i] = (double)(float)(0.03 + 0.01 * i);
+        for (int i = 0; i < COLUMNS; i++)
+            zero[i] = given ? t[k].low + 3 * i : zero_in(i),
+            scale[i] = (double)(float)(0.03 + 0.01 * i);
         uint32_t z = given ? constant(t[k].t, s, zero, NULL) : 0;
         if (!given) assert_ok(cd_graph_input(m.g, "z", U8, &s, &z, &err));
-        const uint32_t by = constant(CD_F32, s, NULL, scale), q = gm_add(&m, "QuantizeLinear", t[k].axis, x, by, z);
+        const uint32_t by = constant(CD_F32, s, NULL, scale),
+                       q = gm_add(&m, "QuantizeLinear", t[k].axis, x, by, z);
         result(gm_add(&m, "DequantizeLinear", t[k].axis, q, by, z));
         open_it();
         pass(1);
         for (int i = 0; i < ALL; i++) {
             const int c = t[k].n == 1 ? 0 : rows ? i / COLUMNS : i % COLUMNS;
-            const float v = fmaxf(fminf(nearbyintf(data_at(1, i) / (float)scale[c]) + (float)zero[c], low + 255), low);
+            const float v = fmaxf(
+                fminf(nearbyintf(data_at(1, i) / (float)scale[c]) + (float)zero[c], low + 255),
+                low);
             want[i] = (v - (float)zero[c]) * (float)scale[c];
         }
         same(0, want, ALL, 0);

@@ -7,13 +7,17 @@ enum { CASES = 64, MOST = 8192, CHANNELS = 16 };
 
 /* ---- numbers ---- */
 
-static int byte_at(uint64_t seed, int64_t i, cd_dtype t) { return (int)(cd_rng_at(seed, (uint64_t)i) % 256) - (t == I8 ? 128 : 0); }
+static int byte_at(uint64_t seed, int64_t i, cd_dtype t) {
+    return (int)(cd_rng_at(seed, (uint64_t)i) % 256) - (t == I8 ? 128 : 0);
+}
 
 /* Inputs are called by their seed. */
-static cdmpp_status input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to, cdmpp_err *e) {
+static cdmpp_status input(void *ctx, const cd_graph_tensor *t, uint32_t draw, void *to,
+                          cdmpp_err *e) {
     uint8_t *v = to;
     (void)ctx, (void)draw, (void)e;
-    for (int64_t i = 0; i < cd_graph_shape_elements(&t->shape); i++) v[i] = (uint8_t)byte_at(strtoull(t->name, NULL, 10), i, t->dtype);
+    for (int64_t i = 0; i < cd_graph_shape_elements(&t->shape); i++)
+        v[i] = (uint8_t)byte_at(strtoull(t->name, NULL, 10), i, t->dtype);
     return CDMPP_OK;
 }
 
@@ -21,14 +25,16 @@ typedef struct {
     uint64_t seed, at;
 } dice;
 
-static int64_t roll(dice *d, int64_t n) { return (int64_t)(cd_rng_at(d->seed, d->at++) % (uint64_t)n); }
+static int64_t roll(dice *d, int64_t n) {
+    return (int64_t)(cd_rng_at(d->seed, d->at++) % (uint64_t)n);
+}
 
 /* A tensor of 8 bits, and what is in it. */
 typedef struct {
     cd_dtype t;
     cd_graph_shape s;
     int v[MOST];
-    uint32_t node;              /* CD_GRAPH_NONE: it is not given */
+    uint32_t node; /* CD_GRAPH_NONE: it is not given */
 } tensor;
 
 static void fill(gm *m, tensor *x, uint64_t seed, bool data) {
@@ -51,7 +57,9 @@ static void zero_point(gm *m, dice *d, tensor *z, cd_dtype t, int64_t each, uint
     if (form < 3) fill(m, z, seed, roll(d, 2));
 }
 
-static int zero_at(const tensor *z, int64_t i) { return z->node == CD_GRAPH_NONE ? 0 : z->v[cd_graph_shape_elements(&z->s) > 1 ? i : 0]; }
+static int zero_at(const tensor *z, int64_t i) {
+    return z->node == CD_GRAPH_NONE ? 0 : z->v[cd_graph_shape_elements(&z->s) > 1 ? i : 0];
+}
 
 /* ---- a case ---- */
 
@@ -60,9 +68,9 @@ typedef struct {
     gm m;
     tensor x, w, zx, zw;
     int64_t stride[3], dilation[3], pad[6], group;
-    uint32_t spatial;           /* 0: a product */
-    int by[CHANNELS];           /* a factor of each channel behind it */
-    int64_t out[5];             /* batch, channels, three dimensions; of a product rows, columns */
+    uint32_t spatial; /* 0: a product */
+    int by[CHANNELS]; /* a factor of each channel behind it */
+    int64_t out[5];   /* batch, channels, three dimensions; of a product rows, columns */
 } drawn;
 
 static drawn c;
@@ -70,7 +78,8 @@ static int32_t want[4 * MOST], got[4 * MOST];
 
 static void draw_product(void) {
     static const int64_t k_of[] = {1, 2, 3, 4, 5, 8, 11, 16};
-    const int64_t k = k_of[roll(&c.d, 8)], n = 1 + roll(&c.d, CHANNELS), rows = 1 + roll(&c.d, 5), rank = roll(&c.d, 2) ? 2 : 1 + roll(&c.d, 3);
+    const int64_t k = k_of[roll(&c.d, 8)], n = 1 + roll(&c.d, CHANNELS), rows = 1 + roll(&c.d, 5),
+                  rank = roll(&c.d, 2) ? 2 : 1 + roll(&c.d, 3);
     c.x.s = rank == 1 ? GM_SHAPE(k) : rank == 2 ? GM_SHAPE(rows, k) : GM_SHAPE(2, rows, k);
     c.w.s = GM_SHAPE(k, n);
     c.out[0] = rank == 1 ? 1 : rank == 2 ? rows : 2 * rows, c.out[1] = n;
@@ -84,22 +93,27 @@ static void draw_product(void) {
 static void list(char *to, size_t room, const char *name, const int64_t *v, uint32_t n) {
     size_t at = strlen(to);
     at += (size_t)snprintf(to + at, room - at, " %s=[", name);
-    for (uint32_t i = 0; i < n; i++) at += (size_t)snprintf(to + at, room - at, "%s%d", i ? "," : "", (int)v[i]);
+    for (uint32_t i = 0; i < n; i++)
+        at += (size_t)snprintf(to + at, room - at, "%s%d", i ? "," : "", (int)v[i]);
     (void)snprintf(to + at, room - at, "]");
 }
 
 static void draw_window(char *attr, size_t room) {
     int64_t pads[6];
     c.spatial = 1 + (uint32_t)roll(&c.d, 3), c.group = roll(&c.d, 4) ? 1 : 2;
-    const int64_t in = 1 + roll(&c.d, 5), out = c.group * (1 + roll(&c.d, CHANNELS / 2)), batch = 1 + roll(&c.d, 2);
-    c.x.s = GM_SHAPE(batch, c.group * in), c.w.s = GM_SHAPE(out, in), c.out[0] = batch, c.out[1] = out;
+    const int64_t in = 1 + roll(&c.d, 5), out = c.group * (1 + roll(&c.d, CHANNELS / 2)),
+                  batch = 1 + roll(&c.d, 2);
+    c.x.s = GM_SHAPE(batch, c.group * in), c.w.s = GM_SHAPE(out, in), c.out[0] = batch,
+    c.out[1] = out;
     for (uint32_t i = 0; i < 3; i++) c.stride[i] = c.dilation[i] = c.out[2 + i] = 1, c.pad[i] = 0;
     for (uint32_t i = 0; i < c.spatial; i++) {
         const int64_t size = 3 + roll(&c.d, 4), kernel = 1 + roll(&c.d, 3), after = roll(&c.d, 2);
-        c.stride[i] = 1 + roll(&c.d, 2), c.dilation[i] = kernel == 2 ? 1 + roll(&c.d, 2) : 1, c.pad[i] = roll(&c.d, 2);
+        c.stride[i] = 1 + roll(&c.d, 2), c.dilation[i] = kernel == 2 ? 1 + roll(&c.d, 2) : 1,
+        c.pad[i] = roll(&c.d, 2);
         pads[i] = c.pad[i], pads[c.spatial + i] = after;
         c.x.s.dim[c.x.s.rank++] = size, c.w.s.dim[c.w.s.rank++] = kernel;
-        c.out[2 + i] = (size + c.pad[i] + after - c.dilation[i] * (kernel - 1) - 1) / c.stride[i] + 1;
+        c.out[2 + i] =
+            (size + c.pad[i] + after - c.dilation[i] * (kernel - 1) - 1) / c.stride[i] + 1;
     }
     (void)snprintf(attr, room, "group=%d", (int)c.group);
     list(attr, room, "strides", c.stride, c.spatial);
@@ -124,7 +138,9 @@ static void product(void) {
     for (int64_t i = 0; i < c.out[0]; i++)
         for (int64_t j = 0; j < n; j++) {
             int32_t sum = 0;
-            for (int64_t p = 0; p < k; p++) sum += (c.x.v[i * k + p] - zero_at(&c.zx, i)) * (c.w.v[p * n + j] - zero_at(&c.zw, j));
+            for (int64_t p = 0; p < k; p++)
+                sum +=
+                    (c.x.v[i * k + p] - zero_at(&c.zx, i)) * (c.w.v[p * n + j] - zero_at(&c.zw, j));
             want[i * n + j] = sum * c.by[j];
         }
 }
@@ -133,18 +149,23 @@ static int64_t size_of(const cd_graph_shape *s, uint32_t d) { return d < s->rank
 
 /* Of one place of the result, given as batch, channel and three dimensions. */
 static int32_t window(const int64_t *at) {
-    const int64_t in = c.w.s.dim[1], first = at[1] / (c.out[1] / c.group) * in, kernels = size_of(&c.w.s, 2) * size_of(&c.w.s, 3) * size_of(&c.w.s, 4);
+    const int64_t in = c.w.s.dim[1], first = at[1] / (c.out[1] / c.group) * in,
+                  kernels = size_of(&c.w.s, 2) * size_of(&c.w.s, 3) * size_of(&c.w.s, 4);
     int32_t sum = 0;
     for (int64_t i = 0; i < in * kernels; i++) {
-        const int64_t k[3] = {i % kernels / (size_of(&c.w.s, 3) * size_of(&c.w.s, 4)), i / size_of(&c.w.s, 4) % size_of(&c.w.s, 3), i % size_of(&c.w.s, 4)};
+        const int64_t k[3] = {i % kernels / (size_of(&c.w.s, 3) * size_of(&c.w.s, 4)),
+                              i / size_of(&c.w.s, 4) % size_of(&c.w.s, 3), i % size_of(&c.w.s, 4)};
         int64_t place = at[0] * c.x.s.dim[1] + first + i / kernels;
         bool inside = true;
         for (uint32_t d = 0; d < 3; d++) {
-            const int64_t size = size_of(&c.x.s, 2 + d), p = at[2 + d] * c.stride[d] + k[d] * c.dilation[d] - c.pad[d];
+            const int64_t size = size_of(&c.x.s, 2 + d),
+                          p = at[2 + d] * c.stride[d] + k[d] * c.dilation[d] - c.pad[d];
             inside = inside && p >= 0 && p < size;
             place = place * size + p;
         }
-        if (inside) sum += (c.x.v[place] - zero_at(&c.zx, 0)) * (c.w.v[at[1] * in * kernels + i] - zero_at(&c.zw, at[1]));
+        if (inside)
+            sum += (c.x.v[place] - zero_at(&c.zx, 0)) *
+                   (c.w.v[at[1] * in * kernels + i] - zero_at(&c.zw, at[1]));
     }
     return sum * c.by[at[1]];
 }
@@ -152,7 +173,9 @@ static int32_t window(const int64_t *at) {
 static void convolution(void) {
     const int64_t inner = c.out[2] * c.out[3] * c.out[4];
     for (int64_t i = 0; i < c.out[0] * c.out[1] * inner; i++)
-        want[i] = window((int64_t[]){i / inner / c.out[1], i / inner % c.out[1], i % inner / (c.out[3] * c.out[4]), i / c.out[4] % c.out[3], i % c.out[4]});
+        want[i] = window((int64_t[]){i / inner / c.out[1], i / inner % c.out[1],
+                                     i % inner / (c.out[3] * c.out[4]), i / c.out[4] % c.out[3],
+                                     i % c.out[4]});
 }
 
 /* ---- both ---- */
@@ -165,7 +188,9 @@ static void make(uint64_t seed, bool conv) {
     c.x.t = roll(&c.d, 3) ? U8 : I8, c.w.t = roll(&c.d, 3) ? I8 : U8;
     if (conv) draw_convolution(attr, sizeof attr);
     else draw_product();
-    uint32_t y = gm_add(&c.m, conv ? "ConvInteger" : "MatMulInteger", attr, c.x.node, c.w.node, c.zx.node, c.zw.node), k = CD_GRAPH_NONE;
+    uint32_t y = gm_add(&c.m, conv ? "ConvInteger" : "MatMulInteger", attr, c.x.node, c.w.node,
+                        c.zx.node, c.zw.node),
+             k = CD_GRAPH_NONE;
     const bool scaled = roll(&c.d, 2);
     for (int64_t i = 0; i < c.out[1]; i++) by[i] = c.by[i] = scaled ? (int)roll(&c.d, 9) - 4 : 1;
     cd_graph_shape s = {conv ? c.spatial + 1 : 1, {c.out[1], 1, 1, 1}};
@@ -182,14 +207,20 @@ static void check(uint64_t seed, bool conv, cd_workload_layout layout) {
     const int64_t n = c.out[0] * c.out[1] * (conv ? c.out[2] * c.out[3] * c.out[4] : 1);
     assert_true(n <= 4 * MOST);
     (conv ? convolution : product)();
-    const cd_network_values_options o = {.graph = c.m.g, .target = "llvm", .hardware = cd_target_hardware(false, 1, 64), .measure = measure, .input = input, .layout = layout};
+    const cd_network_values_options o = {.graph = c.m.g,
+                                         .target = "llvm",
+                                         .hardware = cd_target_hardware(false, 1, 64),
+                                         .measure = measure,
+                                         .input = input,
+                                         .layout = layout};
     assert_ok(cd_network_live_open(&o, &live, &err));
     assert_int_equal(cd_network_live_workload(live)->n_unsupported, 0);
     assert_int_equal(cd_graph_shape_elements(&cd_network_live_result(live, 0)->shape), n);
     assert_ok(cd_network_live_input(live, 1, &err));
     cd_network_live_pass(live, &s);
     assert_ok(cd_network_live_read(live, 0, got, &err));
-    if (memcmp(got, want, (size_t)n * sizeof *got)) fail_msg("%s %d", conv ? "convolution" : "product", (int)seed);
+    if (memcmp(got, want, (size_t)n * sizeof *got))
+        fail_msg("%s %d", conv ? "convolution" : "product", (int)seed);
     cd_network_live_close(live);
     cd_graph_free(c.m.g);
 }
@@ -199,7 +230,8 @@ TEST(test_products) {
 }
 
 TEST(test_convolutions) {
-    for (uint64_t i = 0; i < CASES / 2; i++) check(100 + i, true, i % 2 ? CD_WORKLOAD_LAYOUT_NCHW : CD_WORKLOAD_LAYOUT_NHWC);
+    for (uint64_t i = 0; i < CASES / 2; i++)
+        check(100 + i, true, i % 2 ? CD_WORKLOAD_LAYOUT_NCHW : CD_WORKLOAD_LAYOUT_NHWC);
 }
 
 TESTS(up, down, test_products, test_convolutions)

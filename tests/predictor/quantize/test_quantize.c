@@ -22,17 +22,22 @@ static int down(void **state) {
     return 0;
 }
 
-static float drawn(uint64_t seed, uint64_t i, double size) { return (float)((2 * cd_rng_unit(seed, i) - 1) * size); }
+static float drawn(uint64_t seed, uint64_t i, double size) {
+    return (float)((2 * cd_rng_unit(seed, i) - 1) * size);
+}
 
 /* ---- a file ---- */
 
 static const char *pair(cd_onnx_writer *f, const char *x, float scale, uint8_t zero) {
-    const char *s = cd_onnx_writer_float(f, scale), *z = cd_onnx_writer_constant(f, NULL, CD_ONNX_U8, NULL, 0, &zero);
-    return CD_ONNX_WRITER_NODE(f, "DequantizeLinear", CD_ONNX_WRITER_NODE(f, "QuantizeLinear", x, s, z), s, z);
+    const char *s = cd_onnx_writer_float(f, scale),
+               *z = cd_onnx_writer_constant(f, NULL, CD_ONNX_U8, NULL, 0, &zero);
+    return CD_ONNX_WRITER_NODE(f, "DequantizeLinear",
+                               CD_ONNX_WRITER_NODE(f, "QuantizeLinear", x, s, z), s, z);
 }
 
 /* A weight of random numbers, in float or quantised to int8 with a scale for each of its first dimension. */
-static const char *weight(cd_onnx_writer *f, uint64_t seed, const int64_t *dim, size_t n_dim, double size, bool quantised) {
+static const char *weight(cd_onnx_writer *f, uint64_t seed, const int64_t *dim, size_t n_dim,
+                          double size, bool quantised) {
     static float real[4096], scale[64];
     static int8_t small[4096];
     int64_t n = 1;
@@ -41,13 +46,16 @@ static const char *weight(cd_onnx_writer *f, uint64_t seed, const int64_t *dim, 
     if (!quantised) return cd_onnx_writer_constant(f, NULL, CD_ONNX_F32, dim, n_dim, real);
     for (int64_t o = 0; o < dim[0]; o++) scale[o] = (float)(size / 127);
     for (int64_t i = 0; i < n; i++) small[i] = (int8_t)nearbyintf(real[i] / scale[0]);
-    const char *q = cd_onnx_writer_constant(f, NULL, CD_ONNX_I8, dim, n_dim, small), *s = cd_onnx_writer_constant(f, NULL, CD_ONNX_F32, dim, 1, scale);
+    const char *q = cd_onnx_writer_constant(f, NULL, CD_ONNX_I8, dim, n_dim, small),
+               *s = cd_onnx_writer_constant(f, NULL, CD_ONNX_F32, dim, 1, scale);
     cd_onnx_writer_attr_int(f, "axis", 0);
     return CD_ONNX_WRITER_NODE(f, "DequantizeLinear", q, s);
 }
 
-static const char *conv(cd_onnx_writer *f, const char *x, uint64_t seed, int64_t o, int64_t i, int64_t k, bool quantised) {
-    const char *w = weight(f, seed, (int64_t[]){o, i, k, k}, 4, 1.7 / sqrt((double)(i * k * k)), quantised);
+static const char *conv(cd_onnx_writer *f, const char *x, uint64_t seed, int64_t o, int64_t i,
+                        int64_t k, bool quantised) {
+    const char *w =
+        weight(f, seed, (int64_t[]){o, i, k, k}, 4, 1.7 / sqrt((double)(i * k * k)), quantised);
     cd_onnx_writer_attr_ints(f, "pads", (int64_t[]){k / 2, k / 2, k / 2, k / 2}, 4);
     return CD_ONNX_WRITER_NODE(f, "Conv", x, w);
 }
@@ -75,7 +83,10 @@ static const char *file(const char *name, bool quantised) {
 }
 
 static cd_quantize_options options(const char *path) {
-    return (cd_quantize_options){.network = {.kind = CD_NETWORK_SOURCE_ONNX, .name = path}, .calibrate = 8, .inputs = 20, .jobs = 1};
+    return (cd_quantize_options){.network = {.kind = CD_NETWORK_SOURCE_ONNX, .name = path},
+                                 .calibrate = 8,
+                                 .inputs = 20,
+                                 .jobs = 1};
 }
 
 static void check_form(const cd_quantize_result *r, const cd_quantize_form *f, uint32_t n_int8) {
@@ -105,7 +116,8 @@ TEST(test_file) {
     check_form(r, &r->form[0], 3);
     check_form(r, &r->form[1], 2);
     assert_string_equal(r->form[1].layer[2].why, "its weight is not quantised");
-    assert_true(r->float_s > 0 && r->form[0].pass_s > 0 && r->form[1].pass_s > 0 && r->form[0].low <= r->form[0].ratio && r->form[0].ratio <= r->form[0].high);
+    assert_true(r->float_s > 0 && r->form[0].pass_s > 0 && r->form[1].pass_s > 0 &&
+                r->form[0].low <= r->form[0].ratio && r->form[0].ratio <= r->form[0].high);
     cd_quantize_text(&b, r);
     assert_non_null(strstr(b.p, "in float (file): 1 layers, "));
     assert_non_null(strstr(b.p, "its weight is not quantised ("));
@@ -132,7 +144,8 @@ TEST(test_refused) {
     cd_onnx_writer f = {0};
     cd_buf b = {0};
     const char *x = cd_onnx_writer_input(&f, "x", CD_ONNX_F32, (int64_t[]){2, 8}, 2);
-    cd_onnx_writer_output(&f, "y", CD_ONNX_WRITER_NODE(&f, "Relu", x), CD_ONNX_F32, (int64_t[]){2, 8}, 2);
+    cd_onnx_writer_output(&f, "y", CD_ONNX_WRITER_NODE(&f, "Relu", x), CD_ONNX_F32,
+                          (int64_t[]){2, 8}, 2);
     assert_ok(cd_onnx_writer_end(&f, "none", &b, &err));
     cd_onnx_writer_free(&f);
     const cd_quantize_options o = options(tmp_put(&folder, "none.onnx", b.p, b.n));
@@ -147,7 +160,8 @@ TEST(test_whole_numbers) {
     cd_onnx_writer f = {0};
     cd_buf b = {0};
     const int8_t w[32] = {1};
-    const char *x = cd_onnx_writer_input(&f, "x", CD_ONNX_F32, (int64_t[]){2, 8}, 2), *k = cd_onnx_writer_constant(&f, NULL, CD_ONNX_I8, (int64_t[]){8, 4}, 2, w);
+    const char *x = cd_onnx_writer_input(&f, "x", CD_ONNX_F32, (int64_t[]){2, 8}, 2),
+               *k = cd_onnx_writer_constant(&f, NULL, CD_ONNX_I8, (int64_t[]){8, 4}, 2, w);
     cd_onnx_writer_attr_int(&f, "to", CD_ONNX_U8);
     const char *y = CD_ONNX_WRITER_NODE(&f, "MatMulInteger", CD_ONNX_WRITER_NODE(&f, "Cast", x), k);
     cd_onnx_writer_attr_int(&f, "to", CD_ONNX_F32);
@@ -170,7 +184,8 @@ TEST(test_input) {
     const cd_graph_tensor t = {.name = "x", .dtype = CD_F32, .shape = {1, {10000}}};
     double sum = 0, square = 0;
     for (uint32_t k = 0; k < 2; k++) assert_ok(cd_quantize_input(NULL, &t, k + 1, v[k], &err));
-    for (int i = 0; i < 10000; i++) sum += (double)v[0][i], square += (double)v[0][i] * (double)v[0][i];
+    for (int i = 0; i < 10000; i++)
+        sum += (double)v[0][i], square += (double)v[0][i] * (double)v[0][i];
     assert_true(fabs(sum / 10000) < 0.05);
     assert_true(fabs(square / 10000 - 1) < 0.05);
     assert_memory_not_equal(v[0], v[1], sizeof v[0]);
@@ -179,8 +194,10 @@ TEST(test_input) {
 TEST(test_no_memory) {
     const char *path = file("memory", true);
     FAULT_SWEEP(f, 1) {
-        const cd_network_source s = {.kind = CD_NETWORK_SOURCE_ONNX, .name = path, .contents = true};
-        const cd_network_values_options o = {.target = "llvm", .hardware = cd_target_hardware(false, 1, 64)};
+        const cd_network_source s = {
+            .kind = CD_NETWORK_SOURCE_ONNX, .name = path, .contents = true};
+        const cd_network_values_options o = {.target = "llvm",
+                                             .hardware = cd_target_hardware(false, 1, 64)};
         const cd_onnx_miss *miss;
         const char *const *line;
         size_t n_line;
@@ -191,7 +208,8 @@ TEST(test_no_memory) {
         f.step = 11;
         f.st = cd_network_source_read(&s, &g, &miss, &n, &f.err);
         if (!f.st) f.st = cd_workload_build(g, &(cd_workload_options){.weights = true}, &w, &f.err);
-        if (!f.st) f.st = cd_quantize_schedules((void *)(uintptr_t)&o, w, &a, &line, &n_line, &f.err);
+        if (!f.st)
+            f.st = cd_quantize_schedules((void *)(uintptr_t)&o, w, &a, &line, &n_line, &f.err);
         cd_workload_free(w);
         cd_graph_free(g);
         cd_arena_free(&a);
@@ -210,12 +228,15 @@ TEST(means_of_channels) {
     for (uint32_t i = 0; i < r->graph->n_tensor; i++) {
         const cd_graph_tensor *t = &r->graph->tensor[i];
         if (!strcmp(t->name, "x")) x = t;
-        if (!strncmp(t->name, "mean", 4) && t->fvalue && cd_graph_shape_elements(&t->shape) == CHANNELS) mean = t;
+        if (!strncmp(t->name, "mean", 4) && t->fvalue &&
+            cd_graph_shape_elements(&t->shape) == CHANNELS)
+            mean = t;
     }
     assert_true(x && mean);
     for (uint32_t d = 1; d <= r->calibrate; d++) {
         assert_ok(cd_quantize_input(NULL, x, d, v, &err));
-        for (int i = 0; i < CHANNELS * EACH; i++) want[i / EACH] += (double)v[i] / (EACH * r->calibrate);
+        for (int i = 0; i < CHANNELS * EACH; i++)
+            want[i / EACH] += (double)v[i] / (EACH * r->calibrate);
     }
     for (int c = 0; c < CHANNELS; c++) assert_close(mean->fvalue[c], want[c], 1e-6, 1e-9);
     cd_quantize_result_free(r);
@@ -223,7 +244,8 @@ TEST(means_of_channels) {
 
 /* Of each turn float's time over the form's, above 1 where 8 bits are faster, whatever the machine does from turn to turn. */
 TEST(figures_of_turns) {
-    static const double ratio[] = {2, 1.5, 4, 1, 3, 2.5, 0.5, 3.5, 1.25}; /* sorted: 0.5 1 1.25 1.5 2 2.5 3 3.5 4 */
+    static const double ratio[] = {2,   1.5, 4,   1,   3,
+                                   2.5, 0.5, 3.5, 1.25}; /* sorted: 0.5 1 1.25 1.5 2 2.5 3 3.5 4 */
     enum { N = sizeof ratio / sizeof *ratio };
     double of_float[N], s[N];
     cd_quantize_form f = {0};
@@ -235,4 +257,5 @@ TEST(figures_of_turns) {
     assert_close(f.pass_s, 5e-3, 1e-12, 0);
 }
 
-TESTS(up, down, figures_of_turns, means_of_channels, test_file, test_float, test_refused, test_whole_numbers, test_input, test_no_memory)
+TESTS(up, down, figures_of_turns, means_of_channels, test_file, test_float, test_refused,
+      test_whole_numbers, test_input, test_no_memory)

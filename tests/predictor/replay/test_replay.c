@@ -15,7 +15,8 @@ typedef struct {
     double tail[MAX_OP], link_free[MAX_LINK];
 } slow;
 
-static const cd_replay_link *link_of(const cd_replay_net *n, uint32_t from, uint32_t to, uint32_t *at) {
+static const cd_replay_link *link_of(const cd_replay_net *n, uint32_t from, uint32_t to,
+                                     uint32_t *at) {
     for (uint32_t k = 0; k < n->n_link; k++)
         if (n->link[k].from == from && n->link[k].to == to) return *at = k, &n->link[k];
     return NULL;
@@ -32,7 +33,8 @@ static bool is_ready(const cd_replay_net *n, const slow *s, uint32_t k, double t
     for (uint32_t j = 0; j < n->op[k].n_after; j++) {
         const uint32_t a = n->after[n->op[k].first + j];
         if (!s->done[a]) return false;
-        if (n->op[a].device != n->op[k].device && !(s->copy_end[a][n->op[k].device] <= t)) return false;
+        if (n->op[a].device != n->op[k].device && !(s->copy_end[a][n->op[k].device] <= t))
+            return false;
     }
     return true;
 }
@@ -43,7 +45,9 @@ static bool choose(const cd_replay_net *n, const slow *s, uint32_t d, double t, 
         if (n->op[k].device != d || s->started[k]) continue;
         const bool ready = is_ready(n, s, k, t);
         if (n->device[d].policy == CD_REPLAY_STREAM) return *out = k, ready;
-        if (ready && (!found || (n->device[d].policy == CD_REPLAY_CRITICAL && s->tail[k] > s->tail[*out]))) *out = k, found = true;
+        if (ready &&
+            (!found || (n->device[d].policy == CD_REPLAY_CRITICAL && s->tail[k] > s->tail[*out])))
+            *out = k, found = true;
     }
     return found;
 }
@@ -51,7 +55,8 @@ static bool choose(const cd_replay_net *n, const slow *s, uint32_t d, double t, 
 static double stretch_of(const cd_replay_net *n, const slow *s, uint32_t k) {
     double busy = 0;
     for (uint32_t j = 0; j < n->n_op; j++)
-        if (n->op[j].device == n->op[k].device && s->started[j] && !s->done[j]) busy += n->op[j].memory_share;
+        if (n->op[j].device == n->op[k].device && s->started[j] && !s->done[j])
+            busy += n->op[j].memory_share;
     const double share = n->op[k].memory_share;
     return busy > 1 ? 1 - share + share * busy : 1;
 }
@@ -60,12 +65,14 @@ static void ask_copies(const cd_replay_net *n, slow *s, uint32_t k, double t) {
     for (uint32_t e = 0; e < n->n_op; e++)
         for (uint32_t j = 0; j < n->op[e].n_after; j++) {
             const uint32_t to = n->op[e].device;
-            if (n->after[n->op[e].first + j] != k || to == n->op[k].device || s->asked[k][to]) continue;
+            if (n->after[n->op[e].first + j] != k || to == n->op[k].device || s->asked[k][to])
+                continue;
             uint32_t l = 0;
             const cd_replay_link *link = link_of(n, n->op[k].device, to, &l);
             s->asked[k][to] = true;
             s->link_free[l] = s->copy_end[k][to] =
-                fmax(t, s->link_free[l]) + (link->latency_s + (double)n->op[k].bytes / link->bytes_per_s);
+                fmax(t, s->link_free[l]) +
+                (link->latency_s + (double)n->op[k].bytes / link->bytes_per_s);
         }
 }
 
@@ -83,7 +90,8 @@ static double slow_replay(const cd_replay_net *n, slow *s) {
         for (uint32_t d = 0; d < n->n_device; d++)
             for (uint32_t k = 0;;) {
                 uint32_t on = 0;
-                for (uint32_t j = 0; j < n->n_op; j++) on += n->op[j].device == d && s->started[j] && !s->done[j];
+                for (uint32_t j = 0; j < n->n_op; j++)
+                    on += n->op[j].device == d && s->started[j] && !s->done[j];
                 if (on >= n->device[d].workers || !choose(n, s, d, t, &k)) break;
                 s->started[k] = true;
                 s->start[k] = t;
@@ -91,7 +99,8 @@ static double slow_replay(const cd_replay_net *n, slow *s) {
             }
         double next = INFINITY;
         for (uint32_t k = 0; k < n->n_op; k++) {
-            if (s->started[k] && !s->done[k]) next = fmin(next, t + s->left[k] * stretch_of(n, s, k));
+            if (s->started[k] && !s->done[k])
+                next = fmin(next, t + s->left[k] * stretch_of(n, s, k));
             if (!s->started[k] && issue_time(n, k) > t) next = fmin(next, issue_time(n, k));
             for (uint32_t d = 0; d < n->n_device; d++)
                 if (s->copy_end[k][d] > t) next = fmin(next, s->copy_end[k][d]);
@@ -121,7 +130,8 @@ static void test_as_the_slow_one(void **state) {
         assert_ok(cd_replay_run(&m.n, &r, &err));
         const double want = slow_replay(&m.n, &s);
         for (uint32_t k = 0; k < m.n.n_op; k++) {
-            assert_true(r.op[k].start_s == s.start[k]); /* all durations are short binary fractions */
+            assert_true(r.op[k].start_s ==
+                        s.start[k]); /* all durations are short binary fractions */
             assert_true(r.op[k].end_s == s.end[k]);
         }
         assert_true(r.makespan_s == want);
@@ -137,7 +147,8 @@ static void test_shared_memory_as_the_slow_one(void **state) {
     unsigned stretched = 0;
     for (uint64_t seed = 100; seed < 140; seed++) {
         make_replay(&m, seed, true);
-        m.n.n_device = 1, m.n.n_link = 0; /* ties that rounding breaks would part the two on several */
+        m.n.n_device = 1,
+        m.n.n_link = 0; /* ties that rounding breaks would part the two on several */
         for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].device = 0;
         m.device[0].policy = CD_REPLAY_STREAM;
         m.device[0].workers = 3;
@@ -146,7 +157,8 @@ static void test_shared_memory_as_the_slow_one(void **state) {
         const double want = slow_replay(&m.n, &s);
         assert_true(fabs(r.makespan_s - want) <= 1e-9 * want);
         for (uint32_t k = 0; k < m.n.n_op; k++)
-            stretched += r.op[k].end_s - r.op[k].start_s > 1.01 * (m.op[k].seconds + m.device[0].gap_s);
+            stretched +=
+                r.op[k].end_s - r.op[k].start_s > 1.01 * (m.op[k].seconds + m.device[0].gap_s);
         cd_replay_free(&r);
     }
     assert_true(stretched > 50);
@@ -162,13 +174,16 @@ static void test_laws(void **state) {
         assert_ok(cd_replay_run(&m.n, &r, &err));
         assert_true(r.chain_s <= r.makespan_s * (1 + 1e-12));
         assert_true(r.makespan_s <= r.sum_s * (1 + 1e-12));
-        for (uint32_t i = 1; i < r.n_path; i++) assert_true(r.op[r.path[i]].start_s >= r.op[r.path[i - 1]].start_s);
+        for (uint32_t i = 1; i < r.n_path; i++)
+            assert_true(r.op[r.path[i]].start_s >= r.op[r.path[i - 1]].start_s);
         double most = 0;
         for (uint32_t k = 0; k < m.n.n_op; k++) most = fmax(most, r.op[k].end_s);
         assert_true(most == r.makespan_s && r.op[r.path[r.n_path - 1]].end_s == most);
         for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].seconds *= 2;
-        for (uint32_t d = 0; d < m.n.n_device; d++) m.device[d].gap_s *= 2, m.device[d].issue_s *= 2;
-        for (uint32_t l = 0; l < m.n.n_link; l++) m.link[l].latency_s *= 2, m.link[l].bytes_per_s /= 2;
+        for (uint32_t d = 0; d < m.n.n_device; d++)
+            m.device[d].gap_s *= 2, m.device[d].issue_s *= 2;
+        for (uint32_t l = 0; l < m.n.n_link; l++)
+            m.link[l].latency_s *= 2, m.link[l].bytes_per_s /= 2;
         assert_ok(cd_replay_run(&m.n, &twice, &err));
         assert_true(twice.makespan_s == 2 * r.makespan_s);
         m.device[m.n.n_device++] = (cd_replay_device){.name = "idle", .workers = 1};
@@ -192,7 +207,8 @@ static void test_tracks_do_not_overlap(void **state) {
         for (uint32_t a = 0; a < m.n.n_op; a++) {
             for (uint32_t b = 0; b < a; b++)
                 if (m.op[a].device == m.op[b].device && r.op[a].worker == r.op[b].worker)
-                    assert_true(r.op[a].start_s >= r.op[b].end_s || r.op[b].start_s >= r.op[a].end_s);
+                    assert_true(r.op[a].start_s >= r.op[b].end_s ||
+                                r.op[b].start_s >= r.op[a].end_s);
             for (uint32_t j = 0; j < m.op[a].n_after; j++)
                 assert_true(r.op[a].start_s >= r.op[m.after[m.op[a].first + j]].end_s);
         }
@@ -204,11 +220,13 @@ static void test_small_by_hand(void **state) {
     (void)state;
     cdmpp_err err = {0};
     const uint32_t after[] = {0, 0, 1, 2};
-    cd_replay_op op[] = {{.name = "a", .seconds = 1, .bytes = 100, .like = 0, .first = 0, .n_after = 0},
-                         {.name = "b", .seconds = 2, .bytes = 10, .like = 1, .first = 0, .n_after = 1},
-                         {.name = "c", .device = 1, .seconds = 1, .bytes = 20, .like = 2, .first = 1, .n_after = 1},
-                         {.name = "d", .seconds = 1, .bytes = 5, .like = 3, .first = 2, .n_after = 2}};
-    const cd_replay_device device[] = {{.name = "cpu", .workers = 1}, {.name = "gpu", .workers = 1}};
+    cd_replay_op op[] = {
+        {.name = "a", .seconds = 1, .bytes = 100, .like = 0, .first = 0, .n_after = 0},
+        {.name = "b", .seconds = 2, .bytes = 10, .like = 1, .first = 0, .n_after = 1},
+        {.name = "c", .device = 1, .seconds = 1, .bytes = 20, .like = 2, .first = 1, .n_after = 1},
+        {.name = "d", .seconds = 1, .bytes = 5, .like = 3, .first = 2, .n_after = 2}};
+    const cd_replay_device device[] = {{.name = "cpu", .workers = 1},
+                                       {.name = "gpu", .workers = 1}};
     const cd_replay_link link[] = {{0, 1, 0.5, 100}, {1, 0, 0.5, 100}};
     const cd_replay_net n = {4, 4, 2, 2, op, after, device, link};
     cd_replay r;
@@ -218,7 +236,8 @@ static void test_small_by_hand(void **state) {
     assert_int_equal(r.n_copy, 2);
     assert_int_equal(r.n_path, 3);
     assert_int_equal(r.path[1], 2);
-    assert_int_equal(r.peak[0], 110); /* a until its copy is there, and b; then b, c's copy, d: 35 */
+    assert_int_equal(r.peak[0],
+                     110); /* a until its copy is there, and b; then b, c's copy, d: 35 */
     assert_int_equal(r.peak[1], 120);
     cd_replay_free(&r);
 }
@@ -227,11 +246,13 @@ static void test_small_by_hand(void **state) {
 TEST(test_ties) {
     cdmpp_err err = {0};
     const uint32_t after[] = {0, 1, 2};
-    const cd_replay_op op[] = {{.name = "a", .seconds = 1, .bytes = 100, .like = 0},
-                               {.name = "b", .device = 1, .seconds = 1, .bytes = 100, .like = 1},
-                               {.name = "c", .device = 2, .seconds = 2, .like = 2},
-                               {.name = "d", .device = 2, .seconds = 1, .like = 3, .first = 0, .n_after = 3}};
-    const cd_replay_device device[] = {{.name = "x", .workers = 1}, {.name = "y", .workers = 1}, {.name = "z", .workers = 2}};
+    const cd_replay_op op[] = {
+        {.name = "a", .seconds = 1, .bytes = 100, .like = 0},
+        {.name = "b", .device = 1, .seconds = 1, .bytes = 100, .like = 1},
+        {.name = "c", .device = 2, .seconds = 2, .like = 2},
+        {.name = "d", .device = 2, .seconds = 1, .like = 3, .first = 0, .n_after = 3}};
+    const cd_replay_device device[] = {
+        {.name = "x", .workers = 1}, {.name = "y", .workers = 1}, {.name = "z", .workers = 2}};
     const cd_replay_link link[] = {{0, 2, 0, 100}, {1, 2, 0, 100}};
     const cd_replay_net n = {4, 3, 3, 2, op, after, device, link};
     cd_replay r;
@@ -249,7 +270,8 @@ static void test_bad_networks(void **state) {
     (void)state;
     cdmpp_err err = {0};
     const uint32_t after[] = {1, 0, 7};
-    cd_replay_op op[] = {{.name = "x", .seconds = 1, .first = 0, .n_after = 1}, {.name = "y", .seconds = 1, .first = 1, .n_after = 1}};
+    cd_replay_op op[] = {{.name = "x", .seconds = 1, .first = 0, .n_after = 1},
+                         {.name = "y", .seconds = 1, .first = 1, .n_after = 1}};
     const cd_replay_device device[] = {{.name = "a", .workers = 1}, {.name = "b", .workers = 1}};
     cd_replay_net n = {2, 3, 2, 0, op, after, device, NULL};
     cd_replay r;
@@ -293,9 +315,11 @@ static void test_interval(void **state) {
     assert_ok(cd_replay_sample(&m.n, 0.9, 0.3, 1, &b, &err));
     assert_true(a.low_s == b.low_s && a.high_s == b.high_s && a.mean_s == b.mean_s);
     assert_true(a.low_s < a.mean_s && a.mean_s < a.high_s);
-    assert_ok(cd_replay_sample(&m.n, 0.9, 1, 1, &c, &err)); /* errors in common do not average out */
+    assert_ok(
+        cd_replay_sample(&m.n, 0.9, 1, 1, &c, &err)); /* errors in common do not average out */
     assert_true(c.high_s - c.low_s > a.high_s - a.low_s);
-    for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].shared = 1; /* the same, known of each operator */
+    for (uint32_t k = 0; k < m.n.n_op; k++)
+        m.op[k].shared = 1; /* the same, known of each operator */
     assert_ok(cd_replay_sample(&m.n, 0.9, 0.3, 1, &b, &err));
     assert_true(b.low_s == c.low_s && b.high_s == c.high_s);
     for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].spread = 0;
@@ -317,10 +341,17 @@ static void test_large(void **state) {
     assert_true(op && after);
     uint32_t m = 0;
     for (uint32_t k = 0; k < N; k++) {
-        op[k] = (cd_replay_op){.name = "op", .device = k & 1, .like = k, .seconds = 1e-6 * (double)(1 + k % 7), .bytes = 8, .first = m};
-        for (uint32_t j = 0; j < 2 && k > 8; j++, op[k].n_after++) after[m++] = k - 1 - (uint32_t)pick(k, j, 8);
+        op[k] = (cd_replay_op){.name = "op",
+                               .device = k & 1,
+                               .like = k,
+                               .seconds = 1e-6 * (double)(1 + k % 7),
+                               .bytes = 8,
+                               .first = m};
+        for (uint32_t j = 0; j < 2 && k > 8; j++, op[k].n_after++)
+            after[m++] = k - 1 - (uint32_t)pick(k, j, 8);
     }
-    const cd_replay_device device[] = {{.name = "a", .workers = 4}, {.name = "b", .workers = 1, .policy = CD_REPLAY_STREAM}};
+    const cd_replay_device device[] = {{.name = "a", .workers = 4},
+                                       {.name = "b", .workers = 1, .policy = CD_REPLAY_STREAM}};
     const cd_replay_link link[] = {{0, 1, 1e-6, 1e9}, {1, 0, 1e-6, 1e9}};
     const cd_replay_net n = {N, m, 2, 2, op, after, device, link};
     const clock_t begin = clock();
@@ -335,5 +366,6 @@ static void test_large(void **state) {
     free(after);
 }
 
-TESTS(NULL, NULL, test_as_the_slow_one, test_shared_memory_as_the_slow_one, test_laws, test_tracks_do_not_overlap,
-      test_small_by_hand, test_ties, test_bad_networks, test_interval, test_large)
+TESTS(NULL, NULL, test_as_the_slow_one, test_shared_memory_as_the_slow_one, test_laws,
+      test_tracks_do_not_overlap, test_small_by_hand, test_ties, test_bad_networks, test_interval,
+      test_large)

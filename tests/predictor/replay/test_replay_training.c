@@ -18,13 +18,19 @@ static int64_t peak_of(const cd_workload *w, int64_t *all) {
     for (uint32_t i = 0; i < w->n_group; i++) {
         const cd_workload_group *g = &w->group[i];
         const cd_workload_buffer *b = &w->buffer[g->write];
-        op[i] = (cd_replay_op){.name = "group", .like = UINT32_MAX, .seconds = 1, .first = n, .n_after = g->n_after,
-                               .bytes = cd_graph_shape_elements(&b->shape) * (int64_t)cd_expr_dtype_bytes(b->dtype)};
+        op[i] = (cd_replay_op){.name = "group",
+                               .like = UINT32_MAX,
+                               .seconds = 1,
+                               .first = n,
+                               .n_after = g->n_after,
+                               .bytes = cd_graph_shape_elements(&b->shape) *
+                                        (int64_t)cd_expr_dtype_bytes(b->dtype)};
         for (uint32_t k = 0; k < g->n_after; k++) after[n++] = g->after[k];
         *all += op[i].bytes;
     }
     const cd_replay_device cpu = {.name = "cpu", .workers = 1, .policy = CD_REPLAY_STREAM};
-    const cd_replay_net net = {.n_op = w->n_group, .n_after = n, .n_device = 1, .op = op, .after = after, .device = &cpu};
+    const cd_replay_net net = {
+        .n_op = w->n_group, .n_after = n, .n_device = 1, .op = op, .after = after, .device = &cpu};
     cdmpp_err err = {0};
     cd_replay r;
     assert_ok(cd_replay_run(&net, &r, &err));
@@ -49,7 +55,9 @@ static void test_peak(void **state) {
         assert_ok(cd_workload_build(g, NULL, &a, &err));
         assert_ok(cd_workload_build(d.graph, NULL, &b, &err));
         const int64_t peak = peak_of(a, &all), most = peak_of(b, &trained);
-        if (most < 2 * peak || most > trained) fail_msg("%s: %lld bytes at once, %lld without training", net[k], (long long)most, (long long)peak);
+        if (most < 2 * peak || most > trained)
+            fail_msg("%s: %lld bytes at once, %lld without training", net[k], (long long)most,
+                     (long long)peak);
         cd_workload_free(a);
         cd_workload_free(b);
         cd_gradient_free(&d);

@@ -24,7 +24,15 @@ static void test_values(void **state) {
     static const struct {
         double s;
         const char *want;
-    } ns[] = {{0, "0"}, {1.4e-9, "1"}, {1.6e-9, "2"}, {0.25, "250000000"}, {-1e-9, "null"}, {4e9, "null"}, {3e9, "3000000000000000000"}, {NAN, "null"}, {INFINITY, "null"}};
+    } ns[] = {{0, "0"},
+              {1.4e-9, "1"},
+              {1.6e-9, "2"},
+              {0.25, "250000000"},
+              {-1e-9, "null"},
+              {4e9, "null"},
+              {3e9, "3000000000000000000"},
+              {NAN, "null"},
+              {INFINITY, "null"}};
     for (size_t k = 0; k < sizeof ns / sizeof *ns; k++) {
         cd_timeline_page_ns(&b, ns[k].s);
         is(&b, ns[k].want);
@@ -37,25 +45,41 @@ static void test_values(void **state) {
 }
 
 static void test_queues(void **state) {
-    static const cd_replay_device device[] = {{.name = "a<", .workers = 2, .gap_s = 0.5, .issue_s = 0.25}, {.name = "b", .workers = 3, .gap_s = 0.125, .issue_s = 0}};
+    static const cd_replay_device device[] = {
+        {.name = "a<", .workers = 2, .gap_s = 0.5, .issue_s = 0.25},
+        {.name = "b", .workers = 3, .gap_s = 0.125, .issue_s = 0}};
     static const cd_replay_link link[] = {{.from = 0, .to = 1}, {.from = 1, .to = 0}};
-    static cd_replay_copy copy[] = {{.op = 7, .link = 1, .ready_s = 9, .start_s = 1e-9, .end_s = 2e-9}, {.op = 8, .link = 0, .ready_s = 9, .start_s = 3e-9, .end_s = 5e-9}};
+    static cd_replay_copy copy[] = {
+        {.op = 7, .link = 1, .ready_s = 9, .start_s = 1e-9, .end_s = 2e-9},
+        {.op = 8, .link = 0, .ready_s = 9, .start_s = 3e-9, .end_s = 5e-9}};
     const cd_replay_net net = {.n_device = 2, .device = device, .n_link = 2, .link = link};
     const cd_replay r = {.n_copy = 2, .copy = copy};
     cd_buf b = {0};
     (void)state;
     cd_timeline_page_queues(&b, &net, &r);
-    is(&b, ",\"lanes\":[{\"name\":\"a\\u003c\",\"workers\":2,\"gap\":0.5,\"issue\":0.25},{\"name\":\"b\",\"workers\":3,\"gap\":0.125,\"issue\":0}],"
-           "\"links\":[{\"name\":\"a\\u003c > b\",\"to\":1},{\"name\":\"b > a\\u003c\",\"to\":0}],\"copies\":[[7,1,1,2],[8,0,3,5]]");
+    is(&b, ",\"lanes\":[{\"name\":\"a\\u003c\",\"workers\":2,\"gap\":0.5,\"issue\":0.25},{\"name\":"
+           "\"b\",\"workers\":3,\"gap\":0.125,\"issue\":0}],"
+           "\"links\":[{\"name\":\"a\\u003c > b\",\"to\":1},{\"name\":\"b > "
+           "a\\u003c\",\"to\":0}],\"copies\":[[7,1,1,2],[8,0,3,5]]");
     cd_timeline_page_queues(&b, &(cd_replay_net){0}, &(cd_replay){0});
     is(&b, ",\"lanes\":[],\"links\":[],\"copies\":[]");
     cd_buf_free(&b);
 }
 
 static void test_pieces_in_order(void **state) {
-    static const char *const body[] = {"<p>one</p>", "<p>two</p>", NULL}, *const script[] = {"/*three*/", NULL}, *const drawing[] = {"/*four*/", "/*five*/", NULL};
-    static const char *const order[] = {"<!doctype html>", "<title>mine</title>", "<style>", "</style>", "<p>one</p><p>two</p>", "<script type=\"application/json\" id=\"data\">{\"x\":1}</script>",
-                                        "/*three*/", "/*four*//*five*/</script>", "</html>"};
+    static const char *const body[] = {"<p>one</p>", "<p>two</p>", NULL},
+                             *const script[] = {"/*three*/", NULL},
+                             *const drawing[] = {"/*four*/", "/*five*/", NULL};
+    static const char *const order[] = {
+        "<!doctype html>",
+        "<title>mine</title>",
+        "<style>",
+        "</style>",
+        "<p>one</p><p>two</p>",
+        "<script type=\"application/json\" id=\"data\">{\"x\":1}</script>",
+        "/*three*/",
+        "/*four*//*five*/</script>",
+        "</html>"};
     tmp_dir dir = tmp_make();
     cd_buf data = {0};
     cdmpp_err err = {0};
@@ -63,7 +87,8 @@ static void test_pieces_in_order(void **state) {
     size_t n;
     (void)state;
     cd_buf_puts(&data, "{\"x\":1}");
-    cd_timeline_page_parts p = {.title = "mine", .body = body, .script = script, .drawing = drawing, .data = &data};
+    cd_timeline_page_parts p = {
+        .title = "mine", .body = body, .script = script, .drawing = drawing, .data = &data};
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "p.html"));
     assert_ok(cd_timeline_page_write(path, &p, &err));
     assert_ok(cd_file_read(path, 0, &text, &n, &err));

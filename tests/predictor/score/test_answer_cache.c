@@ -8,7 +8,8 @@
 static made_out out, other;
 
 static cdmpp_context *with(int model, size_t cache, int threads) {
-    const cdmpp_options o = {.size = sizeof o, .device = "zen5-avx512", .cache = cache, .nthreads = threads};
+    const cdmpp_options o = {
+        .size = sizeof o, .device = "zen5-avx512", .cache = cache, .nthreads = threads};
     return made_context(&api, model, &o);
 }
 
@@ -55,7 +56,8 @@ static void small_and_bounded(void **state) {
     for (size_t size = 1; size <= 64; size *= 4) {
         cdmpp_context *c = with(MADE_TREES, size, 1);
         for (size_t i = 0; i < 600; i++) {
-            const cdmpp_batch b = made_batch_of(&api, &all, CDMPP_ROWS_F32, i * i % (MADE_N - 3), 3);
+            const cdmpp_batch b =
+                made_batch_of(&api, &all, CDMPP_ROWS_F32, i * i % (MADE_N - 3), 3);
             score(plain, &b, &out);
             score(c, &b, &other);
             assert_memory_equal(out.seconds, other.seconds, 3 * sizeof *out.seconds);
@@ -90,7 +92,10 @@ static void observed_alike(void **state) {
     for (int cached = 0; cached < 2; cached++) {
         cdmpp_observer *seen = NULL;
         assert_ok(cdmpp_observer_new(api.model[MADE_TREES], &seen, &err));
-        const cdmpp_options o = {.size = sizeof o, .device = "zen5-avx512", .observer = seen, .cache = cached ? 1000 : 0};
+        const cdmpp_options o = {.size = sizeof o,
+                                 .device = "zen5-avx512",
+                                 .observer = seen,
+                                 .cache = cached ? 1000 : 0};
         cdmpp_context *c = made_context(&api, MADE_TREES, &o);
         const cdmpp_batch b = made_batch_of(&api, &all, CDMPP_STEPS, 0, 40);
         score(c, &b, &other);
@@ -108,7 +113,8 @@ static void observed_alike(void **state) {
 /* An older caller's struct ends before the field. */
 static void older_options(void **state) {
     (void)state;
-    const cdmpp_options o = {.size = offsetof(cdmpp_options, cache), .device = "zen5-avx512", .cache = 77};
+    const cdmpp_options o = {
+        .size = offsetof(cdmpp_options, cache), .device = "zen5-avx512", .cache = 77};
     cdmpp_context *c = made_context(&api, MADE_TREES, &o);
     const cdmpp_batch b = made_batch_of(&api, &all, CDMPP_RECORDS, 0, 3);
     score(c, &b, &out);
@@ -143,8 +149,9 @@ static void keys_differ(void **state) {
     cd_candidate x = base;
     x.text.n = 1;
     assert_false(same_key(&base, &x));
-    const cd_candidate one = {.form = CD_CANDIDATE_ROWS_F32, .row = row, .n_row = 1}, two = {.form = CD_CANDIDATE_ROWS_F32, .row = row, .n_row = 2},
-                 big = {.form = CD_CANDIDATE_ROWS_F64, .row = wide, .n_row = 1};
+    const cd_candidate one = {.form = CD_CANDIDATE_ROWS_F32, .row = row, .n_row = 1},
+                       two = {.form = CD_CANDIDATE_ROWS_F32, .row = row, .n_row = 2},
+                       big = {.form = CD_CANDIDATE_ROWS_F64, .row = wide, .n_row = 1};
     assert_false(same_key(&one, &two));
     assert_false(same_key(&one, &big));
     assert_true(same_key(&one, &one));
@@ -160,10 +167,13 @@ TEST(both_halves_count) {
     uint64_t asked, found;
     assert_ok(cd_answer_cache_new(1, &c, &err));
     for (size_t k = 0; k < 4; k++) {
-        const cd_scored o = {.pred.latency_s = (double)(k + 1), .measured_s = (double)k, .truncated = k == 1};
+        const cd_scored o = {
+            .pred.latency_s = (double)(k + 1), .measured_s = (double)k, .truncated = k == 1};
         assert_false(cd_answer_cache_find(c, &key[k], &ask, &got));
         cd_answer_cache_put(c, &key[k], &o);
-        assert_true(cd_answer_cache_find(c, &key[k], &ask, &got) && got.pred.latency_s == (double)(k + 1) && got.measured_s == (double)k && got.truncated == (k == 1));
+        assert_true(cd_answer_cache_find(c, &key[k], &ask, &got) &&
+                    got.pred.latency_s == (double)(k + 1) && got.measured_s == (double)k &&
+                    got.truncated == (k == 1));
     }
     cd_answer_cache_counts(c, &asked, &found);
     assert_true(asked == 8 && found == 4);
@@ -171,4 +181,5 @@ TEST(both_halves_count) {
     assert_status(cd_answer_cache_new(SIZE_MAX, &c, &err), CDMPP_ENOMEM);
 }
 
-TESTS(setup, teardown, same_bits, small_and_bounded, failures_again, observed_alike, older_options, keys_differ, both_halves_count)
+TESTS(setup, teardown, same_bits, small_and_bounded, failures_again, observed_alike, older_options,
+      keys_differ, both_halves_count)

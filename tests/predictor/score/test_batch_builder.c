@@ -22,15 +22,25 @@ static cdmpp_err err;
 static uint32_t below(uint32_t n) { return (uint32_t)(cd_rng_unit(11, drawn++) * n); }
 
 static void make(made *m) {
-    m->r = (cd_rows){.n_row = 1 + below(ROWS), .row = m->row, .n_leaf = below(LEAVES + 1), .leaf = m->leaf, .leaf_node = m->node, .leaf_pos = m->pos,
-                     .n_tree = below(TREE + 1), .tree = m->tree, .path_ptr = m->path_ptr, .path_extent = m->extent, .path_kind = m->kind};
+    m->r = (cd_rows){.n_row = 1 + below(ROWS),
+                     .row = m->row,
+                     .n_leaf = below(LEAVES + 1),
+                     .leaf = m->leaf,
+                     .leaf_node = m->node,
+                     .leaf_pos = m->pos,
+                     .n_tree = below(TREE + 1),
+                     .tree = m->tree,
+                     .path_ptr = m->path_ptr,
+                     .path_extent = m->extent,
+                     .path_kind = m->kind};
     for (uint32_t k = 0; k < m->r.n_row * CD_N_COL; k++) m->row[k] = (float)below(1000);
     for (uint32_t k = 0; k < m->r.n_leaf * CD_N_COL; k++) m->leaf[k] = (float)below(1000);
     for (uint32_t k = 0; k < m->r.n_tree; k++) m->tree[k] = (int32_t)below(9) - 1;
     for (uint32_t l = 0; l < m->r.n_leaf; l++) {
         m->node[l] = (int32_t)below(90), m->pos[l] = (int32_t)below(90);
         m->path_ptr[l + 1] = m->path_ptr[l] + (int32_t)below(PATH + 1);
-        for (int32_t p = m->path_ptr[l]; p < m->path_ptr[l + 1]; p++) m->extent[p] = below(500), m->kind[p] = (uint8_t)below(5);
+        for (int32_t p = m->path_ptr[l]; p < m->path_ptr[l + 1]; p++)
+            m->extent[p] = below(500), m->kind[p] = (uint8_t)below(5);
     }
 }
 
@@ -66,13 +76,15 @@ static void is_program(const cd_program_view *v, size_t i, const made *m) {
 TEST(the_view_gives_programs_back) {
     cd_batch_builder *g;
     assert_ok(cd_batch_builder_new(true, false, &g, &err));
-    for (uint32_t round = 0; round < 3; round++) { /* first many, then few: nothing of the first stays */
+    for (uint32_t round = 0; round < 3;
+         round++) { /* first many, then few: nothing of the first stays */
         const uint32_t first = 7 * round, n = round ? 5 : MANY;
         size_t rows = 0;
         cd_batch_builder_clear(g);
         assert_int_equal(cd_batch_builder_rows(g), 0);
         for (uint32_t i = 0; i < n; i++) {
-            assert_ok(cd_batch_builder_add(g, &program[first % MANY + i].r, i % 3, 1e6 * i - 1, &err));
+            assert_ok(
+                cd_batch_builder_add(g, &program[first % MANY + i].r, i % 3, 1e6 * i - 1, &err));
             rows += program[first % MANY + i].r.n_row;
         }
         const cd_program_view v = cd_batch_builder_view(g);
@@ -110,10 +122,15 @@ TEST(steps_of_every_program) {
         for (uint32_t i = 0; i < 3; i++) {
             assert_ok(cd_batch_builder_add(g, &program[i].r, 0, 1, &err));
             assert_null(cd_batch_builder_view(g).step_ptr);
-            assert_ok(cd_batch_builder_add_steps(g, code + 3 * (i % 2), i == 1 ? 5 : i ? 0 : 3, &err));
+            assert_ok(cd_batch_builder_add_steps(g, code + 3 * (i % 2),
+                                                 i == 1 ? 5
+                                                 : i    ? 0
+                                                        : 3,
+                                                 &err));
         }
         const cd_program_view v = cd_batch_builder_view(g);
-        assert_true(v.step_ptr[0] == 0 && v.step_ptr[1] == 3 && v.step_ptr[2] == 8 && v.step_ptr[3] == 8);
+        assert_true(v.step_ptr[0] == 0 && v.step_ptr[1] == 3 && v.step_ptr[2] == 8 &&
+                    v.step_ptr[3] == 8);
         same(v.step, code, sizeof code);
     }
     FAULT_SWEEP(f, 1) {
@@ -150,9 +167,11 @@ TEST(memory_that_is_refused) {
     FAULT_SWEEP(f, 3) {
         cd_batch_builder *g = NULL;
         f.st = cd_batch_builder_new(true, false, &g, &f.err);
-        for (int i = 0; i < MANY && !f.st; i++) f.st = cd_batch_builder_add(g, &program[i].r, 0, 1, &f.err);
+        for (int i = 0; i < MANY && !f.st; i++)
+            f.st = cd_batch_builder_add(g, &program[i].r, 0, 1, &f.err);
         cd_batch_builder_free(g);
     }
 }
 
-TESTS(up, NULL, the_view_gives_programs_back, steps_of_every_program, a_model_of_rows_gets_no_leaves, what_is_no_number_is_refused, memory_that_is_refused)
+TESTS(up, NULL, the_view_gives_programs_back, steps_of_every_program,
+      a_model_of_rows_gets_no_leaves, what_is_no_number_is_refused, memory_that_is_refused)

@@ -35,7 +35,8 @@ static int teardown(void **state) {
 }
 
 /* A file of this machine, or of a GPU where `more` names its back end. of NULL: it does not say. */
-static void put_of(const char *file, const char *cpu, const cd_describe_identity *of, const char *more) {
+static void put_of(const char *file, const char *cpu, const cd_describe_identity *of,
+                   const char *more) {
     cdmpp_err err = {0};
     cd_buf b = {0}, all = {0};
     if (of) cd_buf_puts(&all, "\"machine\":"), cd_describe_identity_put(&all, of);
@@ -82,7 +83,8 @@ TEST(that_of_this_processor) {
     assert_false(is_here());
     put_here(own_cpu());
     assert_true(is_here());
-    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE, what), "corrected by 37 programs measured on this machine");
+    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE, what),
+                        "corrected by 37 programs measured on this machine");
     const char *without = cd_default_model_plain(&a);
     assert_true(!without || strcmp(without, CD_DEFAULT_MODEL_HERE) != 0);
     setenv("CDMPP_DEFAULT_MODEL", "m.cdmpp", 1);
@@ -96,8 +98,11 @@ TEST(that_of_another_one_is_not_used_and_this_is_said) {
     char what[CD_DEFAULT_MODEL_SAID];
     put_here("Another Processor 9000");
     assert_false(is_here());
-    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "here.cdmpp is of another processor (Another Processor 9000) and is not used"));
-    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE, what), "corrected by 37 programs measured on Another Processor 9000");
+    assert_non_null(
+        strstr(cd_default_model_what("m.cdmpp", what),
+               "here.cdmpp is of another processor (Another Processor 9000) and is not used"));
+    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE, what),
+                        "corrected by 37 programs measured on Another Processor 9000");
     (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
@@ -113,15 +118,18 @@ TEST(that_of_another_one_of_the_same_name_is_not_used_and_the_difference_is_said
     cdmpp_err err = {0};
     assert_status(cd_default_model_missing(&err), CDMPP_EUSAGE);
     assert_non_null(strstr(err.msg, "brings a default one; here.cdmpp is of another processor"));
-    assert_int_equal(atoi(said + strlen("and is not used: cores ")), (int)other.number[CD_IDENTITY_CORES]);
+    assert_int_equal(atoi(said + strlen("and is not used: cores ")),
+                     (int)other.number[CD_IDENTITY_CORES]);
     other = own();
     other.family++;
     put_of(CD_DEFAULT_MODEL_HERE, other.says, &other, "");
     assert_false(is_here());
-    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "and is not used: microarchitecture "));
+    assert_non_null(
+        strstr(cd_default_model_what("m.cdmpp", what), "and is not used: microarchitecture "));
     put_of(CD_DEFAULT_MODEL_HERE, own_cpu(), NULL, ""); /* an earlier version knew the name alone */
     assert_false(is_here());
-    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "here.cdmpp does not say which machine it is of"));
+    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what),
+                           "here.cdmpp does not say which machine it is of"));
     (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
@@ -129,9 +137,11 @@ TEST(that_of_another_one_of_the_same_name_is_not_used_and_the_difference_is_said
 TEST(that_of_another_user_is_not_used_and_this_is_said) {
     char what[CD_DEFAULT_MODEL_SAID];
     put_here(own_cpu());
-    if (geteuid() != 0 || chown(CD_DEFAULT_MODEL_HERE, 12345, 12345) != 0) skip(); /* only root gives files away */
+    if (geteuid() != 0 || chown(CD_DEFAULT_MODEL_HERE, 12345, 12345) != 0)
+        skip(); /* only root gives files away */
     assert_false(is_here());
-    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "here.cdmpp belongs to another user (number 12345) and is not used"));
+    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what),
+                           "here.cdmpp belongs to another user (number 12345) and is not used"));
     assert_true(cd_default_model_is_here(CD_DEFAULT_MODEL_HERE)); /* who names it takes it */
     (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
@@ -166,16 +176,20 @@ TEST(it_is_a_device_of_its_model) {
     snprintf(yaml, sizeof yaml, "%s/configs/devices.yaml", from);
     assert_ok(cd_device_table_load(yaml, &diag, &devices, &err));
     assert_ok(cd_model_load(CD_DEFAULT_MODEL_HERE, &m, &err));
-    assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE, devices, name, 3, NULL, &out, &match, &err));
+    assert_ok(
+        cd_default_model_device(CD_DEFAULT_MODEL_HERE, devices, name, 3, NULL, &out, &match, &err));
     assert_string_equal(out, "mine");
     assert_true(match.exact);
     assert_int_equal(cd_model_find_device(m, "mine", 4), 1);
     cd_model_free(m);
-    put_here("Another Processor 9000"); /* which somebody names all the same: its device does not stand for this machine */
+    put_here(
+        "Another Processor 9000"); /* which somebody names all the same: its device does not stand for this machine */
     cd_describe_match plain_match;
     const char *plain_out;
-    assert_ok(cd_default_model_device("m.cdmpp", devices, name, 2, NULL, &plain_out, &plain_match, &err));
-    assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE, devices, name, 2, NULL, &out, &match, &err));
+    assert_ok(
+        cd_default_model_device("m.cdmpp", devices, name, 2, NULL, &plain_out, &plain_match, &err));
+    assert_ok(
+        cd_default_model_device(CD_DEFAULT_MODEL_HERE, devices, name, 2, NULL, &out, &match, &err));
     assert_string_equal(out, plain_out);
     assert_true(match.exact == plain_match.exact);
     cd_device_table_free(devices);
@@ -218,12 +232,14 @@ TEST(that_of_another_gpu_is_not_used_and_this_is_said) {
 TEST(the_wrong_kind_is_never_taken) {
     char what[CD_DEFAULT_MODEL_SAID], want[CD_DEFAULT_MODEL_SAID];
     put(CD_DEFAULT_MODEL_HERE_GPU, own_cpu(), "");
-    snprintf(want, sizeof want, "here-gpu.cdmpp is of a processor (%.120s) and is not used", own_cpu());
+    snprintf(want, sizeof want, "here-gpu.cdmpp is of a processor (%.120s) and is not used",
+             own_cpu());
     why_not("cuda", want);
     (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
     put(CD_DEFAULT_MODEL_HERE, own_cpu(), "\"backend\":\"opencl\"");
     assert_false(is_here());
-    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what), "and is not used: that of a GPU is called here-gpu.cdmpp"));
+    assert_non_null(strstr(cd_default_model_what("m.cdmpp", what),
+                           "and is not used: that of a GPU is called here-gpu.cdmpp"));
     (void)unlink(CD_DEFAULT_MODEL_HERE);
 }
 
@@ -233,11 +249,17 @@ TEST(the_installed_one_of_gpus) {
     cd_arena a = {0};
     const char *path = cd_default_model_gpu_plain(&a);
     assert_true(!path || cd_default_model_is_gpu_plain(path));
-    assert_true(cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL_GPU) && cd_default_model_is_gpu_plain("a/b/" CD_DEFAULT_MODEL_GPU));
-    assert_false(cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL) || cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL_GPU "/m.cdmpp") || cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL_HERE_GPU));
-    assert_string_equal(cd_default_model_what("a/" CD_DEFAULT_MODEL_GPU, what), "the default one of GPUs");
+    assert_true(cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL_GPU) &&
+                cd_default_model_is_gpu_plain("a/b/" CD_DEFAULT_MODEL_GPU));
+    assert_false(cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL) ||
+                 cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL_GPU "/m.cdmpp") ||
+                 cd_default_model_is_gpu_plain(CD_DEFAULT_MODEL_HERE_GPU));
+    assert_string_equal(cd_default_model_what("a/" CD_DEFAULT_MODEL_GPU, what),
+                        "the default one of GPUs");
     put(CD_DEFAULT_MODEL_HERE_GPU, "Another GPU 9000", "\"backend\":\"cuda\"");
-    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_GPU, what), "the default one of GPUs; here-gpu.cdmpp is of another GPU (Another GPU 9000) and is not used");
+    assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_GPU, what),
+                        "the default one of GPUs; here-gpu.cdmpp is of another GPU (Another GPU "
+                        "9000) and is not used");
     const char *other = cd_default_model_for_gpu(&a, NULL, NULL);
     assert_true(!path == !other && (!other || cd_default_model_is_gpu_plain(other)));
     (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
@@ -256,9 +278,14 @@ TEST(a_gpu_that_is_not_here) {
     cdmpp_err err = {0};
     cd_describe_match here;
     cd_model *model = NULL;
-    assert_true(cd_default_model_gpu_device("m.cdmpp", "nobody's", "", NULL, name, 1, NULL, &out, &here, &err) != CDMPP_OK);
+    assert_true(cd_default_model_gpu_device("m.cdmpp", "nobody's", "", NULL, name, 1, NULL, &out,
+                                            &here, &err) != CDMPP_OK);
     assert_ok(cd_model_load("m.cdmpp", &model, &err));
-    FAULT_SWEEP(f, 0) f.st = cd_default_model_gpu_host("m.cdmpp", model, "nobody's", "", NULL, &out, &f.err) == CDMPP_ENOMEM ? CDMPP_ENOMEM : CDMPP_OK;
+    FAULT_SWEEP(f, 0)
+    f.st = cd_default_model_gpu_host("m.cdmpp", model, "nobody's", "", NULL, &out, &f.err) ==
+                   CDMPP_ENOMEM
+               ? CDMPP_ENOMEM
+               : CDMPP_OK;
     assert_null(out);
     cd_model_free(model);
 }
@@ -278,7 +305,8 @@ TEST(that_of_this_gpu) {
     i.number[CD_IDENTITY_CORES]++;
     put_of(CD_DEFAULT_MODEL_HERE_GPU, d.says, &i, "\"backend\":\"opencl\""); /* of the same name */
     assert_false(is_gpu("opencl"));
-    assert_non_null(strstr(cd_default_model_gpu_why("opencl", NULL, what), "and is not used: cores "));
+    assert_non_null(
+        strstr(cd_default_model_gpu_why("opencl", NULL, what), "and is not used: cores "));
     i.number[CD_IDENTITY_CORES]--;
     put_of(CD_DEFAULT_MODEL_HERE_GPU, d.says, &i, "\"backend\":\"opencl\"");
     assert_true(is_gpu("opencl") && is_gpu(NULL) && !is_gpu("cuda"));
@@ -288,13 +316,16 @@ TEST(that_of_this_gpu) {
     cd_arena_free(&a);
     assert_true(cd_default_model_is_here(CD_DEFAULT_MODEL_HERE_GPU));
     char want[CD_DEFAULT_MODEL_SAID];
-    snprintf(want, sizeof want, "corrected by 37 programs measured on this machine's GPU (%.120s)", d.says);
+    snprintf(want, sizeof want, "corrected by 37 programs measured on this machine's GPU (%.120s)",
+             d.says);
     assert_string_equal(cd_default_model_what(CD_DEFAULT_MODEL_HERE_GPU, what), want);
-    assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE_GPU, NULL, name, 2, NULL, &out, &match, &err));
+    assert_ok(cd_default_model_device(CD_DEFAULT_MODEL_HERE_GPU, NULL, name, 2, NULL, &out, &match,
+                                      &err));
     assert_string_equal(out, "mine");
     assert_true(match.exact);
     assert_string_equal(match.microarch, "opencl");
-    put(CD_DEFAULT_MODEL_HERE, d.says, "\"backend\":\"opencl\""); /* of this GPU, and called as the processor's */
+    put(CD_DEFAULT_MODEL_HERE, d.says,
+        "\"backend\":\"opencl\""); /* of this GPU, and called as the processor's */
     assert_false(is_here());
     (void)unlink(CD_DEFAULT_MODEL_HERE);
     (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
@@ -320,5 +351,10 @@ TEST(without_memory_no_model_is_made_up) {
     (void)unlink(CD_DEFAULT_MODEL_HERE_GPU);
 }
 
-TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said, that_of_another_one_of_the_same_name_is_not_used_and_the_difference_is_said,
-      that_of_another_user_is_not_used_and_this_is_said, one_that_is_damaged_is_told, a_pipe_is_not_opened, it_is_a_device_of_its_model, that_of_another_gpu_is_not_used_and_this_is_said, the_wrong_kind_is_never_taken, the_installed_one_of_gpus, a_gpu_that_is_not_here, that_of_this_gpu, without_memory_no_model_is_made_up)
+TESTS(setup, teardown, that_of_this_processor, that_of_another_one_is_not_used_and_this_is_said,
+      that_of_another_one_of_the_same_name_is_not_used_and_the_difference_is_said,
+      that_of_another_user_is_not_used_and_this_is_said, one_that_is_damaged_is_told,
+      a_pipe_is_not_opened, it_is_a_device_of_its_model,
+      that_of_another_gpu_is_not_used_and_this_is_said, the_wrong_kind_is_never_taken,
+      the_installed_one_of_gpus, a_gpu_that_is_not_here, that_of_this_gpu,
+      without_memory_no_model_is_made_up)

@@ -11,11 +11,15 @@
 #include "made_model.h"
 
 /* Two products, the second with 5^3 times the work of the first, which it reads. */
-#define TWO                                                                                                             \
-    "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"[\\\"two\\\"]\", \"target\": \"llvm\", \"ops\": [" \
-    "{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"float32\"}, {\"name\": \"B\", \"shape\": [320, 320], \"dtype\": \"float32\"}," \
-    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 64]], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*A[k, j]\"}," \
-    "{\"name\": \"D\", \"axis\": [[\"i\", 0, 320], [\"j\", 0, 320]], \"reduce_axis\": [[\"k\", 0, 320]], \"reduce\": \"sum\", \"body\": \"B[i, k]*C[k%64, j%64]\"}" \
+#define TWO                                                                                        \
+    "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": "                \
+    "\"[\\\"two\\\"]\", \"target\": \"llvm\", \"ops\": ["                                          \
+    "{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"float32\"}, {\"name\": \"B\", "           \
+    "\"shape\": [320, 320], \"dtype\": \"float32\"},"                                              \
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 64]], \"reduce_axis\": [[\"k\", 0, "  \
+    "64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*A[k, j]\"},"                                   \
+    "{\"name\": \"D\", \"axis\": [[\"i\", 0, 320], [\"j\", 0, 320]], \"reduce_axis\": [[\"k\", "   \
+    "0, 320]], \"reduce\": \"sum\", \"body\": \"B[i, k]*C[k%64, j%64]\"}"                          \
     "]}]}"
 
 static tmp_dir dir;
@@ -53,7 +57,8 @@ static int teardown(void **state) {
     return 0;
 }
 
-static cdmpp_status explain(const char *text, const char *device, cd_explanation *e, cdmpp_err *err) {
+static cdmpp_status explain(const char *text, const char *device, cd_explanation *e,
+                            cdmpp_err *err) {
     const cd_predict_line l = {text, strlen(text), "x.json", 7};
     const cd_device_match_options which = {.device = device};
     return cd_explain(model, tasks, &which, &l, e, err);
@@ -87,8 +92,9 @@ static void parts_sum_to_the_prediction(void **state) {
         }
 }
 
-static const char two[] = "{\"i\": [[\"[\\\"two\\\"]\", \"llvm -model=one\", " MADE_HARDWARE ", \"\", 0, []], [[], []]], "
-                          "\"r\": [[1], 0, 1, 1600000000], \"v\": \"v0.6\"}";
+static const char two[] =
+    "{\"i\": [[\"[\\\"two\\\"]\", \"llvm -model=one\", " MADE_HARDWARE ", \"\", 0, []], [[], []]], "
+    "\"r\": [[1], 0, 1, 1600000000], \"v\": \"v0.6\"}";
 
 static void the_larger_nest_has_more(void **state) {
     (void)state;
@@ -115,7 +121,8 @@ static void shows(void **state) {
     for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
         char end[120];
         const double more = (e.group[g].latency_s - e.pred.latency_s) / e.pred.latency_s;
-        snprintf(end, sizeof end, "%+6.0f %% %10.3e s   %s (%zu columns)\n", 100 * more, e.group[g].latency_s, e.group[g].name, e.group[g].n_col);
+        snprintf(end, sizeof end, "%+6.0f %% %10.3e s   %s (%zu columns)\n", 100 * more,
+                 e.group[g].latency_s, e.group[g].name, e.group[g].n_col);
         assert_non_null(line = strstr(line, end));
     }
     line = strstr(b.p, "feature row\n");
@@ -170,7 +177,8 @@ static void refuses(void **state) {
     cd_explain_free(&e);
 }
 
-static double scored(const cd_model *m, const cd_device_match_options *which, cd_model_prediction *out) {
+static double scored(const cd_model *m, const cd_device_match_options *which,
+                     cd_model_prediction *out) {
     cdmpp_err err = {0};
     cd_scorer *s;
     cd_scored o;
@@ -194,7 +202,8 @@ static void same_interval(const cd_model_prediction *e, const cd_model_predictio
 /* Of a corrected model, and of a device that it does not know: the prediction is the one that it gives for the record, and groups are corrected like it. */
 static void explains_what_is_answered(void **state) {
     (void)state;
-    static const char yaml[] = "- {name: one, kind: cpu, clock_mhz: 3000, cores: 4}\n- {name: two, kind: cpu, clock_mhz: 3000, cores: 64}\n"
+    static const char yaml[] = "- {name: one, kind: cpu, clock_mhz: 3000, cores: 4}\n- {name: two, "
+                               "kind: cpu, clock_mhz: 3000, cores: 64}\n"
                                "- {name: three, kind: cpu, clock_mhz: 3000, cores: 5}\n";
     const cd_predict_line l = {two, strlen(two), "x.json", 7};
     cdmpp_err err = {0};
@@ -203,17 +212,25 @@ static void explains_what_is_answered(void **state) {
     cd_model *here;
     cd_explanation e, plain;
     cd_model_prediction want;
-    assert_ok(cd_device_table_load(tmp_put(&dir, "devices.yaml", yaml, strlen(yaml)), &diag, &devices, &err));
+    assert_ok(cd_device_table_load(tmp_put(&dir, "devices.yaml", yaml, strlen(yaml)), &diag,
+                                   &devices, &err));
     assert_ok(made_here(tmp_path(&dir, "m.cdmpp"), 0, 4, &here, &err));
     for (int k = 0; k < 2; k++) {
-        const cd_device_match_options which = {.device = k ? "three" : "mine", .nearest = true, .devices = devices}, other = {.device = k ? "three" : "one", .nearest = true, .devices = devices};
+        const cd_device_match_options which = {.device = k ? "three" : "mine",
+                                               .nearest = true,
+                                               .devices = devices},
+                                      other = {.device = k ? "three" : "one",
+                                               .nearest = true,
+                                               .devices = devices};
         assert_ok(cd_explain(here, tasks, &which, &l, &e, &err));
         assert_ok(cd_explain(model, tasks, &other, &l, &plain, &err));
         assert_close(e.pred.latency_s, scored(here, &which, &want), 1e-12, 0);
         same_interval(&e.pred, &want);
-        assert_true(k ? e.pred.latency_s == plain.pred.latency_s : e.pred.latency_s > 1.2 * plain.pred.latency_s);
+        assert_true(k ? e.pred.latency_s == plain.pred.latency_s
+                      : e.pred.latency_s > 1.2 * plain.pred.latency_s);
         for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++)
-            assert_true(k ? e.group[g].latency_s == plain.group[g].latency_s : e.group[g].latency_s > 1.2 * plain.group[g].latency_s);
+            assert_true(k ? e.group[g].latency_s == plain.group[g].latency_s
+                          : e.group[g].latency_s > 1.2 * plain.group[g].latency_s);
         cd_explain_free(&plain);
         cd_explain_free(&e);
     }
@@ -237,4 +254,5 @@ static void memory_runs_out(void **state) {
     }
 }
 
-TESTS(setup, teardown, parts_sum_to_the_prediction, the_larger_nest_has_more, shows, json_reads_back, refuses, explains_what_is_answered, memory_runs_out)
+TESTS(setup, teardown, parts_sum_to_the_prediction, the_larger_nest_has_more, shows,
+      json_reads_back, refuses, explains_what_is_answered, memory_runs_out)

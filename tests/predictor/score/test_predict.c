@@ -26,7 +26,8 @@ static int setup(void **state) {
     snprintf(model_path, sizeof model_path, "%s", tmp_path(&dir, "m.cdmpp"));
     cdmpp_status st = cd_task_registry_new(&tasks, &err);
     if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
-    if (!st) st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 1, h5, &err);
+    if (!st)
+        st = made_extract(&dir, cd_task_registry_at(tasks, 0)->workload_key, target, 1, h5, &err);
     if (!st) st = made_learn(h5, set, 1, model_path, &err);
     if (!st) st = cd_model_load(model_path, &model, &err);
     if (st) print_error("%s\n", cdmpp_err_format(&err, text, sizeof text));
@@ -94,7 +95,8 @@ static void refuses(void **state) {
     cd_buf_free(&b);
 }
 
-static void stream(const char *path, int jobs, bool eval, char **out, size_t *n, cd_stream_stats *stats) {
+static void stream(const char *path, int jobs, bool eval, char **out, size_t *n,
+                   cd_stream_stats *stats) {
     cdmpp_err err = {0};
     cd_threads *pool;
     cd_stream *s;

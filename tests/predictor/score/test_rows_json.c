@@ -30,15 +30,25 @@ static void reads_rows(void **s) {
 
 static void refuses(void **s) {
     (void)s;
-    static const struct { const char *text, *want; cdmpp_status st; } bad[] = {
-        {"", "'[' of the list", CDMPP_EPARSE},        {"[", "'[' of a row", CDMPP_EPARSE},
-        {"[1]", "'[' of a row", CDMPP_EPARSE},        {"[[1,2]", "between rows, found end", CDMPP_EPARSE},
-        {"[[1,2],]", "'[' of a row", CDMPP_EPARSE},   {"[[1,2][1,2]]", "between rows, found byte 0x5b", CDMPP_EPARSE},
-        {"[[1,]]", "a number in column 1", CDMPP_EPARSE}, {"[[1 2]]", "between numbers", CDMPP_EPARSE},
-        {"[[NaN,1]]", "a number in column 0", CDMPP_EPARSE}, {"[[1,Infinity]]", "a number in column 1", CDMPP_EPARSE},
-        {"[[null,1]]", "a number", CDMPP_EPARSE},     {"[[\"1\",1]]", "a number", CDMPP_EPARSE},
-        {"[[1,2]] x", "the end", CDMPP_EPARSE},       {"[[1,2,3]]", "rows of 2 numbers, found 3", CDMPP_EMODEL},
-        {"[[1]]", "rows of 2 numbers, found 1", CDMPP_EMODEL}, {"[[]]", "found 0", CDMPP_EMODEL}};
+    static const struct {
+        const char *text, *want;
+        cdmpp_status st;
+    } bad[] = {{"", "'[' of the list", CDMPP_EPARSE},
+               {"[", "'[' of a row", CDMPP_EPARSE},
+               {"[1]", "'[' of a row", CDMPP_EPARSE},
+               {"[[1,2]", "between rows, found end", CDMPP_EPARSE},
+               {"[[1,2],]", "'[' of a row", CDMPP_EPARSE},
+               {"[[1,2][1,2]]", "between rows, found byte 0x5b", CDMPP_EPARSE},
+               {"[[1,]]", "a number in column 1", CDMPP_EPARSE},
+               {"[[1 2]]", "between numbers", CDMPP_EPARSE},
+               {"[[NaN,1]]", "a number in column 0", CDMPP_EPARSE},
+               {"[[1,Infinity]]", "a number in column 1", CDMPP_EPARSE},
+               {"[[null,1]]", "a number", CDMPP_EPARSE},
+               {"[[\"1\",1]]", "a number", CDMPP_EPARSE},
+               {"[[1,2]] x", "the end", CDMPP_EPARSE},
+               {"[[1,2,3]]", "rows of 2 numbers, found 3", CDMPP_EMODEL},
+               {"[[1]]", "rows of 2 numbers, found 1", CDMPP_EMODEL},
+               {"[[]]", "found 0", CDMPP_EMODEL}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         double v[8];
         size_t n;

@@ -6,14 +6,24 @@
 #include "check.h"
 
 static cd_model_prediction bound(uint32_t reason, double low_s, double high_s) {
-    cd_scored o = {.least_s = 1, .pred = {.latency_s = 0.25, .median_s = 0.3, .order_s = 0.3, .low_s = low_s, .high_s = high_s, .rel_std = isnan(low_s) ? (double)NAN : 0.4, .like_std = 0.4, .reason = reason}};
+    cd_scored o = {.least_s = 1,
+                   .pred = {.latency_s = 0.25,
+                            .median_s = 0.3,
+                            .order_s = 0.3,
+                            .low_s = low_s,
+                            .high_s = high_s,
+                            .rel_std = isnan(low_s) ? (double)NAN : 0.4,
+                            .like_std = 0.4,
+                            .reason = reason}};
     cd_score_bound(&o);
     assert_true(o.model_s == 0.3 && o.pred.order_s == 0.3); /* the order stays the model's */
     assert_true(o.pred.reason == (reason | CD_UNLIKE_PEAK) && o.pred.flags & CD_MODEL_OUT_OF_RANGE);
     assert_true(o.pred.median_s == o.pred.latency_s && o.pred.like_std == 0);
     assert_true(!isnan(o.pred.low_s) == !isnan(low_s));
     assert_true(!isnan(o.pred.high_s) == !isnan(high_s));
-    if (!isnan(low_s)) assert_true(o.pred.low_s >= 1 && o.pred.low_s <= o.pred.latency_s && o.pred.latency_s <= o.pred.high_s);
+    if (!isnan(low_s))
+        assert_true(o.pred.low_s >= 1 && o.pred.low_s <= o.pred.latency_s &&
+                    o.pred.latency_s <= o.pred.high_s);
     return o.pred;
 }
 
@@ -33,9 +43,18 @@ TEST(beyond_the_range) {
 
 /* A time that the device can reach stays, whatever is known of it. */
 TEST(above) {
-    cd_scored o = {.least_s = 1, .pred = {.latency_s = 2, .median_s = 2.5, .order_s = 2.5, .low_s = NAN, .high_s = NAN, .rel_std = NAN, .like_std = 0.4, .reason = CD_UNLIKE_RANGE}};
+    cd_scored o = {.least_s = 1,
+                   .pred = {.latency_s = 2,
+                            .median_s = 2.5,
+                            .order_s = 2.5,
+                            .low_s = NAN,
+                            .high_s = NAN,
+                            .rel_std = NAN,
+                            .like_std = 0.4,
+                            .reason = CD_UNLIKE_RANGE}};
     cd_score_bound(&o);
-    assert_true(o.pred.latency_s == 2 && o.pred.median_s == 2.5 && o.pred.reason == CD_UNLIKE_RANGE && o.pred.like_std == 0.4);
+    assert_true(o.pred.latency_s == 2 && o.pred.median_s == 2.5 &&
+                o.pred.reason == CD_UNLIKE_RANGE && o.pred.like_std == 0.4);
 }
 
 TESTS(NULL, NULL, in_range, beyond_the_range, above)

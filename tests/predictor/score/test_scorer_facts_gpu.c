@@ -8,11 +8,11 @@
 #include "made_scorer.h"
 #include "predictor/score/program_facts.h"
 
-#define TARGET "cuda -model=v100"
+#define TARGET     "cuda -model=v100"
 #define CPU_TARGET "llvm -model=zen4"
 enum { N = 36 };
 
-static made_scorer made;        /* its data set is of CPU programs */
+static made_scorer made; /* its data set is of CPU programs */
 static char h5[256];
 static cd_model *gpu, *cpu;
 
@@ -23,25 +23,33 @@ static void gpu_record(cd_buf *b, const char *target, int i, double cost) {
     const int rows = 1 << i % 6, cols = 1 << i / 6;
     cd_buf_puts(b, "{\"i\": [[");
     cd_buf_put_json_str(b, task()->workload_key, strlen(task()->workload_key));
-    cd_buf_putf(b, ", \"%s\", [-1, 16, 64, 49152, 2147483647, 1024, 8, 32], \"\", 0, []], [[], [[\"SP\", 2, 0, 512, [%d], 1], [\"SP\", 2, 2, 512, [%d], 1], "
-                   "[\"RE\", 2, [0, 2, 1, 3, 4]], [\"FU\", 2, [0, 1]], [\"FU\", 2, [1, 2]], [\"AN\", 2, 0, 5], [\"AN\", 2, 1, 6], "
-                   "[\"FU\", 3, [0, 1]], [\"SP\", 3, 0, 262144, [64], 1], [\"AN\", 3, 0, 5], [\"AN\", 3, 1, 6]]]], \"r\": [[%.9g], 0, 1, 1600000000], "
-                   "\"v\": \"v0.6\"}\n", target, rows, cols, cost);
+    cd_buf_putf(b,
+                ", \"%s\", [-1, 16, 64, 49152, 2147483647, 1024, 8, 32], \"\", 0, []], [[], "
+                "[[\"SP\", 2, 0, 512, [%d], 1], [\"SP\", 2, 2, 512, [%d], 1], "
+                "[\"RE\", 2, [0, 2, 1, 3, 4]], [\"FU\", 2, [0, 1]], [\"FU\", 2, [1, 2]], [\"AN\", "
+                "2, 0, 5], [\"AN\", 2, 1, 6], "
+                "[\"FU\", 3, [0, 1]], [\"SP\", 3, 0, 262144, [64], 1], [\"AN\", 3, 0, 5], [\"AN\", "
+                "3, 1, 6]]]], \"r\": [[%.9g], 0, 1, 1600000000], "
+                "\"v\": \"v0.6\"}\n",
+                target, rows, cols, cost);
 }
 
 static cdmpp_status extract(cdmpp_err *err) {
     cd_buf b = {0};
     cd_extract_stats s;
     snprintf(h5, sizeof h5, "%s", tmp_path(&made.dir, "gpu.h5"));
-    for (int i = 0; i < N; i++) gpu_record(&b, TARGET, i, 0.1 / (1 << i % 6) / (1 << i / 6) + 1e-3 * (i % 5));
+    for (int i = 0; i < N; i++)
+        gpu_record(&b, TARGET, i, 0.1 / (1 << i % 6) / (1 << i / 6) + 1e-3 * (i % 5));
     const char *in[] = {tmp_put(&made.dir, "gpu.json", b.p, b.n)}, *task_file[] = {MADE_TASKS};
-    const cd_extract x = {.out = h5, .input = in, .n_input = 1, .task_file = task_file, .n_task_file = 1, .jobs = 1};
+    const cd_extract x = {
+        .out = h5, .input = in, .n_input = 1, .task_file = task_file, .n_task_file = 1, .jobs = 1};
     cd_buf_free(&b);
     return cd_extract_logs(&x, &s, err);
 }
 
 static cdmpp_status learn(const char *from, const char *name, cd_model **m, cdmpp_err *err) {
-    const char *const set[] = {"train.facts=prior", "model.members=[rows, program]", "train.rounds=30"};
+    const char *const set[] = {"train.facts=prior", "model.members=[rows, program]",
+                               "train.rounds=30"};
     return made_learn_model(&made.dir, name, from, set, 3, m, err);
 }
 
@@ -63,7 +71,8 @@ static int teardown(void **state) {
     return 0;
 }
 
-static cd_scored score(const cd_model *m, const char *device, const char *target, bool gpu_program, int i) {
+static cd_scored score(const cd_model *m, const char *device, const char *target, bool gpu_program,
+                       int i) {
     cdmpp_err err = {0};
     cd_scorer *s;
     cd_buf line = {0};
@@ -71,7 +80,10 @@ static cd_scored score(const cd_model *m, const char *device, const char *target
     if (gpu_program) gpu_record(&line, target, i, 1);
     else made_record(&line, task()->workload_key, i, target, 1, 0);
     const cd_predict_line l = {line.p, line.n, "x.json", 1};
-    assert_ok(cd_scorer_new(m, made.tasks, &(cd_scorer_options){.which = {.device = device, .nearest = true, .devices = made.devices}}, &s, &err));
+    assert_ok(cd_scorer_new(
+        m, made.tasks,
+        &(cd_scorer_options){.which = {.device = device, .nearest = true, .devices = made.devices}},
+        &s, &err));
     cd_scorer_start(s);
     assert_ok(cd_scorer_line(s, &l, &o, &err));
     assert_ok(cd_scorer_finish(s, &err));
@@ -102,7 +114,8 @@ TEST(same_bits) {
     cd_dataset_free(d);
 }
 
-static void refuses(const cd_model *m, const char *device, const char *target, bool gpu_program, const char *why) {
+static void refuses(const cd_model *m, const char *device, const char *target, bool gpu_program,
+                    const char *why) {
     const cd_scored o = score(m, device, target, gpu_program, 3);
     assert_int_equal(o.st, CDMPP_EMODEL);
     assert_non_null(strstr(o.err.msg, why));

@@ -16,8 +16,10 @@ static const cd_task *task(void) { return cd_task_registry_at(tasks, 0); }
 static int setup(void **state) {
     (void)state;
     static const char *const target[] = {"llvm -model=here"};
-    static const char *const set[] = {"model.members=[tlp]", "net.device=false", "net.slots=3", "net.width=32", "net.embed=16", "net.decoder_width=16", "net.layers=1",
-                                      "net.norm=none", "fit.loss=1huber_log", "fit.epochs=200", "fit.batch=32", "fit.rate=0.003"};
+    static const char *const set[] = {
+        "model.members=[tlp]", "net.device=false",     "net.slots=3",  "net.width=32",
+        "net.embed=16",        "net.decoder_width=16", "net.layers=1", "net.norm=none",
+        "fit.loss=1huber_log", "fit.epochs=200",       "fit.batch=32", "fit.rate=0.003"};
     cdmpp_err err = {0};
     char text[512], path[256];
     dir = tmp_make();
@@ -64,15 +66,20 @@ TEST(records_and_steps) {
     double sum = 0;
     of_dataset(want);
     assert_true(cd_model_needs_steps(model) && !cd_model_needs_leaves(model));
-    assert_ok(cd_scorer_new(model, tasks, &(cd_scorer_options){.which = {.device = "here"}}, &s, &err));
+    assert_ok(
+        cd_scorer_new(model, tasks, &(cd_scorer_options){.which = {.device = "here"}}, &s, &err));
     for (int i = 0; i < MADE_N; i++) {
         cd_scored o[2];
         cd_buf line = {0}, steps = {0};
-        const cd_aim aim = {.workload_key = task()->workload_key, .task = task(), .target = {"llvm -model=here", 16}, .flop = cd_task_flop(task())};
+        const cd_aim aim = {.workload_key = task()->workload_key,
+                            .task = task(),
+                            .target = {"llvm -model=here", 16},
+                            .flop = cd_task_flop(task())};
         made_record(&line, task()->workload_key, i, "llvm -model=here", 1, 0);
         made_steps(&steps, i);
         const cd_predict_line l = {line.p, line.n, "x.json", 1};
-        const cd_candidate ask = {.form = CD_CANDIDATE_STEPS, .aim = &aim, .text = {steps.p, steps.n}};
+        const cd_candidate ask = {
+            .form = CD_CANDIDATE_STEPS, .aim = &aim, .text = {steps.p, steps.n}};
         cd_scorer_start(s);
         assert_ok(cd_scorer_line(s, &l, &o[0], &err));
         assert_ok(cd_scorer_add(s, &ask, &o[1], &err));
@@ -99,7 +106,8 @@ TEST(rows) {
     made_record(&line, task()->workload_key, 0, "llvm -model=here", 1, 0);
     const cd_predict_line l = {line.p, line.n, "x.json", 1};
     const cd_candidate ask = {.form = CD_CANDIDATE_ROWS_F32, .row = row, .n_row = 1};
-    assert_ok(cd_scorer_new(model, tasks, &(cd_scorer_options){.which = {.device = "here"}}, &s, &err));
+    assert_ok(
+        cd_scorer_new(model, tasks, &(cd_scorer_options){.which = {.device = "here"}}, &s, &err));
     cd_scorer_start(s);
     assert_ok(cd_scorer_add(s, &ask, &o[0], &err));
     assert_ok(cd_scorer_line(s, &l, &o[1], &err));

@@ -63,7 +63,8 @@ static void cut_at_every_byte(void **state) {
     cdmpp_err err = {0};
     size_t at[N + 1];
     make(&b);
-    for (size_t len = 0; len < b.n; len++) assert_status(open_at(b.p, len, N, at, &err), CDMPP_EPARSE);
+    for (size_t len = 0; len < b.n; len++)
+        assert_status(open_at(b.p, len, N, at, &err), CDMPP_EPARSE);
     assert_ok(open_at(b.p, b.n, N, at, &err));
     cd_buf_puts(&b, "x");
     assert_status(open_at(b.p, b.n, N, at, &err), CDMPP_EPARSE);
@@ -112,4 +113,5 @@ static void rows_of_another_length(void **state) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, reads_what_was_packed, cut_at_every_byte, numbers_that_lie, rows_of_another_length)
+TESTS(NULL, NULL, reads_what_was_packed, cut_at_every_byte, numbers_that_lie,
+      rows_of_another_length)

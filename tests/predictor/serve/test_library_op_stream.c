@@ -33,7 +33,8 @@ static int up(void **state) {
     assert_ok(cd_config_init(&c, &err));
     assert_ok(cd_config_set(&c, "operators.rounds=5", &err));
     assert_ok(cd_config_set(&c, "operators.check=none", &err));
-    assert_ok(cd_library_op_data_add(&data, tmp_put(&f.dir, "ops.csv", b.p, b.n), f.devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &err));
+    assert_ok(cd_library_op_data_add(&data, tmp_put(&f.dir, "ops.csv", b.p, b.n), f.devices,
+                                     &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &err));
     assert_ok(cd_library_op_train(&c, &data, NULL, NULL, NULL, &f.l, &err));
     cd_buf_free(&b);
     cd_library_op_data_free(&data);
@@ -52,14 +53,17 @@ static int down(void **state) {
 }
 
 /* Output of a table; the caller frees it. */
-static char *run(fixture *f, const char *text, const cd_library_op_stream_options *o, size_t *bad, cdmpp_status want, cdmpp_err *err) {
-    const char *in = tmp_put(&f->dir, "in.csv", text, strlen(text)), *path = tmp_path(&f->dir, "out.jsonl");
+static char *run(fixture *f, const char *text, const cd_library_op_stream_options *o, size_t *bad,
+                 cdmpp_status want, cdmpp_err *err) {
+    const char *in = tmp_put(&f->dir, "in.csv", text, strlen(text)),
+               *path = tmp_path(&f->dir, "out.jsonl");
     cd_library_op_stream *s;
     char *out;
     size_t n;
     FILE *to = fopen(path, "w");
     assert_int_equal(cd_library_op_stream_new(f->l.model, f->devices, o, to, &s, err), CDMPP_OK);
-    check_status(cd_library_op_stream_file(s, in, err), want, err, "cd_library_op_stream_file", __FILE__, __LINE__);
+    check_status(cd_library_op_stream_file(s, in, err), want, err, "cd_library_op_stream_file",
+                 __FILE__, __LINE__);
     *bad = cd_library_op_stream_bad(s);
     if (o->eval) assert_int_equal(cd_library_op_stream_score(s)->n, 1);
     cd_library_op_stream_free(s);
@@ -80,12 +84,17 @@ static void rows_in_order(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
     size_t bad;
-    char *out = run(f, table, &(cd_library_op_stream_options){.device = "t4", .eval = true}, &bad, CDMPP_OK, &err);
+    char *out = run(f, table, &(cd_library_op_stream_options){.device = "t4", .eval = true}, &bad,
+                    CDMPP_OK, &err);
     static const char *const want[] = {
-        "\"line\":2,\"operator\":\"add\",\"device\":\"v100\",\"seen\":true,\"beyond\":false,\"latency_s\":",
-        "\"line\":3,\"error\":{\"code\":\"EUNSUPPORTED\",\"key\":\"OPName\",\"message\":\"unknown operator 'fly'; known are bmm, ",
-        "\"line\":4,\"operator\":\"add\",\"device\":\"h100\",\"seen\":false,\"beyond\":true,\"latency_s\":",
-        "\"line\":5,\"error\":{\"code\":\"EMODEL\"", "\"line\":6,\"error\":{\"code\":\"EMODEL\"",
+        "\"line\":2,\"operator\":\"add\",\"device\":\"v100\",\"seen\":true,\"beyond\":false,"
+        "\"latency_s\":",
+        "\"line\":3,\"error\":{\"code\":\"EUNSUPPORTED\",\"key\":\"OPName\",\"message\":\"unknown "
+        "operator 'fly'; known are bmm, ",
+        "\"line\":4,\"operator\":\"add\",\"device\":\"h100\",\"seen\":false,\"beyond\":true,"
+        "\"latency_s\":",
+        "\"line\":5,\"error\":{\"code\":\"EMODEL\"",
+        "\"line\":6,\"error\":{\"code\":\"EMODEL\"",
         "\"line\":7,\"operator\":\"bmm\",\"device\":\"t4\",\"seen\":false"};
     const char *at = out;
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
@@ -94,14 +103,18 @@ static void rows_in_order(void **state) {
         at = hit;
     }
     assert_int_equal(bad, 3);
-    assert_non_null(strstr(out, ",\"low_s\":null,\"high_s\":null,\"level\":null,\"out_of_range\":true,\"reason\":\"device+beyond\"")); /* h100: one device was trained on */
+    assert_non_null(
+        strstr(out, ",\"low_s\":null,\"high_s\":null,\"level\":null,\"out_of_range\":true,"
+                    "\"reason\":\"device+beyond\"")); /* h100: one device was trained on */
     const char *low = strstr(out, ",\"low_s\":"), *high = strstr(out, ",\"high_s\":");
-    assert_true(low && high && strtod(low + 9, NULL) > 0 && strtod(high + 10, NULL) > strtod(low + 9, NULL));
+    assert_true(low && high && strtod(low + 9, NULL) > 0 &&
+                strtod(high + 10, NULL) > strtod(low + 9, NULL));
     assert_memory_equal(strstr(high, ",\"level\""), ",\"level\":0.9,\"out_of_range\":false,", 34);
     assert_non_null(strstr(out, "\"measured_s\":null,\"error\":null}\n"));
     assert_non_null(strstr(out, "\"measured_s\":0.001,\"error\":-0."));
     cd_mem_free(out);
-    out = run(f, table, &(cd_library_op_stream_options){.device = NULL}, &bad, CDMPP_OK, &err); /* the last row then names no device */
+    out = run(f, table, &(cd_library_op_stream_options){.device = NULL}, &bad, CDMPP_OK,
+              &err); /* the last row then names no device */
     assert_int_equal(bad, 4);
     assert_null(strstr(out, "measured_s"));
     cd_mem_free(out);
@@ -111,27 +124,42 @@ static void strict_stops(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
     size_t bad;
-    char *out = run(f, table, &(cd_library_op_stream_options){.strict = true}, &bad, CDMPP_EUNSUPPORTED, &err);
+    char *out = run(f, table, &(cd_library_op_stream_options){.strict = true}, &bad,
+                    CDMPP_EUNSUPPORTED, &err);
     assert_int_equal(err.line, 3);
     cd_mem_free(out);
 }
 
 /* The fixture's model knows v100 alone: what is measured there moves its answer for t4; from t4 nothing is carried. */
 static void rows_of_one_device_are_scaled_to_another(void **state) {
-    static const char both[] = "op,latency_ms,Device,B,H\nadd,4,v100,64,64\nadd,1,t4,64,64\nadd,1,p4,64,64\nadd,,v100,64,8\nsoftmax,1,v100,4,8\n";
+    static const char both[] = "op,latency_ms,Device,B,H\nadd,4,v100,64,64\nadd,1,t4,64,64\nadd,1,"
+                               "p4,64,64\nadd,,v100,64,8\nsoftmax,1,v100,4,8\n";
     fixture *f = *state;
     cdmpp_err err = {0};
     cd_library_op_data truth = {0};
     size_t bad;
-    assert_ok(cd_library_op_data_add(&truth, tmp_put(&f->dir, "t.csv", both, sizeof both - 1), f->devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL, &err));
-    char *out = run(f, both, &(cd_library_op_stream_options){.from = "v100", .to = "t4", .eval = true, .truth = &truth}, &bad, CDMPP_OK, &err);
-    char *plain = run(f, "op,Device,B,H\nadd,t4,64,64\nadd,v100,64,64\n", &(cd_library_op_stream_options){0}, &bad, CDMPP_OK, &err);
-    const double on_t4 = strtod(strstr(plain, "latency_s\":") + 11, NULL), on_v100 = strtod(strstr(strstr(plain, "\n"), "latency_s\":") + 11, NULL);
+    assert_ok(cd_library_op_data_add(&truth, tmp_put(&f->dir, "t.csv", both, sizeof both - 1),
+                                     f->devices, &(cd_library_op_filter){{0}, {0}}, NULL, NULL,
+                                     &err));
+    char *out = run(
+        f, both,
+        &(cd_library_op_stream_options){.from = "v100", .to = "t4", .eval = true, .truth = &truth},
+        &bad, CDMPP_OK, &err);
+    char *plain = run(f, "op,Device,B,H\nadd,t4,64,64\nadd,v100,64,64\n",
+                      &(cd_library_op_stream_options){0}, &bad, CDMPP_OK, &err);
+    const double on_t4 = strtod(strstr(plain, "latency_s\":") + 11, NULL),
+                 on_v100 = strtod(strstr(strstr(plain, "\n"), "latency_s\":") + 11, NULL);
     const double got = strtod(strstr(out, "\"latency_s\":") + 12, NULL);
     assert_close(got, on_t4 * sqrt(4e-3 / on_v100), 1e-6, 0);
-    static const char *const want[] = {"\"line\":2,\"operator\":\"add\",\"from\":\"v100\",\"to\":\"t4\",\"from_s\":0.004,", "\"form\":\"model\"",
-                                       "\"out_of_range\":true,\"reason\":\"device\"", "\"closed_form\":\"roofline\"", "\"measured_s\":0.001,\"error\":",
-                                       "\"closed_error\":", "\"line\":5,\"error\":{\"code\":\"ERANGE\"", "\"line\":6,\"error\":{\"code\":\"EMODEL\""};
+    static const char *const want[] = {
+        "\"line\":2,\"operator\":\"add\",\"from\":\"v100\",\"to\":\"t4\",\"from_s\":0.004,",
+        "\"form\":\"model\"",
+        "\"out_of_range\":true,\"reason\":\"device\"",
+        "\"closed_form\":\"roofline\"",
+        "\"measured_s\":0.001,\"error\":",
+        "\"closed_error\":",
+        "\"line\":5,\"error\":{\"code\":\"ERANGE\"",
+        "\"line\":6,\"error\":{\"code\":\"EMODEL\""};
     const char *at = out;
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         const char *hit = strstr(at, want[i]);
@@ -141,7 +169,8 @@ static void rows_of_one_device_are_scaled_to_another(void **state) {
     assert_null(strstr(out, "\"line\":3")); /* of the destination */
     assert_null(strstr(out, "\"line\":4")); /* of another device */
     cd_mem_free(out);
-    out = run(f, both, &(cd_library_op_stream_options){.from = "t4", .to = "v100"}, &bad, CDMPP_OK, &err);
+    out = run(f, both, &(cd_library_op_stream_options){.from = "t4", .to = "v100"}, &bad, CDMPP_OK,
+              &err);
     assert_close(strtod(strstr(out, "\"latency_s\":") + 12, NULL), on_v100, 1e-6, 0);
     cd_mem_free(out);
     cd_mem_free(plain);

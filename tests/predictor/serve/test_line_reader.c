@@ -20,8 +20,13 @@ static void *serving(void *arg) {
     const cdmpp_options o = {.size = sizeof o, .device = p->r.device, .cache = p->r.cache};
     cdmpp_context *c = NULL;
     p->r.st = cdmpp_context_new(api.model[p->r.model], api.tasks, &o, &c, &p->r.err);
-    const cd_serve_options so = {.in = p->in[0], .out = p->to[1], .batch = p->r.batch, .max_delay_ms = p->r.threads, .stop = p->stop};
-    if (!p->r.st) p->r.st = cd_serve(c, api.model[p->r.model], api.tasks, &so, &p->r.stats, &p->r.err);
+    const cd_serve_options so = {.in = p->in[0],
+                                 .out = p->to[1],
+                                 .batch = p->r.batch,
+                                 .max_delay_ms = p->r.threads,
+                                 .stop = p->stop};
+    if (!p->r.st)
+        p->r.st = cd_serve(c, api.model[p->r.model], api.tasks, &so, &p->r.stats, &p->r.err);
     cdmpp_context_free(c);
     close(p->to[1]);
     return NULL;
@@ -59,7 +64,9 @@ static size_t lines_within(piped *p, size_t want, int ms, char *text, size_t cap
     return lines;
 }
 
-static void say(piped *p, const char *text) { assert_int_equal(write(p->in[1], text, strlen(text)), strlen(text)); }
+static void say(piped *p, const char *text) {
+    assert_int_equal(write(p->in[1], text, strlen(text)), strlen(text));
+}
 
 static void answers_in_time(void **state) {
     (void)state;
@@ -105,7 +112,8 @@ static void slow_reader(void **state) {
     begin(&p, (run){.threads = 1, .batch = 64}, NULL);
     assert_int_equal(fcntl(p.in[1], F_SETFL, O_NONBLOCK), 0);
     for (int idle = 0; idle < 20;) {
-        const ssize_t k = write(p.in[1], line, sizeof line - 1); /* below PIPE_BUF: whole or not at all */
+        const ssize_t k =
+            write(p.in[1], line, sizeof line - 1); /* below PIPE_BUF: whole or not at all */
         if (k > 0) idle = 0, taken += (size_t)k, sent++;
         else idle++, usleep(10000);
         assert_true(taken < (size_t)8 << 20);
@@ -165,7 +173,8 @@ static void refused_memory(void **state) {
     cd_buf in = {0};
     for (size_t i = 0; i < 6; i++) put_request(&in, i, (int)(i % N_KIND));
     FAULT_SWEEP(f, 1) {
-        const int from = open(tmp_put(&api.dir, "in", in.p, in.n), O_RDONLY), to = open("/dev/null", O_WRONLY);
+        const int from = open(tmp_put(&api.dir, "in", in.p, in.n), O_RDONLY),
+                  to = open("/dev/null", O_WRONLY);
         const cdmpp_options o = {.size = sizeof o, .cache = 10};
         cd_serve_options so = {.in = from, .out = to, .batch = 4, .max_delay_ms = -1};
         cd_serve_stats stats;
@@ -179,4 +188,5 @@ static void refused_memory(void **state) {
     cd_buf_free(&in);
 }
 
-TESTS(setup, teardown, answers_in_time, flushes, slow_reader, stops, warm_asks_nothing, refused_memory)
+TESTS(setup, teardown, answers_in_time, flushes, slow_reader, stops, warm_asks_nothing,
+      refused_memory)

@@ -22,7 +22,13 @@ static int up(void **state) {
     made_llm_model(&f.dir);
     snprintf(f.model, sizeof f.model, "%s/llm.cdmpp", f.dir.path);
     snprintf(f.measured, sizeof f.measured, "%s/gemm.csv", f.dir.path);
-    assert_ok(cd_llm_op_oracle_open(&f.of, &(cd_llm_op_oracle_options){.model = f.model, .devices_file = "configs/devices.yaml", .measured = tables, .n_measured = 1}, &err));
+    assert_ok(
+        cd_llm_op_oracle_open(&f.of,
+                              &(cd_llm_op_oracle_options){.model = f.model,
+                                                          .devices_file = "configs/devices.yaml",
+                                                          .measured = tables,
+                                                          .n_measured = 1},
+                              &err));
     assert_int_equal(cd_llm_op_oracle_bad(&f.of), 1);
     *state = &f;
     return 0;
@@ -36,8 +42,10 @@ static int down(void **state) {
 }
 
 /* The answers to the text, in `out` (cap). */
-static cdmpp_status ask(fixture *f, const char *text, char *out, size_t cap, cd_llm_op_requests_stats *n, cdmpp_err *err) {
-    const int in = open(tmp_put(&f->dir, "in", text, strlen(text)), O_RDONLY), to = open(tmp_path(&f->dir, "out"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+static cdmpp_status ask(fixture *f, const char *text, char *out, size_t cap,
+                        cd_llm_op_requests_stats *n, cdmpp_err *err) {
+    const int in = open(tmp_put(&f->dir, "in", text, strlen(text)), O_RDONLY),
+              to = open(tmp_path(&f->dir, "out"), O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert_true(in >= 0 && to >= 0);
     const cd_llm_op_requests_options o = {.in = in, .out = to, .max_bytes = 4096};
     const cdmpp_status st = cd_llm_op_requests(&f->of, &o, n, err);
@@ -53,35 +61,58 @@ TEST(one_line_each) {
     cd_llm_op_requests_stats n;
     cdmpp_err err = {0};
     static char out[1 << 16], text[12000];
-    const char *want[] = {"{\"id\":\"a\",\"operator\":\"gemm\",\"device\":\"h100\",\"how\":\"measured\",\"latency_s\":1e-05,\"low_s\":null,\"high_s\":null,\"level\":null,\"new\":null,",
-                          "{\"id\":2,\"operator\":\"gemm\",\"device\":\"h100\",\"how\":\"interpolated\",",
-                          "{\"line\":3,\"operator\":\"gemm\",\"device\":\"l40s\",\"how\":\"predicted\",",
-                          "{\"id\":4,\"operators\":[{\"operator\":\"gemm\",\"device\":\"h100\",\"how\":\"measured\",",
-                          "{\"id\":5,\"operators\":[]}",
-                          "{\"id\":6,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"unknown member 'dtyp', did you mean 'dtype'?\"}}",
-                          "{\"line\":7,\"error\":{\"code\":\"EPARSE\",", "{\"line\":8,\"error\":{\"code\":\"ERANGE\",\"message\":\"the line is longer than 4096 bytes\"}}",
-                          "{\"line\":9,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"id\",", "{\"line\":10,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"\\\"operators\\\" goes with no other member but id\"}}",
-                          "{\"id\":11,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"operators\",", "{\"line\":12,\"requests\":11,\"answered\":4,\"bad\":8}",
-                          "{\"line\":14,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"device\",", "{\"line\":15,\"operator\":\"gemm\",\"device\":\"h100\",\"how\":\"measured\",", "{\"line\":16,\"operators\":[]}"};
+    const char *want[] = {
+        "{\"id\":\"a\",\"operator\":\"gemm\",\"device\":\"h100\",\"how\":\"measured\",\"latency_"
+        "s\":1e-05,\"low_s\":null,\"high_s\":null,\"level\":null,\"new\":null,",
+        "{\"id\":2,\"operator\":\"gemm\",\"device\":\"h100\",\"how\":\"interpolated\",",
+        "{\"line\":3,\"operator\":\"gemm\",\"device\":\"l40s\",\"how\":\"predicted\",",
+        "{\"id\":4,\"operators\":[{\"operator\":\"gemm\",\"device\":\"h100\",\"how\":\"measured\",",
+        "{\"id\":5,\"operators\":[]}",
+        "{\"id\":6,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"unknown member 'dtyp', did you "
+        "mean 'dtype'?\"}}",
+        "{\"line\":7,\"error\":{\"code\":\"EPARSE\",",
+        "{\"line\":8,\"error\":{\"code\":\"ERANGE\",\"message\":\"the line is longer than 4096 "
+        "bytes\"}}",
+        "{\"line\":9,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"id\",",
+        "{\"line\":10,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"\\\"operators\\\" goes with no "
+        "other member but id\"}}",
+        "{\"id\":11,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"operators\",",
+        "{\"line\":12,\"requests\":11,\"answered\":4,\"bad\":8}",
+        "{\"line\":14,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"device\",",
+        "{\"line\":15,\"operator\":\"gemm\",\"device\":\"h100\",\"how\":\"measured\",",
+        "{\"line\":16,\"operators\":[]}"};
     char longest[5000];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
     snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s\n%s%s%s%s\n%s",
-             "{\"id\":\"a\",\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\",\"m\":8,\"n\":256,\"k\":512}\n",
-             "{\"id\":2,\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\",\"m\":16,\"n\":256,\"k\":512,\"kernel\":null}\n",
+             "{\"id\":\"a\",\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\",\"m\":8,\"n\":"
+             "256,\"k\":512}\n",
+             "{\"id\":2,\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\",\"m\":16,\"n\":"
+             "256,\"k\":512,\"kernel\":null}\n",
              "{\"op\":\"gemm\",\"device\":\"l40s\",\"m\":16,\"n\":256,\"k\":512}\n",
-             "{\"id\":4,\"operators\":[{\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\",\"m\":8,\"n\":256,\"k\":512},{\"op\":\"gem\"},3]}\n",
-             "{\"id\":5,\"operators\":[]}\r\n", "{\"id\":6,\"op\":\"gemm\",\"dtyp\":\"fp8\"}\n", "{\"op\":\n", longest, "{\"id\":[1],\"op\":\"gemm\"}\n",
-             "{\"operators\":[],\"op\":\"gemm\"}\n", "{\"id\":11,\"operators\":7}\n", "{\"cmd\":\"stats\"}\n", "{\"op\":\"norm\",\"m\":1,\"n\":1}\n"
-             "{\"id\":null,\"operators\":null,\"cmd\":null,\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\",\"m\":8,\"n\":256,\"k\":512,\"kernel\":null,\"batches\":null,\"kv_dtype\":null,\"latency_s\":null}\n"
+             "{\"id\":4,\"operators\":[{\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\","
+             "\"m\":8,\"n\":256,\"k\":512},{\"op\":\"gem\"},3]}\n",
+             "{\"id\":5,\"operators\":[]}\r\n", "{\"id\":6,\"op\":\"gemm\",\"dtyp\":\"fp8\"}\n",
+             "{\"op\":\n", longest, "{\"id\":[1],\"op\":\"gemm\"}\n",
+             "{\"operators\":[],\"op\":\"gemm\"}\n", "{\"id\":11,\"operators\":7}\n",
+             "{\"cmd\":\"stats\"}\n",
+             "{\"op\":\"norm\",\"m\":1,\"n\":1}\n"
+             "{\"id\":null,\"operators\":null,\"cmd\":null,\"op\":\"gemm\",\"device\":\"h100\","
+             "\"stack\":\"vllm-1\",\"m\":8,\"n\":256,\"k\":512,\"kernel\":null,\"batches\":null,"
+             "\"kv_dtype\":null,\"latency_s\":null}\n"
              "{\"operators\":[],\"cmd\":null,\"op\":null}\n");
     assert_ok(ask(f, text, out, sizeof out, &n, &err));
     char *line = strtok(out, "\n");
     for (size_t i = 0; i < sizeof want / sizeof *want; i++, line = strtok(NULL, "\n")) {
         assert_non_null(line);
-        if (strncmp(line, want[i], strlen(want[i])) != 0) fail_msg("line %zu: %s\nexpected %s", i, line, want[i]);
-        if (i == 3) assert_non_null(strstr(line, "},{\"error\":{\"code\":\"EUNSUPPORTED\",\"key\":\"op\","));
-        if (i == 3) assert_non_null(strstr(line, "},{\"error\":{\"code\":\"ESCHEMA\",\"message\":\"expected an object, found integer\"}}]}"));
+        if (strncmp(line, want[i], strlen(want[i])) != 0)
+            fail_msg("line %zu: %s\nexpected %s", i, line, want[i]);
+        if (i == 3)
+            assert_non_null(
+                strstr(line, "},{\"error\":{\"code\":\"EUNSUPPORTED\",\"key\":\"op\","));
+        if (i == 3)
+            assert_non_null(strstr(line, "},{\"error\":{\"code\":\"ESCHEMA\",\"message\":"
+                                         "\"expected an object, found integer\"}}]}"));
     }
     assert_null(line);
     assert_int_equal(n.asked, 15);
@@ -97,7 +128,8 @@ TEST(hello) {
     assert_ok(ask(f, "{\"cmd\":\"hello\"}\n", out, sizeof out, &n, &err));
     assert_non_null(strstr(out, "\"protocol\":1,"));
     assert_non_null(strstr(out, "\"norm\":[\"m\",\"n\"]"));
-    assert_non_null(strstr(out, "\"stacks\":[\"vllm-1\",\"trtllm-2\"],\"devices\":[\"h100\"],\"measured_rows\":2,\"max_line_bytes\":4096}"));
+    assert_non_null(strstr(out, "\"stacks\":[\"vllm-1\",\"trtllm-2\"],\"devices\":[\"h100\"],"
+                                "\"measured_rows\":2,\"max_line_bytes\":4096}"));
 }
 
 TEST(refused) {
@@ -107,15 +139,27 @@ TEST(refused) {
     cd_llm_op_requests_stats n;
     cdmpp_err err = {0};
     FAULT_SWEEP(v, 3) {
-        v.st = ask(f, "{\"id\":1,\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\",\"m\":8,\"n\":256,\"k\":512}\n{\"cmd\":\"hello\"}\n", out, sizeof out, &n, &v.err);
+        v.st = ask(f,
+                   "{\"id\":1,\"op\":\"gemm\",\"device\":\"h100\",\"stack\":\"vllm-1\",\"m\":8,"
+                   "\"n\":256,\"k\":512}\n{\"cmd\":\"hello\"}\n",
+                   out, sizeof out, &n, &v.err);
     }
     FAULT_SWEEP(v, 10) {
         cd_llm_op_oracle o = {0};
-        v.st = cd_llm_op_oracle_open(&o, &(cd_llm_op_oracle_options){.model = f->model, .devices_file = "configs/devices.yaml", .measured = tables, .n_measured = 1}, &v.err);
+        v.st = cd_llm_op_oracle_open(
+            &o,
+            &(cd_llm_op_oracle_options){.model = f->model,
+                                        .devices_file = "configs/devices.yaml",
+                                        .measured = tables,
+                                        .n_measured = 1},
+            &v.err);
         cd_llm_op_oracle_free(&o);
     }
     cd_llm_op_oracle o = {0};
-    assert_status(cd_llm_op_oracle_open(&o, &(cd_llm_op_oracle_options){.model = "tests/golden/model_v1.cdmpp"}, &err), CDMPP_EMODEL);
+    assert_status(
+        cd_llm_op_oracle_open(
+            &o, &(cd_llm_op_oracle_options){.model = "tests/golden/model_v1.cdmpp"}, &err),
+        CDMPP_EMODEL);
     cd_llm_op_oracle_free(&o);
 }
 

@@ -8,7 +8,9 @@
 
 #include <string.h>
 
-static const char text[] = "op,device,stack,m,n,k,latency_s\ngemm,h100,vllm-1,8,256,512,1\ngemm,h100,vllm-1,16,256,512,1\ngemm,h9000,vllm-1,16,256,512,1\ngemm,h100,vllm-1,16,256,512,\n";
+static const char text[] =
+    "op,device,stack,m,n,k,latency_s\ngemm,h100,vllm-1,8,256,512,1\ngemm,h100,vllm-1,16,256,512,"
+    "1\ngemm,h9000,vllm-1,16,256,512,1\ngemm,h100,vllm-1,16,256,512,\n";
 
 typedef struct {
     cd_device_table *devices;
@@ -85,11 +87,14 @@ TEST(counts_and_figures) {
     assert_int_equal(cd_llm_op_stream_scored(s), 2);
     assert_int_equal(cd_llm_op_stream_own(s), 1); /* what lies between is no row of the table */
     assert_ok(cd_llm_op_stream_print_text(s, &b, &err));
-    assert_non_null(strstr(b.p, "| product | h100 | measured | 1 | 100.0 | 100.0 | 100.0 | - | - |"));
-    assert_non_null(strstr(b.p, "| product | h100 | interpolated | 1 | 100.0 | 100.0 | 100.0 | 0.0 | 100.0 |"));
+    assert_non_null(
+        strstr(b.p, "| product | h100 | measured | 1 | 100.0 | 100.0 | 100.0 | - | - |"));
+    assert_non_null(
+        strstr(b.p, "| product | h100 | interpolated | 1 | 100.0 | 100.0 | 100.0 | 0.0 | 100.0 |"));
     cd_buf_clear(&b);
     assert_ok(cd_llm_op_stream_print_json(s, &b, &err));
-    assert_non_null(strstr(b.p, "\"lines\":4,\"bad\":1,\"evaluation\":[{\"family\":\"product\",\"device\":\"h100\",\"how\":\"measured\",\"n\":1,"));
+    assert_non_null(strstr(b.p, "\"lines\":4,\"bad\":1,\"evaluation\":[{\"family\":\"product\","
+                                "\"device\":\"h100\",\"how\":\"measured\",\"n\":1,"));
     assert_non_null(strstr(b.p, "}],\"in_measured\":1}"));
     cd_buf_free(&b);
     cd_llm_op_stream_free(s);
@@ -98,7 +103,8 @@ TEST(counts_and_figures) {
     assert_status(cd_llm_op_stream_file(s, f->path, &err), CDMPP_ESCHEMA);
     assert_int_equal(err.line, 4);
     cd_llm_op_stream_free(s);
-    assert_status(cd_llm_op_stream_new(f->l.model, &f->t, f->devices, &nobody, f->out, &s, &err), CDMPP_ESCHEMA);
+    assert_status(cd_llm_op_stream_new(f->l.model, &f->t, f->devices, &nobody, f->out, &s, &err),
+                  CDMPP_ESCHEMA);
 }
 
 TEST(refused) {

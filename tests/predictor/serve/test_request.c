@@ -12,7 +12,8 @@ static char key[200];
 
 static int set_up(void **state) {
     (void)state;
-    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, MADE_TASKS, &err)) return 1;
+    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, MADE_TASKS, &err))
+        return 1;
     snprintf(key, sizeof key, "%s", cd_task_registry_at(tasks, 0)->workload_key);
     return 0;
 }
@@ -59,16 +60,20 @@ TEST(ids) {
 
 TEST(what_a_candidate_has) {
     cd_request r = good("{\"i\": [1], \"r\": [[0.5]], \"v\": \"v0.6\", \"device\": \"here\"}");
-    assert_true(r.ask.form == CD_CANDIDATE_PARTS && cd_str_is(r.ask.text, "[1]") && cd_str_is(r.ask.version, "\"v0.6\"") && cd_str_is(r.aim.device, "here"));
+    assert_true(r.ask.form == CD_CANDIDATE_PARTS && cd_str_is(r.ask.text, "[1]") &&
+                cd_str_is(r.ask.version, "\"v0.6\"") && cd_str_is(r.aim.device, "here"));
     assert_true(r.aim.flop == -1 && !r.aim.has_hardware && !r.aim.task);
-    assert_true(cd_str_is(good("{\"i\": [1], \"origin\": \"best of 160\"}").ask.text, "[1]")); /* a record of cdmpp-tune */
+    assert_true(cd_str_is(good("{\"i\": [1], \"origin\": \"best of 160\"}").ask.text,
+                          "[1]")); /* a record of cdmpp-tune */
     r = good("{\"rows\": [[1]], \"task\": \"w\", \"target\": \"llvm\", \"flop\": 2.5e9}");
-    assert_true(r.ask.form == CD_CANDIDATE_ROWS_TEXT && cd_str_is(r.ask.text, "[[1]]") && cd_str_is(r.aim.target, "llvm") && r.aim.flop == 2.5e9 && !r.aim.device.n);
+    assert_true(r.ask.form == CD_CANDIDATE_ROWS_TEXT && cd_str_is(r.ask.text, "[[1]]") &&
+                cd_str_is(r.aim.target, "llvm") && r.aim.flop == 2.5e9 && !r.aim.device.n);
     assert_string_equal(r.aim.workload_key, "w");
     r = good("{\"steps\": [], \"task\": \"w\", \"hardware\": [1, 2, 3, 4, 5, 6, 7, -8]}");
     const cd_hardware *h = &r.aim.hardware;
     assert_true(r.ask.form == CD_CANDIDATE_STEPS && r.aim.has_hardware);
-    assert_true(h->num_cores == 1 && h->vector_unit_bytes == 2 && h->cache_line_bytes == 3 && h->max_shared_memory_per_block == 4 && h->max_local_memory_per_block == 5 &&
+    assert_true(h->num_cores == 1 && h->vector_unit_bytes == 2 && h->cache_line_bytes == 3 &&
+                h->max_shared_memory_per_block == 4 && h->max_local_memory_per_block == 5 &&
                 h->max_threads_per_block == 6 && h->max_vthread_extent == 7 && h->warp_size == -8);
 }
 
@@ -78,23 +83,30 @@ TEST(what_a_task_brings) {
     const cd_task *t = cd_task_registry_at(tasks, 0);
     const cd_str none = {"", 0}, of_task = {key, strlen(key)};
     assert_ok(cd_request_aim(&mem, tasks, of_task, none, &aim, &err));
-    assert_true(aim.task == t && aim.flop == cd_task_flop(t) && aim.flop > 0 && cd_str_is(aim.target, t->target) && !aim.device.n);
+    assert_true(aim.task == t && aim.flop == cd_task_flop(t) && aim.flop > 0 &&
+                cd_str_is(aim.target, t->target) && !aim.device.n);
     assert_string_equal(aim.workload_key, key);
     assert_ok(cd_request_aim(&mem, tasks, of_task, (cd_str){"cuda", 4}, &aim, &err));
     assert_true(cd_str_is(aim.target, "cuda"));
-    assert_status(cd_request_aim(&mem, tasks, (cd_str){"[\"nobody\"]", 10}, none, &aim, &err), CDMPP_ENOTASK);
+    assert_status(cd_request_aim(&mem, tasks, (cd_str){"[\"nobody\"]", 10}, none, &aim, &err),
+                  CDMPP_ENOTASK);
     assert_string_equal(err.key, "task");
     assert_ok(cd_request_aim(&mem, NULL, none, none, &aim, &err));
     assert_true(!aim.workload_key[0] && !aim.task && aim.flop == -1);
 }
 
 TEST(mistakes) {
-    static const struct { const char *line; cdmpp_status st; const char *key, *says; } t[] = {
+    static const struct {
+        const char *line;
+        cdmpp_status st;
+        const char *key, *says;
+    } t[] = {
         {"", CDMPP_EPARSE, "", "expected a JSON object, '{'"},
         {"[1]", CDMPP_EPARSE, "", "expected a JSON object, '{'"},
         {"{}", CDMPP_ESCHEMA, "", "expected one of i, rows, steps, cmd, found 0 of them"},
         {"{\"i\": 1, \"rows\": 2}", CDMPP_ESCHEMA, "", "found 2 of them"},
-        {"{\"cmd\": \"hello\", \"steps\": 2, \"task\": \"a\"}", CDMPP_ESCHEMA, "", "found 2 of them"},
+        {"{\"cmd\": \"hello\", \"steps\": 2, \"task\": \"a\"}", CDMPP_ESCHEMA, "",
+         "found 2 of them"},
         {"{\"i\": 1, \"i\": 2}", CDMPP_ESCHEMA, "", "\"i\" comes twice"},
         {"{\"other\": 1}", CDMPP_ESCHEMA, "", "found \"other\""},
         {"{\"rows\": 1, \"r\": 1}", CDMPP_ESCHEMA, "", "\"r\" goes with i"},
@@ -105,16 +117,20 @@ TEST(mistakes) {
         {"{\"i\": 1, \"flop\": 1}", CDMPP_ESCHEMA, "", "\"flop\" goes with rows or steps"},
         {"{\"rows\": 1, \"hardware\": []}", CDMPP_ESCHEMA, "", "\"hardware\" goes with steps"},
         {"{\"steps\": 1}", CDMPP_ESCHEMA, "", "\"steps\" needs task"},
-        {"{\"cmd\": \"hello\", \"device\": \"a\"}", CDMPP_ESCHEMA, "", "\"device\" goes with i, rows or steps"},
+        {"{\"cmd\": \"hello\", \"device\": \"a\"}", CDMPP_ESCHEMA, "",
+         "\"device\" goes with i, rows or steps"},
         {"{\"cmd\": \"jump\"}", CDMPP_ESCHEMA, "cmd", "expected hello or stats, found \"jump\""},
         {"{\"cmd\": 1}", CDMPP_ESCHEMA, "cmd", ""},
         {"{\"id\": [], \"rows\": 1}", CDMPP_ESCHEMA, "id", "expected a number or a string"},
         {"{\"id\": true, \"rows\": 1}", CDMPP_ESCHEMA, "id", "expected a number or a string"},
         {"{\"rows\": 1, \"device\": \"\"}", CDMPP_ESCHEMA, "device", "expected a name"},
         {"{\"rows\": 1, \"target\": 5}", CDMPP_ESCHEMA, "target", ""},
-        {"{\"steps\": 1, \"task\": \"a\", \"hardware\": [1,2,3,4,5,6,7]}", CDMPP_ESCHEMA, "hardware", ""},
-        {"{\"steps\": 1, \"task\": \"a\", \"hardware\": [1,2,3,4,5,6,7,8,9]}", CDMPP_ESCHEMA, "hardware", "expected 8 integers, found 9"},
-        {"{\"steps\": 1, \"task\": \"a\", \"hardware\": [1,2,3.5,4,5,6,7,8]}", CDMPP_ESCHEMA, "hardware[2]", ""},
+        {"{\"steps\": 1, \"task\": \"a\", \"hardware\": [1,2,3,4,5,6,7]}", CDMPP_ESCHEMA,
+         "hardware", ""},
+        {"{\"steps\": 1, \"task\": \"a\", \"hardware\": [1,2,3,4,5,6,7,8,9]}", CDMPP_ESCHEMA,
+         "hardware", "expected 8 integers, found 9"},
+        {"{\"steps\": 1, \"task\": \"a\", \"hardware\": [1,2,3.5,4,5,6,7,8]}", CDMPP_ESCHEMA,
+         "hardware[2]", ""},
         {"{\"rows\": 1, \"flop\": 0}", CDMPP_ERANGE, "flop", "expected a number above 0, found 0"},
         {"{\"rows\": 1, \"flop\": -5}", CDMPP_ERANGE, "flop", "found -5"},
         {"{\"rows\": 1, \"flop\": 1e301}", CDMPP_ERANGE, "flop", ""},
@@ -123,7 +139,8 @@ TEST(mistakes) {
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         cd_request r;
         const cdmpp_status st = read_it(t[k].line, &r);
-        if (st != t[k].st || strcmp(err.key, t[k].key) != 0 || !strstr(err.msg, t[k].says)) fail_msg("%s: %d \"%s\" \"%s\"", t[k].line, (int)st, err.key, err.msg);
+        if (st != t[k].st || strcmp(err.key, t[k].key) != 0 || !strstr(err.msg, t[k].says))
+            fail_msg("%s: %d \"%s\" \"%s\"", t[k].line, (int)st, err.key, err.msg);
     }
 }
 
@@ -136,4 +153,5 @@ TEST(a_broken_line_has_its_id) {
     assert_true(!r.id.n && !err.key[0]);
 }
 
-TESTS(set_up, tear_down, commands, ids, what_a_candidate_has, what_a_task_brings, mistakes, a_broken_line_has_its_id)
+TESTS(set_up, tear_down, commands, ids, what_a_candidate_has, what_a_task_brings, mistakes,
+      a_broken_line_has_its_id)

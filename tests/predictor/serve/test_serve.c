@@ -6,7 +6,10 @@
 /* Batches as in the library give its bits; other batches, threads, the cache: of trees the same bits. */
 static void answers_are_the_librarys(void **state) {
     (void)state;
-    static const run how[] = {{.batch = MADE_N}, {.batch = 1}, {.batch = 7, .cache = 64}, {.threads = 3, .batch = 1000, .cache = 1000}};
+    static const run how[] = {{.batch = MADE_N},
+                              {.batch = 1},
+                              {.batch = 7, .cache = 64},
+                              {.threads = 3, .batch = 1000, .cache = 1000}};
     for (int m = MADE_TREES; m <= MADE_TSF; m++) {
         score(m);
         for (int kind = 0; kind < (m == MADE_TSF ? ROWS : N_KIND); kind++)
@@ -36,13 +39,17 @@ static void mixed(void **state) {
         if (i % 13 == 5) cd_buf_puts(&in, i % 2 ? "\n" : " \t\r\n");
         if (i % 17 == 3) {
             cd_buf_putf(&in, "{\"id\":\"%zu\",\"steps\":[]}\n", i);
-            cd_buf_putf(&want, "{\"id\":\"%zu\",\"error\":{\"code\":\"ESCHEMA\",\"message\":\"\\\"steps\\\" needs task: steps alone name none\"}}\n", i);
+            cd_buf_putf(&want,
+                        "{\"id\":\"%zu\",\"error\":{\"code\":\"ESCHEMA\",\"message\":"
+                        "\"\\\"steps\\\" needs task: steps alone name none\"}}\n",
+                        i);
         }
     }
     for (size_t batch = 1; batch < 300; batch = 3 * batch + 2) {
         run r = {.batch = batch, .cache = 500, .threads = batch > 100 ? 2 : 1};
         expect(&r, in.p, want.p);
-        assert_true(r.stats.bad == 12 && r.stats.reason[CDMPP_ESCHEMA] == 12 && r.stats.scored == 200);
+        assert_true(r.stats.bad == 12 && r.stats.reason[CDMPP_ESCHEMA] == 12 &&
+                    r.stats.scored == 200);
         assert_true(r.stats.cache_asked == 200);
     }
     cd_buf_free(&in);
@@ -53,22 +60,36 @@ static void mixed(void **state) {
 static void bad_requests(void **state) {
     (void)state;
     static const char *const pair[][2] = {
-        {"{\"id\":1}", "{\"id\":1,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"expected one of i, rows, steps, cmd, found 0 of them\"}}\n"},
+        {"{\"id\":1}", "{\"id\":1,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"expected one of i, "
+                       "rows, steps, cmd, found 0 of them\"}}\n"},
         {"{\"id\":1,\"rows\":[],\"steps\":[],\"task\":\"\"}", "found 2 of them"},
-        {"{\"id\":{},\"rows\":[]}", "{\"line\":1,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"id\",\"message\":\"expected a number or a string, found object\"}}\n"},
+        {"{\"id\":{},\"rows\":[]}",
+         "{\"line\":1,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"id\",\"message\":\"expected a "
+         "number or a string, found object\"}}\n"},
         {"{\"id\":1,\"id\":2}", "\\\"id\\\" comes twice"},
-        {"{\"id\":1,\"rows\":[]}", "\"EMODEL\",\"key\":\"device\",\"message\":\"expected one of e5-2673, zen5-avx512, found none\""},
-        {"{\"id\":1,\"device\":\"e5-2673\",\"rows\":[]}", "{\"id\":1,\"error\":{\"code\":\"EINVALID\",\"message\":\"the program stores nothing\"}}\n"},
-        {"{\"id\":1,\"device\":\"e5-2673\",\"rows\":[[1,2]]}", "\"EMODEL\",\"key\":\"rows[0]\",\"message\":\"expected rows of 164 numbers, found 2\""},
-        {"{\"id\":1,\"device\":\"e5-2673\",\"rows\":[[NaN]]}", "\"EPARSE\",\"key\":\"rows[0]\",\"message\":\"expected a number in column 0\""},
-        {"{\"id\":1,\"device\":\"e5-2673\",\"rows\":7}", "\"key\":\"rows\",\"message\":\"expected '['"},
+        {"{\"id\":1,\"rows\":[]}", "\"EMODEL\",\"key\":\"device\",\"message\":\"expected one of "
+                                   "e5-2673, zen5-avx512, found none\""},
+        {"{\"id\":1,\"device\":\"e5-2673\",\"rows\":[]}",
+         "{\"id\":1,\"error\":{\"code\":\"EINVALID\",\"message\":\"the program stores "
+         "nothing\"}}\n"},
+        {"{\"id\":1,\"device\":\"e5-2673\",\"rows\":[[1,2]]}",
+         "\"EMODEL\",\"key\":\"rows[0]\",\"message\":\"expected rows of 164 numbers, found 2\""},
+        {"{\"id\":1,\"device\":\"e5-2673\",\"rows\":[[NaN]]}",
+         "\"EPARSE\",\"key\":\"rows[0]\",\"message\":\"expected a number in column 0\""},
+        {"{\"id\":1,\"device\":\"e5-2673\",\"rows\":7}",
+         "\"key\":\"rows\",\"message\":\"expected '['"},
         {"{\"id\":1,\"rows\":}", "\\\"rows\\\": expected a value"},
-        {"{\"id\":1,\"device\":\"t4\",\"rows\":[[1]]}", "expected one of e5-2673, zen5-avx512, found 't4'"},
-        {"{\"id\":1,\"device\":\"\",\"rows\":[]}", "\"key\":\"device\",\"message\":\"expected a name, found none\""},
-        {"{\"id\":1,\"device\":7,\"rows\":[]}", "\"key\":\"device\",\"message\":\"expected a string, found integer\""},
-        {"{\"id\":1,\"task\":\"nosuch\",\"rows\":[]}", "\"ENOTASK\",\"key\":\"task\",\"message\":\"no task file defines nosuch\""},
+        {"{\"id\":1,\"device\":\"t4\",\"rows\":[[1]]}",
+         "expected one of e5-2673, zen5-avx512, found 't4'"},
+        {"{\"id\":1,\"device\":\"\",\"rows\":[]}",
+         "\"key\":\"device\",\"message\":\"expected a name, found none\""},
+        {"{\"id\":1,\"device\":7,\"rows\":[]}",
+         "\"key\":\"device\",\"message\":\"expected a string, found integer\""},
+        {"{\"id\":1,\"task\":\"nosuch\",\"rows\":[]}",
+         "\"ENOTASK\",\"key\":\"task\",\"message\":\"no task file defines nosuch\""},
         {"{\"id\":1,\"task\":\"x\",\"i\":[]}", "\\\"task\\\" goes with rows or steps"},
-        {"{\"id\":1,\"flop\":0,\"rows\":[]}", "\"key\":\"flop\",\"message\":\"expected a number above 0, found 0\""},
+        {"{\"id\":1,\"flop\":0,\"rows\":[]}",
+         "\"key\":\"flop\",\"message\":\"expected a number above 0, found 0\""},
         {"{\"id\":1,\"i\":[[\"k\"]]}", "\"key\":\"i"},
         {"{\"cmd\":\"bye\"}", "expected hello or stats, found \\\"bye\\\""},
         {"{\"id\":2,\"cmd\":\"hello\",\"x\":1}", "{\"id\":2,\"error\""},
@@ -85,7 +106,9 @@ static void bad_requests(void **state) {
     cd_buf_puts(&in, "{\"id\":\"");
     for (int i = 0; i < 300; i++) cd_buf_puts(&in, "x");
     cd_buf_puts(&in, "\",\"rows\":[]}");
-    expect_part(&(run){.threads = 1}, in.p, "{\"line\":1,\"error\":{\"code\":\"ERANGE\",\"key\":\"id\",\"message\":\"expected at most 256 bytes");
+    expect_part(&(run){.threads = 1}, in.p,
+                "{\"line\":1,\"error\":{\"code\":\"ERANGE\",\"key\":\"id\",\"message\":\"expected "
+                "at most 256 bytes");
     cd_buf_free(&in);
 }
 
@@ -118,7 +141,9 @@ static void strange_numbers(void **state) {
 static void rows_for_loop_nests(void **state) {
     (void)state;
     run r = {.model = MADE_TSF};
-    expect_part(&r, "{\"id\":1,\"rows\":[]}", "\"key\":\"rows\",\"message\":\"the model's transformer reads the loop nests of programs");
+    expect_part(
+        &r, "{\"id\":1,\"rows\":[]}",
+        "\"key\":\"rows\",\"message\":\"the model's transformer reads the loop nests of programs");
     expect_part(&r, "{\"cmd\":\"hello\"}", "\"takes_rows\":false");
     run p = {.model = MADE_TSF, .format = CD_SERVE_PACKED};
     expect(&p, "", "");
@@ -132,14 +157,17 @@ static void nearest_and_alone(void **state) {
     char *at = strstr(in.p, "\"device\":\"zen5-avx512\"");
     memcpy(at, "\"device\":\"zen4-avx512\"", 22);
     run r = {.model = MADE_MLP, .nearest = true};
-    expect_part(&r, in.p, "\"unknown_device\"],\"reason\":\"device zen4-avx512\",\"device\":\"zen5-avx512\"}");
+    expect_part(
+        &r, in.p,
+        "\"unknown_device\"],\"reason\":\"device zen4-avx512\",\"device\":\"zen5-avx512\"}");
     cd_buf_clear(&in);
     cd_buf_puts(&in, "{\"id\":1,\"task\":\"only a name\",\"rows\":");
     put_rows(&in, 3);
     cd_buf_puts(&in, "}");
     expect_part(&(run){.model = MADE_MLP, .no_tasks = true}, in.p, "{\"id\":1,\"latency_s\":");
     cd_buf_free(&in);
-    expect_part(&(run){.no_tasks = true}, "{\"id\":1,\"task\":\"k\",\"steps\":[]}", "the task has no definition");
+    expect_part(&(run){.no_tasks = true}, "{\"id\":1,\"task\":\"k\",\"steps\":[]}",
+                "the task has no definition");
 }
 
 static void costs(void **state) {
@@ -162,7 +190,10 @@ static void long_and_half_lines(void **state) {
         put_wanted(&want, i, MADE_TREES);
         for (int k = 0; k < 3000000; k++) cd_buf_put(&in, "x", 1);
         cd_buf_puts(&in, "\n");
-        cd_buf_putf(&want, "{\"line\":%zu,\"error\":{\"code\":\"ERANGE\",\"message\":\"the line is longer than 2000 bytes\"}}\n", 2 * i + 2);
+        cd_buf_putf(&want,
+                    "{\"line\":%zu,\"error\":{\"code\":\"ERANGE\",\"message\":\"the line is longer "
+                    "than 2000 bytes\"}}\n",
+                    2 * i + 2);
     }
     put_request(&in, 3, RECORD);
     in.n -= 1; /* the last line has no end, and is whole */
@@ -192,8 +223,11 @@ static void too_many_rows(void **state) {
     }
     cd_buf_puts(&in, "]}\n{\"id\":2,\"rows\":[]}\n");
     run r = {.device = "zen5-avx512"};
-    expect(&r, in.p, "{\"id\":1,\"error\":{\"code\":\"ERANGE\",\"key\":\"rows\",\"message\":\"expected at most 16384 rows, found more\"}}\n"
-                     "{\"id\":2,\"error\":{\"code\":\"EINVALID\",\"message\":\"the program stores nothing\"}}\n");
+    expect(&r, in.p,
+           "{\"id\":1,\"error\":{\"code\":\"ERANGE\",\"key\":\"rows\",\"message\":\"expected at "
+           "most 16384 rows, found more\"}}\n"
+           "{\"id\":2,\"error\":{\"code\":\"EINVALID\",\"message\":\"the program stores "
+           "nothing\"}}\n");
     cd_buf_free(&in);
 }
 
@@ -202,11 +236,16 @@ static void hello_and_stats(void **state) {
     run r = {.cache = 10, .batch = 5};
     static const char in[] = "{\"cmd\":\"hello\",\"id\":\"a\"}\n{\"id\":1}\n{\"cmd\":\"stats\"}";
     char *got = answers(&r, in, sizeof in - 1, NULL);
-    assert_non_null(strstr(got, "{\"id\":\"a\",\"cdmpp\":\"" CDMPP_VERSION "\",\"protocol\":1,\"model\":\"sha256:"));
-    assert_non_null(strstr(got, "\"feature_len\":164,\"takes_rows\":true,\"units\":\"s\",\"profile\":\"full\",\"devices\":[\"e5-2673\",\"zen5-avx512\"],\"batch\":5,"));
-    assert_non_null(strstr(got, "\n{\"requests\":1,\"scored\":0,\"bad\":1,\"batches\":1,\"cache\":{\"asked\":0,\"found\":0}}\n"));
+    assert_non_null(strstr(got, "{\"id\":\"a\",\"cdmpp\":\"" CDMPP_VERSION
+                                "\",\"protocol\":1,\"model\":\"sha256:"));
+    assert_non_null(
+        strstr(got, "\"feature_len\":164,\"takes_rows\":true,\"units\":\"s\",\"profile\":\"full\","
+                    "\"devices\":[\"e5-2673\",\"zen5-avx512\"],\"batch\":5,"));
+    assert_non_null(strstr(got, "\n{\"requests\":1,\"scored\":0,\"bad\":1,\"batches\":1,\"cache\":{"
+                                "\"asked\":0,\"found\":0}}\n"));
     cd_mem_free(got);
 }
 
-TESTS(setup, teardown, answers_are_the_librarys, mixed, bad_requests, strange_numbers, rows_for_loop_nests, nearest_and_alone,
-      costs, long_and_half_lines, too_many_rows, hello_and_stats)
+TESTS(setup, teardown, answers_are_the_librarys, mixed, bad_requests, strange_numbers,
+      rows_for_loop_nests, nearest_and_alone, costs, long_and_half_lines, too_many_rows,
+      hello_and_stats)

@@ -14,7 +14,8 @@ static void put_head(cd_buf *b, const char *words) {
 static void put_program(cd_buf *b, size_t i, const char *words) {
     for (int64_t r = all.row_ptr[i]; r < all.row_ptr[i + 1]; r++) {
         cd_buf_puts(b, words);
-        for (int64_t c = 0; c < CD_N_COL; c++) cd_buf_putf(b, ",%.9g", (double)all.rows[r * CD_N_COL + c]);
+        for (int64_t c = 0; c < CD_N_COL; c++)
+            cd_buf_putf(b, ",%.9g", (double)all.rows[r * CD_N_COL + c]);
         cd_buf_puts(b, "\n");
     }
 }
@@ -93,14 +94,19 @@ static void bad_lines(void **state) {
     put_program(&in, 2, "c,e5-2673");
     cd_buf_puts(&want, "c,,,,,,,ESCHEMA,device differs within a program,\n");
     put_program(&in, 3, "d,t4");
-    cd_buf_puts(&want, "d,,,,,,,EMODEL,\"device: expected one of e5-2673, zen5-avx512, found 't4'\",\n");
+    cd_buf_puts(&want,
+                "d,,,,,,,EMODEL,\"device: expected one of e5-2673, zen5-avx512, found 't4'\",\n");
     put_program(&in, 4, "e,zen5-avx512");
     put_wanted_csv(&want, 4, "e");
     cd_buf_puts(&in, "\n\"x\n"); /* alone */
     run r = {.format = CD_SERVE_CSV, .batch = 2};
     char *got = answers(&r, in.p, in.n, NULL);
-    cd_buf_putf(&want, "%d,,,,,,,EPARSE,a quoted field has no end in its line,\n", 1 + (int)(all.row_ptr[1] + 2 * (all.row_ptr[2] - all.row_ptr[1]) + 1 +
-                2 * (all.row_ptr[3] - all.row_ptr[2]) + (all.row_ptr[5] - all.row_ptr[3])) + 2);
+    cd_buf_putf(&want, "%d,,,,,,,EPARSE,a quoted field has no end in its line,\n",
+                1 +
+                    (int)(all.row_ptr[1] + 2 * (all.row_ptr[2] - all.row_ptr[1]) + 1 +
+                          2 * (all.row_ptr[3] - all.row_ptr[2]) +
+                          (all.row_ptr[5] - all.row_ptr[3])) +
+                    2);
     assert_string_equal(got, want.p);
     assert_true(r.stats.scored == 2 && r.stats.bad == 4);
     cd_mem_free(got);
@@ -118,7 +124,8 @@ static void strange_numbers(void **state) {
         for (int c = 0; c < CD_N_COL; c++) cd_buf_putf(&in, ",%s", c == 100 ? v[k] : "1");
         run r = {.format = CD_SERVE_CSV, .device = "zen5-avx512"};
         char *got = answers(&r, in.p, in.n, NULL);
-        assert_non_null(strstr(got, k == 4 || k == 5 ? "\n1,,,,,,,ENUMERIC," : "\n1,,,,,,,EPARSE,"));
+        assert_non_null(
+            strstr(got, k == 4 || k == 5 ? "\n1,,,,,,,ENUMERIC," : "\n1,,,,,,,EPARSE,"));
         cd_mem_free(got);
         cd_buf_free(&in);
     }
@@ -126,10 +133,16 @@ static void strange_numbers(void **state) {
 
 static void bad_heads(void **state) {
     (void)state;
-    static const struct { const char *head, *want; cdmpp_status st; } bad[] = {
-        {"id,nosuch\n", "column 2: expected id,", CDMPP_ESCHEMA}, {"id,id\n", "'id' comes twice", CDMPP_ESCHEMA},
-        {"id,task\n", "either the 164 features or steps", CDMPP_ESCHEMA}, {"steps\n", "need the column task", CDMPP_ESCHEMA},
-        {"id,is_gpu\n", "expected", CDMPP_ESCHEMA}, {"\"id\n", "no end in its line", CDMPP_EPARSE}, {"\n", "column 1", CDMPP_ESCHEMA}};
+    static const struct {
+        const char *head, *want;
+        cdmpp_status st;
+    } bad[] = {{"id,nosuch\n", "column 2: expected id,", CDMPP_ESCHEMA},
+               {"id,id\n", "'id' comes twice", CDMPP_ESCHEMA},
+               {"id,task\n", "either the 164 features or steps", CDMPP_ESCHEMA},
+               {"steps\n", "need the column task", CDMPP_ESCHEMA},
+               {"id,is_gpu\n", "expected", CDMPP_ESCHEMA},
+               {"\"id\n", "no end in its line", CDMPP_EPARSE},
+               {"\n", "column 1", CDMPP_ESCHEMA}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         run r = {.format = CD_SERVE_CSV};
         expect(&r, bad[k].head, "");

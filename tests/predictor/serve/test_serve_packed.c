@@ -52,17 +52,20 @@ static void frames(void **state) {
     put_frame(&in, all.packed.p, all.packed.n);
     put_u32(&in, 100);
     cd_buf_put(&in, "half", 4);
-    run r = {.format = CD_SERVE_PACKED, .device = "zen5-avx512", .max_bytes = 2000000, .cache = 1000};
+    run r = {
+        .format = CD_SERVE_PACKED, .device = "zen5-avx512", .max_bytes = 2000000, .cache = 1000};
     char *got = answers(&r, in.p, in.n, &n);
     const char *p = got;
     assert_scores(&p);
-    assert_error_frame(&p, "{\"code\":\"EPARSE\",\"message\":\"packed features: expected at least 12 bytes, found 0\"}");
+    assert_error_frame(&p, "{\"code\":\"EPARSE\",\"message\":\"packed features: expected at least "
+                           "12 bytes, found 0\"}");
     assert_error_frame(&p, "4 bytes end inside the sizes of 5 candidates");
     assert_error_frame(&p, "EPARSE");
     assert_error_frame(&p, "end inside the sizes of 2147483647 candidates");
     assert_true(get_u32(p) == 0);
     p += 4;
-    assert_error_frame(&p, "\"ERANGE\",\"message\":\"frame: expected at most 2000000 bytes, found 3000000\"");
+    assert_error_frame(
+        &p, "\"ERANGE\",\"message\":\"frame: expected at most 2000000 bytes, found 3000000\"");
     assert_scores(&p);
     assert_error_frame(&p, "the input ends inside a frame");
     assert_int_equal(p - got, n);

@@ -19,10 +19,21 @@ static void open_engine_of(const char *table) {
 static void open_engine(void) { open_engine_of(path); }
 
 /* The answers to the text, in `out` (cap). */
-static cdmpp_status ask(const char *text, char *out, size_t cap, size_t *asked, size_t *bad, cdmpp_err *why) {
-    const int in = open(tmp_put(&dir, "in", text, strlen(text)), O_RDONLY), to = open(tmp_path(&dir, "out"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+static cdmpp_status ask(const char *text, char *out, size_t cap, size_t *asked, size_t *bad,
+                        cdmpp_err *why) {
+    const int in = open(tmp_put(&dir, "in", text, strlen(text)), O_RDONLY),
+              to = open(tmp_path(&dir, "out"), O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert_true(in >= 0 && to >= 0);
-    const cd_step_requests o = {.m = f.s.m, .e = e, .l = &l, .gpu = "h100", .stack = "vllm-1", .about = cd_serving_session_about(&f.s, "h100"), .shared = 0.3, .in = in, .out = to, .max_bytes = 4096};
+    const cd_step_requests o = {.m = f.s.m,
+                                .e = e,
+                                .l = &l,
+                                .gpu = "h100",
+                                .stack = "vllm-1",
+                                .about = cd_serving_session_about(&f.s, "h100"),
+                                .shared = 0.3,
+                                .in = in,
+                                .out = to,
+                                .max_bytes = 4096};
     const cdmpp_status st = cd_step_requests_run(&o, asked, bad, why);
     const ssize_t got = pread(to, out, cap - 1, 0);
     out[got > 0 ? got : 0] = 0;
@@ -36,22 +47,43 @@ static double total(const char *line) { return strtod(strstr(line, "\"total_s\":
 TEST(one_line_each) {
     static char out[1 << 17];
     size_t asked, bad;
-    const char *want[] = {"{\"id\":1,\"total_s\":", "{\"line\":2,\"total_s\":", "{\"line\":3,\"total_s\":0,\"host_s\":0,\"sigma\":0,\"host_bound\":false,\"operators\":[]}",
-                          "{\"line\":4,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"unknown member 'decod', expected prefill, decode or others\"}}",
-                          "{\"line\":5,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"prefill[1]\",\"message\":\"expected [new tokens, tokens computed before]\"}}",
-                          "{\"line\":6,\"error\":{\"code\":\"ERANGE\",\"key\":\"decode[0]\",", "{\"line\":7,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"decode\",\"message\":\"expected a list, found integer\"}}",
-                          "{\"line\":8,\"error\":{\"code\":\"EPARSE\",", "{\"line\":9,\"cdmpp\":\"", "{\"line\":10,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"cmd\",\"message\":\"expected hello, found \\\"stats\\\"\"}}",
-                          "{\"line\":11,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"\\\"cmd\\\" goes with no other member but id\"}}", "{\"line\":12,\"error\":{\"code\":\"ERANGE\",\"key\":\"others\",", "{\"line\":13,\"total_s\":", "{\"line\":14,\"cdmpp\":\""};
+    const char *want[] = {
+        "{\"id\":1,\"total_s\":",
+        "{\"line\":2,\"total_s\":",
+        "{\"line\":3,\"total_s\":0,\"host_s\":0,\"sigma\":0,\"host_bound\":false,\"operators\":[]}",
+        "{\"line\":4,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"unknown member 'decod', "
+        "expected prefill, decode or others\"}}",
+        "{\"line\":5,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"prefill[1]\",\"message\":\"expected "
+        "[new tokens, tokens computed before]\"}}",
+        "{\"line\":6,\"error\":{\"code\":\"ERANGE\",\"key\":\"decode[0]\",",
+        "{\"line\":7,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"decode\",\"message\":\"expected a "
+        "list, found integer\"}}",
+        "{\"line\":8,\"error\":{\"code\":\"EPARSE\",",
+        "{\"line\":9,\"cdmpp\":\"",
+        "{\"line\":10,\"error\":{\"code\":\"ESCHEMA\",\"key\":\"cmd\",\"message\":\"expected "
+        "hello, found \\\"stats\\\"\"}}",
+        "{\"line\":11,\"error\":{\"code\":\"ESCHEMA\",\"message\":\"\\\"cmd\\\" goes with no other "
+        "member but id\"}}",
+        "{\"line\":12,\"error\":{\"code\":\"ERANGE\",\"key\":\"others\",",
+        "{\"line\":13,\"total_s\":",
+        "{\"line\":14,\"cdmpp\":\""};
     open_engine();
-    assert_ok(ask("{\"id\":1,\"prefill\":[[16,0]]}\n{\"decode\":[20],\"prefill\":null,\"others\":0}\n{}\n{\"decod\":[1]}\n{\"prefill\":[[1,0],[1]]}\n{\"decode\":[0.5]}\n{\"decode\":3}\n[\n"
-                  "{\"cmd\":\"hello\"}\n{\"cmd\":\"stats\"}\n{\"cmd\":\"hello\",\"decode\":[1]}\n{\"others\":-1}\n"
-                  "{\"id\":null,\"cmd\":null,\"prefill\":null,\"decode\":[20],\"others\":null}\n{\"cmd\":\"hello\",\"decode\":null}\n",
-                  out, sizeof out, &asked, &bad, &err));
+    assert_ok(
+        ask("{\"id\":1,\"prefill\":[[16,0]]}\n{\"decode\":[20],\"prefill\":null,\"others\":0}\n{}"
+            "\n{\"decod\":[1]}\n{\"prefill\":[[1,0],[1]]}\n{\"decode\":[0.5]}\n{\"decode\":3}\n[\n"
+            "{\"cmd\":\"hello\"}\n{\"cmd\":\"stats\"}\n{\"cmd\":\"hello\",\"decode\":[1]}\n{"
+            "\"others\":-1}\n"
+            "{\"id\":null,\"cmd\":null,\"prefill\":null,\"decode\":[20],\"others\":null}\n{\"cmd\":"
+            "\"hello\",\"decode\":null}\n",
+            out, sizeof out, &asked, &bad, &err));
     char *line = strtok(out, "\n");
     for (size_t i = 0; i < sizeof want / sizeof *want; i++, line = strtok(NULL, "\n")) {
         assert_non_null(line);
-        if (strncmp(line, want[i], strlen(want[i])) != 0) fail_msg("line %zu: %s\nexpected %s", i, line, want[i]);
-        if (i == 8) assert_non_null(strstr(line, "\"gpu\":\"h100\",\"new\":\"device\",\"own_rows\":true,\"stack\":\"vllm-1\",\"dtype\":\"bfloat16\","));
+        if (strncmp(line, want[i], strlen(want[i])) != 0)
+            fail_msg("line %zu: %s\nexpected %s", i, line, want[i]);
+        if (i == 8)
+            assert_non_null(strstr(line, "\"gpu\":\"h100\",\"new\":\"device\",\"own_rows\":true,"
+                                         "\"stack\":\"vllm-1\",\"dtype\":\"bfloat16\","));
     }
     assert_null(line);
     assert_int_equal(asked, 14);
@@ -69,7 +101,8 @@ TEST(as_a_configuration) {
     open_engine();
     c.concurrency = 1;
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, &prompt, &decode, &err));
-    assert_ok(ask("{\"prefill\":[[16,0]]}\n{\"decode\":[20]}\n", out, sizeof out, &asked, &bad, &err));
+    assert_ok(
+        ask("{\"prefill\":[[16,0]]}\n{\"decode\":[20]}\n", out, sizeof out, &asked, &bad, &err));
     assert_true(total(out) > 0);
     assert_close(total(out), prompt.total_s, 0, 0);
     assert_close(total(strchr(out, '\n')), decode.total_s, 0, 0);
@@ -86,8 +119,10 @@ static const char *quadratic(double again) {
         if (strncmp(line, "attention_prefill", 17) != 0) cd_buf_putf(&to, "%s\n", line);
     for (int batch = 1; batch <= MADE_BATCH; batch++)
         for (int isl = 1; isl <= MADE_TOKENS; isl++)
-            for (double s = 1e-7 * isl * isl * batch, k = 0; k <= (again > 0 ? 1 : 0); k++, s *= again)
-                cd_buf_putf(&to, "attention_prefill,h100,vllm-1,,,,%d,0,%d,4,2,16,,,%.17g\n", isl, batch, s);
+            for (double s = 1e-7 * isl * isl * batch, k = 0; k <= (again > 0 ? 1 : 0);
+                 k++, s *= again)
+                cd_buf_putf(&to, "attention_prefill,h100,vllm-1,,,,%d,0,%d,4,2,16,,,%.17g\n", isl,
+                            batch, s);
     const char *at = tmp_put(&dir, "q.csv", to.p, to.n);
     cd_buf_free(&b);
     cd_buf_free(&to);
@@ -99,7 +134,8 @@ TEST(prompts) {
     static cd_serving_rows a, b;
     const cd_serving_prompt apart[] = {{2, 16, 0}, {1, 8, 16}};
     const cd_serving_batch batch = {apart, 2, 3, 40, 0, 5};
-    const cd_serving_step step = {.prompts = 2, .isl = 16, .part = 8, .part_past = 16, .decodes = 3, .context = 40};
+    const cd_serving_step step = {
+        .prompts = 2, .isl = 16, .part = 8, .part_past = 16, .decodes = 3, .context = 40};
     double s;
     open_engine_of(quadratic(0));
     assert_ok(cd_serving_batch_rows(e, &batch, 0.3, &a, &err));
@@ -107,7 +143,9 @@ TEST(prompts) {
     assert_int_equal(a.n, b.n);
     assert_close(a.total_s, b.total_s, 0, 0);
     assert_ok(cd_serving_step_s(e, &step, &s, &err));
-    if (fabs(s / a.total_s - 1) > 0.01) fail_msg("%.9g, of the simulation %.9g", a.total_s, s); /* lengths of caches lie between points there */
+    if (fabs(s / a.total_s - 1) > 0.01)
+        fail_msg("%.9g, of the simulation %.9g", a.total_s,
+                 s); /* lengths of caches lie between points there */
     double runs = 0, taken = 0, sum = 0;
     for (size_t i = 0; i < a.n; i++) {
         sum += a.v[i].hidden ? 0 : a.v[i].total_s;
@@ -116,7 +154,9 @@ TEST(prompts) {
         else runs += a.v[i].count;
     }
     assert_close(sum + a.host_s, a.total_s, 1e-12, 0);
-    assert_close(runs, 3 * f.s.m->attention_layers, 0, 0); /* of those alone, of all, and of one token, which is what a call takes at least */
+    assert_close(
+        runs, 3 * f.s.m->attention_layers, 0,
+        0); /* of those alone, of all, and of one token, which is what a call takes at least */
     assert_close(taken, f.s.m->attention_layers, 0, 0);
     cd_serving_rows_free(&a);
     cd_serving_rows_free(&b);
@@ -132,9 +172,12 @@ TEST(sigma_of_a_difference) {
     open_engine_of(quadratic(1.2));
     assert_ok(cd_serving_batch_rows(e, &batch, 0.3, &r, &err));
     for (size_t i = 0; i < r.n; i++)
-        if (!strcmp(r.v[i].name, "attention_prompt")) all += r.v[i].total_s, sigma = fmax(sigma, r.v[i].sigma);
+        if (!strcmp(r.v[i].name, "attention_prompt"))
+            all += r.v[i].total_s, sigma = fmax(sigma, r.v[i].sigma);
         else assert_close(r.v[i].sigma, 0, 0, 0);
-    assert_close(all, 2e-7 * sqrt(1.2) * (88 * 88 - 80 * 80 + 1), 1e-9, 0); /* two layers; what a call of one token takes is in both. The middle of two times is that of their logarithms */
+    assert_close(
+        all, 2e-7 * sqrt(1.2) * (88 * 88 - 80 * 80 + 1), 1e-9,
+        0); /* two layers; what a call of one token takes is in both. The middle of two times is that of their logarithms */
     assert_true(sigma > 0.01);
     assert_close(r.sigma * r.total_s, sigma * all, 1e-9, 0);
     cd_serving_rows_free(&r);
@@ -148,7 +191,8 @@ TEST(no_memory) {
         fault_off();
         open_engine();
         fault_on(&v);
-        v.st = ask("{\"prefill\":[[16,0],[7,8]],\"decode\":[20]}\n{\"cmd\":\"hello\"}\n", out, sizeof out, &asked, &bad, &v.err);
+        v.st = ask("{\"prefill\":[[16,0],[7,8]],\"decode\":[20]}\n{\"cmd\":\"hello\"}\n", out,
+                   sizeof out, &asked, &bad, &v.err);
         fault_off();
         close_session(&f);
     }

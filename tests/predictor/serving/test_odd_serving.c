@@ -33,15 +33,22 @@ static cdmpp_status runs_of(const char *path, cd_op_bad_line *bad, cdmpp_err *er
     return st;
 }
 static cdmpp_status runs(const char *path, cdmpp_err *err) { return runs_of(path, NULL, err); }
-static cdmpp_status good_runs(const char *path, cdmpp_err *err) { return runs_of(path, on_bad, err); }
+static cdmpp_status good_runs(const char *path, cdmpp_err *err) {
+    return runs_of(path, on_bad, err);
+}
 
-#define RUNS "id,tp,isl,osl,concurrency,rate,spread,memory_share,ttft_s,tpot_s,decode_workers,decode_tp\na,2,1000,100,8,,0.5,0.9,0.1,0.02,1,2\nb,1,10,10,1,,,,,,,\n"
+#define RUNS                                                                                       \
+    "id,tp,isl,osl,concurrency,rate,spread,memory_share,ttft_s,tpot_s,decode_workers,decode_"      \
+    "tp\na,2,1000,100,8,,0.5,0.9,0.1,0.02,1,2\nb,1,10,10,1,,,,,,,\n"
 
 TEST(files) {
     tmp_dir dir = tmp_make();
     const char *path = tmp_path(&dir, "t.csv");
-    odd_all("- stack: trtllm\n  prompts: whole\n  cache: reserved\n  fp8_attention: true\n  sequences: 2048\n  memory_share: 0.9\n  share_of: left\n  reserve_gb: 10\n  ahead: 3\n"
-            "  tokens: 8192\n  lift: 1.12\n  layer_s: 0.0006\n  spread_tpot: 0.04\n  fitted: \"qwen3 64\"\n", stacks, NULL);
+    odd_all("- stack: trtllm\n  prompts: whole\n  cache: reserved\n  fp8_attention: true\n  "
+            "sequences: 2048\n  memory_share: 0.9\n  share_of: left\n  reserve_gb: 10\n  ahead: 3\n"
+            "  tokens: 8192\n  lift: 1.12\n  layer_s: 0.0006\n  spread_tpot: 0.04\n  fitted: "
+            "\"qwen3 64\"\n",
+            stacks, NULL);
     odd_all_of_file(path, "isl,osl,at_s\n10,2,0.5\n# a line\n30,4,1\n", requests);
     odd_all_of_file(path, RUNS, runs);
     odd_all_of_file(path, RUNS, good_runs);

@@ -7,9 +7,12 @@
 #include "tmp.h"
 
 /* Two kernels of bfloat16, of which the first is faster, and one of fp8. An all-reduce of a library, and NCCL's, which has no name. */
-static const char ROWS[] = "op,device,stack,kernel,dtype,m,n,k,num_gpus,message_bytes,latency_s\ngemm,h100,vllm-1,Cutlass_a,bfloat16,8,64,64,,,1e-5\n"
-                           "gemm,h100,vllm-1,Marlin_b,bfloat16,8,64,64,,,3e-5\ngemm,h100,vllm-1,Deep_c,fp8,8,64,64,,,7e-6\n"
-                           "all_reduce,h100,vllm-1,vllm_custom,bfloat16,,,,2,128,2e-6\nall_reduce,h100,nccl-2,,bfloat16,,,,2,128,9e-6\n";
+static const char ROWS[] = "op,device,stack,kernel,dtype,m,n,k,num_gpus,message_bytes,latency_"
+                           "s\ngemm,h100,vllm-1,Cutlass_a,bfloat16,8,64,64,,,1e-5\n"
+                           "gemm,h100,vllm-1,Marlin_b,bfloat16,8,64,64,,,3e-5\ngemm,h100,vllm-1,"
+                           "Deep_c,fp8,8,64,64,,,7e-6\n"
+                           "all_reduce,h100,vllm-1,vllm_custom,bfloat16,,,,2,128,2e-6\nall_reduce,"
+                           "h100,nccl-2,,bfloat16,,,,2,128,9e-6\n";
 
 static tmp_dir dir;
 static cd_device_table *devices;
@@ -24,7 +27,8 @@ static int up(void **state) {
     dir = tmp_make();
     assert_ok(cd_device_table_load("configs/devices.yaml", &diag, &devices, &err));
     assert_ok(cd_device_table_find(devices, "h100", &h100, &err));
-    assert_ok(cd_serving_tables_open(tmp_put(&dir, "rows.csv", ROWS, sizeof ROWS - 1), devices, NULL, NULL, &tables, &err));
+    assert_ok(cd_serving_tables_open(tmp_put(&dir, "rows.csv", ROWS, sizeof ROWS - 1), devices,
+                                     NULL, NULL, &tables, &err));
     assert_int_equal(cd_serving_tables_bad(tables), 0);
     return 0;
 }
@@ -47,12 +51,18 @@ static cdmpp_status refused(const char *text) {
 TEST(words) {
     cd_serving_kernels k;
     assert_ok(cd_serving_kernels_read("moe=marlin,attention_prefill=FlashInfer", &k, &err));
-    assert_true(cd_serving_kernels_has(&k, CD_LLM_OP_MOE, "vllm_MARLIN_experts") && !cd_serving_kernels_has(&k, CD_LLM_OP_MOE, "vllm_marli") && !cd_serving_kernels_has(&k, CD_LLM_OP_MOE, ""));
-    assert_true(cd_serving_kernels_has(&k, CD_LLM_OP_PREFILL, "flashinfer") && cd_serving_kernels_has(&k, CD_LLM_OP_GEMM, "any") && cd_serving_kernels_has(&k, CD_LLM_OP_GEMM, ""));
+    assert_true(cd_serving_kernels_has(&k, CD_LLM_OP_MOE, "vllm_MARLIN_experts") &&
+                !cd_serving_kernels_has(&k, CD_LLM_OP_MOE, "vllm_marli") &&
+                !cd_serving_kernels_has(&k, CD_LLM_OP_MOE, ""));
+    assert_true(cd_serving_kernels_has(&k, CD_LLM_OP_PREFILL, "flashinfer") &&
+                cd_serving_kernels_has(&k, CD_LLM_OP_GEMM, "any") &&
+                cd_serving_kernels_has(&k, CD_LLM_OP_GEMM, ""));
     assert_ok(cd_serving_kernels_read("", &k, &err));
     assert_true(cd_serving_kernels_has(&k, CD_LLM_OP_MOE, "any"));
-    const char *const bad[] = {"moe", "moe=", "=marlin", "experts=marlin", "moe=a,moe=b", "moe=a,,gemm=b", "mo=a"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(refused(bad[i]), CDMPP_ESCHEMA);
+    const char *const bad[] = {"moe",         "moe=",          "=marlin", "experts=marlin",
+                               "moe=a,moe=b", "moe=a,,gemm=b", "mo=a"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(refused(bad[i]), CDMPP_ESCHEMA);
     assert_int_equal(refused("moe=a,gemm"), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "found 'gemm'"));
 }
@@ -60,7 +70,12 @@ TEST(words) {
 static double seconds(const char *kernels, cd_llm_op_type type) {
     cd_serving_cost *c;
     double s;
-    const cd_serving_op op = {.name = "operator", .count = 1, .r = {.kind = CD_LLM_OP_GEMM, .type = (uint8_t)type, .kv = (uint8_t)type, .size = {8, 64, 64, 1}}};
+    const cd_serving_op op = {.name = "operator",
+                              .count = 1,
+                              .r = {.kind = CD_LLM_OP_GEMM,
+                                    .type = (uint8_t)type,
+                                    .kv = (uint8_t)type,
+                                    .size = {8, 64, 64, 1}}};
     assert_ok(cd_serving_cost_new(&none, tables, h100, "vllm-1", kernels, 0, &c, &err));
     assert_ok(cd_serving_cost_s(c, &op, &s, &err));
     cd_serving_cost_free(c);
@@ -72,20 +87,28 @@ TEST(who_answers) {
     assert_close(seconds("", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
     assert_close(seconds("gemm=marlin", CD_LLM_OP_T_BF16), 3e-5, 0, 0);
     assert_close(seconds("gemm=CUTLASS", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
-    assert_close(seconds("gemm=_", CD_LLM_OP_T_BF16), 1e-5, 0, 0); /* of two that have it the fastest */
+    assert_close(seconds("gemm=_", CD_LLM_OP_T_BF16), 1e-5, 0,
+                 0); /* of two that have it the fastest */
     assert_close(seconds("gemm=marlin", CD_LLM_OP_T_FP8), 7e-6, 0, 0);
     assert_close(seconds("gemm=deep", CD_LLM_OP_T_BF16), 1e-5, 0, 0);
-    assert_close(seconds("gemm=marlin", CD_LLM_OP_T_F16), 3e-5, 0, 0); /* one type of 16 bits speaks for the other */
+    assert_close(seconds("gemm=marlin", CD_LLM_OP_T_F16), 3e-5, 0,
+                 0); /* one type of 16 bits speaks for the other */
 }
 
 /* An answer tells the kernel, also the second time; where rows have no names it tells none. */
 TEST(kernel_of_an_answer) {
     cd_serving_cost *c;
     cd_serving_time t;
-    const cd_serving_op op = {.name = "operator", .count = 1, .r = {.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {8, 64, 64, 1}}},
+    const cd_serving_op op = {.name = "operator",
+                              .count = 1,
+                              .r = {.kind = CD_LLM_OP_GEMM,
+                                    .type = CD_LLM_OP_T_BF16,
+                                    .kv = CD_LLM_OP_T_BF16,
+                                    .size = {8, 64, 64, 1}}},
                         nameless = {.name = "bytes", .count = 1, .bytes = 1e6};
     for (int k = 0; k < 2; k++) {
-        assert_ok(cd_serving_cost_new(&none, tables, h100, "vllm-1", k ? "gemm=marlin" : "", 0, &c, &err));
+        assert_ok(cd_serving_cost_new(&none, tables, h100, "vllm-1", k ? "gemm=marlin" : "", 0, &c,
+                                      &err));
         for (int again = 0; again < 2; again++) {
             assert_ok(cd_serving_cost_of(c, &op, &t, &err));
             assert_string_equal(t.kernel, k ? "Marlin_b" : "Cutlass_a");
@@ -100,7 +123,12 @@ TEST(kernel_of_an_answer) {
 TEST(over_nodes) {
     cd_serving_cost *c;
     double s;
-    cd_serving_op op = {.name = "operator", .count = 1, .r = {.kind = CD_LLM_OP_ALL_REDUCE, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {128, 2}}};
+    cd_serving_op op = {.name = "operator",
+                        .count = 1,
+                        .r = {.kind = CD_LLM_OP_ALL_REDUCE,
+                              .type = CD_LLM_OP_T_BF16,
+                              .kv = CD_LLM_OP_T_BF16,
+                              .size = {128, 2}}};
     assert_ok(cd_serving_cost_new(&none, tables, h100, "vllm-1", "all_reduce=custom", 0, &c, &err));
     assert_ok(cd_serving_cost_s(c, &op, &s, &err));
     assert_close(s, 2e-6, 0, 0);
@@ -125,11 +153,15 @@ TEST(of_each_type) {
 TEST(none_is_called_so) {
     cd_serving_cost *c = NULL;
     err = (cdmpp_err){0};
-    assert_int_equal(cd_serving_cost_new(&none, tables, h100, "vllm-1", "gemm=triton", 0, &c, &err), CDMPP_ESCHEMA);
+    assert_int_equal(cd_serving_cost_new(&none, tables, h100, "vllm-1", "gemm=triton", 0, &c, &err),
+                     CDMPP_ESCHEMA);
     assert_null(c);
     assert_string_equal(err.key, "kernels");
-    assert_string_equal(err.msg, "no kernel of gemm has 'triton' in its name; --measured has Cutlass_a, Marlin_b, Deep_c");
-    assert_int_equal(cd_serving_cost_new(&none, tables, h100, "vllm-1", "moe=marlin", 0, &c, &err), CDMPP_ESCHEMA);
+    assert_string_equal(
+        err.msg,
+        "no kernel of gemm has 'triton' in its name; --measured has Cutlass_a, Marlin_b, Deep_c");
+    assert_int_equal(cd_serving_cost_new(&none, tables, h100, "vllm-1", "moe=marlin", 0, &c, &err),
+                     CDMPP_ESCHEMA);
     assert_string_equal(err.msg, "no kernel of moe has 'marlin' in its name");
 }
 
@@ -145,11 +177,13 @@ TEST(without_tables) {
     assert_ok(cd_dict_add(&m.kernels, (cd_str){"Marlin_b", 8}, &at, &err));
     assert_ok(cd_serving_kernels_read("gemm=marlin", &k, &err));
     assert_ok(cd_serving_kernels_find(&k, t, &m, CD_LLM_OP_GEMM, &found, &err));
-    for (int i = 0; i < CD_LLM_OP_N_TYPE; i++) assert_string_equal(t->t.names.text[found.of[i]], "Marlin_b");
+    for (int i = 0; i < CD_LLM_OP_N_TYPE; i++)
+        assert_string_equal(t->t.names.text[found.of[i]], "Marlin_b");
     assert_ok(cd_serving_kernels_find(&k, t, &m, CD_LLM_OP_MOE, &found, &err));
     for (int i = 0; i < CD_LLM_OP_N_TYPE; i++) assert_int_equal(found.of[i], 0);
     assert_ok(cd_serving_kernels_read("gemm=cutlass", &k, &err));
-    assert_int_equal(cd_serving_kernels_find(&k, t, &m, CD_LLM_OP_GEMM, &found, &err), CDMPP_ESCHEMA);
+    assert_int_equal(cd_serving_kernels_find(&k, t, &m, CD_LLM_OP_GEMM, &found, &err),
+                     CDMPP_ESCHEMA);
     assert_string_equal(err.msg, "no kernel of gemm has 'cutlass' in its name");
     cd_dict_free(&m.kernels);
     cd_serving_tables_free(t);
@@ -157,8 +191,14 @@ TEST(without_tables) {
 
 static cdmpp_status checked(cd_llm_op_kind kind, cd_llm_op_type type, const cd_serving_model *m) {
     cd_serving_kernel named[CD_LLM_OP_N_KIND] = {0};
-    const cd_serving_layout l = {.linear = CD_LLM_OP_T_BF16, .project = CD_LLM_OP_T_BF16, .shared = CD_LLM_OP_T_FP8, .recurrent = CD_LLM_OP_T_BF16, .base = CD_LLM_OP_T_BF16,
-                                 .expert = CD_LLM_OP_T_W4A16_MXFP4, .attention = CD_LLM_OP_T_FP8, .kv = CD_LLM_OP_T_FP8};
+    const cd_serving_layout l = {.linear = CD_LLM_OP_T_BF16,
+                                 .project = CD_LLM_OP_T_BF16,
+                                 .shared = CD_LLM_OP_T_FP8,
+                                 .recurrent = CD_LLM_OP_T_BF16,
+                                 .base = CD_LLM_OP_T_BF16,
+                                 .expert = CD_LLM_OP_T_W4A16_MXFP4,
+                                 .attention = CD_LLM_OP_T_FP8,
+                                 .kv = CD_LLM_OP_T_FP8};
     err = (cdmpp_err){0};
     assert_ok(cd_serving_kernels_check(named, m, &l, &err));
     named[kind].of[type] = 1;
@@ -172,18 +212,24 @@ TEST(types_of_the_model) {
         cd_llm_op_kind kind;
         cd_llm_op_type good, bad;
         const cd_serving_model *m;
-    } of[] = {{CD_LLM_OP_MOE, CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_FP8, &experts}, {CD_LLM_OP_GEMM, CD_LLM_OP_T_FP8, CD_LLM_OP_T_INT8_WO, &experts},
-              {CD_LLM_OP_PREFILL, CD_LLM_OP_T_FP8, CD_LLM_OP_T_BF16, &experts}, {CD_LLM_OP_DECODE, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &experts},
-              {CD_LLM_OP_PREFILL, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &latent}, {CD_LLM_OP_LATENT_PREFILL, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &latent},
+    } of[] = {{CD_LLM_OP_MOE, CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_FP8, &experts},
+              {CD_LLM_OP_GEMM, CD_LLM_OP_T_FP8, CD_LLM_OP_T_INT8_WO, &experts},
+              {CD_LLM_OP_PREFILL, CD_LLM_OP_T_FP8, CD_LLM_OP_T_BF16, &experts},
+              {CD_LLM_OP_DECODE, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &experts},
+              {CD_LLM_OP_PREFILL, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &latent},
+              {CD_LLM_OP_LATENT_PREFILL, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &latent},
               {CD_LLM_OP_LATENT_DECODE, CD_LLM_OP_T_BF16, CD_LLM_OP_T_FP8, &latent}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         assert_ok(checked(of[i].kind, of[i].good, of[i].m));
-        assert_int_equal(checked(of[i].kind, of[i].bad, of[i].m), CDMPP_ERANGE); /* of this configuration: others of a sweep may have the type */
+        assert_int_equal(
+            checked(of[i].kind, of[i].bad, of[i].m),
+            CDMPP_ERANGE); /* of this configuration: others of a sweep may have the type */
         assert_string_equal(err.key, "kernels");
         assert_non_null(strstr(err.msg, cd_llm_op_type_name(of[i].bad)));
         assert_non_null(strstr(err.msg, cd_llm_op_type_name(of[i].good)));
     }
-    assert_ok(checked(CD_LLM_OP_ALL_REDUCE, CD_LLM_OP_T_NVFP4, &latent)); /* collectives move bytes */
+    assert_ok(
+        checked(CD_LLM_OP_ALL_REDUCE, CD_LLM_OP_T_NVFP4, &latent)); /* collectives move bytes */
 }
 
 /* Of a kind that the model has no operators of. */
@@ -212,4 +258,5 @@ TEST(no_memory) {
     }
 }
 
-TESTS(up, down, words, who_answers, kernel_of_an_answer, over_nodes, of_each_type, none_is_called_so, without_tables, types_of_the_model, none_of_the_kind, no_memory)
+TESTS(up, down, words, who_answers, kernel_of_an_answer, over_nodes, of_each_type,
+      none_is_called_so, without_tables, types_of_the_model, none_of_the_kind, no_memory)

@@ -8,8 +8,19 @@ static cd_serving_model hybrid(void) {
     return m;
 }
 
-static const cd_serving_layout one = {.tp = 1, .pp = 1, .dp = 1, .moe_tp = 1, .moe_ep = 1, .linear = CD_LLM_OP_T_BF16, .expert = CD_LLM_OP_T_BF16, .attention = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16,
-                                      .project = CD_LLM_OP_T_BF16, .shared = CD_LLM_OP_T_BF16, .recurrent = CD_LLM_OP_T_BF16, .base = CD_LLM_OP_T_BF16};
+static const cd_serving_layout one = {.tp = 1,
+                                      .pp = 1,
+                                      .dp = 1,
+                                      .moe_tp = 1,
+                                      .moe_ep = 1,
+                                      .linear = CD_LLM_OP_T_BF16,
+                                      .expert = CD_LLM_OP_T_BF16,
+                                      .attention = CD_LLM_OP_T_BF16,
+                                      .kv = CD_LLM_OP_T_BF16,
+                                      .project = CD_LLM_OP_T_BF16,
+                                      .shared = CD_LLM_OP_T_BF16,
+                                      .recurrent = CD_LLM_OP_T_BF16,
+                                      .base = CD_LLM_OP_T_BF16};
 
 /* The operator of that name; an error where there is none. */
 static const cd_serving_op *named(const cd_serving_ops *o, const char *name) {
@@ -19,11 +30,13 @@ static const cd_serving_op *named(const cd_serving_ops *o, const char *name) {
     return NULL;
 }
 
-static void product_is(const cd_serving_ops *o, const char *name, double m, double n, double k, double batches) {
+static void product_is(const cd_serving_ops *o, const char *name, double m, double n, double k,
+                       double batches) {
     const cd_serving_op *v = named(o, name);
     const double want[] = {m, n, k, batches};
     for (size_t i = 0; i < 4; i++)
-        if (fabs(v->r.size[i] - want[i]) > 0) fail_msg("%s: size %zu is %g, not %g", name, i, v->r.size[i], want[i]);
+        if (fabs(v->r.size[i] - want[i]) > 0)
+            fail_msg("%s: size %zu is %g, not %g", name, i, v->r.size[i], want[i]);
 }
 
 /* ---- operators ---- */
@@ -35,26 +48,34 @@ static double weights_in_products(const cd_serving_ops *o, double products) {
         const cd_llm_op_record *r = &o->v[i].r;
         if (o->v[i].bytes > 0) continue;
         if (r->kind == CD_LLM_OP_GEMM) sum += o->v[i].count * r->size[1] * r->size[2];
-        if (r->kind == CD_LLM_OP_MOE) sum += o->v[i].count * products * cd_llm_op_get(r, CD_LLM_OP_P_HIDDEN) * cd_llm_op_get(r, CD_LLM_OP_P_INTER) * cd_llm_op_get(r, CD_LLM_OP_P_EXPERTS);
+        if (r->kind == CD_LLM_OP_MOE)
+            sum += o->v[i].count * products * cd_llm_op_get(r, CD_LLM_OP_P_HIDDEN) *
+                   cd_llm_op_get(r, CD_LLM_OP_P_INTER) * cd_llm_op_get(r, CD_LLM_OP_P_EXPERTS);
     }
     return sum;
 }
 
 TEST(products_have_all_weights) {
-    static const char *const of[] = {MADE_LLAMA "}", MADE_LLAMA ",\"tie_word_embeddings\":true}", MADE_EXPERTS ",\"n_routed_experts\":8}", MADE_EXPERTS ",\"n_routed_experts\":8,\"moe_latent_size\":16}",
+    static const char *const of[] = {MADE_LLAMA "}", MADE_LLAMA ",\"tie_word_embeddings\":true}",
+                                     MADE_EXPERTS ",\"n_routed_experts\":8}",
+                                     MADE_EXPERTS ",\"n_routed_experts\":8,\"moe_latent_size\":16}",
                                      "{\"model_type\":\"nemotron\"," MADE_BF MADE_BODY "}"};
     cd_serving_model m;
     cd_serving_ops o;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         assert_ok(made_read(of[i], &m, &err));
         cd_serving_ops_rest(&m, &one, 8, 1, 8, false, &o);
-        assert_close(weights_in_products(&o, 3), cd_serving_model_parameters(&m) - (m.tied ? 0 : m.vocab * m.hidden), 1e-12, 0);
+        assert_close(weights_in_products(&o, 3),
+                     cd_serving_model_parameters(&m) - (m.tied ? 0 : m.vocab * m.hidden), 1e-12, 0);
     }
     m = hybrid(); /* experts without a gate take the time of three products of two thirds of the width, rounded up */
     cd_serving_ops_rest(&m, &one, 8, 1, 8, false, &o);
     assert_close(named(&o, "experts")->r.size[2], 22, 0, 0); /* 32 x 2 / 3 */
-    const double experts = m.sparse_layers * 64 * 8 * (3 * 22 - 2 * 32), convolution = m.state.layers * m.state.channels * m.state.taps;
-    assert_close(weights_in_products(&o, 3), cd_serving_model_parameters(&m) - m.vocab * m.hidden + experts - convolution, 1e-12, 0);
+    const double experts = m.sparse_layers * 64 * 8 * (3 * 22 - 2 * 32),
+                 convolution = m.state.layers * m.state.channels * m.state.taps;
+    assert_close(weights_in_products(&o, 3),
+                 cd_serving_model_parameters(&m) - m.vocab * m.hidden + experts - convolution,
+                 1e-12, 0);
 }
 
 /* What tp GPUs compute together is what one computes, where heads divide; what they send each other grows from nothing. */
@@ -72,7 +93,9 @@ TEST(tp_divides_products) {
         const cd_serving_op *w = &o.v[k++];
         assert_string_equal(v->name, w->name);
         const bool whole = !strcmp(v->name, "router");
-        if (v->r.kind == CD_LLM_OP_GEMM) assert_close(v->r.size[1] * v->r.size[2] * (whole ? 1 : 2), w->r.size[1] * w->r.size[2], 0, 0);
+        if (v->r.kind == CD_LLM_OP_GEMM)
+            assert_close(v->r.size[1] * v->r.size[2] * (whole ? 1 : 2), w->r.size[1] * w->r.size[2],
+                         0, 0);
     }
 }
 
@@ -87,10 +110,12 @@ TEST(sizes_by_hand) {
     assert_close(named(&o, "state_convolution")->bytes, 8 * 4 * 96, 0, 0);
     product_is(&o, "shared_up", 8, 48, 64, 1);
     product_is(&o, "shared_down", 8, 64, 48, 1);
-    assert_close(named(&o, "shared_activation")->bytes, 8 * 4 * 48, 0, 0); /* without a gate: read and written once */
-    assert_close(named(&o, "norm")->count, 5, 0, 0);                       /* one for each of 4 layers, one at the end */
+    assert_close(named(&o, "shared_activation")->bytes, 8 * 4 * 48, 0,
+                 0);                                 /* without a gate: read and written once */
+    assert_close(named(&o, "norm")->count, 5, 0, 0); /* one for each of 4 layers, one at the end */
     cd_serving_ops_prompt(&m, &one, 2, 130, &o);
-    product_is(&o, "state_scan", 64, 8, 3 * 16 + 64, 2 * 3 * 4); /* three chunks of 64 begin in 130 tokens */
+    product_is(&o, "state_scan", 64, 8, 3 * 16 + 64,
+               2 * 3 * 4); /* three chunks of 64 begin in 130 tokens */
     cd_serving_ops_decode(&m, &one, 5, 100, &o);
     assert_close(named(&o, "state_update")->bytes, 5 * 2 * (4 * 4 * 16 * 8 + 2 * 96 * 3), 0, 0);
     assert_ok(made_read(MADE_EXPERTS ",\"n_routed_experts\":8}", &m, &err));
@@ -101,21 +126,27 @@ TEST(sizes_by_hand) {
     assert_close(named(&o, "top_k")->bytes, 8 * 4 * 8, 0, 0);
 }
 
-#define SPARSE                                                                                                                                                       \
-    "{\"model_type\":\"deepseek_v32\"," MADE_BF "\"num_hidden_layers\":2,\"hidden_size\":64,\"num_attention_heads\":4,\"vocab_size\":256,\"intermediate_size\":128,"      \
-    "\"n_routed_experts\":8,\"num_experts_per_tok\":2,\"moe_intermediate_size\":32,\"n_shared_experts\":1,\"first_k_dense_replace\":1,\"q_lora_rank\":24,"                \
-    "\"kv_lora_rank\":512,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"index_n_heads\":2,\"index_head_dim\":16,\"index_topk\":32}"
+#define SPARSE                                                                                     \
+    "{\"model_type\":\"deepseek_v32\"," MADE_BF                                                    \
+    "\"num_hidden_layers\":2,\"hidden_size\":64,\"num_attention_heads\":4,\"vocab_size\":256,"     \
+    "\"intermediate_size\":128,"                                                                   \
+    "\"n_routed_experts\":8,\"num_experts_per_tok\":2,\"moe_intermediate_size\":32,\"n_shared_"    \
+    "experts\":1,\"first_k_dense_replace\":1,\"q_lora_rank\":24,"                                  \
+    "\"kv_lora_rank\":512,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"v_head_dim\":128,"    \
+    "\"index_n_heads\":2,\"index_head_dim\":16,\"index_topk\":32}"
 TEST(sparse_attention_by_hand) {
     cd_serving_model m;
     cd_serving_ops o;
     assert_ok(made_read(SPARSE, &m, &err));
     cd_serving_ops_prompt(&m, &one, 3, 50, &o);
-    product_is(&o, "index_scores", 50, 25, 32, 3); /* each token against half of them in the mean, two heads of 16 */
+    product_is(&o, "index_scores", 50, 25, 32,
+               3); /* each token against half of them in the mean, two heads of 16 */
     assert_close(named(&o, "index_choice")->bytes, 3 * 50 * 4 * 50, 0, 0);
     product_is(&o, "absorb_k", 150, 512, 128, 4);
     product_is(&o, "absorb_v", 150, 128, 512, 4);
     assert_close(named(&o, "attention_prompt")->r.size[0], 32, 0, 0);
-    cd_serving_ops_decode(&m, &one, 3, 20, &o); /* a cache shorter than what is chosen is read whole */
+    cd_serving_ops_decode(&m, &one, 3, 20,
+                          &o); /* a cache shorter than what is chosen is read whole */
     assert_close(named(&o, "attention_decode")->r.size[0], 20, 0, 0);
     assert_close(named(&o, "index_scores")->bytes, 3 * 20 * (16 + 8), 0, 0);
     cd_serving_ops_rest(&m, &one, 8, 3, 8, false, &o);
@@ -126,7 +157,8 @@ TEST(sparse_attention_by_hand) {
 }
 
 /* ---- memory ---- */
-static cd_serving_memory memory(const cd_serving_model *m, const cd_serving_layout *l, double length) {
+static cd_serving_memory memory(const cd_serving_model *m, const cd_serving_layout *l,
+                                double length) {
     const cd_device d = {.name = "d", .mem_gb = 1000};
     const cd_serving_stack k = {.name = "vllm", .memory_share = 0.9};
     cd_serving_memory v;
@@ -138,7 +170,8 @@ static cd_serving_memory memory(const cd_serving_model *m, const cd_serving_layo
 TEST(stages_share_memory) {
     cd_serving_model m, tied;
     cd_serving_layout l = one;
-    const double layers = 2 * 4 * (4 * 64 * 64 + 3 * 64 * 128), table = 2 * 256 * 64, token = 2 * 2 * 4 * 16 * 4;
+    const double layers = 2 * 4 * (4 * 64 * 64 + 3 * 64 * 128), table = 2 * 256 * 64,
+                 token = 2 * 2 * 4 * 16 * 4;
     assert_ok(made_read(MADE_LLAMA "}", &m, &err));
     assert_ok(made_read(MADE_LLAMA ",\"tie_word_embeddings\":true}", &tied, &err));
     assert_close(memory(&m, &one, 64).weights, layers + 2 * table, 0, 0);
@@ -148,7 +181,9 @@ TEST(stages_share_memory) {
     assert_close(memory(&m, &l, 64).token, token / 2, 0, 0);
     l.pp = 4;
     assert_close(memory(&m, &l, 64).token, token / 4, 0, 0);
-    m.window = 4, m.window_layers = 3; /* a sequence of 64 is in a layer of four with all, in three with a sixteenth */
+    m.window = 4,
+    m.window_layers =
+        3; /* a sequence of 64 is in a layer of four with all, in three with a sixteenth */
     l.pp = 1;
     assert_close(memory(&m, &l, 64).token, token / 4 * (1 + 3. / 16), 1e-12, 0);
     l.pp = 4; /* the stage with the layer of all */
@@ -159,7 +194,8 @@ TEST(stages_share_memory) {
     m.window_layers = 0;
     assert_ok(cd_serving_memory_of(&m, &l, &k, &d, 16, 64, 64, &v, &err));
     assert_ok(cd_serving_memory_of(&m, &l, &k, &d, 16, 64, floor(v.tokens / 4), &v, &err));
-    assert_status(cd_serving_memory_of(&m, &l, &k, &d, 16, 64, floor(v.tokens / 4) + 1, &v, &err), CDMPP_ERANGE);
+    assert_status(cd_serving_memory_of(&m, &l, &k, &d, 16, 64, floor(v.tokens / 4) + 1, &v, &err),
+                  CDMPP_ERANGE);
 }
 
 /* Never less of what is more: layers, widths, heads, vocabulary, experts, lengths. */
@@ -170,18 +206,31 @@ TEST(more_is_not_less) {
     const cd_serving_memory a = memory(&m, &one, 64);
     for (int i = 0; i < 7; i++) {
         more = m;
-        double *const to[] = {&more.vocab, &more.ffn, &more.expert_ffn, &more.experts, &more.shared_ffn, &more.kv_heads, &more.head_dim};
+        double *const to[] = {&more.vocab,      &more.ffn,      &more.expert_ffn, &more.experts,
+                              &more.shared_ffn, &more.kv_heads, &more.head_dim};
         *to[i] *= 2;
         const cd_serving_memory b = memory(&more, &one, 64);
-        assert_true(b.weights > a.weights && b.token >= a.token && b.activations >= a.activations && b.tokens <= a.tokens);
+        assert_true(b.weights > a.weights && b.token >= a.token && b.activations >= a.activations &&
+                    b.tokens <= a.tokens);
         assert_true(cd_serving_model_parameters(&more) > cd_serving_model_parameters(&m));
         if (i >= 5) assert_close(b.token, 2 * a.token, 1e-12, 0);
     }
-    const cd_serving_layout narrow = {.tp = 1, .pp = 1, .dp = 1, .moe_tp = 1, .moe_ep = 1, .linear = CD_LLM_OP_T_FP8, .expert = CD_LLM_OP_T_FP8, .kv = CD_LLM_OP_T_FP8, .project = CD_LLM_OP_T_FP8,
-                                      .shared = CD_LLM_OP_T_FP8, .recurrent = CD_LLM_OP_T_FP8, .base = CD_LLM_OP_T_BF16};
+    const cd_serving_layout narrow = {.tp = 1,
+                                      .pp = 1,
+                                      .dp = 1,
+                                      .moe_tp = 1,
+                                      .moe_ep = 1,
+                                      .linear = CD_LLM_OP_T_FP8,
+                                      .expert = CD_LLM_OP_T_FP8,
+                                      .kv = CD_LLM_OP_T_FP8,
+                                      .project = CD_LLM_OP_T_FP8,
+                                      .shared = CD_LLM_OP_T_FP8,
+                                      .recurrent = CD_LLM_OP_T_FP8,
+                                      .base = CD_LLM_OP_T_BF16};
     const double router = 2 * 3 * 64 * 8, tables = 2 * 2 * 256 * 64; /* stay in 16 bits */
     assert_close(2 * memory(&m, &narrow, 64).token, a.token, 0, 0);
-    assert_close(2 * (memory(&m, &narrow, 64).weights - router - tables), a.weights - router - tables, 1e-12, 0);
+    assert_close(2 * (memory(&m, &narrow, 64).weights - router - tables),
+                 a.weights - router - tables, 1e-12, 0);
 }
 
 /* ---- lengths and arrivals ---- */
@@ -201,9 +250,11 @@ static void close_bench(bench *b) {
     made_serving_close(&b->s);
 }
 
-static const cd_serving_limits limits = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
+static const cd_serving_limits limits = {
+    .tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
 
-static cd_serving_result simulated(const bench *b, const cd_serving_load *load, const cd_serving_limits *l) {
+static cd_serving_result simulated(const bench *b, const cd_serving_load *load,
+                                   const cd_serving_limits *l) {
     cd_serving_result r;
     err = (cdmpp_err){0};
     assert_ok(cd_serving_simulate(b->e, load, l, 0, &r, &err));
@@ -215,7 +266,8 @@ TEST(arrivals_by_hand) {
     bench b;
     double at = 0;
     open_bench(&b);
-    const cd_serving_load load = {.isl = 16, .osl = 1, .rate = 2, .requests = 400, .seed = 7}, alone = {.isl = 16, .osl = 1, .concurrency = 1, .requests = 1};
+    const cd_serving_load load = {.isl = 16, .osl = 1, .rate = 2, .requests = 400, .seed = 7},
+                          alone = {.isl = 16, .osl = 1, .concurrency = 1, .requests = 1};
     for (size_t i = 0; i < 400; i++) at += -log(1 - cd_rng_unit(8, i)) / 2;
     const cd_serving_result r = simulated(&b, &load, &limits);
     assert_close(r.total_s, at + simulated(&b, &alone, &limits).ttft_s, 1e-9, 0);
@@ -229,14 +281,16 @@ TEST(lengths_by_hand) {
     bench b;
     double tokens = 0, least = 1e9, most = 0;
     open_bench(&b);
-    const cd_serving_load load = {.isl = 16, .osl = 20, .spread = 0.5, .concurrency = 1, .requests = 200, .seed = 3};
+    const cd_serving_load load = {
+        .isl = 16, .osl = 20, .spread = 0.5, .concurrency = 1, .requests = 200, .seed = 3};
     for (uint64_t i = 0; i < 200; i++) {
         const double v = round(20 * (1 + 0.5 * (2 * cd_rng_unit(3, 2 * i + 1) - 1)));
         tokens += v, least = fmin(least, v), most = fmax(most, v);
     }
     const cd_serving_result r = simulated(&b, &load, &limits);
     assert_close(r.tokens_s * r.total_s, tokens, 1e-9, 0);
-    assert_true(fabs(tokens / 200 - 20) < 1.5 && least >= 10 && least <= 11 && most <= 30 && most >= 29);
+    assert_true(fabs(tokens / 200 - 20) < 1.5 && least >= 10 && least <= 11 && most <= 30 &&
+                most >= 29);
     close_bench(&b);
 }
 
@@ -251,13 +305,16 @@ TEST(one_at_a_time) {
     assert_ok(cd_serving_step_s(b.e, &prompt, &t, &err));
     assert_close(r.ttft_s, t, 1e-12, 0);
     assert_close(r.ttft_p99_s, t, 1e-12, 0);
-    const cd_serving_step mean = {.decodes = 1, .context = 17 + 7 / 2.}; /* turns in which nothing changes are one, at their mean length */
+    const cd_serving_step mean = {
+        .decodes = 1,
+        .context = 17 + 7 / 2.}; /* turns in which nothing changes are one, at their mean length */
     assert_ok(cd_serving_step_s(b.e, &mean, &decode, &err));
     assert_close(r.tpot_s, decode, 1e-9, 0);
     assert_close(r.request_s, t + 8 * decode, 1e-9, 0);
     assert_close(r.total_s, 4 * r.request_s, 1e-9, 0);
     assert_close(r.tokens_s, 4 * 9 / r.total_s, 1e-9, 0);
-    assert_close(r.running, 8 * decode / r.request_s, 1e-9, 0); /* a sequence runs from its first token on */
+    assert_close(r.running, 8 * decode / r.request_s, 1e-9,
+                 0); /* a sequence runs from its first token on */
     close_bench(&b);
 }
 
@@ -278,11 +335,13 @@ TEST(percentiles) {
 
 /* How many requests a load test has: those asked for, no more of them in flight; without a number eight for each in flight, 64 at least. */
 TEST(numbers_of_requests) {
-    static const double of[][3] = {{10, 1000, 10}, {10, 3, 10}, {3, 3, 3}, {0, 3, 64}, {0, 8, 64}, {0, 9, 72}, {0, 100, 800}};
+    static const double of[][3] = {{10, 1000, 10}, {10, 3, 10}, {3, 3, 3},    {0, 3, 64},
+                                   {0, 8, 64},     {0, 9, 72},  {0, 100, 800}};
     bench b;
     open_bench(&b);
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        const cd_serving_load load = {.isl = 16, .osl = 2, .requests = of[i][0], .concurrency = of[i][1]};
+        const cd_serving_load load = {
+            .isl = 16, .osl = 2, .requests = of[i][0], .concurrency = of[i][1]};
         const cd_serving_result r = simulated(&b, &load, &limits);
         assert_close(r.requests, of[i][2], 0, 0);
         assert_close(r.tokens_s * r.total_s, 2 * of[i][2], 1e-9, 0);
@@ -297,11 +356,16 @@ TEST(room_in_the_cache) {
     open_bench(&b);
     const cd_serving_load load = {.isl = 16, .osl = 2, .concurrency = 2, .requests = 2};
     cd_serving_limits l = limits;
-    l.tokens = 17, l.prompts = CD_SERVING_WHOLE; /* a prompt a step, and a token of the other sequence */
+    l.tokens = 17,
+    l.prompts = CD_SERVING_WHOLE; /* a prompt a step, and a token of the other sequence */
     for (double room = 33; room <= 36; room++) {
         l.cache_tokens = room;
         const cd_serving_result r = simulated(&b, &load, &l);
-        assert_int_equal(r.steps, room < 35 ? 4 : 3); /* both after the other, or the second prompt beside the first one's token */
+        assert_int_equal(
+            r.steps,
+            room < 35
+                ? 4
+                : 3); /* both after the other, or the second prompt beside the first one's token */
     }
     close_bench(&b);
 }
@@ -312,7 +376,8 @@ TEST(host_by_hand) {
     bench b;
     double gpu, s;
     open_bench(&b);
-    const cd_serving_step part = {.part = 8, .decodes = 2, .context = 20}, prompt = {.prompts = 2, .isl = 16};
+    const cd_serving_step part = {.part = 8, .decodes = 2, .context = 20},
+                          prompt = {.prompts = 2, .isl = 16};
     assert_ok(cd_serving_step_s(b.e, &part, &gpu, &err));
     b.s.k.step_s = 1e-3, b.s.k.sequence_s = 1e-4;
     assert_ok(cd_serving_step_s(b.e, &part, &s, &err));
@@ -320,7 +385,8 @@ TEST(host_by_hand) {
     b.s.k.overlap = true;
     assert_ok(cd_serving_step_s(b.e, &part, &s, &err));
     assert_close(s, fmax(gpu, 1e-3 + 3e-4), 1e-9, 0);
-    b.s.k.step_s = b.s.k.sequence_s = 0, b.s.k.layer_s = 1; /* two layers, of attention and a feed-forward part each */
+    b.s.k.step_s = b.s.k.sequence_s = 0,
+    b.s.k.layer_s = 1; /* two layers, of attention and a feed-forward part each */
     assert_ok(cd_serving_step_s(b.e, &prompt, &s, &err));
     assert_close(s, 2, 1e-9, 0);
     const cd_serving_step decode = {.decodes = 2, .context = 20};
@@ -366,7 +432,8 @@ TEST(intervals_by_hand) {
     assert_close(log(a.ttft_high_s / a.r.ttft_s), 0.6745 * 0.2, 1e-3, 0);
     /* the decode table is of the mean length: 16 of the prompt and half of the 8 that follow */
     for (size_t i = 0; i < d.n; i++)
-        if (!strcmp(d.v[i].name, "attention_decode")) assert_close(cd_llm_op_get(&d.v[i].r, CD_LLM_OP_P_PAST), 20, 0.05, 0);
+        if (!strcmp(d.v[i].name, "attention_decode"))
+            assert_close(cd_llm_op_get(&d.v[i].r, CD_LLM_OP_P_PAST), 20, 0.05, 0);
     cd_serving_rows_free(&p), cd_serving_rows_free(&d);
     close_session(&f);
 }
@@ -381,7 +448,8 @@ TEST(what_was_asked) {
     assert_close(cd_serving_in_flight(&c), 10, 0, 0);
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     assert_close(a.r.requests, 10, 0, 0);
-    c.concurrency = 4, c.requests = 10, c.worker.count = 4; /* four schedulers, one in flight each: ceil(10 / 4) each */
+    c.concurrency = 4, c.requests = 10,
+    c.worker.count = 4; /* four schedulers, one in flight each: ceil(10 / 4) each */
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     assert_close(a.r.requests, 12, 0, 0);
     assert_close(a.r.idle, 0, 0, 0);
@@ -398,7 +466,8 @@ TEST(what_was_asked) {
     assert_true(cd_serving_too_short(&c));
     c.spread = 0.5;
     assert_true(!cd_serving_too_short(&c));
-    c = small(), c.concurrency = 0, c.rate = 1e7, c.requests = 0, err = (cdmpp_err){0}; /* too many to simulate all */
+    c = small(), c.concurrency = 0, c.rate = 1e7, c.requests = 0,
+    err = (cdmpp_err){0}; /* too many to simulate all */
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     assert_true(a.r.cut && a.r.requests < 16385);
     close_session(&f);
@@ -444,5 +513,7 @@ TEST(prices) {
     close_session(&f);
 }
 
-TESTS(up, down, products_have_all_weights, tp_divides_products, sizes_by_hand, sparse_attention_by_hand, stages_share_memory, more_is_not_less, arrivals_by_hand, lengths_by_hand, one_at_a_time, percentiles,
-      numbers_of_requests, room_in_the_cache, host_by_hand, times_are_monotone, intervals_by_hand, what_was_asked, engines_scale, prices)
+TESTS(up, down, products_have_all_weights, tp_divides_products, sizes_by_hand,
+      sparse_attention_by_hand, stages_share_memory, more_is_not_less, arrivals_by_hand,
+      lengths_by_hand, one_at_a_time, percentiles, numbers_of_requests, room_in_the_cache,
+      host_by_hand, times_are_monotone, intervals_by_hand, what_was_asked, engines_scale, prices)

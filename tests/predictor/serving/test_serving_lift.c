@@ -15,11 +15,17 @@ static double step_s(made_serving *s, const cd_serving_step *step) {
 /* On a link nothing changes, and in a step that decodes nothing does. */
 TEST(all_but_links) {
     made_serving s;
-    const cd_serving_step prompt = {.prompts = 2, .isl = 16}, decode = {.decodes = 3, .context = 64};
+    const cd_serving_step prompt = {.prompts = 2, .isl = 16},
+                          decode = {.decodes = 3, .context = 64};
     cd_serving_engine *e;
     static cd_serving_rows r;
     made_serving_open(&s, path, 2);
-    const double alone = step_s(&s, &prompt), decodes = step_s(&s, &decode), links = 5 * 2e-6 + 2e-6; /* two layers have two sums each, the embedding has one; the vocabulary is gathered */
+    const double
+        alone = step_s(&s, &prompt),
+        decodes = step_s(&s, &decode),
+        links =
+            5 * 2e-6 +
+            2e-6; /* two layers have two sums each, the embedding has one; the vocabulary is gathered */
     s.k.lift = 2;
     assert_close(step_s(&s, &prompt), 2 * (alone - links) + links, 1e-9, 0);
     assert_close(step_s(&s, &decode), decodes, 1e-12, 0);
@@ -28,7 +34,8 @@ TEST(all_but_links) {
     assert_close(r.total_s, 2 * (alone - links) + links, 1e-9, 0);
     assert_close(r.host_s, alone - links, 1e-9, 0);
     assert_false(r.waits);
-    s.k.layer_s = 1; /* in which the host hands out a layer: the GPU waits, and no step is shorter for a faster one */
+    s.k.layer_s =
+        1; /* in which the host hands out a layer: the GPU waits, and no step is shorter for a faster one */
     assert_ok(cd_serving_step_rows(e, &prompt, 0.3, &r, &err));
     assert_true(r.waits);
     assert_close(r.total_s, 2, 1e-9, 0); /* two layers */
@@ -52,7 +59,8 @@ TEST(stages) {
         s.k.lift = 2;
         assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
         assert_ok(cd_serving_step_rows(e, &prompt, 0.3, &r, &err));
-        for (size_t i = 0; i < r.n; i++) links += strncmp(r.v[i].name, "hand_over", 9) ? 0 : r.v[i].total_s;
+        for (size_t i = 0; i < r.n; i++)
+            links += strncmp(r.v[i].name, "hand_over", 9) ? 0 : r.v[i].total_s;
         assert_true(links > (nodes ? 4e-6 : 1e-9)); /* 32 tokens of 128 bytes */
         assert_close(r.total_s, 2 * (alone - links) + links, 1e-9, 0);
         assert_close(step_s(&s, &prompt), r.total_s, 1e-12, 0);

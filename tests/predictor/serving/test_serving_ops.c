@@ -14,7 +14,8 @@ enum { N_PUBLISHED = sizeof published / sizeof *published };
 static void read_named(const char *name) {
     for (size_t i = 0; i < N_PUBLISHED; i++)
         if (!strcmp(published[i].name, name)) {
-            assert_ok(cd_serving_model_read(name, published[i].text, strlen(published[i].text), &m, &err));
+            assert_ok(cd_serving_model_read(name, published[i].text, strlen(published[i].text), &m,
+                                            &err));
             return;
         }
     fail_msg("no %s", name);
@@ -26,7 +27,9 @@ static double weights_of(const cd_serving_ops *o) {
     for (size_t i = 0; i < o->n; i++) {
         const cd_serving_op *v = &o->v[i];
         const double *s = v->r.size;
-        if (v->r.kind == CD_LLM_OP_GEMM && strcmp(v->name, "state_scan") != 0 && strcmp(v->name, "index_scores") != 0) sum += v->count * s[1] * s[2] * s[3];
+        if (v->r.kind == CD_LLM_OP_GEMM && strcmp(v->name, "state_scan") != 0 &&
+            strcmp(v->name, "index_scores") != 0)
+            sum += v->count * s[1] * s[2] * s[3];
         if (v->r.kind == CD_LLM_OP_MOE) sum += v->count * 3 * s[1] * s[2] * s[4];
     }
     return sum;
@@ -40,9 +43,12 @@ TEST(every_weight_once) {
         assert_ok(cd_serving_layout_check(&m, &l, &err));
         cd_serving_ops_rest(&m, &l, 8, 1, 8, false, &rest);
         cd_serving_ops_prompt(&m, &l, 1, 8, &prompt);
-        const double tables = m.vocab * m.hidden * (m.tied ? 0 : 1), taps = m.state.layers * m.state.channels * m.state.taps;
-        const double want = cd_serving_model_parameters(&m) - tables - taps, got = weights_of(&rest) + weights_of(&prompt);
-        if (fabs(got / want - 1) > (m.products < 3 && m.experts > 0 ? 1e-3 : 1e-9)) fail_msg("%s: %.17g of %.17g", published[i].name, got, want);
+        const double tables = m.vocab * m.hidden * (m.tied ? 0 : 1),
+                     taps = m.state.layers * m.state.channels * m.state.taps;
+        const double want = cd_serving_model_parameters(&m) - tables - taps,
+                     got = weights_of(&rest) + weights_of(&prompt);
+        if (fabs(got / want - 1) > (m.products < 3 && m.experts > 0 ? 1e-3 : 1e-9))
+            fail_msg("%s: %.17g of %.17g", published[i].name, got, want);
     }
 }
 
@@ -68,19 +74,27 @@ TEST(states) {
     assert_close(find(&o, "state_in")->r.size[1], (2 * 16 * 128 + 2 * 32 * 128) / 2., 0, 0);
     assert_close(find(&o, "state_in")->count, 36, 0, 0);
     assert_close(find(&o, "qkv")->count, 12, 0, 0);
-    assert_close(find(&o, "qkv")->r.size[1], 2 * 8 * 256 + 2 * 256, 0, 0); /* queries and gates of 8 heads, one key head */
+    assert_close(find(&o, "qkv")->r.size[1], 2 * 8 * 256 + 2 * 256, 0,
+                 0); /* queries and gates of 8 heads, one key head */
     assert_true(has(&o, "attention_gate"));
     cd_serving_ops_prompt(&m, &l, 1, 100, &o);
-    assert_close(find(&o, "state_scan")->r.size[3], 2 * 16, 0, 0); /* two chunks of each of 16 heads */
+    assert_close(find(&o, "state_scan")->r.size[3], 2 * 16, 0,
+                 0); /* two chunks of each of 16 heads */
     cd_serving_ops_decode(&m, &l, 3, 100, &o);
-    assert_close(find(&o, "state_update")->bytes, 3 * 2 * cd_serving_state_bytes(&m.state) / 2, 0, 0);
+    assert_close(find(&o, "state_update")->bytes, 3 * 2 * cd_serving_state_bytes(&m.state) / 2, 0,
+                 0);
     l.tp = 64;
     assert_int_equal(cd_serving_layout_check(&m, &l, &err), CDMPP_ERANGE);
 }
 
 /* Attention of an index does not grow beyond the tokens that it chooses; reading the index does. */
 TEST(chosen) {
-    cd_serving_layout l = {.tp = 8, .pp = 1, .dp = 1, .moe_ep = 1, .project = CD_LLM_OP_T_FP8_BLOCK, .base = CD_LLM_OP_T_BF16};
+    cd_serving_layout l = {.tp = 8,
+                           .pp = 1,
+                           .dp = 1,
+                           .moe_ep = 1,
+                           .project = CD_LLM_OP_T_FP8_BLOCK,
+                           .base = CD_LLM_OP_T_BF16};
     cd_serving_ops o;
     read_named("deepseek-v3.2");
     assert_ok(cd_serving_layout_check(&m, &l, &err));
@@ -101,9 +115,12 @@ TEST(chosen) {
 
 /* Without an index prompts of other heads are ordinary attention, and that is told. */
 TEST(latent_of_other_heads) {
-    static const char text[] = "{\"model_type\":\"glm4_moe_lite\",\"num_hidden_layers\":2,\"hidden_size\":64,\"num_attention_heads\":4,\"vocab_size\":256,\"intermediate_size\":128,\"n_routed_experts\":4,"
-                               "\"num_experts_per_tok\":1,\"moe_intermediate_size\":32,\"n_shared_experts\":1,\"first_k_dense_replace\":1,\"q_lora_rank\":24,\"kv_lora_rank\":512,\"qk_rope_head_dim\":64,"
-                               "\"qk_nope_head_dim\":192,\"v_head_dim\":256,\"torch_dtype\":\"bfloat16\"}";
+    static const char text[] =
+        "{\"model_type\":\"glm4_moe_lite\",\"num_hidden_layers\":2,\"hidden_size\":64,\"num_"
+        "attention_heads\":4,\"vocab_size\":256,\"intermediate_size\":128,\"n_routed_experts\":4,"
+        "\"num_experts_per_tok\":1,\"moe_intermediate_size\":32,\"n_shared_experts\":1,\"first_k_"
+        "dense_replace\":1,\"q_lora_rank\":24,\"kv_lora_rank\":512,\"qk_rope_head_dim\":64,"
+        "\"qk_nope_head_dim\":192,\"v_head_dim\":256,\"torch_dtype\":\"bfloat16\"}";
     cd_serving_layout l = {.tp = 1, .pp = 1, .dp = 1, .moe_ep = 1};
     cd_serving_ops o;
     assert_ok(cd_serving_model_read("x", text, sizeof text - 1, &m, &err));
@@ -134,12 +151,23 @@ TEST(without_gate) {
 
 /* Tables measured call by call have the host's time where the GPU is faster: the GPU's is that of products with one scale. */
 TEST(host_bounds_calls) {
-    static const char rows[] = "op,device,stack,m,n,k,dtype,latency_s\ngemm,h100,vllm-1,1,64,64,fp8_block,60e-6\ngemm,h100,vllm-1,1,64,64,fp8,5e-6\n"
-                               "gemm,h100,vllm-1,512,64,64,fp8_block,200e-6\ngemm,h100,vllm-1,512,64,64,fp8,90e-6\n";
+    static const char rows[] =
+        "op,device,stack,m,n,k,dtype,latency_s\ngemm,h100,vllm-1,1,64,64,fp8_block,60e-6\ngemm,"
+        "h100,vllm-1,1,64,64,fp8,5e-6\n"
+        "gemm,h100,vllm-1,512,64,64,fp8_block,200e-6\ngemm,h100,vllm-1,512,64,64,fp8,90e-6\n";
     made_serving s;
     cd_serving_time t;
-    cd_llm_op_call call = {.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_FP8_BLOCK, .maker = 0, .kernel = 0, .host_s = 55e-6};
-    cd_serving_op op = {.name = "p", .r = {.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_FP8_BLOCK, .kv = CD_LLM_OP_T_FP8_BLOCK, .size = {1, 64, 64, 1}}, .count = 1};
+    cd_llm_op_call call = {.kind = CD_LLM_OP_GEMM,
+                           .type = CD_LLM_OP_T_FP8_BLOCK,
+                           .maker = 0,
+                           .kernel = 0,
+                           .host_s = 55e-6};
+    cd_serving_op op = {.name = "p",
+                        .r = {.kind = CD_LLM_OP_GEMM,
+                              .type = CD_LLM_OP_T_FP8_BLOCK,
+                              .kv = CD_LLM_OP_T_FP8_BLOCK,
+                              .size = {1, 64, 64, 1}},
+                        .count = 1};
     for (int known = 0; known < 2; known++) {
         uint32_t id;
         made_serving_open(&s, tmp_put(&dir, "calls.csv", rows, sizeof rows - 1), 1);
@@ -163,7 +191,12 @@ TEST(seconds_first) {
     cd_serving_time t;
     double x;
     size_t asked, known;
-    const cd_serving_op op = {.name = "p", .r = {.kind = CD_LLM_OP_GEMM, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {8, 128, 64, 1}}, .count = 1};
+    const cd_serving_op op = {.name = "p",
+                              .r = {.kind = CD_LLM_OP_GEMM,
+                                    .type = CD_LLM_OP_T_BF16,
+                                    .kv = CD_LLM_OP_T_BF16,
+                                    .size = {8, 128, 64, 1}},
+                              .count = 1};
     const cd_serving_op small = {.name = "s", .bytes = 3e6, .count = 1};
     cd_buf b = {0};
     made_rows(&b);
@@ -209,4 +242,5 @@ TEST(shared_sums) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, every_weight_once, states, chosen, latent_of_other_heads, without_gate, host_bounds_calls, seconds_first, shared_sums)
+TESTS(up, down, every_weight_once, states, chosen, latent_of_other_heads, without_gate,
+      host_bounds_calls, seconds_first, shared_sums)

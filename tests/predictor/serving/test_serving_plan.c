@@ -1,7 +1,8 @@
 /* Layouts that do not divide or fit, constants of stacks, one configuration, a sweep, tables of runs, what is printed. */
 #include "made_serving_session.h"
 
-static void layout(const made_serving *s, double tp, double pp, double dp, double ep, cdmpp_status st, const char *key) {
+static void layout(const made_serving *s, double tp, double pp, double dp, double ep,
+                   cdmpp_status st, const char *key) {
     cd_serving_layout l = {.tp = tp, .pp = pp, .dp = dp, .moe_ep = ep};
     memset(&err, 0, sizeof err);
     assert_int_equal(cd_serving_layout_check(&s->m, &l, &err), st);
@@ -15,7 +16,13 @@ TEST(layouts) {
     layout(&s, 3, 1, 1, 1, CDMPP_ERANGE, "tp");
     layout(&s, 1, 3, 1, 1, CDMPP_ERANGE, "pp");
     layout(&s, 2, 1, 1, 2, CDMPP_ERANGE, "ep");
-    cd_serving_layout l = {.tp = 4, .pp = 1, .dp = 3, .moe_ep = 1, .node = 3, .node_bytes_s = 1e9}; /* 12 GPUs are four nodes, but 4 GPUs are no whole nodes */
+    cd_serving_layout l = {.tp = 4,
+                           .pp = 1,
+                           .dp = 3,
+                           .moe_ep = 1,
+                           .node = 3,
+                           .node_bytes_s =
+                               1e9}; /* 12 GPUs are four nodes, but 4 GPUs are no whole nodes */
     assert_status(cd_serving_layout_check(&s.m, &l, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "tp");
     l = (cd_serving_layout){.tp = 2, .pp = 2, .dp = 1, .moe_ep = 1, .node = 2};
@@ -36,14 +43,18 @@ TEST(memory) {
     made_serving_open(&s, path, 1);
     s.k.memory_share = 1, s.k.reserve_gb = 1;
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
-    assert_close(m.weights, 2 * (2 * (64 * 16 * (2 * 4 + 2 * 2) + 3 * 64 * 128) + 2 * 256 * 64), 1e-12, 0);
-    assert_close(m.token, 2 * 2 * 2 * 16 * 2, 0, 0); /* 2 layers, keys and values of 2 heads of 16 in 2 bytes */
+    assert_close(m.weights, 2 * (2 * (64 * 16 * (2 * 4 + 2 * 2) + 3 * 64 * 128) + 2 * 256 * 64),
+                 1e-12, 0);
+    assert_close(m.token, 2 * 2 * 2 * 16 * 2, 0,
+                 0); /* 2 layers, keys and values of 2 heads of 16 in 2 bytes */
     assert_close(m.activations, 2 * 64 * (4 * 64 + 3 * 128), 0, 0);
-    assert_close(m.tokens, floor((80 * 1073741824.0 - 1e9 - m.weights - m.activations) / m.token), 0, 0);
+    assert_close(m.tokens, floor((80 * 1073741824.0 - 1e9 - m.weights - m.activations) / m.token),
+                 0, 0);
     s.k.memory_share = 0.5;
     s.k.share_of = CD_SERVING_OF_LEFT; /* half of what the others leave */
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
-    assert_close(m.tokens * m.token, (80 * 1073741824.0 - 1e9 - m.weights - m.activations) / 2, 1e-6, 0);
+    assert_close(m.tokens * m.token, (80 * 1073741824.0 - 1e9 - m.weights - m.activations) / 2,
+                 1e-6, 0);
     assert_close(m.limit, 1e9 + m.weights + m.activations + m.tokens * m.token, 1e-6, 0);
     s.k.share_of = CD_SERVING_OF_STATIC; /* half of all for weights and the cache */
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
@@ -60,10 +71,12 @@ TEST(memory) {
     assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "memory");
     assert_non_null(strstr(err.msg, "reserve 1.00 GB"));
-    s.l.pp = 2; /* a layer in a stage: the token's part is half, and each batch has half of the room */
+    s.l.pp =
+        2; /* a layer in a stage: the token's part is half, and each batch has half of the room */
     s.k.memory_share = 1, s.k.reserve_gb = 0;
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 32, 32, &m, &err));
-    s.k.memory_share = (m.weights + m.activations + 63 * m.token) / (s.d->mem_gb * 1073741824.0) + 1e-12;
+    s.k.memory_share =
+        (m.weights + m.activations + 63 * m.token) / (s.d->mem_gb * 1073741824.0) + 1e-12;
     assert_ok(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 31, 31, &m, &err));
     assert_status(cd_serving_memory_of(&s.m, &s.l, &s.k, s.d, 64, 31, 32, &m, &err), CDMPP_ERANGE);
     assert_non_null(strstr(err.msg, "one sequence of each batch"));
@@ -80,19 +93,29 @@ TEST(stacks) {
     assert_string_equal(k->name, "trtllm");
     assert_status(cd_serving_stack_find(&s, "vllmx", &k, &err), CDMPP_ESCHEMA);
     cd_serving_stacks_free(&s);
-    static const char three[] = "- {stack: a, tokens: 1}\n- {stack: a, since: \"0.14\", tokens: 2}\n- {stack: a, since: \"0.9\", tokens: 3}\n";
+    static const char three[] = "- {stack: a, tokens: 1}\n- {stack: a, since: \"0.14\", tokens: "
+                                "2}\n- {stack: a, since: \"0.9\", tokens: 3}\n";
     assert_ok(cd_serving_stacks_read("s.yaml", three, sizeof three - 1, &diag, &s, &err));
     static const struct {
         const char *stack;
         int64_t tokens;
-    } of[] = {{"a", 2}, {"a-0.18.0", 2}, {"a-0.14", 2}, {"a-0.14.0", 2}, {"a-0.12.0", 3}, {"a-0.8.1.post3", 1}, {"a-1.0.0rc3", 2}};
+    } of[] = {{"a", 2},        {"a-0.18.0", 2},      {"a-0.14", 2},    {"a-0.14.0", 2},
+              {"a-0.12.0", 3}, {"a-0.8.1.post3", 1}, {"a-1.0.0rc3", 2}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         assert_ok(cd_serving_stack_find(&s, of[i].stack, &k, &err));
         assert_int_equal(k->tokens, of[i].tokens);
     }
     cd_serving_stacks_free(&s);
-    static const char *const bad[] = {"", "a: 1", "- 1", "- {tokens: 5}", "- {stack: a, tokens: -1}", "- {stack: a, toks: 1}", "- {stack: a, prompts: some}"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_true(cd_serving_stacks_read("s.yaml", bad[i], strlen(bad[i]), &diag, &s, &err) != CDMPP_OK);
+    static const char *const bad[] = {"",
+                                      "a: 1",
+                                      "- 1",
+                                      "- {tokens: 5}",
+                                      "- {stack: a, tokens: -1}",
+                                      "- {stack: a, toks: 1}",
+                                      "- {stack: a, prompts: some}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_true(cd_serving_stacks_read("s.yaml", bad[i], strlen(bad[i]), &diag, &s, &err) !=
+                    CDMPP_OK);
     cd_diag_free(&diag);
     FAULT_SWEEP(f, 0) {
         cd_diag d = {0};
@@ -114,7 +137,8 @@ TEST(answers) {
     assert_close(a.ttft_low_s / a.r.ttft_s, exp(-1.6449 * 0.2), 1e-3, 0);
     assert_close(a.gpus, 1, 0, 0);
     assert_close(a.per_user * a.r.tpot_s, 1, 1e-12, 0);
-    c.worker.dp = 2, c.concurrency = 4, c.requests = 16; /* two copies, each with half of the load */
+    c.worker.dp = 2, c.concurrency = 4,
+    c.requests = 16; /* two copies, each with half of the load */
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
     assert_close(b.r.tpot_s, a.r.tpot_s, 1e-12, 0);
     assert_close(b.r.tokens_s, 2 * a.r.tokens_s, 1e-12, 0);
@@ -131,7 +155,9 @@ TEST(answers) {
     assert_close(b.r.tokens_s, a.r.tokens_s + one.r.tokens_s, 1e-12, 0);
     const double part = a.r.tokens_s / b.r.tokens_s;
     assert_close(b.r.tpot_s, part * a.r.tpot_s + (1 - part) * one.r.tpot_s, 1e-12, 0);
-    c = small(), c.memory_share = (a.memory.weights + a.memory.activations + a.memory.reserve + 24.5 * a.memory.token) / a.memory.limit * 0.9; /* room for 24 tokens */
+    c = small(), c.memory_share = (a.memory.weights + a.memory.activations + a.memory.reserve +
+                                   24.5 * a.memory.token) /
+                                  a.memory.limit * 0.9; /* room for 24 tokens */
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
     c.spread = 0.5; /* one of 24 + 12 tokens may come */
     assert_status(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err), CDMPP_ERANGE);
@@ -139,7 +165,7 @@ TEST(answers) {
     c = small(), c.stack = "sglang-1";
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
     assert_true(isnan(b.tpot_low_s)); /* nobody knows the spread of this stack */
-    c = small(), c.spread = 0.5; /* requests come one by one */
+    c = small(), c.spread = 0.5;      /* requests come one by one */
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     c.decode.count = 1; /* prompts elsewhere: no step is longer because of them */
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
@@ -159,9 +185,15 @@ TEST(answers) {
 
 /* Constants that were fitted on a model say less of others: their spread counts there, and where nobody knows it there is no interval. */
 TEST(fitted_on) {
-    static const char *const stacks[] = {"- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, spread_tpot_other: 0.3, spread_ttft_other: 0.4, fitted: \"llama 2 64\", between_s: 0}\n",
-                                         "- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, spread_tpot_other: 0.3, spread_ttft_other: 0.4, fitted: \"llama 2 65\", between_s: 0}\n",
-                                         "- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, fitted: \"qwen3 2 64\", between_s: 0}\n"};
+    static const char *const stacks[] = {
+        "- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: "
+        "0.2, spread_tpot_other: 0.3, spread_ttft_other: 0.4, fitted: \"llama 2 64\", between_s: "
+        "0}\n",
+        "- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: "
+        "0.2, spread_tpot_other: 0.3, spread_ttft_other: 0.4, fitted: \"llama 2 65\", between_s: "
+        "0}\n",
+        "- {stack: vllm, tokens: 64, sequences: 8, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: "
+        "0.2, fitted: \"qwen3 2 64\", between_s: 0}\n"};
     const double tpot[] = {0.1, 0.3, NAN}, ttft[] = {0.2, 0.4, NAN};
     for (size_t i = 0; i < 3; i++) {
         fixture f;
@@ -171,10 +203,13 @@ TEST(fitted_on) {
         static cd_serving_rows p, d;
         open_session(&f);
         cd_serving_stacks_free(&f.stacks);
-        assert_ok(cd_serving_stacks_read("s.yaml", stacks[i], strlen(stacks[i]), &diag, &f.stacks, &err));
+        assert_ok(
+            cd_serving_stacks_read("s.yaml", stacks[i], strlen(stacks[i]), &diag, &f.stacks, &err));
         assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
         if (isnan(tpot[i])) assert_true(isnan(a.tpot_low_s) && isnan(a.ttft_high_s));
-        else assert_close(a.tpot_high_s / a.r.tpot_s, exp(1.6449 * tpot[i]), 1e-3, 0), assert_close(a.ttft_low_s / a.r.ttft_s, exp(-1.6449 * ttft[i]), 1e-3, 0);
+        else
+            assert_close(a.tpot_high_s / a.r.tpot_s, exp(1.6449 * tpot[i]), 1e-3, 0),
+                assert_close(a.ttft_low_s / a.r.ttft_s, exp(-1.6449 * ttft[i]), 1e-3, 0);
         cd_diag_free(&diag);
         close_session(&f);
     }
@@ -185,14 +220,20 @@ TEST(fitted_on_gpu_and_type) {
     static const struct {
         const char *fitted;
         bool narrow;
-    } of[] = {{"llama 2 64 h100 bfloat16", true}, {"llama 2 64 h100", true}, {"llama 2 64 a100 bfloat16", false}, {"llama 2 64 h100 fp8", false}, {"llama 2 6", false}, {"none", false}};
+    } of[] = {{"llama 2 64 h100 bfloat16", true},
+              {"llama 2 64 h100", true},
+              {"llama 2 64 a100 bfloat16", false},
+              {"llama 2 64 h100 fp8", false},
+              {"llama 2 6", false},
+              {"none", false}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         fixture f;
         cd_serving_config c = small();
         cd_serving_answer a;
         static cd_serving_rows p, d;
         open_session(&f);
-        f.stacks.v[0].fitted = of[i].fitted, f.stacks.v[0].spread_tpot_other = 0.3, f.stacks.v[0].spread_ttft_other = 0.4;
+        f.stacks.v[0].fitted = of[i].fitted, f.stacks.v[0].spread_tpot_other = 0.3,
+        f.stacks.v[0].spread_ttft_other = 0.4;
         assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
         assert_close(a.tpot_high_s / a.r.tpot_s, exp(1.6449 * (of[i].narrow ? 0.1 : 0.3)), 1e-3, 0);
         assert_close(a.ttft_high_s / a.r.ttft_s, exp(1.6449 * (of[i].narrow ? 0.2 : 0.4)), 1e-3, 0);
@@ -207,9 +248,12 @@ TEST(inputs_of_mxfp4) {
         cd_llm_op_type checkpoint, want;
         bool fp8;
         int named;
-    } of[] = {{"b200", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A8_MXFP4, true, -1}, {"b200", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A16_MXFP4, false, -1},
-              {"h100", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A16_MXFP4, true, -1}, {"b200", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A16_MXFP4, true, CD_LLM_OP_T_W4A16_MXFP4},
-              {"b200", CD_LLM_OP_T_INT4_WO, CD_LLM_OP_T_INT4_WO, true, -1}};
+    } of[] = {
+        {"b200", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A8_MXFP4, true, -1},
+        {"b200", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A16_MXFP4, false, -1},
+        {"h100", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A16_MXFP4, true, -1},
+        {"b200", CD_LLM_OP_T_W4A16_MXFP4, CD_LLM_OP_T_W4A16_MXFP4, true, CD_LLM_OP_T_W4A16_MXFP4},
+        {"b200", CD_LLM_OP_T_INT4_WO, CD_LLM_OP_T_INT4_WO, true, -1}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         fixture f;
         cd_serving_config c = small();
@@ -217,7 +261,8 @@ TEST(inputs_of_mxfp4) {
         cd_serving_layout l;
         open_session(&f);
         f.stacks.v[0].mxfp4_inputs_fp8 = of[i].fp8;
-        f.made.m.expert = of[i].checkpoint, f.made.m.experts = 4, f.made.m.topk = 2, f.made.m.expert_ffn = 32, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0;
+        f.made.m.expert = of[i].checkpoint, f.made.m.experts = 4, f.made.m.topk = 2,
+        f.made.m.expert_ffn = 32, f.made.m.sparse_layers = 2, f.made.m.dense_layers = 0;
         c.gpu = of[i].gpu, c.expert = of[i].named;
         assert_ok(cd_serving_engine_of(&f.s, &c, &e, &l, &err));
         assert_int_equal(l.expert, of[i].want);
@@ -227,7 +272,11 @@ TEST(inputs_of_mxfp4) {
 
 /* The file of the project: each entry names the GPU and the type of its runs, and of vLLM from 0.14 on there are none. */
 TEST(fitted_of_the_file) {
-    static const char *const of[][2] = {{"vllm-0.12.0", "qwen3 64 5120 h100 bfloat16"}, {"vllm-0.14.0", "none"}, {"vllm", "none"}, {"trtllm", "qwen3 64 5120 h100 fp8"}, {"sglang", "qwen3 64 5120 h100 bfloat16"}};
+    static const char *const of[][2] = {{"vllm-0.12.0", "qwen3 64 5120 h100 bfloat16"},
+                                        {"vllm-0.14.0", "none"},
+                                        {"vllm", "none"},
+                                        {"trtllm", "qwen3 64 5120 h100 fp8"},
+                                        {"sglang", "qwen3 64 5120 h100 bfloat16"}};
     cd_serving_stacks s;
     cd_diag diag = {0};
     assert_ok(cd_serving_stacks_load("configs/serving.yaml", &diag, &s, &err));
@@ -247,22 +296,28 @@ TEST(apart) {
     cd_serving_config c = small();
     cd_serving_answer a, b, few;
     open_session(&f);
-    c.osl = 16, c.decode.count = 2, c.decode.batch = 1, c.concurrency = 6, c.requests = 600; /* prompts take longer than decoding */
+    c.osl = 16, c.decode.count = 2, c.decode.batch = 1, c.concurrency = 6,
+    c.requests = 600; /* prompts take longer than decoding */
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     static cd_serving_rows p, d;
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, &p, &d, &err));
-    assert_close(a.r.tokens_s / 16, 1 / p.total_s, 0, 0.1 / p.total_s); /* no more requests end than prompts do */
+    assert_close(a.r.tokens_s / 16, 1 / p.total_s, 0,
+                 0.1 / p.total_s); /* no more requests end than prompts do */
     c.osl = 128;
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
-    assert_close(a.r.tokens_s * a.r.tpot_s, 2, 0.05, 0); /* two sequences get a token in each step */
+    assert_close(a.r.tokens_s * a.r.tpot_s, 2, 0.05,
+                 0); /* two sequences get a token in each step */
     assert_close(a.r.tokens_s / 128 * a.r.request_s, 6, 1e-9, 0); /* Little's law */
     assert_close(a.r.ttft_s + 127 * a.r.tpot_s, a.r.request_s, 1e-6, 0);
-    assert_close(a.r.ttft_s, 2 * 127 * a.r.tpot_s, 0, 0.15 * a.r.ttft_s); /* two others before it in the same worker */
+    assert_close(a.r.ttft_s, 2 * 127 * a.r.tpot_s, 0,
+                 0.15 * a.r.ttft_s); /* two others before it in the same worker */
     c.concurrency = 2, c.requests = 200;
-    assert_ok(cd_serving_answer_of(&f.s, &c, &few, NULL, NULL, &err)); /* each has its worker: they wait for prompts alone */
+    assert_ok(cd_serving_answer_of(&f.s, &c, &few, NULL, NULL,
+                                   &err)); /* each has its worker: they wait for prompts alone */
     assert_true(few.r.ttft_s < 0.1 * a.r.ttft_s);
     assert_close(few.r.tpot_s, a.r.tpot_s, 1e-6, 0);
-    c.node = 8, c.node_gb_s = a.memory.token * 16 * 1e-9 / 0.5; /* the cache of a prompt takes half a second from node to node */
+    c.node = 8, c.node_gb_s = a.memory.token * 16 * 1e-9 /
+                              0.5; /* the cache of a prompt takes half a second from node to node */
     assert_ok(cd_serving_answer_of(&f.s, &c, &b, NULL, NULL, &err));
     assert_close(b.r.ttft_s - few.r.ttft_s, 0.5, 1e-3, 0);
     assert_close(b.r.request_s - few.r.request_s, 0.5, 1e-3, 0);
@@ -277,7 +332,8 @@ TEST(sweeps) {
     cd_serving_sweep s;
     size_t n;
     cd_buf b = {0};
-    const cd_serving_lists l = {.tp = "1,2,3", .concurrency = "1,2,4"}, bad = {.tp = "1,x"}, half = {.tp = "1.5"}, many = {.tp = "1,2", .gpu = ","};
+    const cd_serving_lists l = {.tp = "1,2,3", .concurrency = "1,2,4"}, bad = {.tp = "1,x"},
+                           half = {.tp = "1.5"}, many = {.tp = "1,2", .gpu = ","};
     open_session(&f);
     assert_ok(cd_serving_combine(&a, &usual, &l, &v, &n, &err));
     assert_int_equal(n, 9);
@@ -287,7 +343,8 @@ TEST(sweeps) {
     assert_string_equal(s.reason[0].text, "tp");
     for (size_t i = 0; i < s.n; i++) { /* the rule of the front, point by point */
         bool beaten = false;
-        for (size_t k = 0; k < s.n; k++) beaten |= s.v[k].per_gpu > s.v[i].per_gpu && s.v[k].per_user > s.v[i].per_user;
+        for (size_t k = 0; k < s.n; k++)
+            beaten |= s.v[k].per_gpu > s.v[i].per_gpu && s.v[k].per_user > s.v[i].per_user;
         assert_int_equal(s.v[i].front, !beaten);
     }
     cd_serving_sweep_text(&s, &b);
@@ -324,7 +381,8 @@ TEST(one_token) {
     open_session(&f);
     c.osl = 1;
     assert_ok(cd_serving_answer_of(&f.s, &c, &one, &p, &d, &err));
-    assert_true(isnan(one.r.tpot_s) && isnan(one.r.tpot_p99_s) && isnan(one.tpot_low_s) && isnan(one.per_user) && one.ttft_low_s > 0);
+    assert_true(isnan(one.r.tpot_s) && isnan(one.r.tpot_p99_s) && isnan(one.tpot_low_s) &&
+                isnan(one.per_user) && one.ttft_low_s > 0);
     c.tpot_s = 1;
     const cd_serving_said said = {&f.made.m, &c, {0}, &one, &p, &d, NULL};
     cd_serving_text(&said, 1, &b);
@@ -338,10 +396,12 @@ TEST(one_token) {
     c.decode.count = 0;
     const cd_serving_lists l = {.tp = "1,2", .concurrency = "1,2,4"};
     assert_ok(cd_serving_combine(&a, &c, &l, &v, &n, &err));
-    assert_ok(cd_serving_sweep_run(&f.s, v, n, &(cd_serving_sweep_options){.tpot_s = 1e-9}, &s, &err));
+    assert_ok(
+        cd_serving_sweep_run(&f.s, v, n, &(cd_serving_sweep_options){.tpot_s = 1e-9}, &s, &err));
     assert_int_equal(s.n_met, 6);
     assert_int_equal(s.n_front, 1);
-    for (size_t i = 0; i < s.n; i++) assert_true(!s.v[i].front || s.v[i].per_gpu >= s.v[(i + 1) % s.n].per_gpu);
+    for (size_t i = 0; i < s.n; i++)
+        assert_true(!s.v[i].front || s.v[i].per_gpu >= s.v[(i + 1) % s.n].per_gpu);
     cd_buf_clear(&b);
     cd_serving_sweep_text(&s, &b);
     assert_null(strstr(b.p, "nan"));
@@ -364,14 +424,16 @@ TEST(types_are_checked) {
     cd_serving_answer a;
     const cd_device *v100;
     open_session(&f);
-    f.made.m.untyped = (cdmpp_err){.code = CDMPP_EUNSUPPORTED, .key = "quantization_config.quant_method"};
+    f.made.m.untyped =
+        (cdmpp_err){.code = CDMPP_EUNSUPPORTED, .key = "quantization_config.quant_method"};
     assert_status(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err), CDMPP_EUNSUPPORTED);
     assert_string_equal(err.key, "quantization_config.quant_method");
     c.linear = CD_LLM_OP_T_BF16;
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, NULL, NULL, &err));
     f.made.m.untyped.code = CDMPP_OK;
     for (int t = 0; t < CD_LLM_OP_N_TYPE; t++) {
-        const bool cache = t == CD_LLM_OP_T_F32 || t == CD_LLM_OP_T_BF16 || t == CD_LLM_OP_T_F16 || t == CD_LLM_OP_T_FP8 || t == CD_LLM_OP_T_INT8 || t == CD_LLM_OP_T_NVFP4;
+        const bool cache = t == CD_LLM_OP_T_F32 || t == CD_LLM_OP_T_BF16 || t == CD_LLM_OP_T_F16 ||
+                           t == CD_LLM_OP_T_FP8 || t == CD_LLM_OP_T_INT8 || t == CD_LLM_OP_T_NVFP4;
         assert_int_equal(cd_serving_kv_type(t), cache);
     }
     memset(&err, 0, sizeof err);
@@ -407,7 +469,8 @@ TEST(twins) {
 }
 
 TEST(runs) {
-    static const char text[] = "id,gpu,stack,tp,isl,osl,concurrency,kv-dtype,ttft_s,tpot_s\na,h100,vllm-1,1,16,8,2,bfloat16,1,1\nb,h100,vllm-1,2,16,8,2,,,\n";
+    static const char text[] = "id,gpu,stack,tp,isl,osl,concurrency,kv-dtype,ttft_s,tpot_s\na,h100,"
+                               "vllm-1,1,16,8,2,bfloat16,1,1\nb,h100,vllm-1,2,16,8,2,,,\n";
     const char *file = tmp_put(&dir, "r.csv", text, sizeof text - 1);
     const cd_serving_config usual = small();
     cd_serving_runs r;
@@ -417,7 +480,8 @@ TEST(runs) {
     assert_int_equal(r.v[1].kv, -1);
     assert_close(r.v[1].worker.tp, 2, 0, 0);
     cd_serving_runs_free(&r);
-    static const char *const bad[] = {"what\n1\n", "tp\n0\n", "tp\nx\n", "dtype\nfp7\n", "prompts\nsome\n"};
+    static const char *const bad[] = {"what\n1\n", "tp\n0\n", "tp\nx\n", "dtype\nfp7\n",
+                                      "prompts\nsome\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         file = tmp_put(&dir, "bad.csv", bad[i], strlen(bad[i]));
         assert_true(cd_serving_runs_read(file, &usual, NULL, NULL, &r, &err) != CDMPP_OK);
@@ -436,7 +500,8 @@ TEST(printed) {
     assert_ok(cd_serving_answer_of(&f.s, &c, &a, &p, &d, &err));
     measured.tpot_s = a.r.tpot_s / 2, measured.ttft_s = a.r.ttft_s;
     cdmpp_err why = {.code = CDMPP_ERANGE, .key = "tp", .msg = "no"};
-    const cd_serving_said v[] = {{&f.made.m, &measured, {0}, &a, &p, &d, NULL}, {&f.made.m, &c, {0}, NULL, NULL, NULL, &why}};
+    const cd_serving_said v[] = {{&f.made.m, &measured, {0}, &a, &p, &d, NULL},
+                                 {&f.made.m, &c, {0}, NULL, NULL, NULL, &why}};
     cd_serving_text(v, 2, &b);
     assert_non_null(strstr(b.p, "| attention_decode |"));
     assert_non_null(strstr(b.p, "tp: no"));
@@ -472,4 +537,6 @@ TEST(printed) {
     close_session(&f);
 }
 
-TESTS(up, down, layouts, memory, stacks, answers, fitted_on, fitted_on_gpu_and_type, inputs_of_mxfp4, fitted_of_the_file, apart, sweeps, one_token, types_are_checked, twins, runs, printed)
+TESTS(up, down, layouts, memory, stacks, answers, fitted_on, fitted_on_gpu_and_type,
+      inputs_of_mxfp4, fitted_of_the_file, apart, sweeps, one_token, types_are_checked, twins, runs,
+      printed)

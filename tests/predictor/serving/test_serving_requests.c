@@ -28,7 +28,8 @@ TEST(reading) {
     assert_close(q.osl, 3, 0, 0);
     assert_close(q.longest, 34, 0, 0);
     cd_serving_requests_free(&q);
-    assert_ok(reads("at_s,isl,osl\n2.5,1,1\n0.5,2,1\n2.5,3,1\n")); /* by time; those of one time as the file has them */
+    assert_ok(reads(
+        "at_s,isl,osl\n2.5,1,1\n0.5,2,1\n2.5,3,1\n")); /* by time; those of one time as the file has them */
     assert_true(q.arrive);
     assert_int_equal(q.v[0].isl, 2);
     assert_int_equal(q.v[1].isl, 1);
@@ -37,7 +38,8 @@ TEST(reading) {
 }
 
 TEST(bad_rows) {
-    static const char *const bad[] = {"0,1,1", "1,0,1", "1.5,1,1", "1,x,1", "1,1,-1", "1,1,nan", "20000000,1,1", ",1,1"};
+    static const char *const bad[] = {"0,1,1",  "1,0,1",   "1.5,1,1",      "1,x,1",
+                                      "1,1,-1", "1,1,nan", "20000000,1,1", ",1,1"};
     char text[128];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(text, sizeof text, "isl,osl,at_s\n7,8,9\n%s\n", bad[i]);
@@ -70,7 +72,8 @@ TEST(any_allocation_may_fail) {
 }
 
 /* ---- in the scheduler ---- */
-static const cd_serving_limits limit = {.tokens = 1000, .sequences = 8, .cache_tokens = 10000, .prompts = CD_SERVING_WHOLE};
+static const cd_serving_limits limit = {
+    .tokens = 1000, .sequences = 8, .cache_tokens = 10000, .prompts = CD_SERVING_WHOLE};
 
 static cd_serving_result runs(made_serving *s, cd_serving_load load, cd_serving_limits l) {
     cd_serving_engine *e;
@@ -83,7 +86,9 @@ static cd_serving_result runs(made_serving *s, cd_serving_load load, cd_serving_
 }
 
 static double alone(made_serving *s, double isl, double osl) {
-    return runs(s, (cd_serving_load){.isl = isl, .osl = osl, .concurrency = 1, .requests = 1}, limit).total_s;
+    return runs(s, (cd_serving_load){.isl = isl, .osl = osl, .concurrency = 1, .requests = 1},
+                limit)
+        .total_s;
 }
 
 TEST(one_after_the_other) {
@@ -103,7 +108,8 @@ TEST(by_their_times) {
     made_serving s;
     made_serving_open(&s, path, 1);
     assert_ok(reads("at_s,isl,osl\n100,40,2\n3,16,5\n"));
-    const cd_serving_result r = runs(&s, (cd_serving_load){.isl = 1, .osl = 1, .requests = 2, .given = &q}, limit);
+    const cd_serving_result r =
+        runs(&s, (cd_serving_load){.isl = 1, .osl = 1, .requests = 2, .given = &q}, limit);
     assert_close(r.total_s, 97 + alone(&s, 40, 2), 1e-9, 0); /* from the first one on */
     assert_close(r.tokens_s * r.total_s, 7, 1e-9, 0);
     assert_close(r.ttft_s, (alone(&s, 40, 1) + alone(&s, 16, 1)) / 2, 1e-6, 0);
@@ -132,7 +138,8 @@ TEST(out_of_the_middle) {
         const char *text;
         double n, cache;
         size_t steps, put_back;
-    } of[] = {{"2,31\n11,18\n4,2\n12,23\n5,11\n6,13\n10,11\n6,28\n", 8, 92, 42, 3}, {"1,15\n3,4\n7,10\n4,14\n4,9\n5,23\n4,11\n3,14\n8,23\n12,15\n", 10, 90, 31, 3}};
+    } of[] = {{"2,31\n11,18\n4,2\n12,23\n5,11\n6,13\n10,11\n6,28\n", 8, 92, 42, 3},
+              {"1,15\n3,4\n7,10\n4,14\n4,9\n5,23\n4,11\n3,14\n8,23\n12,15\n", 10, 90, 31, 3}};
     made_serving s;
     char text[256];
     made_serving_open(&s, path, 1);
@@ -141,7 +148,11 @@ TEST(out_of_the_middle) {
         l.cache_tokens = of[i].cache;
         snprintf(text, sizeof text, "isl,osl\n%s", of[i].text);
         assert_ok(reads(text));
-        const cd_serving_result r = runs(&s, (cd_serving_load){.isl = 1, .osl = 1, .concurrency = 8, .requests = of[i].n, .given = &q}, l);
+        const cd_serving_result r =
+            runs(&s,
+                 (cd_serving_load){
+                     .isl = 1, .osl = 1, .concurrency = 8, .requests = of[i].n, .given = &q},
+                 l);
         assert_int_equal(r.steps, of[i].steps);
         assert_close(r.put_back, (double)of[i].put_back, 0, 0);
         cd_serving_requests_free(&q);
@@ -156,12 +167,18 @@ TEST(reserved) {
     assert_ok(reads("isl,osl\n16,4\n16,4\n16,80\n"));
     cd_serving_limits l = limit;
     l.reserved = true, l.cache_tokens = 60; /* two short ones, or the long one alone */
-    const cd_serving_result r = runs(&s, (cd_serving_load){.isl = 1, .osl = 1, .concurrency = 3, .requests = 3, .given = &q}, l);
+    const cd_serving_result r = runs(
+        &s, (cd_serving_load){.isl = 1, .osl = 1, .concurrency = 3, .requests = 3, .given = &q}, l);
     assert_int_equal(r.steps, 4 + 80);
     l.cache_tokens = 136; /* all */
-    assert_int_equal(runs(&s, (cd_serving_load){.isl = 1, .osl = 1, .concurrency = 3, .requests = 3, .given = &q}, l).steps, 80);
+    assert_int_equal(
+        runs(&s,
+             (cd_serving_load){.isl = 1, .osl = 1, .concurrency = 3, .requests = 3, .given = &q}, l)
+            .steps,
+        80);
     cd_serving_requests_free(&q);
     made_serving_close(&s);
 }
 
-TESTS(up, down, reading, bad_rows, any_allocation_may_fail, one_after_the_other, by_their_times, a_batch, out_of_the_middle, reserved)
+TESTS(up, down, reading, bad_rows, any_allocation_may_fail, one_after_the_other, by_their_times,
+      a_batch, out_of_the_middle, reserved)

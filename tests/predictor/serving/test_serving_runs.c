@@ -22,8 +22,25 @@ static void refuses(const char *text, cdmpp_status st, const char *key) {
 }
 
 TEST(whole_numbers) {
-    static const char *const of[] = {"tp", "pp", "dp", "ep", "engines", "workers", "max_sequences", "decode_tp", "decode_pp", "decode_dp", "decode_ep", "decode_workers", "decode_max_sequences",
-                                     "isl", "osl", "concurrency", "requests", "max_tokens", "node_gpus"};
+    static const char *const of[] = {"tp",
+                                     "pp",
+                                     "dp",
+                                     "ep",
+                                     "engines",
+                                     "workers",
+                                     "max_sequences",
+                                     "decode_tp",
+                                     "decode_pp",
+                                     "decode_dp",
+                                     "decode_ep",
+                                     "decode_workers",
+                                     "decode_max_sequences",
+                                     "isl",
+                                     "osl",
+                                     "concurrency",
+                                     "requests",
+                                     "max_tokens",
+                                     "node_gpus"};
     char text[64];
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         snprintf(text, sizeof text, "%s\n1.5\n", of[i]);
@@ -92,7 +109,8 @@ TEST(first_bad_rows) {
             cd_buf_puts(&b, bad[i % 4]);
             line[i] = at;
         }
-        assert_ok(cd_serving_runs_read(tmp_put(&dir, "many.csv", b.p, b.n), &usual, keep_all, &t, &r, &err));
+        assert_ok(cd_serving_runs_read(tmp_put(&dir, "many.csv", b.p, b.n), &usual, keep_all, &t,
+                                       &r, &err));
         assert_int_equal(r.n_bad, n);
         assert_int_equal(t.n, n > 8 ? 9 : n);
         for (size_t i = 0; i < n && i < 8; i++) assert_int_equal(t.v[i].line, line[i]);
@@ -109,7 +127,8 @@ TEST(first_bad_rows) {
 
 /* With somebody who is told a bad row costs only itself. */
 TEST(bad_rows) {
-    static const char text[] = "tp,isl\n1,16\nx,16\n2,32\n0,1\n", none[] = "tp\nx\n", empty[] = "tp\n";
+    static const char text[] = "tp,isl\n1,16\nx,16\n2,32\n0,1\n", none[] = "tp\nx\n",
+                      empty[] = "tp\n";
     const cd_serving_config usual = cd_serving_config_defaults();
     const char *file = tmp_put(&dir, "b.csv", text, sizeof text - 1);
     assert_ok(cd_serving_runs_read(file, &usual, keep, NULL, &r, NULL));
@@ -119,14 +138,18 @@ TEST(bad_rows) {
     assert_int_equal(err.line, 5);
     assert_string_equal(err.key, "tp");
     cd_serving_runs_free(&r);
-    assert_int_equal(cd_serving_runs_read(tmp_put(&dir, "n.csv", none, sizeof none - 1), &usual, keep, NULL, &r, &err), CDMPP_ENODATA);
+    assert_int_equal(cd_serving_runs_read(tmp_put(&dir, "n.csv", none, sizeof none - 1), &usual,
+                                          keep, NULL, &r, &err),
+                     CDMPP_ENODATA);
     cd_serving_runs_free(&r);
-    assert_true(cd_serving_runs_read(tmp_put(&dir, "n.csv", empty, sizeof empty - 1), &usual, keep, NULL, &r, &err) != CDMPP_OK);
+    assert_true(cd_serving_runs_read(tmp_put(&dir, "n.csv", empty, sizeof empty - 1), &usual, keep,
+                                     NULL, &r, &err) != CDMPP_OK);
     cd_serving_runs_free(&r);
 }
 
 TEST(versions) {
-    static const char text[] = "- {stack: a, tokens: 1}\n- {stack: a, since: \"0.14\", tokens: 2}\n";
+    static const char text[] =
+        "- {stack: a, tokens: 1}\n- {stack: a, since: \"0.14\", tokens: 2}\n";
     static const char *const bad[] = {"a-nightly", "a-", "a-v", "a-version1", "a-vv1"};
     cd_diag diag = {0};
     cd_serving_stacks s;
@@ -170,4 +193,5 @@ static int tear_down(void **state) {
     tmp_remove(&dir);
     return 0;
 }
-TESTS(set_up, tear_down, whole_numbers, columns_that_say_the_same, loads, bad_rows, first_bad_rows, versions, any_allocation_may_fail)
+TESTS(set_up, tear_down, whole_numbers, columns_that_say_the_same, loads, bad_rows, first_bad_rows,
+      versions, any_allocation_may_fail)

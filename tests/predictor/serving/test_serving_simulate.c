@@ -3,7 +3,8 @@
 
 /* What the operators of two layers take for m tokens of which `rows` get a next one, on one GPU; small kernels cost their bytes over 0.8 of the bandwidth. */
 static double rest_s(const made_serving *s, double m, double rows) {
-    const double products = 2 * (4 * 1e-6 * m + 1e-9 * (128 + 64 + 256 + 64)) + 1e-6 * rows + 1e-9 * 256;
+    const double products =
+        2 * (4 * 1e-6 * m + 1e-9 * (128 + 64 + 256 + 64)) + 1e-6 * rows + 1e-9 * 256;
     const double bytes = m * (4 * 64 + 5 * 8 * 64 + 2 * 4 * 16 * (4 + 2 * 2) + 2 * 6 * 128);
     return products + bytes / (0.8 * s->d->bandwidth_gb_s * 1e9);
 }
@@ -18,39 +19,53 @@ TEST(operators) {
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     assert_string_equal(o.v[0].name, "embedding");
     size_t products = 0, reduces = 0;
-    for (size_t i = 0; i < o.n; i++) products += o.v[i].r.kind == CD_LLM_OP_GEMM, reduces += o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE;
+    for (size_t i = 0; i < o.n; i++)
+        products += o.v[i].r.kind == CD_LLM_OP_GEMM,
+            reduces += o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE;
     assert_int_equal(products, 5);
     assert_int_equal(reduces, 0);
     s.l.tp = 2;
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
-        if (!strcmp(o.v[i].name, "qkv")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_N), 2 * 16 + 2 * 16, 0, 0);
-        if (!strcmp(o.v[i].name, "down")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_K), 64, 0, 0);
-        if (!strcmp(o.v[i].name, "all_reduce_ffn")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_BYTES), 2 * 8 * 64, 0, 0), reduces++;
+        if (!strcmp(o.v[i].name, "qkv"))
+            assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_N), 2 * 16 + 2 * 16, 0, 0);
+        if (!strcmp(o.v[i].name, "down"))
+            assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_K), 64, 0, 0);
+        if (!strcmp(o.v[i].name, "all_reduce_ffn"))
+            assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_BYTES), 2 * 8 * 64, 0, 0), reduces++;
     }
     assert_int_equal(reduces, 1);
-    s.l.node = 1, s.l.node_bytes_s = 1e9, reduces = 0; /* two nodes of one GPU: all bytes go over the network */
+    s.l.node = 1, s.l.node_bytes_s = 1e9,
+    reduces = 0; /* two nodes of one GPU: all bytes go over the network */
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         cd_serving_time t;
         err = (cdmpp_err){0};
-        if (strcmp(o.v[i].name, "between_nodes") != 0 || o.v[i].r.kind != CD_LLM_OP_ALL_REDUCE) continue;
+        if (strcmp(o.v[i].name, "between_nodes") != 0 || o.v[i].r.kind != CD_LLM_OP_ALL_REDUCE)
+            continue;
         assert_ok(cd_serving_cost_of(s.c, &o.v[i], &t, &err));
         assert_close(t.s, 2 * 0.5 * 2 * 8 * 64 / 1e9 + 1e-5, 1e-12, 0);
         reduces++;
     }
     assert_int_equal(reduces, 3);
-    s.l.tp = 4, s.l.node = 2, reduces = 0; /* two nodes of two GPUs: NCCL's steps inside them take longer than in one node, and the tree goes over the network and back */
+    s.l.tp = 4, s.l.node = 2,
+    reduces =
+        0; /* two nodes of two GPUs: NCCL's steps inside them take longer than in one node, and the tree goes over the network and back */
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
-        if (o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE && !o.v[i].link) assert_true(o.v[i].nodes), reduces++;
+        if (o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE && !o.v[i].link)
+            assert_true(o.v[i].nodes), reduces++;
         if (strcmp(o.v[i].name, "between_nodes") != 0) continue;
-        assert_close(o.v[i].latency_s, o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE ? 2 * (0.8 * 0.6e-6 + 5e-6) : 2 * 1.8 * 0.6e-6 - 0.6e-6 + 2.7e-6, 1e-12, 0);
+        assert_close(o.v[i].latency_s,
+                     o.v[i].r.kind == CD_LLM_OP_ALL_REDUCE ? 2 * (0.8 * 0.6e-6 + 5e-6)
+                                                           : 2 * 1.8 * 0.6e-6 - 0.6e-6 + 2.7e-6,
+                     1e-12, 0);
         reduces++;
     }
     assert_int_equal(reduces, 3 + 4);
     s.l.tp = 2;
-    s.l.node = 4, s.l.pp = 5, reduces = 0; /* two stages of two GPUs in a node: of four ways two lead to another node */
+    s.l.node = 4, s.l.pp = 5,
+    reduces = 0; /* two stages of two GPUs in a node: of four ways two lead to another node */
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++) {
         if (strncmp(o.v[i].name, "hand_over", 9) != 0) continue;
@@ -64,7 +79,8 @@ TEST(operators) {
     s.l.tp = 4; /* more GPUs than key heads: each has one */
     cd_serving_ops_rest(&s.m, &s.l, 8, 1, 8, false, &o);
     for (size_t i = 0; i < o.n; i++)
-        if (!strcmp(o.v[i].name, "qkv")) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_N), 16 + 2 * 16, 0, 0);
+        if (!strcmp(o.v[i].name, "qkv"))
+            assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_N), 16 + 2 * 16, 0, 0);
     made_serving_close(&s);
 }
 
@@ -79,22 +95,27 @@ TEST(windows_and_experts) {
     assert_close(o.v[0].count + o.v[1].count, 2, 0, 0);
     cd_serving_ops_decode(&s.m, &s.l, 4, 30, &o);
     assert_int_equal(o.n, 1);
-    s.m.experts = 8, s.m.sparse_layers = 2, s.m.dense_layers = 0, s.m.topk = 2, s.m.expert_ffn = 32, s.m.shared_ffn = 32;
+    s.m.experts = 8, s.m.sparse_layers = 2, s.m.dense_layers = 0, s.m.topk = 2, s.m.expert_ffn = 32,
+    s.m.shared_ffn = 32;
     s.l.dp = 2, s.l.moe_ep = 2, s.l.moe_tp = 1;
     cd_serving_ops_rest(&s.m, &s.l, 8, 8, 16, true, &o);
     int seen = 0;
     for (size_t i = 0; i < o.n; i++) {
         const cd_serving_op *v = &o.v[i];
-        if (v->r.kind == CD_LLM_OP_MOE) assert_close(cd_llm_op_get(&v->r, CD_LLM_OP_P_TOKENS), 16, 0, 0), assert_int_equal(v->beside, 1), seen++;
+        if (v->r.kind == CD_LLM_OP_MOE)
+            assert_close(cd_llm_op_get(&v->r, CD_LLM_OP_P_TOKENS), 16, 0, 0),
+                assert_int_equal(v->beside, 1), seen++;
         if (!strcmp(v->name, "shared_down")) assert_int_equal(v->beside, 2), seen++;
         if (!strcmp(v->name, "dispatch")) assert_int_equal(v->r.kind, CD_LLM_OP_ALL_GATHER), seen++;
-        if (!strcmp(v->name, "combine")) assert_int_equal(v->r.kind, CD_LLM_OP_REDUCE_SCATTER), seen++;
+        if (!strcmp(v->name, "combine"))
+            assert_int_equal(v->r.kind, CD_LLM_OP_REDUCE_SCATTER), seen++;
     }
     assert_int_equal(seen, 4);
     /* the other copy has no tokens */
     cd_serving_ops_rest(&s.m, &s.l, 8, 8, 8, true, &o);
     for (size_t i = 0; i < o.n; i++)
-        if (o.v[i].r.kind == CD_LLM_OP_MOE) assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_TOKENS), 8, 0, 0), seen++;
+        if (o.v[i].r.kind == CD_LLM_OP_MOE)
+            assert_close(cd_llm_op_get(&o.v[i].r, CD_LLM_OP_P_TOKENS), 8, 0, 0), seen++;
     assert_int_equal(seen, 5);
     made_serving_close(&s);
 }
@@ -104,9 +125,16 @@ TEST(collectives_of_nodes) {
     made_serving s;
     err = (cdmpp_err){0};
     cd_serving_time own, nccl, again;
-    static const char rows[] = "op,device,stack,kernel,num_gpus,message_bytes,latency_s\nall_reduce,h100,vllm-1,vllm_custom,2,128,2e-6\nall_reduce,h100,trtllm-2,,2,128,9e-6\n"
-                               "all_gather,h100,vllm-1,NCCL_ring,2,128,5e-6\n";
-    cd_serving_op op = {.name = "all_reduce", .r = {.kind = CD_LLM_OP_ALL_REDUCE, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {128, 2}}, .count = 1};
+    static const char rows[] =
+        "op,device,stack,kernel,num_gpus,message_bytes,latency_s\nall_reduce,h100,vllm-1,vllm_"
+        "custom,2,128,2e-6\nall_reduce,h100,trtllm-2,,2,128,9e-6\n"
+        "all_gather,h100,vllm-1,NCCL_ring,2,128,5e-6\n";
+    cd_serving_op op = {.name = "all_reduce",
+                        .r = {.kind = CD_LLM_OP_ALL_REDUCE,
+                              .type = CD_LLM_OP_T_BF16,
+                              .kv = CD_LLM_OP_T_BF16,
+                              .size = {128, 2}},
+                        .count = 1};
     made_serving_open(&s, tmp_put(&dir, "nodes.csv", rows, sizeof rows - 1), 1);
     assert_ok(cd_serving_cost_of(s.c, &op, &own, &err));
     op.nodes = true;
@@ -128,19 +156,26 @@ TEST(steps) {
     err = (cdmpp_err){0};
     double t;
     made_serving_open(&s, path, 1);
-    assert_string_equal(cd_serving_cost_stack(s.c), "vllm-1"); /* vllm-2 was not measured: another version of it was */
+    assert_string_equal(cd_serving_cost_stack(s.c),
+                        "vllm-1"); /* vllm-2 was not measured: another version of it was */
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
-    const cd_serving_step prompt = {.prompts = 2, .isl = 16}, decode = {.decodes = 3, .context = 64}, both = {.prompts = 1, .isl = 16, .decodes = 3, .context = 64};
+    const cd_serving_step prompt = {.prompts = 2, .isl = 16},
+                          decode = {.decodes = 3, .context = 64},
+                          both = {.prompts = 1, .isl = 16, .decodes = 3, .context = 64};
     assert_ok(cd_serving_step_s(e, &prompt, &t, &err));
     assert_close(t, rest_s(&s, 32, 2) + prompts_s(2, 16), 1e-9, 0);
     assert_ok(cd_serving_step_s(e, &decode, &t, &err));
     assert_close(t, rest_s(&s, 3, 3) + decode_s(3, 64), 1e-9, 0);
     assert_ok(cd_serving_step_s(e, &both, &t, &err));
     assert_close(t, rest_s(&s, 19, 4) + prompts_s(1, 16) + decode_s(3, 64), 1e-9, 0);
-    const cd_serving_step part = {.part = 16, .part_past = 32}; /* the triangle of 48 less that of 32 */
+    const cd_serving_step part = {.part = 16,
+                                  .part_past = 32}; /* the triangle of 48 less that of 32 */
     assert_ok(cd_serving_step_s(e, &part, &t, &err));
-    assert_close(t, rest_s(&s, 16, 1) + prompts_s(1, 48) - prompts_s(1, 32) + prompts_s(1, 1), 1e-9, 0); /* and what a call takes at least */
-    const cd_serving_step piece = {.part = 1, .part_past = 90}; /* a short one reads the whole cache, as a token that is decoded does */
+    assert_close(t, rest_s(&s, 16, 1) + prompts_s(1, 48) - prompts_s(1, 32) + prompts_s(1, 1), 1e-9,
+                 0); /* and what a call takes at least */
+    const cd_serving_step piece = {
+        .part = 1,
+        .part_past = 90}; /* a short one reads the whole cache, as a token that is decoded does */
     assert_ok(cd_serving_step_s(e, &piece, &t, &err));
     assert_close(t, rest_s(&s, 1, 1) + decode_s(1, 90), 1e-9, 0);
     static cd_serving_rows of_piece;
@@ -148,7 +183,9 @@ TEST(steps) {
     assert_close(of_piece.total_s, t, 1e-9, 0);
     assert_int_equal(of_piece.v[of_piece.n - 1].r.kind, CD_LLM_OP_DECODE);
     cd_serving_rows_free(&of_piece);
-    const cd_serving_step between = {.decodes = 1, .context = 70}; /* lengths are asked at 64 and 69, 69 and 76 ...: times are linear here */
+    const cd_serving_step between = {
+        .decodes = 1,
+        .context = 70}; /* lengths are asked at 64 and 69, 69 and 76 ...: times are linear here */
     assert_ok(cd_serving_step_s(e, &between, &t, &err));
     assert_close(t, rest_s(&s, 1, 1) + decode_s(1, 70), 1e-9, 0);
     cd_serving_engine_free(e);
@@ -190,11 +227,13 @@ TEST(alone) {
     err = (cdmpp_err){0};
     cd_serving_result r;
     const cd_serving_load load = {.isl = 16, .osl = 5, .concurrency = 1, .requests = 3};
-    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
+    const cd_serving_limits limit = {
+        .tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
-    const double first = rest_s(&s, 16, 1) + prompts_s(1, 16), each = rest_s(&s, 1, 1) + decode_s(1, 18.5);
+    const double first = rest_s(&s, 16, 1) + prompts_s(1, 16),
+                 each = rest_s(&s, 1, 1) + decode_s(1, 18.5);
     assert_close(r.ttft_s, first, 1e-9, 0);
     assert_close(r.tpot_s, each, 1e-6, 0);
     assert_close(r.tokens_s, 15 / (3 * (first + 4 * each)), 1e-6, 0);
@@ -212,10 +251,12 @@ TEST(together) {
     err = (cdmpp_err){0};
     cd_serving_result r;
     const cd_serving_load load = {.isl = 16, .osl = 2, .concurrency = 2, .requests = 2};
-    cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE};
+    cd_serving_limits limit = {
+        .tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE};
     made_serving_open(&s, path, 1);
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
-    const double two = rest_s(&s, 32, 2) + prompts_s(2, 16), one = rest_s(&s, 16, 1) + prompts_s(1, 16);
+    const double two = rest_s(&s, 32, 2) + prompts_s(2, 16),
+                 one = rest_s(&s, 16, 1) + prompts_s(1, 16);
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     assert_close(r.ttft_s, two, 1e-9, 0);
     assert_close(r.tpot_s, rest_s(&s, 2, 2) + decode_s(2, 17), 1e-9, 0);
@@ -246,7 +287,8 @@ TEST(crowded) {
     cd_serving_engine *e;
     cd_serving_result r;
     const cd_serving_load load = {.isl = 16, .osl = 11, .concurrency = 3, .requests = 30};
-    cd_serving_limits limit = {.tokens = 17, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE};
+    cd_serving_limits limit = {
+        .tokens = 17, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_WHOLE};
     made_serving_open(&s, path, 1);
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
@@ -274,8 +316,10 @@ TEST(saturated) {
     cd_serving_engine *e;
     err = (cdmpp_err){0};
     cd_serving_result r;
-    const cd_serving_load load = {.isl = 16, .osl = 11, .concurrency = 6, .requests = 60, .tokens_alone = true};
-    const cd_serving_limits limit = {.tokens = 64, .sequences = 2, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
+    const cd_serving_load load = {
+        .isl = 16, .osl = 11, .concurrency = 6, .requests = 60, .tokens_alone = true};
+    const cd_serving_limits limit = {
+        .tokens = 64, .sequences = 2, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
@@ -283,7 +327,8 @@ TEST(saturated) {
     assert_close(r.tpot_s, each, 1e-9, 0);
     assert_close(r.ttft_s, (54 * 2 + 2 * (0 + 1 + 2)) / 60.0 * served, 1e-9, 0);
     assert_close(r.tokens_s, 2 * 11 / served, 1e-9, 0);
-    assert_close(r.tokens_s / 11 * r.request_s, r.running + r.waiting, 1e-9, 0); /* Little's law, of all that is in the server */
+    assert_close(r.tokens_s / 11 * r.request_s, r.running + r.waiting, 1e-9,
+                 0); /* Little's law, of all that is in the server */
     cd_serving_engine_free(e);
     made_serving_close(&s);
 }
@@ -295,7 +340,8 @@ TEST(cache) {
     err = (cdmpp_err){0};
     cd_serving_result r, free_of;
     const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 3, .requests = 9};
-    cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
+    cd_serving_limits limit = {
+        .tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &free_of, &err));
@@ -324,7 +370,8 @@ TEST(put_back) {
     err = (cdmpp_err){0};
     cd_serving_result r;
     const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 2, .requests = 2};
-    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 50, .prompts = CD_SERVING_CHUNKED};
+    const cd_serving_limits limit = {
+        .tokens = 64, .sequences = 8, .cache_tokens = 50, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
@@ -342,8 +389,10 @@ TEST(put_back_apart) {
     err = (cdmpp_err){0};
     cd_serving_result r;
     volatile sig_atomic_t stop = 0;
-    const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 2, .requests = 2, .stop = &stop};
-    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 51, .prompts = CD_SERVING_APART};
+    const cd_serving_load load = {
+        .isl = 16, .osl = 16, .concurrency = 2, .requests = 2, .stop = &stop};
+    const cd_serving_limits limit = {
+        .tokens = 64, .sequences = 8, .cache_tokens = 51, .prompts = CD_SERVING_APART};
     made_serving_open(&s, path, 1);
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
@@ -362,14 +411,17 @@ TEST(arrivals) {
     err = (cdmpp_err){0};
     cd_serving_result r;
     const cd_serving_load load = {.isl = 16, .osl = 5, .rate = 1, .requests = 20, .seed = 1};
-    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
+    const cd_serving_limits limit = {
+        .tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
     assert_close(r.ttft_median_s, rest_s(&s, 16, 1) + prompts_s(1, 16), 1e-6, 0);
     assert_true(r.tokens_s > 2 && r.tokens_s < 10);
-    assert_close(r.waiting, r.ttft_s * r.tokens_s / 5, 1e-6, 0); /* Little's law: a request waits until its first token */
-    const cd_serving_load thinks = {.isl = 16, .osl = 5, .concurrency = 2, .think_s = 1, .requests = 20};
+    assert_close(r.waiting, r.ttft_s * r.tokens_s / 5, 1e-6,
+                 0); /* Little's law: a request waits until its first token */
+    const cd_serving_load thinks = {
+        .isl = 16, .osl = 5, .concurrency = 2, .think_s = 1, .requests = 20};
     assert_ok(cd_serving_simulate(e, &thinks, &limit, 0, &r, &err));
     assert_true(r.waiting < 0.01);
     cd_serving_engine_free(e);
@@ -383,7 +435,8 @@ TEST(enough_requests) {
     err = (cdmpp_err){0};
     cd_serving_result r, few;
     cd_serving_load load = {.isl = 16, .osl = 5, .rate = 1, .seed = 1};
-    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
+    const cd_serving_limits limit = {
+        .tokens = 64, .sequences = 8, .cache_tokens = 1000, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
     assert_ok(cd_serving_engine_new(&s.m, &s.l, &s.k, s.c, NULL, &e, &err));
     assert_ok(cd_serving_simulate(e, &load, &limit, 0, &r, &err));
@@ -403,7 +456,8 @@ TEST(enough_requests) {
 TEST(refused) {
     made_serving s;
     const cd_serving_load load = {.isl = 16, .osl = 16, .concurrency = 3, .requests = 9};
-    const cd_serving_limits limit = {.tokens = 64, .sequences = 8, .cache_tokens = 70, .prompts = CD_SERVING_CHUNKED};
+    const cd_serving_limits limit = {
+        .tokens = 64, .sequences = 8, .cache_tokens = 70, .prompts = CD_SERVING_CHUNKED};
     made_serving_open(&s, path, 1);
     FAULT_SWEEP(f, 3) {
         cd_serving_cost *c = NULL;
@@ -424,4 +478,5 @@ TEST(refused) {
     made_serving_close(&s);
 }
 
-TESTS(up, down, operators, windows_and_experts, collectives_of_nodes, steps, alone, together, crowded, saturated, cache, put_back, put_back_apart, arrivals, enough_requests, refused)
+TESTS(up, down, operators, windows_and_experts, collectives_of_nodes, steps, alone, together,
+      crowded, saturated, cache, put_back, put_back_apart, arrivals, enough_requests, refused)

@@ -18,7 +18,8 @@ static double price(void *ctx, const char *gpu) {
     return strcmp(gpu, "h100") ? 3.6 : 7.2;
 }
 
-static const cd_serving_lists mixed = {.gpu = "h100,h100_sxm", .tp = "1,2,3", .pp = "1,2,5", .concurrency = "1,2,3,4,5,6,7,8"};
+static const cd_serving_lists mixed = {
+    .gpu = "h100,h100_sxm", .tp = "1,2,3", .pp = "1,2,5", .concurrency = "1,2,3,4,5,6,7,8"};
 
 TEST(threads_change_nothing) {
     fixture f;
@@ -60,7 +61,8 @@ TEST(few_and_unknown) {
     cd_threads *t = NULL;
     cd_serving_sweep w;
     size_t n;
-    const cd_serving_lists few = {.concurrency = "1,2"}, unknown = {.gpu = "h100,h9000", .concurrency = "1,2,3,4"};
+    const cd_serving_lists few = {.concurrency = "1,2"},
+                           unknown = {.gpu = "h100,h9000", .concurrency = "1,2,3,4"};
     open_session(&f);
     assert_ok(cd_threads_new(4, &t, &err));
     const cd_serving_sweep_options o = {.threads = t};
@@ -95,7 +97,8 @@ TEST(stopped) {
     cd_serving_sweep w;
     size_t n;
     open_session(&f);
-    const cd_serving_lists l = {.concurrency = "1,2,3,4,5,6,7,8", .pp = "1,2", .gpu = "h100,h100_sxm"};
+    const cd_serving_lists l = {
+        .concurrency = "1,2,3,4,5,6,7,8", .pp = "1,2", .gpu = "h100,h100_sxm"};
     const cd_serving_config *v = listed(&a, &l, &n);
     const cd_serving_sweep_options o = {.stop = &stop, .step = stop_soon};
     stop = 0;
@@ -119,7 +122,9 @@ TEST(stopped) {
 }
 
 /* ---- what is named ---- */
-static double worst(const cd_serving_sweep *w, const cd_serving_point *p) { return fmax(p->ttft_s / w->ttft_s, p->tpot_s / w->tpot_s); }
+static double worst(const cd_serving_sweep *w, const cd_serving_point *p) {
+    return fmax(p->ttft_s / w->ttft_s, p->tpot_s / w->tpot_s);
+}
 
 TEST(named) {
     fixture f;
@@ -132,26 +137,33 @@ TEST(named) {
     cd_serving_sweep_options o = {.price = price};
     assert_ok(cd_serving_sweep_run(&f.s, v, n, &o, &w, &err));
     const double all = w.most.p->per_gpu, tpot_s = w.most.p->tpot_s;
-    for (size_t i = 0; i < w.n; i++) assert_true(w.v[i].per_gpu <= all && w.v[i].price >= w.cheapest.p->price);
+    for (size_t i = 0; i < w.n; i++)
+        assert_true(w.v[i].per_gpu <= all && w.v[i].price >= w.cheapest.p->price);
     assert_string_equal(w.cheapest.p->c->gpu, "h100_sxm");
     assert_string_equal(w.most.p->c->gpu, "h100"); /* the first of two alike */
     assert_null(w.nearest.p);
-    assert_true(w.most.ttft_low_s < w.most.p->ttft_s && w.most.p->ttft_s < w.most.ttft_high_s && w.most.tpot_low_s < tpot_s && tpot_s < w.most.tpot_high_s);
+    assert_true(w.most.ttft_low_s < w.most.p->ttft_s && w.most.p->ttft_s < w.most.ttft_high_s &&
+                w.most.tpot_low_s < tpot_s && tpot_s < w.most.tpot_high_s);
     assert_true(w.most.per_gpu_low < all && all < w.most.per_gpu_high);
-    assert_close(w.most.per_gpu_low / all, (w.most.p->ttft_s + 7 * tpot_s) / (w.most.ttft_high_s + 7 * w.most.tpot_high_s), 1e-12, 0);
+    assert_close(w.most.per_gpu_low / all,
+                 (w.most.p->ttft_s + 7 * tpot_s) / (w.most.ttft_high_s + 7 * w.most.tpot_high_s),
+                 1e-12, 0);
     cd_serving_sweep_text(&w, &b);
     assert_null(strstr(b.p, "over the target"));
     cd_serving_sweep_free(&w);
     o.tpot_s = tpot_s * 1.001; /* met, but not with its interval */
     o.price = NULL;
     assert_ok(cd_serving_sweep_run(&f.s, v, n, &o, &w, &err));
-    assert_true(w.most.p && w.most.p->tpot_s <= o.tpot_s && w.most.tpot_high_s > o.tpot_s && !w.cheapest.p);
+    assert_true(w.most.p && w.most.p->tpot_s <= o.tpot_s && w.most.tpot_high_s > o.tpot_s &&
+                !w.cheapest.p);
     cd_buf_clear(&b);
     cd_serving_sweep_text(&w, &b);
     assert_non_null(strstr(b.p, "most tokens/s/GPU: the interval of TPOT reaches "));
     cd_buf_clear(&b);
     cd_serving_sweep_json(&w, true, &b);
-    assert_non_null(strstr(b.p, "\"interval_over\":[\"tpot\"],\"missed\":{}},\"cheapest\":null,\"nearest_miss\":null"));
+    assert_non_null(strstr(
+        b.p,
+        "\"interval_over\":[\"tpot\"],\"missed\":{}},\"cheapest\":null,\"nearest_miss\":null"));
     cd_serving_sweep_free(&w);
     cd_buf_free(&b);
     cd_arena_free(&a);
@@ -166,7 +178,8 @@ TEST(nearest_miss) {
     size_t n;
     open_session(&f);
     const cd_serving_config *v = listed(&a, &mixed, &n);
-    const cd_serving_sweep_options o = {.ttft_s = 1e-6, .tpot_s = 1e-6}, easy = {.ttft_s = 1e3, .tpot_s = 1e-6};
+    const cd_serving_sweep_options o = {.ttft_s = 1e-6, .tpot_s = 1e-6},
+                                   easy = {.ttft_s = 1e3, .tpot_s = 1e-6};
     assert_ok(cd_serving_sweep_run(&f.s, v, n, &o, &w, &err));
     assert_int_equal(w.n_met, 0);
     assert_null(w.most.p);
@@ -196,7 +209,8 @@ TEST(rates) {
     cd_buf b = {0};
     open_session(&f);
     c.concurrency = 0, c.rate = 10, c.osl = 1;
-    assert_ok(cd_serving_sweep_run(&f.s, &c, 1, &(cd_serving_sweep_options){.ttft_s = 1e-9}, &w, &err));
+    assert_ok(
+        cd_serving_sweep_run(&f.s, &c, 1, &(cd_serving_sweep_options){.ttft_s = 1e-9}, &w, &err));
     assert_true(w.nearest.p && isnan(w.nearest.per_gpu_low) && isnan(w.nearest.tpot_low_s));
     cd_serving_sweep_text(&w, &b);
     assert_null(strstr(b.p, "nan"));
@@ -217,7 +231,8 @@ TEST(faults) {
         cd_serving_session s, twin = {0};
         cd_serving_sweep w = {0};
         fresh_session(&f, &s);
-        g.st = cd_serving_sweep_run(&s, v, n, &(cd_serving_sweep_options){.ttft_s = 1e-9}, &w, &g.err);
+        g.st =
+            cd_serving_sweep_run(&s, v, n, &(cd_serving_sweep_options){.ttft_s = 1e-9}, &w, &g.err);
         cd_serving_sweep_free(&w);
         if (!g.st) g.st = cd_serving_session_twin(&s, &twin, &g.err);
         cd_serving_session_twin_end(&s, &twin);
@@ -227,4 +242,5 @@ TEST(faults) {
     close_session(&f);
 }
 
-TESTS(up, down, threads_change_nothing, few_and_unknown, stopped, named, nearest_miss, rates, faults)
+TESTS(up, down, threads_change_nothing, few_and_unknown, stopped, named, nearest_miss, rates,
+      faults)

@@ -9,12 +9,16 @@
 
 /* At 8 rows kernel a was measured and b was not, which is faster before and after. Of a third library a grid of n and k. */
 static const char ROWS[] =
-    "op,device,stack,kernel,m,n,k,num_gpus,message_bytes,latency_s\ngemm,h100,vllm-1,a,8,300,700,,,3e-5\ngemm,h100,vllm-1,b,1,300,700,,,1e-6\ngemm,h100,vllm-1,b,512,300,700,,,2e-6\n"
-    "gemm,h100,odd-1,,8,256,256,,,1e-4\ngemm,h100,odd-1,,8,256,1024,,,2e-4\ngemm,h100,odd-1,,8,1024,256,,,3e-4\ngemm,h100,odd-1,,8,1024,1024,,,5e-4\n";
+    "op,device,stack,kernel,m,n,k,num_gpus,message_bytes,latency_s\ngemm,h100,vllm-1,a,8,300,700,,,"
+    "3e-5\ngemm,h100,vllm-1,b,1,300,700,,,1e-6\ngemm,h100,vllm-1,b,512,300,700,,,2e-6\n"
+    "gemm,h100,odd-1,,8,256,256,,,1e-4\ngemm,h100,odd-1,,8,256,1024,,,2e-4\ngemm,h100,odd-1,,8,"
+    "1024,256,,,3e-4\ngemm,h100,odd-1,,8,1024,1024,,,5e-4\n";
 
 /* Attention in two kernels, of which b was measured at the question and a beside it. */
-static const char DECODE[] = "op,device,stack,kernel,past,batch_size,num_heads,num_key_value_heads,head_dim,latency_s\nattention_decode,h100,vllm-1,a,1024,4,32,8,128,1e-5\n"
-                             "attention_decode,h100,vllm-1,b,512,4,32,8,128,3e-5\n";
+static const char DECODE[] =
+    "op,device,stack,kernel,past,batch_size,num_heads,num_key_value_heads,head_dim,latency_"
+    "s\nattention_decode,h100,vllm-1,a,1024,4,32,8,128,1e-5\n"
+    "attention_decode,h100,vllm-1,b,512,4,32,8,128,3e-5\n";
 
 typedef struct {
     tmp_dir dir;
@@ -27,7 +31,10 @@ typedef struct {
 static cdmpp_err err;
 
 static cd_llm_op_record decode_of(double past) {
-    return (cd_llm_op_record){.kind = CD_LLM_OP_DECODE, .type = CD_LLM_OP_T_BF16, .kv = CD_LLM_OP_T_BF16, .size = {past, 4, 32, 8, 128, 0}};
+    return (cd_llm_op_record){.kind = CD_LLM_OP_DECODE,
+                              .type = CD_LLM_OP_T_BF16,
+                              .kv = CD_LLM_OP_T_BF16,
+                              .size = {past, 4, 32, 8, 128, 0}};
 }
 
 static void add_decode(cd_llm_op_table *t, const cd_device *d) {
@@ -74,7 +81,8 @@ static int down(void **state) {
     return 0;
 }
 
-static cd_serving_time ask_of(fixture *f, const char *rows, const cd_device *d, const char *stack, const cd_llm_op_record *r, char *of) {
+static cd_serving_time ask_of(fixture *f, const char *rows, const cd_device *d, const char *stack,
+                              const cd_llm_op_record *r, char *of) {
     cd_serving_tables *t;
     cd_serving_cost *c;
     cd_serving_time v;
@@ -86,7 +94,8 @@ static cd_serving_time ask_of(fixture *f, const char *rows, const cd_device *d, 
     assert_ok(cd_serving_cost_of(c, &op, &v, &err));
     const cd_serving_time first = v;
     assert_ok(cd_serving_cost_of(c, &op, &v, &err)); /* from memory */
-    assert_true(v.s == first.s && v.how == first.how && v.news == first.news && v.twin == first.twin && v.alike == first.alike && v.known == first.known);
+    assert_true(v.s == first.s && v.how == first.how && v.news == first.news &&
+                v.twin == first.twin && v.alike == first.alike && v.known == first.known);
     if (of) strcpy(of, cd_serving_cost_stack(c));
     cd_serving_cost_free(c);
     cd_serving_tables_free(t);
@@ -94,7 +103,8 @@ static cd_serving_time ask_of(fixture *f, const char *rows, const cd_device *d, 
 }
 
 /* The time of a product of 8 rows by these tables. */
-static cd_serving_time ask(fixture *f, const char *rows, const cd_device *d, const char *stack, double n, double k, char *of) {
+static cd_serving_time ask(fixture *f, const char *rows, const cd_device *d, const char *stack,
+                           double n, double k, char *of) {
     const cd_llm_op_record r = made_llm_gemm(8, n, k, 0);
     return ask_of(f, rows, d, stack, &r, of);
 }
@@ -107,12 +117,15 @@ static double ratio(const fixture *f, double n, double k) {
     return b.base_s / a.base_s;
 }
 
-static void same(fixture *f, const char *rows, const char *stack, const char *version, double n, double k) {
+static void same(fixture *f, const char *rows, const char *stack, const char *version, double n,
+                 double k) {
     char of[64];
-    const cd_serving_time twin = ask(f, ROWS, f->h100, stack, n, k, NULL), v = ask(f, rows, f->h200, stack, n, k, of);
+    const cd_serving_time twin = ask(f, ROWS, f->h100, stack, n, k, NULL),
+                          v = ask(f, rows, f->h200, stack, n, k, of);
     assert_string_equal(of, version);
     assert_true(twin.how != CD_LLM_OP_PREDICTED && !twin.twin);
-    assert_true(v.how == CD_LLM_OP_PREDICTED && v.twin && !strcmp(v.twin, "h100") && (v.news & CD_LLM_OP_NEW_DEVICE));
+    assert_true(v.how == CD_LLM_OP_PREDICTED && v.twin && !strcmp(v.twin, "h100") &&
+                (v.news & CD_LLM_OP_NEW_DEVICE));
     assert_close(v.s, twin.s * ratio(f, n, k), 1e-9, 0);
 }
 
@@ -138,9 +151,13 @@ TEST(alike) {
     const cd_llm_op_record r = made_llm_gemm(8, 300, 700, 0);
     cd_llm_op_record half = r;
     half.type = half.kv = CD_LLM_OP_T_F16;
-    const cd_serving_time own = ask_of(f, ROWS, f->h100, "vllm", &half, NULL), twin = ask_of(f, ROWS, f->h200, "vllm", &half, NULL);
-    assert_true(own.how == CD_LLM_OP_INTERPOLATED && own.s == ask_of(f, ROWS, f->h100, "vllm", &r, NULL).s && own.alike == CD_LLM_OP_T_BF16 + 1);
-    assert_true(twin.twin && !strcmp(twin.twin, "h100") && twin.alike == CD_LLM_OP_T_BF16 + 1 && twin.news == CD_LLM_OP_NEW_DEVICE);
+    const cd_serving_time own = ask_of(f, ROWS, f->h100, "vllm", &half, NULL),
+                          twin = ask_of(f, ROWS, f->h200, "vllm", &half, NULL);
+    assert_true(own.how == CD_LLM_OP_INTERPOLATED &&
+                own.s == ask_of(f, ROWS, f->h100, "vllm", &r, NULL).s &&
+                own.alike == CD_LLM_OP_T_BF16 + 1);
+    assert_true(twin.twin && !strcmp(twin.twin, "h100") && twin.alike == CD_LLM_OP_T_BF16 + 1 &&
+                twin.news == CD_LLM_OP_NEW_DEVICE);
     const cd_serving_time none = ask_of(f, DECODE, f->h100, "vllm", &half, NULL);
     assert_true(none.alike == CD_LLM_OP_T_BF16 + 1 && none.news & CD_LLM_OP_NEW_TYPE && !none.twin);
     assert_int_equal(ask_of(f, ROWS, f->h100, "vllm", &r, NULL).alike, 0);
@@ -157,7 +174,8 @@ TEST(each_family_its_own) {
     fixture *f = *state;
     char of[64];
     const cd_llm_op_record r = decode_of(512);
-    const cd_serving_time usual = ask_of(f, DECODE, f->h200, "vllm", &r, of), own = ask_of(f, DECODE, f->h100, "vllm", &r, NULL);
+    const cd_serving_time usual = ask_of(f, DECODE, f->h200, "vllm", &r, of),
+                          own = ask_of(f, DECODE, f->h100, "vllm", &r, NULL);
     cd_llm_op_estimate a, b;
     *family_of(f, "h100", CD_LLM_OP_PRODUCT) = false;
     const cd_serving_time v = ask_of(f, DECODE, f->h200, "vllm", &r, of);
@@ -174,11 +192,13 @@ TEST(each_family_its_own) {
 }
 
 /* ---- what is told of a GPU ---- */
-static void told(fixture *f, const char *rows, const char *gpu, const char *text, const char *json) {
+static void told(fixture *f, const char *rows, const char *gpu, const char *text,
+                 const char *json) {
     cd_buf b = {0};
     cd_json_writer w = {.out = &b};
     cd_serving_session s = {.ops = f->l.model, .devices = f->devices};
-    assert_ok(cd_serving_tables_open(rows ? tmp_put(&f->dir, "told.csv", rows, strlen(rows)) : NULL, f->devices, NULL, NULL, &s.tables, &err));
+    assert_ok(cd_serving_tables_open(rows ? tmp_put(&f->dir, "told.csv", rows, strlen(rows)) : NULL,
+                                     f->devices, NULL, NULL, &s.tables, &err));
     const cd_serving_about a = cd_serving_session_about(&s, gpu);
     cd_serving_gpu_text(gpu, &a, &b);
     assert_string_equal(b.p, text);
@@ -194,10 +214,14 @@ static void told(fixture *f, const char *rows, const char *gpu, const char *text
 TEST(about_gpus) {
     fixture *f = *state;
     told(f, ROWS, "h100", "h100", "{\"new\":null}");
-    told(f, ROWS, "h200", "h200 (twin of h100)", "{\"new\":\"device\",\"twin\":\"h100\",\"own_rows\":false}");
-    told(f, "op,device,m,n,k,latency_s\ngemm,h200,8,300,700,1e-5\n", "h200", "h200 (twin of h100, own rows)", "{\"new\":\"device\",\"twin\":\"h100\",\"own_rows\":true}");
+    told(f, ROWS, "h200", "h200 (twin of h100)",
+         "{\"new\":\"device\",\"twin\":\"h100\",\"own_rows\":false}");
+    told(f, "op,device,m,n,k,latency_s\ngemm,h200,8,300,700,1e-5\n", "h200",
+         "h200 (twin of h100, own rows)",
+         "{\"new\":\"device\",\"twin\":\"h100\",\"own_rows\":true}");
     told(f, NULL, "b200", "b200 (not trained on)", "{\"new\":\"device\",\"own_rows\":false}");
-    told(f, NULL, "mi300x", "mi300x (not trained on, nor its vendor)", "{\"new\":\"device+vendor\",\"own_rows\":false}");
+    told(f, NULL, "mi300x", "mi300x (not trained on, nor its vendor)",
+         "{\"new\":\"device+vendor\",\"own_rows\":false}");
     told(f, NULL, "h9000", "h9000", "{\"new\":null}"); /* refused */
 }
 

@@ -37,38 +37,60 @@ TEST(says_the_types) {
         cd_llm_op_type linear;
         int kv;
         double scales;
-    } of[] = {{hf, QUANT("\"quant_algo\":\"FP8\",\"kv_cache_quant_algo\":\"FP8\",\"exclude_modules\":[\"lm_head\"]"), CD_LLM_OP_T_FP8, CD_LLM_OP_T_FP8, 0},
-              {hf, QUANT("\"quant_algo\":\"NVFP4\",\"kv_cache_quant_algo\":\"NVFP4\",\"group_size\":16"), CD_LLM_OP_T_NVFP4, CD_LLM_OP_T_NVFP4, 0},
-              {hf, QUANT("\"quant_algo\":\"W4A16_AWQ\",\"kv_cache_quant_algo\":null,\"group_size\":128,\"has_zero_point\":false"), CD_LLM_OP_T_INT4_WO, -1, 2 / 128.},
-              {hf, QUANT("\"quant_algo\":\"W8A16\",\"kv_cache_quant_algo\":\"INT8\""), CD_LLM_OP_T_INT8_WO, CD_LLM_OP_T_INT8, 0},
-              {hf, QUANT("\"quant_algo\":\"FP8_PB_WO\""), CD_LLM_OP_T_FP8_BLOCK, -1, 0},
-              {hf, QUANT("\"quant_algo\":null,\"kv_cache_quant_algo\":null"), CD_LLM_OP_T_BF16, -1, 0},
-              {"quantize_config.json", "{\"bits\":4,\"group_size\":64,\"desc_act\":false,\"sym\":true}", CD_LLM_OP_T_INT4_WO, -1, 2 / 64.},
-              {"quant_config.json", "{\"zero_point\":true,\"q_group_size\":128,\"w_bit\":4,\"version\":\"GEMM\"}", CD_LLM_OP_T_INT4_WO, -1, 2.5 / 128}};
+    } of[] = {
+        {hf,
+         QUANT("\"quant_algo\":\"FP8\",\"kv_cache_quant_algo\":\"FP8\",\"exclude_modules\":[\"lm_"
+               "head\"]"),
+         CD_LLM_OP_T_FP8, CD_LLM_OP_T_FP8, 0},
+        {hf, QUANT("\"quant_algo\":\"NVFP4\",\"kv_cache_quant_algo\":\"NVFP4\",\"group_size\":16"),
+         CD_LLM_OP_T_NVFP4, CD_LLM_OP_T_NVFP4, 0},
+        {hf,
+         QUANT("\"quant_algo\":\"W4A16_AWQ\",\"kv_cache_quant_algo\":null,\"group_size\":128,\"has_"
+               "zero_point\":false"),
+         CD_LLM_OP_T_INT4_WO, -1, 2 / 128.},
+        {hf, QUANT("\"quant_algo\":\"W8A16\",\"kv_cache_quant_algo\":\"INT8\""),
+         CD_LLM_OP_T_INT8_WO, CD_LLM_OP_T_INT8, 0},
+        {hf, QUANT("\"quant_algo\":\"FP8_PB_WO\""), CD_LLM_OP_T_FP8_BLOCK, -1, 0},
+        {hf, QUANT("\"quant_algo\":null,\"kv_cache_quant_algo\":null"), CD_LLM_OP_T_BF16, -1, 0},
+        {"quantize_config.json", "{\"bits\":4,\"group_size\":64,\"desc_act\":false,\"sym\":true}",
+         CD_LLM_OP_T_INT4_WO, -1, 2 / 64.},
+        {"quant_config.json",
+         "{\"zero_point\":true,\"q_group_size\":128,\"w_bit\":4,\"version\":\"GEMM\"}",
+         CD_LLM_OP_T_INT4_WO, -1, 2.5 / 128}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        check_status(load(MADE_LLAMA "}", of[i].name, of[i].text), CDMPP_OK, &err, of[i].text, __FILE__, __LINE__);
+        check_status(load(MADE_LLAMA "}", of[i].name, of[i].text), CDMPP_OK, &err, of[i].text,
+                     __FILE__, __LINE__);
         assert_ok(cd_serving_model_typed(&m, -1, &err));
         assert_int_equal(m.linear, of[i].linear);
         assert_int_equal(m.attention, of[i].linear);
         assert_int_equal(m.kv, of[i].kv);
         assert_close(m.scales, of[i].scales, 1e-12, 0);
-        assert_int_equal(made_note(&m, of[i].name, false) != NULL, of[i].linear != CD_LLM_OP_T_BF16);
+        assert_int_equal(made_note(&m, of[i].name, false) != NULL,
+                         of[i].linear != CD_LLM_OP_T_BF16);
     }
 }
 
 /* What is left out of it stays in 16 bits, as in config.json. */
 TEST(leaves_out) {
-    assert_ok(load(MADE_LLAMA "}", hf, QUANT("\"quant_algo\":\"FP8\",\"exclude_modules\":[\"lm_head\",\"model.layers.*.self_attn*\"]")));
+    assert_ok(load(MADE_LLAMA "}", hf,
+                   QUANT("\"quant_algo\":\"FP8\",\"exclude_modules\":[\"lm_head\",\"model.layers.*."
+                         "self_attn*\"]")));
     assert_int_equal(m.linear, CD_LLM_OP_T_FP8);
     assert_int_equal(m.attention, CD_LLM_OP_T_BF16);
 }
 
 /* A word for each product: each part has that of most of its products, and the others none. */
 TEST(mixed) {
-    assert_ok(load(MADE_LLAMA "}", hf, QUANT("\"quant_algo\":\"MIXED_PRECISION\",\"kv_cache_quant_algo\":\"FP8\",\"quantized_layers\":{"
-        "\"model.layers.0.self_attn\":{\"quant_algo\":\"FP8\"},\"model.layers.1.self_attn\":{\"quant_algo\":\"FP8\"},\"model.layers.2.self_attn\":{\"quant_algo\":\"FP8\"},"
-        "\"model.layers.0.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128},\"model.layers.1.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128},"
-        "\"model.layers.2.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128},\"model.layers.3.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128}}")));
+    assert_ok(load(
+        MADE_LLAMA "}", hf,
+        QUANT("\"quant_algo\":\"MIXED_PRECISION\",\"kv_cache_quant_algo\":\"FP8\",\"quantized_"
+              "layers\":{"
+              "\"model.layers.0.self_attn\":{\"quant_algo\":\"FP8\"},\"model.layers.1.self_attn\":{"
+              "\"quant_algo\":\"FP8\"},\"model.layers.2.self_attn\":{\"quant_algo\":\"FP8\"},"
+              "\"model.layers.0.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128},\"model."
+              "layers.1.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128},"
+              "\"model.layers.2.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128},\"model."
+              "layers.3.mlp\":{\"quant_algo\":\"W4A16_AWQ\",\"group_size\":128}}")));
     assert_ok(cd_serving_model_typed(&m, -1, &err));
     assert_int_equal(m.attention, CD_LLM_OP_T_FP8);
     assert_int_equal(m.linear, CD_LLM_OP_T_INT4_WO);
@@ -76,14 +98,17 @@ TEST(mixed) {
     assert_close(m.scales, 2 / 128., 1e-12, 0);
     assert_non_null(made_note(&m, "fp8 of 75 %", false)); /* of four layers three are named */
     assert_null(made_note(&m, "not read", true));
-    assert_ok(load(MADE_LLAMA "}", hf, QUANT("\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":{\"model.layers.0.mlp\":{\"quant_algo\":\"ODD\"}}")));
+    assert_ok(load(MADE_LLAMA "}", hf,
+                   QUANT("\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":{\"model.layers."
+                         "0.mlp\":{\"quant_algo\":\"ODD\"}}")));
     assert_status(cd_serving_model_typed(&m, -1, &err), CDMPP_EUNSUPPORTED);
     assert_string_equal(err.key, "quantized_layers.quant_algo");
 }
 
 /* config.json counts first; that they differ is told. */
 TEST(both) {
-    static const char own[] = MADE_LLAMA ",\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"}}";
+    static const char own[] = MADE_LLAMA
+        ",\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"}}";
     assert_ok(load(own, hf, QUANT("\"quant_algo\":\"NVFP4\"")));
     assert_int_equal(m.linear, CD_LLM_OP_T_FP8);
     assert_non_null(made_note(&m, hf, true));
@@ -101,14 +126,16 @@ TEST(refused) {
     assert_status(cd_serving_model_typed(&m, -1, &err), CDMPP_EUNSUPPORTED);
     assert_string_equal(err.key, "quant_algo");
     assert_non_null(strstr(err.path, hf));
-    assert_ok(load(MADE_LLAMA "}", hf, QUANT("\"quant_algo\":\"FP8\",\"kv_cache_quant_algo\":\"ODD\"")));
+    assert_ok(
+        load(MADE_LLAMA "}", hf, QUANT("\"quant_algo\":\"FP8\",\"kv_cache_quant_algo\":\"ODD\"")));
     assert_status(cd_serving_model_typed(&m, -1, &err), CDMPP_EUNSUPPORTED);
     assert_string_equal(err.key, "kv_cache_quant_algo");
 }
 
 TEST(another_name) {
     const char *path = tmp_put(&dir, "other.json", MADE_LLAMA "}", sizeof MADE_LLAMA);
-    (void)tmp_put(&dir, hf, QUANT("\"quant_algo\":\"FP8\""), sizeof QUANT("\"quant_algo\":\"FP8\"") - 1);
+    (void)tmp_put(&dir, hf, QUANT("\"quant_algo\":\"FP8\""),
+                  sizeof QUANT("\"quant_algo\":\"FP8\"") - 1);
     assert_ok(cd_serving_model_load(path, &m, &err));
     (void)remove(tmp_path(&dir, hf));
     assert_int_equal(m.linear, CD_LLM_OP_T_BF16);
@@ -121,38 +148,50 @@ TEST(without_method) {
         const char *q;
         cd_llm_op_type linear;
         int kv;
-    } of[] = {{"\"quantization_config\":{\"quant_algo\":\"FP8\",\"kv_cache_scheme\":\"FP8\",\"ignore\":[\"lm_head\"],\"config_groups\":{\"g\":{\"weights\":{\"num_bits\":8,\"type\":\"float\"},"
-               "\"input_activations\":{\"num_bits\":8,\"type\":\"float\"}}}}", CD_LLM_OP_T_FP8, CD_LLM_OP_T_FP8},
-              {"\"quantization_config\":{\"quant_algo\":\"NVFP4\",\"kv_cache_quant_algo\":\"FP8\"}", CD_LLM_OP_T_NVFP4, CD_LLM_OP_T_FP8},
-              {"\"quantization_config\":{\"weight_block_size\":[128,128]}", CD_LLM_OP_T_FP8_BLOCK, -1},
-              {"\"quantization_config\":{\"activation_scheme\":\"static\"}", CD_LLM_OP_T_FP8, -1},
-              {"\"quantization_config\":{\"bits\":4,\"group_size\":128}", CD_LLM_OP_T_INT4_WO, -1},
-              {"\"compression_config\":{\"quant_method\":\"compressed-tensors\",\"kv_cache_scheme\":{\"num_bits\":8,\"type\":\"int\"},\"config_groups\":{\"g\":{\"weights\":{\"num_bits\":8,\"type\":\"int\"}}}}",
-               CD_LLM_OP_T_INT8_WO, CD_LLM_OP_T_INT8},
-              {"\"quantization_config\":{\"quant_method\":\"gptq_marlin\",\"bits\":8}", CD_LLM_OP_T_INT8_WO, -1}};
+    } of[] = {
+        {"\"quantization_config\":{\"quant_algo\":\"FP8\",\"kv_cache_scheme\":\"FP8\",\"ignore\":["
+         "\"lm_head\"],\"config_groups\":{\"g\":{\"weights\":{\"num_bits\":8,\"type\":\"float\"},"
+         "\"input_activations\":{\"num_bits\":8,\"type\":\"float\"}}}}",
+         CD_LLM_OP_T_FP8, CD_LLM_OP_T_FP8},
+        {"\"quantization_config\":{\"quant_algo\":\"NVFP4\",\"kv_cache_quant_algo\":\"FP8\"}",
+         CD_LLM_OP_T_NVFP4, CD_LLM_OP_T_FP8},
+        {"\"quantization_config\":{\"weight_block_size\":[128,128]}", CD_LLM_OP_T_FP8_BLOCK, -1},
+        {"\"quantization_config\":{\"activation_scheme\":\"static\"}", CD_LLM_OP_T_FP8, -1},
+        {"\"quantization_config\":{\"bits\":4,\"group_size\":128}", CD_LLM_OP_T_INT4_WO, -1},
+        {"\"compression_config\":{\"quant_method\":\"compressed-tensors\",\"kv_cache_scheme\":{"
+         "\"num_bits\":8,\"type\":\"int\"},\"config_groups\":{\"g\":{\"weights\":{\"num_bits\":8,"
+         "\"type\":\"int\"}}}}",
+         CD_LLM_OP_T_INT8_WO, CD_LLM_OP_T_INT8},
+        {"\"quantization_config\":{\"quant_method\":\"gptq_marlin\",\"bits\":8}",
+         CD_LLM_OP_T_INT8_WO, -1}};
     char text[1024];
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         snprintf(text, sizeof text, MADE_LLAMA ",%s}", of[i].q);
         check_status(made_read(text, &m, &err), CDMPP_OK, &err, text, __FILE__, __LINE__);
-        check_status(cd_serving_model_typed(&m, -1, &err), CDMPP_OK, &err, text, __FILE__, __LINE__);
+        check_status(cd_serving_model_typed(&m, -1, &err), CDMPP_OK, &err, text, __FILE__,
+                     __LINE__);
         assert_int_equal(m.linear, of[i].linear);
         assert_int_equal(m.kv, of[i].kv);
-        assert_int_equal(made_note(&m, "no quant_method", false) != NULL, !strstr(of[i].q, "quant_method"));
+        assert_int_equal(made_note(&m, "no quant_method", false) != NULL,
+                         !strstr(of[i].q, "quant_method"));
     }
 }
 
 /* 4 layers of 4 x 64 x 64 + 3 x 64 x 128 and two tables of 256 x 64, in 2 bytes; float32 in 4. */
 TEST(index_of_weights) {
     const double bytes = 2 * (4 * (4 * 64 * 64 + 3 * 64 * 128) + 2 * 256 * 64);
-    static const char name[] = "model.safetensors.index.json", half[] = MADE_LLAMA "}", whole[] = "{\"model_type\":\"llama\",\"dtype\":\"float32\"," MADE_BODY "}";
+    static const char name[] = "model.safetensors.index.json", half[] = MADE_LLAMA "}",
+                      whole[] = "{\"model_type\":\"llama\",\"dtype\":\"float32\"," MADE_BODY "}";
     char text[128];
     const struct {
         const char *config;
         double of;
         bool told;
-    } of[] = {{half, bytes, false}, {half, 1.04 * bytes, false}, {half, 1.3 * bytes, true}, {half, 0.9 * bytes, true}, {whole, 2 * bytes, false}, {whole, bytes, true}};
+    } of[] = {{half, bytes, false},      {half, 1.04 * bytes, false}, {half, 1.3 * bytes, true},
+              {half, 0.9 * bytes, true}, {whole, 2 * bytes, false},   {whole, bytes, true}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        snprintf(text, sizeof text, "{\"metadata\":{\"total_size\":%.0f},\"weight_map\":{}}", of[i].of);
+        snprintf(text, sizeof text, "{\"metadata\":{\"total_size\":%.0f},\"weight_map\":{}}",
+                 of[i].of);
         assert_ok(load(of[i].config, name, text));
         assert_close(cd_serving_model_bytes(&m), of[i].config == half ? bytes : 2 * bytes, 0, 0);
         assert_int_equal(made_note(&m, "GB of weights", true) != NULL, of[i].told);
@@ -164,12 +203,16 @@ TEST(index_of_weights) {
 }
 
 TEST(faults) {
-    static const char config[] = MADE_LLAMA "}", quant[] = QUANT("\"quant_algo\":\"FP8\",\"exclude_modules\":[\"lm_head\"]"), index[] = "{\"metadata\":{\"total_size\":1}}";
+    static const char config[] = MADE_LLAMA "}",
+                      quant[] = QUANT("\"quant_algo\":\"FP8\",\"exclude_modules\":[\"lm_head\"]"),
+                      index[] = "{\"metadata\":{\"total_size\":1}}";
     char path[256];
-    (void)tmp_put(&dir, hf, quant, sizeof quant - 1), (void)tmp_put(&dir, "model.safetensors.index.json", index, sizeof index - 1);
+    (void)tmp_put(&dir, hf, quant, sizeof quant - 1),
+        (void)tmp_put(&dir, "model.safetensors.index.json", index, sizeof index - 1);
     snprintf(path, sizeof path, "%s", tmp_put(&dir, "config.json", config, sizeof config - 1));
     FAULT_SWEEP(f, 0) f.st = cd_serving_model_load(path, &m, &f.err);
     (void)remove(tmp_path(&dir, hf)), (void)remove(tmp_path(&dir, "model.safetensors.index.json"));
 }
 
-TESTS(up, down, says_the_types, leaves_out, mixed, both, refused, another_name, without_method, index_of_weights, faults)
+TESTS(up, down, says_the_types, leaves_out, mixed, both, refused, another_name, without_method,
+      index_of_weights, faults)

@@ -12,9 +12,16 @@ TEST(test_table) {
     assert_null(cd_backend_find("abacus"));
     const struct {
         const char *target, *name;
-    } t[] = {{"llvm -keys=cpu", "cpu"}, {"llvm", "cpu"}, {"c -keys=cpu", "cpu"}, {"hexagon", NULL}, {"ll", NULL}, {"", NULL}, {" llvm", NULL}};
+    } t[] = {{"llvm -keys=cpu", "cpu"},
+             {"llvm", "cpu"},
+             {"c -keys=cpu", "cpu"},
+             {"hexagon", NULL},
+             {"ll", NULL},
+             {"", NULL},
+             {" llvm", NULL}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        const cd_backend_kind *k = cd_backend_for_target((cd_str){t[i].target, strlen(t[i].target)});
+        const cd_backend_kind *k =
+            cd_backend_for_target((cd_str){t[i].target, strlen(t[i].target)});
         if (!t[i].name) assert_null(k);
         else assert_string_equal(k->name, t[i].name);
     }
@@ -33,11 +40,19 @@ TEST(test_run) {
     cd_loaded *l = NULL;
     static float a[N], c[N], want[2][N];
     double s;
-    made_code_set(&made, "add", N, "char *t = arg[3]; for (int i = 0; i < 3 * 64; i++) t[i] = 1;" MADE_ADD);
-    made.buffer[3] = (cd_codegen_buffer){.name = "t", .dtype = CD_DTYPE(CD_T_INT, 8), .elements = 64, .bytes = 64, .per_thread = true};
+    made_code_set(&made, "add", N,
+                  "char *t = arg[3]; for (int i = 0; i < 3 * 64; i++) t[i] = 1;" MADE_ADD);
+    made.buffer[3] = (cd_codegen_buffer){.name = "t",
+                                         .dtype = CD_DTYPE(CD_T_INT, 8),
+                                         .elements = 64,
+                                         .bytes = 64,
+                                         .per_thread = true};
     made.code.n_buffer = made.launch.n_buffer = 4;
     cd_build build = {.code = &made.code};
-    assert_ok(cd_backend_cpu_open(&(cd_compiler_options){.command = "gcc", .cache = "", .isa = "native", .target = "llvm -num-cores=3"}, &b, &err));
+    assert_ok(cd_backend_cpu_open(
+        &(cd_compiler_options){
+            .command = "gcc", .cache = "", .isa = "native", .target = "llvm -num-cores=3"},
+        &b, &err));
     assert_ok(cd_backend_cpu.build(b, &build, 1, 1, &err));
     assert_int_equal(build.status, CDMPP_OK);
     for (int i = 0; i < N; i++) a[i] = (float)i;
@@ -46,7 +61,8 @@ TEST(test_run) {
         assert_ok(cd_backend_cpu.load(b, &build, own ? NULL : content, &l, &err));
         assert_ok(cd_backend_cpu.run(l, 10, &s, &err));
         assert_true(s > 0);
-        for (uint32_t k = 0; k < 2; k++) assert_ok(cd_backend_cpu.read(l, k, want[k], sizeof want[k], &err));
+        for (uint32_t k = 0; k < 2; k++)
+            assert_ok(cd_backend_cpu.read(l, k, want[k], sizeof want[k], &err));
         assert_ok(cd_backend_cpu.read(l, 2, c, sizeof c, &err));
         for (int i = 0; i < N; i++) assert_true(c[i] == want[0][i] + want[1][i]);
         assert_true((want[0][5] == 5) == !own);
@@ -69,7 +85,9 @@ TEST(test_own_threads) {
     cd_loaded *l[2];
     float c[N];
     double s;
-    made_code_set(&made, "count", N, "\n#pragma omp parallel\n for (int i = 0; i < n; i++) if (i < omp_get_num_threads()) c[i] = omp_get_num_threads();");
+    made_code_set(&made, "count", N,
+                  "\n#pragma omp parallel\n for (int i = 0; i < n; i++) if (i < "
+                  "omp_get_num_threads()) c[i] = omp_get_num_threads();");
     made.code.parallel = true;
     cd_buf text = {0};
     cd_buf_puts(&text, "int omp_get_num_threads(void);\n");
@@ -78,7 +96,12 @@ TEST(test_own_threads) {
     made.code.text = text;
     for (int k = 0; k < 2; k++) {
         cd_build build = {.code = &made.code};
-        assert_ok(cd_backend_cpu_open(&(cd_compiler_options){.command = "gcc", .cache = "", .isa = "native", .target = k ? "llvm -num-cores=3" : "llvm -num-cores=2"}, &b[k], &err));
+        assert_ok(cd_backend_cpu_open(
+            &(cd_compiler_options){.command = "gcc",
+                                   .cache = "",
+                                   .isa = "native",
+                                   .target = k ? "llvm -num-cores=3" : "llvm -num-cores=2"},
+            &b[k], &err));
         assert_ok(cd_backend_cpu.build(b[k], &build, 1, 1, &err));
         assert_ok(cd_backend_cpu.load(b[k], &build, NULL, &l[k], &err));
     }
@@ -93,7 +116,14 @@ TEST(test_own_threads) {
 
 /* Any part of a buffer is the same part of the whole; no zero, no denormal, no index beyond 1. */
 TEST(test_fill) {
-    static const cd_dtype type[] = {CD_F32, CD_DTYPE(CD_T_FLOAT, 64), CD_DTYPE(CD_T_FLOAT, 16), CD_DTYPE(CD_T_BFLOAT, 16), CD_I32, CD_I64, CD_BOOL, CD_DTYPE(CD_T_INT, 8)};
+    static const cd_dtype type[] = {CD_F32,
+                                    CD_DTYPE(CD_T_FLOAT, 64),
+                                    CD_DTYPE(CD_T_FLOAT, 16),
+                                    CD_DTYPE(CD_T_BFLOAT, 16),
+                                    CD_I32,
+                                    CD_I64,
+                                    CD_BOOL,
+                                    CD_DTYPE(CD_T_INT, 8)};
     enum { N = 1000 };
     static double whole[N], part[N]; /* as bytes */
     float f[N];
@@ -127,7 +157,8 @@ TEST(test_quiet) {
     cd_noise_probe_calibrate(&q);
     assert_true(q.best_s > 1e-6 && q.best_s < 1);
     assert_true(cd_noise_probe_ratio(&q) >= 1);
-    cd_noise_probe fast = {q.best_s / 3}; /* it was three times as fast once: now something is going on */
+    cd_noise_probe fast = {q.best_s /
+                           3}; /* it was three times as fast once: now something is going on */
     assert_true(cd_noise_probe_ratio(&fast) > CD_QUIET_LIMIT);
     cd_noise_probe_mark m;
     cd_noise_probe_begin(&m);
@@ -141,7 +172,8 @@ TEST(test_counters) {
     double v[CD_PERF_COUNT];
     cd_perf_counters_open(&p);
     cd_perf_counters_start(&p);
-    for (volatile int i = 0; i < 100000; i++) {}
+    for (volatile int i = 0; i < 100000; i++) {
+    }
     cd_perf_counters_stop(&p, v);
     cd_perf_counters_close(&p);
     for (int k = 0; k < CD_PERF_COUNT; k++) assert_true(v[k] == -1 || v[k] > 0);

@@ -43,7 +43,8 @@ static cdmpp_status run_program(void *ctx, const gp_program *p, cdmpp_err *err) 
     if (!st && build.status) *err = build.err, st = build.status;
     if (!st) st = kind->load(ctx, &build, (const void *const *)memory, &l, err);
     if (!st) st = kind->run(l, 3, &s, err);
-    for (uint32_t k = 0; k < c.n_arg && !st; k++) st = kind->read(l, k, memory[k], (size_t)c.buffer[k].bytes, err);
+    for (uint32_t k = 0; k < c.n_arg && !st; k++)
+        st = kind->read(l, k, memory[k], (size_t)c.buffer[k].bytes, err);
     if (!st) st = gp_compare(p, memory, err);
     kind->unload(l);
     cd_mem_free(build.object);

@@ -33,7 +33,9 @@ static void done(batch *t) {
 static cd_compiler *open_ok(const char *command, const char *cache) {
     cd_compiler *c = NULL;
     cdmpp_err err = {0};
-    assert_ok(cd_compiler_open(&(cd_compiler_options){.command = command, .cache = cache, .isa = "native", .limit_s = 20}, &c, &err));
+    assert_ok(cd_compiler_open(
+        &(cd_compiler_options){.command = command, .cache = cache, .isa = "native", .limit_s = 20},
+        &c, &err));
     return c;
 }
 
@@ -60,7 +62,11 @@ TEST(test_culprits) {
     char name[32], body[64];
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "p%d", i);
-        snprintf(body, sizeof body, i == 3 ? "nonsense here;" : i == 11 || i == 12 ? "int x = ;" : "for (int i = 0; i < n; i++) c[i] = a[i] + %d * b[i];", i);
+        snprintf(body, sizeof body,
+                 i == 3               ? "nonsense here;"
+                 : i == 11 || i == 12 ? "int x = ;"
+                                      : "for (int i = 0; i < n; i++) c[i] = a[i] + %d * b[i];",
+                 i);
         add(&t, name, body);
     }
     cdmpp_err err = {0};
@@ -102,7 +108,9 @@ TEST(test_twice) {
     add(&t, "wrong", "int;;x");
     add(&t, "wrong", "int;;x");
     assert_ok(cd_compiler_build(c, t.b, t.n, 1, &err));
-    for (int i = 0; i < 4; i++) assert_int_equal(t.b[i].status, CDMPP_OK), assert_string_equal(t.b[i].object, t.b[0].object);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(t.b[i].status, CDMPP_OK),
+            assert_string_equal(t.b[i].object, t.b[0].object);
     for (int i = 4; i < 7; i++) assert_int_equal(t.b[i].status, CDMPP_EBACKEND);
     assert_string_equal(t.b[5].err.msg, t.b[6].err.msg);
     float out[16];
@@ -129,7 +137,9 @@ TEST(test_crashing) {
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
     /* Dies of every text with "crash" in it. */
-    cd_compiler *c = open_ok(fake(&d, "case $text in *crash*) kill -SEGV $$ ;; *) printf '%s' \"$text\" | gcc -shared -fPIC -x c - -o $out -lm ;; esac"), "");
+    cd_compiler *c = open_ok(fake(&d, "case $text in *crash*) kill -SEGV $$ ;; *) printf '%s' "
+                                      "\"$text\" | gcc -shared -fPIC -x c - -o $out -lm ;; esac"),
+                             "");
     add(&t, "one", MADE_ADD);
     add(&t, "two", "c[0] = 0; /* crash */");
     add(&t, "three", MADE_ADD);
@@ -148,8 +158,11 @@ TEST(test_hanging) {
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
     cd_compiler *c = NULL;
-    const cd_compiler_options o = {.command = fake(&d, "case $text in *hang*) sleep 100 ;; *) printf '%s' \"$text\" | gcc -shared -fPIC -x c - -o $out -lm ;; esac"),
-                                  .cache = "", .limit_s = 1};
+    const cd_compiler_options o = {
+        .command = fake(&d, "case $text in *hang*) sleep 100 ;; *) printf '%s' \"$text\" | gcc "
+                            "-shared -fPIC -x c - -o $out -lm ;; esac"),
+        .cache = "",
+        .limit_s = 1};
     assert_ok(cd_compiler_open(&o, &c, &err));
     add(&t, "one", MADE_ADD);
     add(&t, "two", "c[0] = 0; /* hang */");
@@ -164,10 +177,15 @@ TEST(test_hanging) {
 TEST(test_absent) {
     cd_compiler *c = NULL;
     cdmpp_err err = {0};
-    assert_status(cd_compiler_open(&(cd_compiler_options){.command = "/nosuch/cc", .cache = ""}, &c, &err), CDMPP_EBACKEND);
+    assert_status(
+        cd_compiler_open(&(cd_compiler_options){.command = "/nosuch/cc", .cache = ""}, &c, &err),
+        CDMPP_EBACKEND);
     assert_non_null(strstr(err.msg, "/nosuch/cc"));
-    assert_status(cd_compiler_open(&(cd_compiler_options){.command = "false", .cache = ""}, &c, &err), CDMPP_EBACKEND);
-    assert_status(cd_compiler_open(&(cd_compiler_options){.command = "  ", .cache = ""}, &c, &err), CDMPP_EUSAGE);
+    assert_status(
+        cd_compiler_open(&(cd_compiler_options){.command = "false", .cache = ""}, &c, &err),
+        CDMPP_EBACKEND);
+    assert_status(cd_compiler_open(&(cd_compiler_options){.command = "  ", .cache = ""}, &c, &err),
+                  CDMPP_EUSAGE);
 }
 
 /* The disk is full while the compiler writes: nobody's fault, and the run ends. */
@@ -175,7 +193,9 @@ TEST(test_full) {
     static batch t;
     tmp_dir d = tmp_make();
     cdmpp_err err = {0};
-    cd_compiler *c = open_ok(fake(&d, "echo \"as: fatal error: can't write $out: No space left on device\" >&2; exit 1"), "");
+    cd_compiler *c = open_ok(
+        fake(&d, "echo \"as: fatal error: can't write $out: No space left on device\" >&2; exit 1"),
+        "");
     add(&t, "one", MADE_ADD);
     assert_status(cd_compiler_build(c, t.b, t.n, 1, &err), CDMPP_EIO);
     assert_non_null(strstr(err.msg, "no space left"));
@@ -210,24 +230,41 @@ TEST(test_isa) {
     assert_string_equal(c.march, "-march=x86-64");
     assert_true(c.runs);
     assert_status(cd_isa_choose(NULL, "llvm -mcpu=quantum9", &c, &err), CDMPP_EBACKEND);
-    assert_status(cd_isa_choose(NULL, "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", &c, &err), CDMPP_EBACKEND);
-    assert_status(cd_isa_choose(NULL, "llvm -mtriple=armv7a-linux-gnueabihf -mattr=+neon", &c, &err), CDMPP_EBACKEND);
+    assert_status(cd_isa_choose(NULL, "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", &c, &err),
+                  CDMPP_EBACKEND);
+    assert_status(
+        cd_isa_choose(NULL, "llvm -mtriple=armv7a-linux-gnueabihf -mattr=+neon", &c, &err),
+        CDMPP_EBACKEND);
     assert_ok(cd_isa_choose("aarch64", "llvm", &c, &err));
     assert_false(c.runs);
     assert_ok(cd_isa_choose("armv7", "llvm", &c, &err));
     assert_false(c.runs);
 #endif
-    const uint32_t here = cd_isa_here() == CD_ISA_AVX512 ? 64 : cd_isa_here() == CD_ISA_AVX2 ? 32 : 16;
+    const uint32_t here = cd_isa_here() == CD_ISA_AVX512 ? 64
+                          : cd_isa_here() == CD_ISA_AVX2 ? 32
+                                                         : 16;
     const struct {
         const char *isa, *target;
         uint32_t bytes;
-    } v[] = {{"avx512", "llvm", 64}, {"avx2", "llvm -mcpu=znver4", 32}, {"sse2", NULL, 16}, {"aarch64", "llvm", 16}, {"armv7", "llvm -mcpu=znver4", 16}, {"native", "llvm", here}, {NULL, "llvm", here}, {"", NULL, here},
-             {NULL, "llvm -mcpu=core-avx2", 32}, {"", "llvm -mcpu=znver5", 64}, {NULL, "llvm -mcpu=quantum9", 32}, {"avx3", "llvm", 32}};
-    for (size_t k = 0; k < sizeof v / sizeof *v; k++) assert_int_equal(cd_isa_vector_bytes(v[k].isa, v[k].target), v[k].bytes);
+    } v[] = {{"avx512", "llvm", 64},
+             {"avx2", "llvm -mcpu=znver4", 32},
+             {"sse2", NULL, 16},
+             {"aarch64", "llvm", 16},
+             {"armv7", "llvm -mcpu=znver4", 16},
+             {"native", "llvm", here},
+             {NULL, "llvm", here},
+             {"", NULL, here},
+             {NULL, "llvm -mcpu=core-avx2", 32},
+             {"", "llvm -mcpu=znver5", 64},
+             {NULL, "llvm -mcpu=quantum9", 32},
+             {"avx3", "llvm", 32}};
+    for (size_t k = 0; k < sizeof v / sizeof *v; k++)
+        assert_int_equal(cd_isa_vector_bytes(v[k].isa, v[k].target), v[k].bytes);
     const cd_str n = cd_target_option("llvm -mcpu=a -num-cores=3", "-num-cores");
     assert_int_equal(n.n, 1);
     assert_int_equal(n.p[0], '3');
     assert_int_equal(cd_target_option("llvm -mcpux=a", "-mcpu").n, 0);
 }
 
-TESTS(NULL, NULL, test_culprits, test_twice, test_crashing, test_hanging, test_absent, test_full, test_isa)
+TESTS(NULL, NULL, test_culprits, test_twice, test_crashing, test_hanging, test_absent, test_full,
+      test_isa)

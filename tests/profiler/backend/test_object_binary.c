@@ -6,7 +6,9 @@
 
 #include "profiler/backend/backend.h"
 
-static cd_codegen_code code_of(char *text) { return (cd_codegen_code){.dialect = CD_DIALECT_OPENCL, .text = {.p = text, .n = strlen(text)}}; }
+static cd_codegen_code code_of(char *text) {
+    return (cd_codegen_code){.dialect = CD_DIALECT_OPENCL, .text = {.p = text, .n = strlen(text)}};
+}
 
 static bool finds(const tmp_dir *d, const char *key, const char *what, size_t n) {
     void *p = NULL;
@@ -48,7 +50,8 @@ TEST(test_kept) {
     assert_true(finds(&d, key, "a\0bc", 4));
     assert_true(finds(&d, key, "a\0bc", 4));
     assert_false(finds(&d, other, NULL, 0));
-    assert_true(cd_object_binary_put(d.path, 0, key, "xyz", 3)); /* the device refused the other one */
+    assert_true(
+        cd_object_binary_put(d.path, 0, key, "xyz", 3)); /* the device refused the other one */
     assert_true(finds(&d, key, "xyz", 3));
     char file[CD_OBJCACHE_PATH];
     snprintf(file, sizeof file, "%s/objects/%.2s/%s.so", d.path, key, key);

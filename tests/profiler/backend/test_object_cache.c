@@ -17,7 +17,9 @@ static cd_object_cache *open_ok(const char *dir, uint64_t max) {
     return c;
 }
 
-static void key_of(char key[CD_OBJCACHE_KEY], unsigned k) { snprintf(key, CD_OBJCACHE_KEY, "%02x%062u", k, k); }
+static void key_of(char key[CD_OBJCACHE_KEY], unsigned k) {
+    snprintf(key, CD_OBJCACHE_KEY, "%02x%062u", k, k);
+}
 
 /* A sealed file of n bytes in the work folder, entered under key number k. */
 static bool enter(cd_object_cache *c, unsigned k, size_t n) {

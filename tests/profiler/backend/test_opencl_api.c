@@ -63,14 +63,27 @@ TEST(test_names) {
         long number;
         unsigned parts, part;
         bool good;
-    } t[] = {{"", "", -1, 0, 0, true}, {"1", "", 1, 0, 0, true}, {"pocl:", "pocl", -1, 0, 0, true}, {"pocl:0", "pocl", 0, 0, 0, true},
-             {"0/2", "", 0, 2, 0, true}, {"/2.1", "", -1, 2, 1, true}, {"my GPU:3/4.3", "my GPU", 3, 4, 3, true},
-             {":0", "", 0, 0, 0, false}, {"x", "", 0, 0, 0, false}, {"0/", "", 0, 0, 0, false}, {"0/0", "", 0, 0, 0, false},
-             {"0/2.2", "", 0, 0, 0, false}, {"0/2.", "", 0, 0, 0, false}, {"64", "", 0, 0, 0, false}, {"-1", "", 0, 0, 0, false}, {"0 ", "", 0, 0, 0, false}};
+    } t[] = {{"", "", -1, 0, 0, true},
+             {"1", "", 1, 0, 0, true},
+             {"pocl:", "pocl", -1, 0, 0, true},
+             {"pocl:0", "pocl", 0, 0, 0, true},
+             {"0/2", "", 0, 2, 0, true},
+             {"/2.1", "", -1, 2, 1, true},
+             {"my GPU:3/4.3", "my GPU", 3, 4, 3, true},
+             {":0", "", 0, 0, 0, false},
+             {"x", "", 0, 0, 0, false},
+             {"0/", "", 0, 0, 0, false},
+             {"0/0", "", 0, 0, 0, false},
+             {"0/2.2", "", 0, 0, 0, false},
+             {"0/2.", "", 0, 0, 0, false},
+             {"64", "", 0, 0, 0, false},
+             {"-1", "", 0, 0, 0, false},
+             {"0 ", "", 0, 0, 0, false}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         cd_opencl_name n;
         cdmpp_err err = {0};
-        assert_status(cd_opencl_parse_name(t[k].text, &n, &err), t[k].good ? CDMPP_OK : CDMPP_ERANGE);
+        assert_status(cd_opencl_parse_name(t[k].text, &n, &err),
+                      t[k].good ? CDMPP_OK : CDMPP_ERANGE);
         if (!t[k].good) continue;
         assert_string_equal(n.platform, t[k].platform);
         assert_int_equal(n.number, t[k].number);

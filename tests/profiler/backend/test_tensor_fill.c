@@ -30,7 +30,8 @@ static double real_at(cd_dtype t, const void *p, size_t i) {
 
 /* The same number in all lengths, but for what a shorter one cannot hold, rounded down; between 0.25 and 1, a half of them above the middle. */
 TEST(reals) {
-    static const cd_dtype type[] = {CD_DTYPE(CD_T_FLOAT, 64), CD_F32, CD_DTYPE(CD_T_FLOAT, 16), CD_DTYPE(CD_T_BFLOAT, 16)};
+    static const cd_dtype type[] = {CD_DTYPE(CD_T_FLOAT, 64), CD_F32, CD_DTYPE(CD_T_FLOAT, 16),
+                                    CD_DTYPE(CD_T_BFLOAT, 16)};
     static const double step[] = {0, 0, 0x1p-11, 0x1p-8};
     static double want[N], got[N];
     assert_true(cd_tensor_fill(type[0], BUFFER, 0, N, want));
@@ -50,7 +51,9 @@ TEST(reals) {
 
 /* 0 and 1, in the lowest byte of each. */
 TEST(integers) {
-    static const cd_dtype type[] = {CD_BOOL, CD_DTYPE(CD_T_INT, 8), CD_DTYPE(CD_T_UINT, 8), CD_DTYPE(CD_T_INT, 16), CD_I32, CD_I64};
+    static const cd_dtype type[] = {
+        CD_BOOL, CD_DTYPE(CD_T_INT, 8), CD_DTYPE(CD_T_UINT, 8), CD_DTYPE(CD_T_INT, 16), CD_I32,
+        CD_I64};
     static unsigned char got[8 * N];
     for (size_t t = 0; t < sizeof type / sizeof *type; t++) {
         const size_t bytes = cd_expr_dtype_bytes(type[t]);
@@ -69,11 +72,13 @@ TEST(integers) {
 
 /* Parts are cut out of the whole; another buffer has other numbers; nothing is written behind the end. */
 TEST(parts) {
-    static const cd_dtype type[] = {CD_F32, CD_DTYPE(CD_T_FLOAT, 16), CD_DTYPE(CD_T_INT, 8), CD_I64};
+    static const cd_dtype type[] = {CD_F32, CD_DTYPE(CD_T_FLOAT, 16), CD_DTYPE(CD_T_INT, 8),
+                                    CD_I64};
     static unsigned char whole[8 * N], part[8 * N + 8], other[8 * N];
     for (size_t t = 0; t < sizeof type / sizeof *type; t++) {
         const size_t bytes = cd_expr_dtype_bytes(type[t]);
-        assert_true(cd_tensor_fill(type[t], BUFFER, 0, N, whole) && cd_tensor_fill(type[t], BUFFER + 1, 0, N, other));
+        assert_true(cd_tensor_fill(type[t], BUFFER, 0, N, whole) &&
+                    cd_tensor_fill(type[t], BUFFER + 1, 0, N, other));
         assert_memory_not_equal(whole, other, N * bytes);
         for (size_t first = 0; first < N; first += 511) {
             const size_t n = N - first < 700 ? N - first : 700;
@@ -91,7 +96,8 @@ TEST(weights) {
         uint32_t rank;
         int64_t shape[4];
         double fan_in;
-    } tab[] = {{2, {64, 32}, 32}, {2, {32, 64}, 32}, {4, {32, 4, 3, 3}, 36}, {4, {3, 3, 4, 32}, 36}, {3, {1, 1, 1024}, 1}, {2, {48, 48}, 48}};
+    } tab[] = {{2, {64, 32}, 32},      {2, {32, 64}, 32},    {4, {32, 4, 3, 3}, 36},
+               {4, {3, 3, 4, 32}, 36}, {3, {1, 1, 1024}, 1}, {2, {48, 48}, 48}};
     static float got[N + 1], plain[N];
     for (size_t t = 0; t < sizeof tab / sizeof *tab; t++) {
         size_t n = 1;
@@ -99,7 +105,8 @@ TEST(weights) {
         for (uint32_t d = 0; d < tab[t].rank; d++) n *= (size_t)tab[t].shape[d];
         assert_true(n <= N);
         got[n] = 77;
-        assert_true(cd_tensor_fill_weight(CD_F32, BUFFER, tab[t].rank, tab[t].shape, got) && cd_tensor_fill(CD_F32, BUFFER, 0, n, plain));
+        assert_true(cd_tensor_fill_weight(CD_F32, BUFFER, tab[t].rank, tab[t].shape, got) &&
+                    cd_tensor_fill(CD_F32, BUFFER, 0, n, plain));
         for (size_t i = 0; i < n; i++) {
             sum += (double)got[i], squares += (double)got[i] * (double)got[i];
             assert_true((got[i] > 0) == (plain[i] > 0.625f)); /* in the same order */
@@ -111,10 +118,16 @@ TEST(weights) {
     got[100] = 77;
     assert_true(cd_tensor_fill_weight(CD_F32, BUFFER, 1, (const int64_t[]){100}, got));
     assert_true(got[100] == 77);
-    assert_true(cd_tensor_fill(CD_F32, BUFFER, 0, 100, plain) && !memcmp(got, plain, 100 * sizeof *got));
-    assert_true(cd_tensor_fill_weight(CD_I32, BUFFER, 2, (const int64_t[]){10, 10}, got) && cd_tensor_fill(CD_I32, BUFFER, 0, 100, plain) && !memcmp(got, plain, 100 * sizeof *got));
-    assert_true(cd_tensor_fill_weight(CD_F32, BUFFER, 0, NULL, got) && cd_tensor_fill(CD_F32, BUFFER, 0, 1, plain) && !memcmp(got, plain, sizeof *got)); /* a scalar */
-    assert_false(cd_tensor_fill_weight(CD_DTYPE(CD_T_HANDLE, 64), BUFFER, 1, (const int64_t[]){1}, got));
+    assert_true(cd_tensor_fill(CD_F32, BUFFER, 0, 100, plain) &&
+                !memcmp(got, plain, 100 * sizeof *got));
+    assert_true(cd_tensor_fill_weight(CD_I32, BUFFER, 2, (const int64_t[]){10, 10}, got) &&
+                cd_tensor_fill(CD_I32, BUFFER, 0, 100, plain) &&
+                !memcmp(got, plain, 100 * sizeof *got));
+    assert_true(cd_tensor_fill_weight(CD_F32, BUFFER, 0, NULL, got) &&
+                cd_tensor_fill(CD_F32, BUFFER, 0, 1, plain) &&
+                !memcmp(got, plain, sizeof *got)); /* a scalar */
+    assert_false(
+        cd_tensor_fill_weight(CD_DTYPE(CD_T_HANDLE, 64), BUFFER, 1, (const int64_t[]){1}, got));
 }
 
 TESTS(NULL, NULL, reals, integers, parts, weights)

@@ -14,7 +14,8 @@ static double unit(uint64_t seed, size_t i) { return cd_rng_unit(seed, i); }
 static size_t draw(uint64_t seed, double *a, double *b) {
     const size_t n = 3 + (size_t)(unit(seed, 999) * 50);
     for (size_t i = 0; i < n; i++) {
-        a[i] = seed % 2 ? floor(5 * unit(seed, i)) : unit(seed, i); /* with and without equal values */
+        a[i] =
+            seed % 2 ? floor(5 * unit(seed, i)) : unit(seed, i); /* with and without equal values */
         b[i] = (seed % 3 ? a[i] * a[i] : 0) + unit(seed + 12345, i);
     }
     return n;
@@ -28,19 +29,25 @@ static double slow_distance(const double *a, const double *b, size_t n) {
         const double *v = k ? b : a;
         double row[MOST] = {0}, all = 0;
         for (size_t i = 0; i < n; i++)
-            for (size_t j = 0; j < n; j++) m[k][i][j] = fabs(v[i] - v[j]), row[i] += m[k][i][j] / (double)n, all += m[k][i][j] / (double)(n * n);
+            for (size_t j = 0; j < n; j++)
+                m[k][i][j] = fabs(v[i] - v[j]), row[i] += m[k][i][j] / (double)n,
+                all += m[k][i][j] / (double)(n * n);
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < n; j++) m[k][i][j] += all - row[i] - row[j];
     }
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++) c[0] += m[0][i][j] * m[1][i][j], c[1] += m[0][i][j] * m[0][i][j], c[2] += m[1][i][j] * m[1][i][j];
+        for (size_t j = 0; j < n; j++)
+            c[0] += m[0][i][j] * m[1][i][j], c[1] += m[0][i][j] * m[0][i][j],
+                c[2] += m[1][i][j] * m[1][i][j];
     return c[1] > 1e-20 && c[2] > 1e-20 ? sqrt(fmax(c[0], 0) / sqrt(c[1] * c[2])) : 0;
 }
 
 static double slow_pearson(const double *a, const double *b, size_t n) { /* by pairs: no means */
     double ab = 0, aa = 0, bb = 0;
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++) ab += (a[i] - a[j]) * (b[i] - b[j]), aa += (a[i] - a[j]) * (a[i] - a[j]), bb += (b[i] - b[j]) * (b[i] - b[j]);
+        for (size_t j = 0; j < n; j++)
+            ab += (a[i] - a[j]) * (b[i] - b[j]), aa += (a[i] - a[j]) * (a[i] - a[j]),
+                bb += (b[i] - b[j]) * (b[i] - b[j]);
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
 }
 
@@ -115,7 +122,8 @@ TEST(test_partial) {
         memcpy(v[k], t, sizeof t);
         for (size_t j = 0; j <= k; j++) slow_ranks(v[j], n, rank[j]);
         assert_ok(cd_correlation_axes(setting, t, n, k, 0, out, &err));
-        for (size_t j = 0; j < k; j++) assert_close(out[j].partial, slow_partial(rank, k, n, j), 1e-8, 1e-8);
+        for (size_t j = 0; j < k; j++)
+            assert_close(out[j].partial, slow_partial(rank, k, n, j), 1e-8, 1e-8);
     }
 }
 
@@ -134,7 +142,8 @@ TEST(test_knee) {
     assert_ok(cd_correlation_axes(setting, t, 300, 4, 0, out, &err));
     assert_true(out[0].strong && out[1].strong && !out[2].strong && !out[3].strong);
     assert_close(out[0].turn.at, 40, 0, 1);
-    assert_true(out[0].turn.low <= 40 && out[0].turn.high >= 40 && out[0].turn.high - out[0].turn.low < 6);
+    assert_true(out[0].turn.low <= 40 && out[0].turn.high >= 40 &&
+                out[0].turn.high - out[0].turn.low < 6);
     assert_int_equal(out[0].form, CD_PERF_CURVE_HINGE);
     assert_true(out[0].partial > 0.5 && fabs(out[1].partial) < 0.3);
     assert_true(out[3].pearson == 0 && out[3].distance == 0 && out[3].partial == 0);
@@ -185,4 +194,5 @@ TEST(test_bad_samples) {
     assert_status(cd_correlation_axes(t, t, 3, 0, 0, &out, &err), CDMPP_EINVALID);
 }
 
-TESTS(NULL, NULL, test_definitions, test_partial, test_knee, test_threads, test_few_settings, test_not_monotone, test_bad_samples)
+TESTS(NULL, NULL, test_definitions, test_partial, test_knee, test_threads, test_few_settings,
+      test_not_monotone, test_bad_samples)

@@ -38,8 +38,12 @@ static void has(const char *text, const char *form, const double *s) {
 
 /* ---- lists of sizes ---- */
 static void test_sizes(void **state) {
-    static const char *const bad[] = {"batch=1", "batch=", "batch", "Batch=1,2", "batch=2,1", "batch=1,1", "batch=0,1", "batch=1,2,", "batch=1,,2", "batch=1,1048577", "batch=1,2 ", "batch=1,2;3",
-                                      "size=1,2", "batch=-1,2", "batch=1,99999999999999999999", "input=4..4", "input=4..2", "input=1..", "input=1..x", "input=1..4,4", "input=1...4", "input=..4"};
+    static const char *const bad[] = {
+        "batch=1",     "batch=",      "batch",      "Batch=1,2",  "batch=2,1",
+        "batch=1,1",   "batch=0,1",   "batch=1,2,", "batch=1,,2", "batch=1,1048577",
+        "batch=1,2 ",  "batch=1,2;3", "size=1,2",   "batch=-1,2", "batch=1,99999999999999999999",
+        "input=4..4",  "input=4..2",  "input=1..",  "input=1..x", "input=1..4,4",
+        "input=1...4", "input=..4"};
     static const int doubled[] = {3, 4, 8, 16, 20, 21};
     cd_size_list l;
     (void)state;
@@ -75,7 +79,9 @@ static cd_curve_set read_set(const char *op, size_t limit) {
     cd_buf_puts(&b, "curve,seconds,size\nshort,1,1\n");
     for (int k = 20; k > 0; k--) {
         cd_buf_putf(&b, "line,%.17g,%d\nflat,5e-3,%d\n", 1e-3 + 2e-6 * 50 * k, 50 * k, k);
-        if (k % 3 == 0) cd_buf_putf(&b, "line,%.17g,%d\n", 9 * (1e-3 + 2e-6 * 50 * k), 50 * k); /* slower: does not count */
+        if (k % 3 == 0)
+            cd_buf_putf(&b, "line,%.17g,%d\n", 9 * (1e-3 + 2e-6 * 50 * k),
+                        50 * k); /* slower: does not count */
     }
     skips = 0;
     assert_ok(cd_curve_set_read(&c, put(&b), &err));
@@ -103,10 +109,12 @@ static void test_points(void **state) {
     c = read_set(NULL, 1);
     assert_true(c.n == 1 && skips == 1 && !strcmp(c.curve[0].name, "line"));
     cd_curve_set_free(&c);
-    static const char *const bad[] = {"size,seconds\n0,1\n1,1\n2,2\n", "size,seconds\n1,0\n2,1\n", "size\n1\n", "seconds,curve\n1,a\n", "size,seconds\n1,x\n"};
+    static const char *const bad[] = {"size,seconds\n0,1\n1,1\n2,2\n", "size,seconds\n1,0\n2,1\n",
+                                      "size\n1\n", "seconds,curve\n1,a\n", "size,seconds\n1,x\n"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         c = (cd_curve_set){0};
-        assert_true(cd_curve_set_read(&c, tmp_put(&dir, "bad.csv", bad[k], strlen(bad[k])), &err) != CDMPP_OK);
+        assert_true(cd_curve_set_read(&c, tmp_put(&dir, "bad.csv", bad[k], strlen(bad[k])), &err) !=
+                    CDMPP_OK);
         cd_curve_set_free(&c);
     }
 }
@@ -120,11 +128,20 @@ static void test_curves_printed(void **state) {
     (void)state;
     cd_curve_set c = read_set(NULL, 0);
     cd_curve_set_print(&c, at, 2, 0.9, &b);
-    has(b.p, "line\n    affine, linear: @ and @ for each\n    20 points of 50..1000, noise 0.0 %\n    at 100: @, in ", (const double[]){1e-3, 2e-6, 1.2e-3});
+    has(b.p,
+        "line\n    affine, linear: @ and @ for each\n    20 points of 50..1000, noise 0.0 %\n    "
+        "at 100: @, in ",
+        (const double[]){1e-3, 2e-6, 1.2e-3});
     has(b.p, "\n    at 2000: @, in ", (const double[]){5e-3});
-    has(b.p, " by 90 %, outside of the points\nflat\n    constant, flat: @\n    20 points of 1..20, noise 0.0 %\n", (const double[]){5e-3});
-    has(b.p, "\noperator                curves     flat   linear  piecewise  unclear  turns at (median)\nline                         1        0        1          0        0  -\n"
-             "flat                         1        1        0          0        0  -\n", NULL);
+    has(b.p,
+        " by 90 %, outside of the points\nflat\n    constant, flat: @\n    20 points of 1..20, "
+        "noise 0.0 %\n",
+        (const double[]){5e-3});
+    has(b.p,
+        "\noperator                curves     flat   linear  piecewise  unclear  turns at "
+        "(median)\nline                         1        0        1          0        0  -\n"
+        "flat                         1        1        0          0        0  -\n",
+        NULL);
     cd_buf_clear(&b);
     cd_curve_set_print_json(&c, at, 2, 0.9, &b);
     assert_ok(cd_json_parse(&a, b.p, b.n, &o, &err));
@@ -147,7 +164,8 @@ static void test_curves_printed(void **state) {
     assert_close(got, high, 1e-12, 0);
     assert_true(low <= high && cd_json_get(line, "parameters")->n == 2);
     v = cd_json_get(o, "operators")->u.child->next;
-    assert_true(cd_json_get(v, "flat")->u.i == 1 && cd_json_get(v, "linear")->u.i == 0 && cd_json_get(v, "curves")->u.i == 1);
+    assert_true(cd_json_get(v, "flat")->u.i == 1 && cd_json_get(v, "linear")->u.i == 0 &&
+                cd_json_get(v, "curves")->u.i == 1);
     cd_curve_set_free(&c);
     cd_buf_free(&b);
     cd_arena_free(&a);
@@ -160,9 +178,15 @@ static void test_laws_printed(void **state) {
         const char *want;
         double s[4];
     } row[] = {
-        {{.form = CD_PERF_CURVE_STAIRS, .n_param = 3, .n_break = 1, .param = {1e-3, 2e-3, 64}}, ": @ and @ for every 64 begun", {1e-3, 2e-3}},
-        {{.form = CD_PERF_CURVE_HINGE, .n_param = 3, .n_break = 1, .param = {1e-3, 2e-6, 32}}, ": @ and @ for each beyond 32", {1e-3, 2e-6}},
-        {{.form = CD_PERF_CURVE_AFFINE, .n_param = 2, .param = {3e-3, 4e-6}}, ": @ and @ for each\n", {3e-3, 4e-6}},
+        {{.form = CD_PERF_CURVE_STAIRS, .n_param = 3, .n_break = 1, .param = {1e-3, 2e-3, 64}},
+         ": @ and @ for every 64 begun",
+         {1e-3, 2e-3}},
+        {{.form = CD_PERF_CURVE_HINGE, .n_param = 3, .n_break = 1, .param = {1e-3, 2e-6, 32}},
+         ": @ and @ for each beyond 32",
+         {1e-3, 2e-6}},
+        {{.form = CD_PERF_CURVE_AFFINE, .n_param = 2, .param = {3e-3, 4e-6}},
+         ": @ and @ for each\n",
+         {3e-3, 4e-6}},
         {{.form = CD_PERF_CURVE_TABLE, .n_knot = 7}, ": by 7 points of a table", {0}},
     };
     (void)state;
@@ -173,10 +197,14 @@ static void test_laws_printed(void **state) {
         one.fit.turn = (cd_perf_curve_turn){.low = NAN, .high = NAN};
         const cd_curve_set c = {.curve = &one, .n = 1};
         cd_buf b = {0};
-        one.fit.n = 9, one.fit.n_left_out = 2, one.fit.warmup = k == 1, one.fit.noise = 0.125, one.fit.x_min = 1, one.fit.x_max = 99;
+        one.fit.n = 9, one.fit.n_left_out = 2, one.fit.warmup = k == 1, one.fit.noise = 0.125,
+        one.fit.x_min = 1, one.fit.x_max = 99;
         cd_curve_set_print(&c, NULL, 0, 0.9, &b);
         has(b.p, row[k].want, row[k].s);
-        has(b.p, k == 1 ? "\n    9 points of 1..99, noise 12.5 %, 2 left out (the first, as too slow)\n" : "\n    9 points of 1..99, noise 12.5 %, 2 left out\n", NULL);
+        has(b.p,
+            k == 1 ? "\n    9 points of 1..99, noise 12.5 %, 2 left out (the first, as too slow)\n"
+                   : "\n    9 points of 1..99, noise 12.5 %, 2 left out\n",
+            NULL);
         cd_buf_free(&b);
     }
 }
@@ -185,8 +213,21 @@ static void test_laws_printed(void **state) {
 static void test_correlations_printed(void **state) {
     static const char *name[] = {"a", "b", "c", "d", "e"};
     static cd_correlation_axis axis[] = {
-        {.pearson = 0.5, .spearman = 0.75, .distance = 0.875, .partial = NAN, .strong = true, .turn = {12.5, 12, 13.25, false}, .form = CD_PERF_CURVE_HINGE},
-        {.pearson = -0.0, .spearman = -0.5, .distance = 0.25, .partial = -0.125, .strong = true, .falls = true, .turning = 8, .turn = {.low = NAN, .high = NAN}},
+        {.pearson = 0.5,
+         .spearman = 0.75,
+         .distance = 0.875,
+         .partial = NAN,
+         .strong = true,
+         .turn = {12.5, 12, 13.25, false},
+         .form = CD_PERF_CURVE_HINGE},
+        {.pearson = -0.0,
+         .spearman = -0.5,
+         .distance = 0.25,
+         .partial = -0.125,
+         .strong = true,
+         .falls = true,
+         .turning = 8,
+         .turn = {.low = NAN, .high = NAN}},
         {.spearman = 0.1, .turning = 7, .turn = {.low = NAN, .high = NAN}},
         {.strong = true, .falls = true, .turning = NAN, .turn = {.low = NAN, .high = NAN}},
         {.strong = true, .turn = {5, 4, 16, true}, .form = CD_PERF_CURVE_AFFINE}};
@@ -196,22 +237,32 @@ static void test_correlations_printed(void **state) {
     const cd_json *o;
     (void)state;
     cd_correlation_table_print(&t, &b);
-    assert_string_equal(b.p, "s by 5 settings, 17 rows\nsetting                 Spearman  distance   partial   Pearson\n"
-                             "a                          0.750     0.875         -     0.500  rises (hinge), turns at 12.5, between 12 and 13.25\n"
-                             "b                         -0.500     0.250    -0.125     0.000  falls, no longer from 8 on\n"
-                             "c                          0.100     0.000     0.000     0.000  weak\n"
-                             "d                          0.000     0.000     0.000     0.000  falls\n"
-                             "e                          0.000     0.000     0.000     0.000  rises (affine), turns between 4 and 16\n");
+    assert_string_equal(
+        b.p,
+        "s by 5 settings, 17 rows\nsetting                 Spearman  distance   partial   Pearson\n"
+        "a                          0.750     0.875         -     0.500  rises (hinge), turns at "
+        "12.5, between 12 and 13.25\n"
+        "b                         -0.500     0.250    -0.125     0.000  falls, no longer from 8 "
+        "on\n"
+        "c                          0.100     0.000     0.000     0.000  weak\n"
+        "d                          0.000     0.000     0.000     0.000  falls\n"
+        "e                          0.000     0.000     0.000     0.000  rises (affine), turns "
+        "between 4 and 16\n");
     cd_buf_clear(&b);
     cd_correlation_table_print_json(&t, &b);
     assert_ok(cd_json_parse(&a, b.p, b.n, &o, &err));
     assert_int_equal(cd_json_get(o, "rows")->u.i, 17);
     const char *list = strstr(b.p, "\"settings\":[") + 12;
-    static const char first[] = "{\"name\":\"a\",\"spearman\":0.75,\"distance\":0.875,\"partial\":null,\"pearson\":0.5,\"strong\":true,\"falls\":false,\"form\":\"hinge\",\"turns_at\":12.5,\"turns_low\":12,\"turns_high\":13.25},"
-                                "{\"name\":\"b\",\"spearman\":-0.5,\"distance\":0.25,\"partial\":-0.125,\"pearson\":";
+    static const char first[] =
+        "{\"name\":\"a\",\"spearman\":0.75,\"distance\":0.875,\"partial\":null,\"pearson\":0.5,"
+        "\"strong\":true,\"falls\":false,\"form\":\"hinge\",\"turns_at\":12.5,\"turns_low\":12,"
+        "\"turns_high\":13.25},"
+        "{\"name\":\"b\",\"spearman\":-0.5,\"distance\":0.25,\"partial\":-0.125,\"pearson\":";
     assert_true(!strncmp(list, first, sizeof first - 1));
-    assert_non_null(strstr(b.p, "\"strong\":true,\"falls\":true,\"form\":null,\"turns_at\":8,\"turns_low\":null,\"turns_high\":null}"));
-    assert_non_null(strstr(b.p, "\"strong\":false,\"falls\":false,\"form\":null,\"turns_at\":null,\"turns_low\":null,\"turns_high\":null}"));
+    assert_non_null(strstr(b.p, "\"strong\":true,\"falls\":true,\"form\":null,\"turns_at\":8,"
+                                "\"turns_low\":null,\"turns_high\":null}"));
+    assert_non_null(strstr(b.p, "\"strong\":false,\"falls\":false,\"form\":null,\"turns_at\":null,"
+                                "\"turns_low\":null,\"turns_high\":null}"));
     cd_buf_free(&b);
     cd_arena_free(&a);
 }
@@ -222,7 +273,8 @@ static void test_table_of_settings(void **state) {
     cd_correlation_table t = {0};
     (void)state;
     cd_buf_puts(&b, "n,b,y,a\n");
-    for (int k = 0; k < 30; k++) cd_buf_putf(&b, "%d,%d,%d,%d\n", k * 7 % 10, (k % 5 ? -k : k) * 3, 10 + k, k);
+    for (int k = 0; k < 30; k++)
+        cd_buf_putf(&b, "%d,%d,%d,%d\n", k * 7 % 10, (k % 5 ? -k : k) * 3, 10 + k, k);
     char path[256];
     snprintf(path, sizeof path, "%s", put(&b));
     assert_ok(cd_correlation_table_read(path, "y", NULL, 0, &t, &err));
@@ -244,9 +296,12 @@ static void test_table_of_settings(void **state) {
         assert_true(cd_correlation_table_read(path, "y", axes[k], 0, &t, &err) != CDMPP_OK);
         cd_correlation_table_free(&t);
     }
-    assert_status(cd_correlation_table_read(tmp_put(&dir, "one.csv", "y\n1\n2\n3\n", 8), "y", NULL, 0, &t, &err), CDMPP_ESCHEMA);
+    assert_status(cd_correlation_table_read(tmp_put(&dir, "one.csv", "y\n1\n2\n3\n", 8), "y", NULL,
+                                            0, &t, &err),
+                  CDMPP_ESCHEMA);
     cd_correlation_table_free(&t);
     cd_buf_free(&b);
 }
 
-TESTS(set_up, tear_down, test_sizes, test_points, test_curves_printed, test_laws_printed, test_correlations_printed, test_table_of_settings)
+TESTS(set_up, tear_down, test_sizes, test_points, test_curves_printed, test_laws_printed,
+      test_correlations_printed, test_table_of_settings)

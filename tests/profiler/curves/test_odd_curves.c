@@ -9,8 +9,12 @@ static cdmpp_status curves_of(const char *path, const char *op, size_t limit, cd
     cd_curve_set_free(&c);
     return st;
 }
-static cdmpp_status curves(const char *path, cdmpp_err *err) { return curves_of(path, NULL, 0, err); }
-static cdmpp_status curves_of_a(const char *path, cdmpp_err *err) { return curves_of(path, "a", 1, err); }
+static cdmpp_status curves(const char *path, cdmpp_err *err) {
+    return curves_of(path, NULL, 0, err);
+}
+static cdmpp_status curves_of_a(const char *path, cdmpp_err *err) {
+    return curves_of(path, "a", 1, err);
+}
 
 static cdmpp_status settings_of(const char *path, const char *axes, cdmpp_err *err) {
     cd_correlation_table t = {0};
@@ -18,10 +22,16 @@ static cdmpp_status settings_of(const char *path, const char *axes, cdmpp_err *e
     cd_correlation_table_free(&t);
     return st;
 }
-static cdmpp_status settings(const char *path, cdmpp_err *err) { return settings_of(path, NULL, err); }
-static cdmpp_status two_settings(const char *path, cdmpp_err *err) { return settings_of(path, "a,b", err); }
+static cdmpp_status settings(const char *path, cdmpp_err *err) {
+    return settings_of(path, NULL, err);
+}
+static cdmpp_status two_settings(const char *path, cdmpp_err *err) {
+    return settings_of(path, "a,b", err);
+}
 
-#define TSV "set\thost\toperator\tdevice_id\tvaried\tshape\tpoints_n:ms\ns\th\ta\t1\tn\t[1,n]\t1:2 2:3 4:5\ns\th\tb\t\tn\t\t1:2 3:3\n"
+#define TSV                                                                                        \
+    "set\thost\toperator\tdevice_id\tvaried\tshape\tpoints_n:ms\ns\th\ta\t1\tn\t[1,n]\t1:2 2:3 "   \
+    "4:5\ns\th\tb\t\tn\t\t1:2 3:3\n"
 
 TEST(files) {
     tmp_dir dir = tmp_make();
@@ -32,7 +42,8 @@ TEST(files) {
     odd_all_of_file(path, "size,seconds,curve\n1,2,a\n2,3,a\n4,5,b\n1,1,b\n", curves_of_a);
     odd_all_of_file(path, "size,seconds\n1,2\n2,3\n4,5\n", curves);
     odd_all_of_file(path, "a,b,seconds\n1,2,3\n2,3,4\n4,1,9\n5,2,7\n6,1,2\n", settings);
-    odd_all_of_file(path, "a,b,c,seconds\n1,2,3,3\n2,3,x,4\n4,1,5,9\n5,2,1,7\n6,1,1,2\n", two_settings);
+    odd_all_of_file(path, "a,b,c,seconds\n1,2,3,3\n2,3,x,4\n4,1,5,9\n5,2,1,7\n6,1,1,2\n",
+                    two_settings);
     tmp_remove(&dir);
 }
 

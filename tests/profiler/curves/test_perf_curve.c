@@ -26,8 +26,12 @@ static void planted(bool spoiled) {
             near += breaks && made_curve_off(&m, &p) <= 1;
             cd_perf_curve_free(&p);
         }
-        if (right < 0.93 * SEEDS) print_error("%s: %d of %d\n", cd_perf_curve_form_name((cd_perf_curve_form)f), right, SEEDS);
-        assert_true(right >= 0.93 * SEEDS); /* 150 draws of a share of 0.97: 0.93 is three standard errors below */
+        if (right < 0.93 * SEEDS)
+            print_error("%s: %d of %d\n", cd_perf_curve_form_name((cd_perf_curve_form)f), right,
+                        SEEDS);
+        assert_true(
+            right >=
+            0.93 * SEEDS); /* 150 draws of a share of 0.97: 0.93 is three standard errors below */
         if (breaks) assert_true(near >= 0.93 * SEEDS);
     }
 }
@@ -42,8 +46,10 @@ TEST(test_exact) {
             cd_perf_curve p;
             made_curve_draw((cd_perf_curve_form)f, s, 100, 0.05, &m);
             assert_ok(cd_perf_curve_fit(m.x, m.truth, m.n, NULL, &p, &err));
-            for (size_t i = 0; i < m.n; i++) assert_close(cd_perf_curve_eval(&p, m.x[i]), m.truth[i], 0.02, 0);
-            if ((int)p.form == f && f == CD_PERF_CURVE_STAIRS) assert_true(made_curve_off(&m, &p) <= 1);
+            for (size_t i = 0; i < m.n; i++)
+                assert_close(cd_perf_curve_eval(&p, m.x[i]), m.truth[i], 0.02, 0);
+            if ((int)p.form == f && f == CD_PERF_CURVE_STAIRS)
+                assert_true(made_curve_off(&m, &p) <= 1);
             cd_perf_curve_free(&p);
         }
 }
@@ -131,14 +137,18 @@ TEST(test_laws) {
         for (uint64_t s = 0; s < 30; s++)
             for (size_t n = 3; n <= 100; n = n * 3 + 1) {
                 cd_perf_curve p, q;
-                made_curve_draw((cd_perf_curve_form)f, s + 77, n < 12 ? 100 : n, s % 3 ? 0.05 : 0.005, &m);
-                for (size_t i = 0; n < 12 && i < n; i++) m.x[i] = m.x[i * 99 / (n - 1)], m.t[i] = m.t[i * 99 / (n - 1)];
+                made_curve_draw((cd_perf_curve_form)f, s + 77, n < 12 ? 100 : n,
+                                s % 3 ? 0.05 : 0.005, &m);
+                for (size_t i = 0; n < 12 && i < n; i++)
+                    m.x[i] = m.x[i * 99 / (n - 1)], m.t[i] = m.t[i * 99 / (n - 1)];
                 assert_ok(cd_perf_curve_fit(m.x, m.t, n, NULL, &p, &err));
                 laws(&p);
-                for (size_t i = 0; i < n; i++) m.x[i] *= 1024, m.t[i] *= 64; /* other units, the same law */
+                for (size_t i = 0; i < n; i++)
+                    m.x[i] *= 1024, m.t[i] *= 64; /* other units, the same law */
                 assert_ok(cd_perf_curve_fit(m.x, m.t, n, NULL, &q, &err));
                 assert_int_equal(p.form, q.form);
-                assert_close(cd_perf_curve_eval(&q, 1024 * 0.5 * p.x_max), 64 * cd_perf_curve_eval(&p, 0.5 * p.x_max), 1e-6, 0);
+                assert_close(cd_perf_curve_eval(&q, 1024 * 0.5 * p.x_max),
+                             64 * cd_perf_curve_eval(&p, 0.5 * p.x_max), 1e-6, 0);
                 cd_perf_curve_free(&p);
                 cd_perf_curve_free(&q);
             }
@@ -171,7 +181,8 @@ TEST(test_threads) {
 
 TEST(test_bad_points) {
     cd_perf_curve p;
-    const double x[] = {1, 2, 3, 4}, t[] = {1, 2, 3, 4}, falls[] = {1, 3, 2, 4}, zero[] = {1, 0, 3, 4}, nan[] = {1, 2, (double)NAN, 4}, none[] = {0, 0, 0, 0};
+    const double x[] = {1, 2, 3, 4}, t[] = {1, 2, 3, 4}, falls[] = {1, 3, 2, 4},
+                 zero[] = {1, 0, 3, 4}, nan[] = {1, 2, (double)NAN, 4}, none[] = {0, 0, 0, 0};
     assert_status(cd_perf_curve_fit(x, t, 2, NULL, &p, &err), CDMPP_EINVALID);
     assert_status(cd_perf_curve_fit(falls, t, 4, NULL, &p, &err), CDMPP_EINVALID);
     assert_status(cd_perf_curve_fit(x, zero, 4, NULL, &p, &err), CDMPP_EINVALID);
@@ -188,8 +199,10 @@ static const char head[] = "set\thost\toperator\tdevice_id\tvaried\tshape\tpoint
 TEST(test_read) {
     tmp_dir dir = tmp_make();
     char text[2048];
-    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", head, "bert\tme\tdense\t-1\tv\ts\t8:4 1:0.5 2:1 2:0.75\n", "x\ty\tz\t0\t\t\t1:0\n", "x\ty\tz\t0\t\t\t1:1 nonsense\n",
-             "short\tline\n", "x\ty\tz\t0\t\t\t\n", "\nx\ty\tz\t3\t\t\t5:2.5e-3\n");
+    snprintf(text, sizeof text, "%s%s%s%s%s%s%s", head,
+             "bert\tme\tdense\t-1\tv\ts\t8:4 1:0.5 2:1 2:0.75\n", "x\ty\tz\t0\t\t\t1:0\n",
+             "x\ty\tz\t0\t\t\t1:1 nonsense\n", "short\tline\n", "x\ty\tz\t0\t\t\t\n",
+             "\nx\ty\tz\t3\t\t\t5:2.5e-3\n");
     const char *path = tmp_put(&dir, "c.tsv", text, strlen(text));
     cd_curves *r;
     cd_curve c;
@@ -225,7 +238,8 @@ TEST(test_bad_tables) {
     tmp_dir dir = tmp_make();
     cd_curves *r;
     assert_status(cd_curves_open(tmp_put(&dir, "empty", "", 0), &r, &err), CDMPP_ESCHEMA);
-    assert_status(cd_curves_open(tmp_put(&dir, "head", "host\toperator\n", 14), &r, &err), CDMPP_ESCHEMA);
+    assert_status(cd_curves_open(tmp_put(&dir, "head", "host\toperator\n", 14), &r, &err),
+                  CDMPP_ESCHEMA);
     assert_status(cd_curves_open("/nonexistent/c.tsv", &r, &err), CDMPP_EIO);
     memset(&err, 0, sizeof err);
     cd_curves_close(NULL);
@@ -268,5 +282,6 @@ TEST(test_memory) {
     }
 }
 
-TESTS(NULL, NULL, test_planted, test_spoiled, test_exact, test_standard_errors, test_turn_of_few_points, test_interval, test_laws, test_stairs_and_flat,
-      test_threads, test_bad_points, test_read, test_bad_tables, test_real, test_memory)
+TESTS(NULL, NULL, test_planted, test_spoiled, test_exact, test_standard_errors,
+      test_turn_of_few_points, test_interval, test_laws, test_stairs_and_flat, test_threads,
+      test_bad_points, test_read, test_bad_tables, test_real, test_memory)

@@ -12,9 +12,12 @@
 
 static cdmpp_err err;
 static const char *const DEVICES =
-    "- {name: zen5-avx512, aliases: [zen5], kind: cpu, clock_mhz: 4000, cores: 8, simd_bits: 512, l2_kb: 1024}\n"
-    "- {name: other-zen4, aliases: [zen4], kind: cpu, simd_bits: 512}\n- {name: zen4-cdmpp, kind: cpu, simd_bits: 512}\n"
-    "- {name: chip, aliases: [Fast Chip 3000], kind: cpu, clock_mhz: 3000, cores: 1, simd_bits: 256, l2_kb: 1024}\n"
+    "- {name: zen5-avx512, aliases: [zen5], kind: cpu, clock_mhz: 4000, cores: 8, simd_bits: 512, "
+    "l2_kb: 1024}\n"
+    "- {name: other-zen4, aliases: [zen4], kind: cpu, simd_bits: 512}\n- {name: zen4-cdmpp, kind: "
+    "cpu, simd_bits: 512}\n"
+    "- {name: chip, aliases: [Fast Chip 3000], kind: cpu, clock_mhz: 3000, cores: 1, simd_bits: "
+    "256, l2_kb: 1024}\n"
     "- {name: card, aliases: [amd-epyc-zen3], kind: gpu, clock_mhz: 1500, cores: 40}\n";
 
 static cd_describe_name name_of(int family, int model, const char *says, const char *flags) {
@@ -25,7 +28,10 @@ static cd_describe_name name_of(int family, int model, const char *says, const c
     char text[512], proc[4200];
     snprintf(proc, sizeof proc, "%s/proc", t.path);
     assert_int_equal(mkdir(proc, 0700), 0);
-    snprintf(text, sizeof text, "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: %d\nmodel\t\t: %d\nmodel name\t: %s\nflags\t\t: %s\n", family, model, says, flags);
+    snprintf(text, sizeof text,
+             "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: %d\nmodel\t\t: %d\nmodel "
+             "name\t: %s\nflags\t\t: %s\n",
+             family, model, says, flags);
     tmp_put(&t, "proc/cpuinfo", text, strlen(text));
     setenv("HWLOC_SYNTHETIC", "l2:1(size=1048576) core:1 pu:1", 1);
     assert_ok(cd_device_table_read("d.yaml", DEVICES, strlen(DEVICES), &diag, &devices, &err));
@@ -42,14 +48,16 @@ static void names(void **s) {
         int family, model;
         const char *says, *flags, *name;
         bool described;
-    } t[] = {
-        {26, 2, "AMD EPYC", "avx avx2 fma avx512f", "zen5-avx512", true},
-        {26, 2, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen5", false},    /* without AVX-512 it is not that device */
-        {25, 17, "AMD EPYC", "avx avx2 fma avx512f", "zen4-cdmpp", true}, /* records of this machine are of our own code */
-        {25, 1, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen3", false},    /* the description of that name is a GPU's */
-        {25, 1, "AMD EPYC 7763 64-Core Processor", "avx avx2 fma", "amd-epyc-7763", false},
-        {99, 1, "Fast(R) Chip 3000 CPU @ 2.10GHz", "avx avx2 fma", "chip", true},
-        {99, 1, "Some Thing", "avx", "some-thing", false}};
+    } t[] = {{26, 2, "AMD EPYC", "avx avx2 fma avx512f", "zen5-avx512", true},
+             {26, 2, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen5",
+              false}, /* without AVX-512 it is not that device */
+             {25, 17, "AMD EPYC", "avx avx2 fma avx512f", "zen4-cdmpp",
+              true}, /* records of this machine are of our own code */
+             {25, 1, "AMD EPYC", "avx avx2 fma", "amd-epyc-zen3",
+              false}, /* the description of that name is a GPU's */
+             {25, 1, "AMD EPYC 7763 64-Core Processor", "avx avx2 fma", "amd-epyc-7763", false},
+             {99, 1, "Fast(R) Chip 3000 CPU @ 2.10GHz", "avx avx2 fma", "chip", true},
+             {99, 1, "Some Thing", "avx", "some-thing", false}};
     (void)s;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         const cd_describe_name d = name_of(t[i].family, t[i].model, t[i].says, t[i].flags);
@@ -124,7 +132,9 @@ TEST(an_opencl_device_apart) {
     char how[CD_DESCRIBE_DIFFERS];
     cd_describe_identity_gpu(&e, &i);
     assert_string_equal(i.says, d.says);
-    assert_true(cd_describe_gpu_is_here("opencl", NULL, &i, how) && cd_describe_gpu_is_here("opencl", "", &i, how) && !cd_describe_gpu_is_here("opencl", "200", &i, how));
+    assert_true(cd_describe_gpu_is_here("opencl", NULL, &i, how) &&
+                cd_describe_gpu_is_here("opencl", "", &i, how) &&
+                !cd_describe_gpu_is_here("opencl", "200", &i, how));
     assert_ok(cd_describe_gpu("opencl", "", &same, &err));
     assert_string_equal(e.name, same.name);
     assert_ptr_equal(e.device.name, e.name);

@@ -17,7 +17,9 @@ static int up(void **state) {
     char *text;
     size_t n;
     (void)state;
-    if (cd_task_registry_new(&tasks, &err) || cd_task_registry_load(tasks, "examples/zen5/zen5.tasks.json.xz", &err)) return -1;
+    if (cd_task_registry_new(&tasks, &err) ||
+        cd_task_registry_load(tasks, "examples/zen5/zen5.tasks.json.xz", &err))
+        return -1;
     if (cd_file_read("examples/zen5/held_out.json", 0, &text, &n, &err)) return -1;
     cd_buf_put(&held, text, n);
     cd_mem_free(text);
@@ -76,7 +78,8 @@ TEST(shared_programs) {
     assert_ok(describe(&t, &b));
     assert_non_null(strstr(b.p, "programs that all 2 devices here have run"));
     assert_non_null(strstr(b.p, "# No description knows this device."));
-    if (cd_device_table_read("d.yaml", b.p, b.n, &diag, &l, &err)) fail_msg("%s\n%s", diag.text.p, b.p);
+    if (cd_device_table_read("d.yaml", b.p, b.n, &diag, &l, &err))
+        fail_msg("%s\n%s", diag.text.p, b.p);
     for (int k = 0; k < 2; k++) {
         const cd_device *d;
         assert_ok(cd_device_table_find(l, k ? "slow-one" : "zen4", &d, &err));
@@ -120,12 +123,14 @@ TEST(best_records_of_tasks) {
     snprintf(path, sizeof path, "%s/b.json", t.path);
     assert_ok(cd_file_read(path, 0, &text, &n, &err));
     cd_buf other = {0};
-    for (char *p = text; *p; p += strcspn(p, "\n") + 1) { /* another pragma; lines without one are left out */
+    for (char *p = text; *p;
+         p += strcspn(p, "\n") + 1) { /* another pragma; lines without one are left out */
         char *pragma = strstr(p, "auto_unroll_max_step$"), *end = strchr(p, '\n');
         if (!pragma || pragma > end) continue;
         cd_buf_put(&other, p, (size_t)(pragma - p));
         cd_buf_puts(&other, "auto_unroll_max_step$7");
-        cd_buf_put(&other, pragma + strlen("auto_unroll_max_step$"), (size_t)(end + 1 - pragma) - strlen("auto_unroll_max_step$"));
+        cd_buf_put(&other, pragma + strlen("auto_unroll_max_step$"),
+                   (size_t)(end + 1 - pragma) - strlen("auto_unroll_max_step$"));
     }
     tmp_put(&t, "b.json", other.p, other.n);
     cd_buf_free(&other);
@@ -143,9 +148,12 @@ TEST(probes_of_this_machine) {
     cd_describe_entry_init(&d, CD_DEVICE_CPU);
     d.device.simd_bits = 256;
     assert_ok(cd_describe_probes(&d, &err));
-    for (int i = CD_DEVICE_PROBE_probe_l1; i <= CD_DEVICE_PROBE_probe_exp; i++) assert_true(isfinite(d.device.probe[i]) && d.device.probe[i] > 0);
+    for (int i = CD_DEVICE_PROBE_probe_l1; i <= CD_DEVICE_PROBE_probe_exp; i++)
+        assert_true(isfinite(d.device.probe[i]) && d.device.probe[i] > 0);
     size_t counted = 0;
-    for (int i = CD_DEVICE_PROBE_count_compute_instructions; i <= CD_DEVICE_PROBE_count_latency_tlb_misses; i++) counted += d.device.probe[i] > 0;
+    for (int i = CD_DEVICE_PROBE_count_compute_instructions;
+         i <= CD_DEVICE_PROBE_count_latency_tlb_misses; i++)
+        counted += d.device.probe[i] > 0;
     cd_describe_entry_put_yaml(&b, &d);
     assert_true((strstr(b.p, "  # count_*: ") != NULL) == (counted < 24));
     assert_non_null(strstr(b.p, "\n  probe_latency: "));
@@ -165,4 +173,5 @@ TEST(out_of_memory) {
     tmp_remove(&t);
 }
 
-TESTS(up, down, shared_programs, too_little_in_common, best_records_of_tasks, probes_of_this_machine, out_of_memory)
+TESTS(up, down, shared_programs, too_little_in_common, best_records_of_tasks,
+      probes_of_this_machine, out_of_memory)

@@ -17,30 +17,37 @@ static cdmpp_err err;
 
 typedef struct sim {
     cd_fusion_rules rules;
-    double noise;               /* deviation of the logarithm */
-    double spike;               /* share of calls that take three times as long */
-    const char *refuse;         /* networks with this operator fail */
+    double noise;       /* deviation of the logarithm */
+    double spike;       /* share of calls that take three times as long */
+    const char *refuse; /* networks with this operator fail */
     uint64_t seed, calls;
 } sim;
 
 static cd_workload *split(const sim *s, const cd_detect_network *n) {
     cd_workload *w;
-    assert_ok(cd_workload_build(n->graph, &(cd_workload_options){.layout = CD_WORKLOAD_LAYOUT_NCHW, .rules = &s->rules}, &w, &err));
+    assert_ok(cd_workload_build(
+        n->graph, &(cd_workload_options){.layout = CD_WORKLOAD_LAYOUT_NCHW, .rules = &s->rules}, &w,
+        &err));
     assert_int_equal(w->n_unsupported, 0);
     return w;
 }
 
-static double bytes(const cd_workload *w, uint32_t buffer) { return 4.0 * (double)cd_graph_shape_elements(&w->buffer[buffer].shape); }
+static double bytes(const cd_workload *w, uint32_t buffer) {
+    return 4.0 * (double)cd_graph_shape_elements(&w->buffer[buffer].shape);
+}
 
-static cdmpp_status sim_time(void *ctx, const cd_detect_network *n, unsigned repeat, double *seconds, cdmpp_err *e) {
+static cdmpp_status sim_time(void *ctx, const cd_detect_network *n, unsigned repeat,
+                             double *seconds, cdmpp_err *e) {
     sim *s = ctx;
     (void)repeat;
-    if (s->refuse && strstr(n->name, s->refuse)) return CD_FAIL(e, EBACKEND, "no %s here", s->refuse);
+    if (s->refuse && strstr(n->name, s->refuse))
+        return CD_FAIL(e, EBACKEND, "no %s here", s->refuse);
     cd_workload *w = split(s, n);
     double t = 0;
     for (uint32_t k = 0; k < w->n_group; k++) {
         t += bytes(w, w->group[k].write) * 1e-10 + w->task[w->group[k].task].flop * 1e-12;
-        for (uint32_t i = 0; i < w->group[k].n_read; i++) t += bytes(w, w->group[k].read[i]) * 1e-10;
+        for (uint32_t i = 0; i < w->group[k].n_read; i++)
+            t += bytes(w, w->group[k].read[i]) * 1e-10;
     }
     cd_workload_free(w);
     const double u = cd_rng_unit(s->seed, 3 * s->calls), v = cd_rng_unit(s->seed, 3 * s->calls + 1);
@@ -50,7 +57,8 @@ static cdmpp_status sim_time(void *ctx, const cd_detect_network *n, unsigned rep
     return CDMPP_OK;
 }
 
-static cdmpp_status sim_programs(void *ctx, const cd_detect_network *n, uint32_t *out, cdmpp_err *e) {
+static cdmpp_status sim_programs(void *ctx, const cd_detect_network *n, uint32_t *out,
+                                 cdmpp_err *e) {
     (void)e;
     cd_workload *w = split(ctx, n);
     *out = w->n_group;
@@ -58,7 +66,9 @@ static cdmpp_status sim_programs(void *ctx, const cd_detect_network *n, uint32_t
     return CDMPP_OK;
 }
 
-static const char *const usual[] = {"Conv", "DepthwiseConv", "BatchNormalization", "Relu", "Clip", "Sigmoid", "Add", "Mul", "Concat", "MaxPool", "AveragePool"};
+static const char *const usual[] = {
+    "Conv",   "DepthwiseConv", "BatchNormalization", "Relu", "Clip", "Sigmoid", "Add", "Mul",
+    "Concat", "MaxPool",       "AveragePool"};
 enum { N_USUAL = sizeof usual / sizeof *usual };
 
 /* Half of all pairs, and of the operators with several readers, drawn by the seed; of chains one in three. */
@@ -66,10 +76,17 @@ static sim planted(uint64_t seed, double noise) {
     sim s = {.noise = noise, .seed = seed};
     for (uint32_t a = 0; a < N_USUAL; a++) {
         for (uint32_t b = 0; b < N_USUAL; b++)
-            assert_ok(cd_fusion_rules_add(&s.rules, NULL, usual[a], usual[b], cd_rng_unit(seed, 1000 + a * N_USUAL + b) < 0.5 ? CD_FUSION_FUSED : CD_FUSION_APART, &err));
-        assert_ok(cd_fusion_rules_add(&s.rules, NULL, usual[a], CD_FUSION_RULES_MANY, cd_rng_unit(seed, 2000 + a) < 0.5 ? CD_FUSION_FUSED : CD_FUSION_APART, &err));
+            assert_ok(cd_fusion_rules_add(
+                &s.rules, NULL, usual[a], usual[b],
+                cd_rng_unit(seed, 1000 + a * N_USUAL + b) < 0.5 ? CD_FUSION_FUSED : CD_FUSION_APART,
+                &err));
+        assert_ok(cd_fusion_rules_add(
+            &s.rules, NULL, usual[a], CD_FUSION_RULES_MANY,
+            cd_rng_unit(seed, 2000 + a) < 0.5 ? CD_FUSION_FUSED : CD_FUSION_APART, &err));
     }
-    assert_ok(cd_fusion_rules_add(&s.rules, "Conv", "BatchNormalization", "Relu", cd_rng_unit(seed, 3000) < 0.5 ? CD_FUSION_FUSED : CD_FUSION_APART, &err));
+    assert_ok(cd_fusion_rules_add(&s.rules, "Conv", "BatchNormalization", "Relu",
+                                  cd_rng_unit(seed, 3000) < 0.5 ? CD_FUSION_FUSED : CD_FUSION_APART,
+                                  &err));
     return s;
 }
 
@@ -122,12 +139,16 @@ TEST(test_planted) {
 /* Without noise one repeat is as good as many; the confidence is that of the number of repeats. */
 TEST(test_chain_against_pair) {
     sim s = {0};
-    assert_ok(cd_fusion_rules_add(&s.rules, NULL, "Conv", "BatchNormalization", CD_FUSION_FUSED, &err));
-    assert_ok(cd_fusion_rules_add(&s.rules, NULL, "BatchNormalization", "Relu", CD_FUSION_APART, &err));
-    assert_ok(cd_fusion_rules_add(&s.rules, "Conv", "BatchNormalization", "Relu", CD_FUSION_FUSED, &err));
+    assert_ok(
+        cd_fusion_rules_add(&s.rules, NULL, "Conv", "BatchNormalization", CD_FUSION_FUSED, &err));
+    assert_ok(
+        cd_fusion_rules_add(&s.rules, NULL, "BatchNormalization", "Relu", CD_FUSION_APART, &err));
+    assert_ok(
+        cd_fusion_rules_add(&s.rules, "Conv", "BatchNormalization", "Relu", CD_FUSION_FUSED, &err));
     const cd_detect_backend b = {&s, sim_time, NULL};
     cd_detect *d;
-    assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Conv,BatchNormalization,Relu"}, &d, &err));
+    assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Conv,BatchNormalization,Relu"},
+                            &d, &err));
     assert_int_equal(d->n, 10);
     const cd_detect_test *t = &d->test[9];
     assert_string_equal(t->before, "Conv");
@@ -167,7 +188,8 @@ typedef struct {
     unsigned above[4];
 } script;
 
-static cdmpp_status scripted(void *ctx, const cd_detect_network *n, unsigned repeat, double *seconds, cdmpp_err *e) {
+static cdmpp_status scripted(void *ctx, const cd_detect_network *n, unsigned repeat,
+                             double *seconds, cdmpp_err *e) {
     const script *s = ctx;
     (void)e;
     assert_true(repeat < 28);
@@ -181,14 +203,17 @@ TEST(test_looks) {
         script s;
         unsigned repeats;
         cd_fusion_answer answer;
-    } want[] = {{{{7, 0, 0, 0}}, 7, CD_FUSION_FUSED}, {{{0, 7, 7, 7}}, 7, CD_FUSION_APART}, {{{6, 7, 0, 0}}, 14, CD_FUSION_FUSED}, {{{1, 0, 7, 7}}, 14, CD_FUSION_APART},
-                {{{5, 6, 6, 0}}, 28, CD_FUSION_UNKNOWN}, {{{2, 1, 1, 7}}, 28, CD_FUSION_UNKNOWN}, {{{5, 5, 6, 6}}, 28, CD_FUSION_FUSED}, {{{2, 2, 1, 1}}, 28, CD_FUSION_APART}};
+    } want[] = {{{{7, 0, 0, 0}}, 7, CD_FUSION_FUSED},    {{{0, 7, 7, 7}}, 7, CD_FUSION_APART},
+                {{{6, 7, 0, 0}}, 14, CD_FUSION_FUSED},   {{{1, 0, 7, 7}}, 14, CD_FUSION_APART},
+                {{{5, 6, 6, 0}}, 28, CD_FUSION_UNKNOWN}, {{{2, 1, 1, 7}}, 28, CD_FUSION_UNKNOWN},
+                {{{5, 5, 6, 6}}, 28, CD_FUSION_FUSED},   {{{2, 2, 1, 1}}, 28, CD_FUSION_APART}};
     for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
         script s = want[k].s;
         const cd_detect_backend b = {&s, scripted, NULL};
         cd_detect *d;
         assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Relu"}, &d, &err));
-        if (d->test[0].repeats != want[k].repeats || d->test[0].answer != want[k].answer) fail_msg("%zu: %d after %u", k, d->test[0].answer, d->test[0].repeats);
+        if (d->test[0].repeats != want[k].repeats || d->test[0].answer != want[k].answer)
+            fail_msg("%zu: %d after %u", k, d->test[0].answer, d->test[0].repeats);
         cd_detect_free(d);
     }
 }
@@ -204,12 +229,14 @@ TEST(test_confidence) {
 /* alpha: a saving of all of the shorter time is above 0.9, and a half of it is not. */
 TEST(test_alpha) {
     sim s = {0};
-    assert_ok(cd_fusion_rules_add(&s.rules, NULL, "Add", "Add", CD_FUSION_FUSED, &err)); /* saves two of three tensors */
+    assert_ok(cd_fusion_rules_add(&s.rules, NULL, "Add", "Add", CD_FUSION_FUSED,
+                                  &err)); /* saves two of three tensors */
     const cd_detect_backend b = {&s, sim_time, sim_programs};
     static const double alpha[] = {0.6, 0.7};
     for (int k = 0; k < 2; k++) {
         cd_detect *d;
-        assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Add", .alpha = alpha[k]}, &d, &err));
+        assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Add", .alpha = alpha[k]}, &d,
+                                &err));
         assert_int_equal(d->n, 1 + !k); /* fused: a branch of Adds is tested, too */
         assert_int_equal(d->test[0].answer, k ? CD_FUSION_APART : CD_FUSION_FUSED);
         assert_close(d->test[0].saving, 2 / 3.0, 0.01, 0);
@@ -227,11 +254,13 @@ TEST(test_refused) {
     cd_fusion_rules r;
     tmp_dir dir = tmp_make();
     assert_ok(cd_fusion_rules_add(&s.rules, NULL, "Relu", "Relu", CD_FUSION_FUSED, &err));
-    assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Relu,Sigmoid,Gemm,MaxPool"}, &d, &err));
+    assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Relu,Sigmoid,Gemm,MaxPool"}, &d,
+                            &err));
     assert_int_equal(d->apart, 2); /* matrices and images */
     assert_int_equal(d->n, 14);
     for (uint32_t k = 0; k < d->n; k++) {
-        const bool refused = !strcmp(d->test[k].first, "Sigmoid") || !strcmp(d->test[k].second, "Sigmoid");
+        const bool refused =
+            !strcmp(d->test[k].first, "Sigmoid") || !strcmp(d->test[k].second, "Sigmoid");
         assert_int_equal(d->test[k].why.code, refused ? CDMPP_EBACKEND : CDMPP_OK);
         assert_true(refused == (d->test[k].answer == CD_FUSION_UNKNOWN));
     }
@@ -240,7 +269,8 @@ TEST(test_refused) {
     assert_non_null(strstr(text.p, "14 tests: 1 fused, 6 apart, 7 undecided"));
     assert_non_null(strstr(text.p, "as the back end says itself: 7 of 7"));
     assert_ok(cd_detect_json(&json, d, "simulated", &err));
-    assert_ok(cd_fusion_rules_read(tmp_put(&dir, "rules.json", json.p, json.n), &r, &err)); /* what was found can be used */
+    assert_ok(cd_fusion_rules_read(tmp_put(&dir, "rules.json", json.p, json.n), &r,
+                                   &err)); /* what was found can be used */
     assert_int_equal(r.n, 14);
     assert_int_equal(cd_fusion_rules_find(&r, NULL, "Relu", "Relu"), CD_FUSION_FUSED);
     assert_int_equal(cd_fusion_rules_find(&r, NULL, "Relu", "MaxPool"), CD_FUSION_APART);
@@ -256,26 +286,35 @@ TEST(test_refused) {
 TEST(test_options) {
     sim s = {0};
     const cd_detect_backend b = {&s, sim_time, NULL};
-    static const cd_detect_options bad[] = {{.operators = "Conv,Foo"}, {.operators = "Relu,Relu"}, {.operators = ""}, {.operators = "Relu", .chains = "Relu+Relu"},
-                                            {.operators = "Relu", .chains = "Relu+Add+Relu"}, {.operators = "Relu", .chains = "Relu+Relu+Relu+Relu+Relu"}};
+    static const cd_detect_options bad[] = {
+        {.operators = "Conv,Foo"},
+        {.operators = "Relu,Relu"},
+        {.operators = ""},
+        {.operators = "Relu", .chains = "Relu+Relu"},
+        {.operators = "Relu", .chains = "Relu+Add+Relu"},
+        {.operators = "Relu", .chains = "Relu+Relu+Relu+Relu+Relu"}};
     cd_detect *d;
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) assert_status(cd_detect_run(&b, &bad[k], &d, &err), CDMPP_EUSAGE);
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        assert_status(cd_detect_run(&b, &bad[k], &d, &err), CDMPP_EUSAGE);
     for (int n = 1; n < 29; n++) { /* the name that is wrong is named, not what follows it */
         char name[32] = "", list[64], want[64];
         memset(name, 'x', (size_t)n);
         snprintf(list, sizeof list, "%s,Relu", name);
         snprintf(want, sizeof want, "'%.40s': expected ", name);
-        assert_status(cd_detect_run(&b, &(cd_detect_options){.operators = list}, &d, &err), CDMPP_EUSAGE);
+        assert_status(cd_detect_run(&b, &(cd_detect_options){.operators = list}, &d, &err),
+                      CDMPP_EUSAGE);
         if (strncmp(err.msg, want, strlen(want))) fail_msg("%s", err.msg);
     }
     const volatile sig_atomic_t stop = 15;
-    assert_status(cd_detect_run(&b, &(cd_detect_options){.stop = &stop}, &d, &err), CDMPP_EINTERRUPTED);
+    assert_status(cd_detect_run(&b, &(cd_detect_options){.stop = &stop}, &d, &err),
+                  CDMPP_EINTERRUPTED);
 }
 
 /* ---- commands ---- */
 
 /* Every test network becomes an ONNX file that means the same: the file's tasks are the graph's. */
-static cdmpp_status read_back(void *ctx, const cd_detect_network *n, unsigned repeat, double *seconds, cdmpp_err *e) {
+static cdmpp_status read_back(void *ctx, const cd_detect_network *n, unsigned repeat,
+                              double *seconds, cdmpp_err *e) {
     cd_buf b = {0}, one = {0}, two = {0};
     const cd_onnx_miss *miss;
     cd_workload *w[2];
@@ -310,7 +349,9 @@ TEST(test_onnx) {
     snprintf(all, sizeof all, "%s", cd_detect_operator_names());
     for (char *p = all; (p = strchr(p, ' ')) != NULL;) *p = ',';
     const cd_detect_backend b = {&dir, read_back, NULL};
-    assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = all, .repeats = 1, .size = 8, .level = 0.5}, &d, &err));
+    assert_ok(cd_detect_run(
+        &b, &(cd_detect_options){.operators = all, .repeats = 1, .size = 8, .level = 0.5}, &d,
+        &err));
     assert_true(d->n_network > 400);
     cd_detect_free(d);
     tmp_remove(&dir);
@@ -328,15 +369,24 @@ static cd_detect_test ask(const char *command, double limit_s) {
 
 /* Files of one operator are shorter than those of two: a clock that counts the operators' names. */
 TEST(test_command) {
-    assert_int_equal(ask("echo noise; grep -o 'Relu.\\?' <\"$1\" >/dev/null && echo 2e-3", 60).answer, CD_FUSION_FUSED);
-    assert_int_equal(ask("test -r \"$1\" && grep -c . >/dev/null <\"$1\"; n=$(grep -ao '\"[^\"]\\?.Relu' <\"$1\" | wc -l); echo $((n + 1))e-3 >&2; echo 1e-3", 60).answer, CD_FUSION_FUSED);
-    static const char *const bad[] = {"echo 1.5 s", "exit 3", "true", "echo nan", "echo -1", "echo 0"};
+    assert_int_equal(
+        ask("echo noise; grep -o 'Relu.\\?' <\"$1\" >/dev/null && echo 2e-3", 60).answer,
+        CD_FUSION_FUSED);
+    assert_int_equal(ask("test -r \"$1\" && grep -c . >/dev/null <\"$1\"; n=$(grep -ao "
+                         "'\"[^\"]\\?.Relu' <\"$1\" | wc -l); echo $((n + 1))e-3 >&2; echo 1e-3",
+                         60)
+                         .answer,
+                     CD_FUSION_FUSED);
+    static const char *const bad[] = {"echo 1.5 s", "exit 3",  "true",
+                                      "echo nan",   "echo -1", "echo 0"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         const cd_detect_test t = ask(bad[k], 60);
-        if (t.answer != CD_FUSION_UNKNOWN || !t.why.code) fail_msg("%s: %d %s", bad[k], t.answer, t.why.msg);
+        if (t.answer != CD_FUSION_UNKNOWN || !t.why.code)
+            fail_msg("%s: %d %s", bad[k], t.answer, t.why.msg);
     }
     assert_non_null(strstr(ask("echo broken; exit 3", 60).why.msg, "exit status 3: broken"));
-    assert_non_null(strstr(ask("echo 'a warning'; echo broken; echo; exit 3", 60).why.msg, "exit status 3: broken"));
+    assert_non_null(strstr(ask("echo 'a warning'; echo broken; echo; exit 3", 60).why.msg,
+                           "exit status 3: broken"));
     assert_int_equal(ask("sleep 60; echo 1", 0.1).why.code, CDMPP_EBACKEND);
 }
 
@@ -344,22 +394,32 @@ TEST(test_command) {
 
 /* It makes one program of what the rules join, and two of what they keep apart; a network has a time. */
 TEST(test_executor) {
-    const cd_measure_options mo = {.threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.002}};
+    const cd_measure_options mo = {
+        .threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.002}};
     cd_fusion_rules r = {0};
     cd_detect_executor *x;
     cd_detect_backend b;
     cd_detect *d;
-    cd_detect_executor_options o = {.target = "llvm", .hardware = cd_target_hardware(false, 1, 64), .threads = 1, .trials = 1, .budget_s = 0.002, .planted = &r};
+    cd_detect_executor_options o = {.target = "llvm",
+                                    .hardware = cd_target_hardware(false, 1, 64),
+                                    .threads = 1,
+                                    .trials = 1,
+                                    .budget_s = 0.002,
+                                    .planted = &r};
     assert_ok(cd_fusion_rules_add(&r, NULL, "Conv", "Relu", CD_FUSION_FUSED, &err));
     assert_ok(cd_measure_open(&mo, &o.measure, &err));
     assert_ok(cd_detect_executor_open(&o, &x, &b, &err));
-    assert_ok(cd_detect_run(&b, &(cd_detect_options){.operators = "Conv,Relu", .repeats = 1, .level = 0.999, .size = 16}, &d, &err));
+    assert_ok(cd_detect_run(
+        &b,
+        &(cd_detect_options){.operators = "Conv,Relu", .repeats = 1, .level = 0.999, .size = 16},
+        &d, &err));
     assert_int_equal(d->n, 4);
     for (uint32_t k = 0; k < 4; k++) {
         const cd_detect_test *t = &d->test[k];
         assert_int_equal(t->why.code, CDMPP_OK);
         assert_int_equal(t->known, k == 1 ? CD_FUSION_FUSED : CD_FUSION_APART);
-        assert_int_equal(t->answer, CD_FUSION_UNKNOWN); /* four repeats are too few for this confidence */
+        assert_int_equal(t->answer,
+                         CD_FUSION_UNKNOWN); /* four repeats are too few for this confidence */
         assert_true(t->left_s > 0 && t->right_s > 0 && t->both_s > 0);
         assert_int_equal(t->repeats, 4);
     }
@@ -369,7 +429,8 @@ TEST(test_executor) {
     cd_fusion_rules_free(&r);
 }
 
-static cdmpp_status one_second(void *ctx, const cd_detect_network *n, unsigned repeat, double *seconds, cdmpp_err *e) {
+static cdmpp_status one_second(void *ctx, const cd_detect_network *n, unsigned repeat,
+                               double *seconds, cdmpp_err *e) {
     cd_buf b = {0};
     (void)ctx, (void)repeat;
     const cdmpp_status st = cd_onnx_write(n->graph, &b, e);
@@ -383,7 +444,9 @@ TEST(test_faults) {
         const cd_detect_backend b = {NULL, one_second, NULL};
         cd_buf out = {0};
         cd_detect *d = NULL;
-        f.st = cd_detect_run(&b, &(cd_detect_options){.operators = "Conv,Add", .repeats = 1, .level = 0.5}, &d, &f.err);
+        f.st = cd_detect_run(
+            &b, &(cd_detect_options){.operators = "Conv,Add", .repeats = 1, .level = 0.5}, &d,
+            &f.err);
         if (!f.st) f.st = cd_detect_json(&out, d, "x", &f.err);
         if (!f.st) f.st = cd_detect_text(&out, d, &f.err);
         cd_buf_free(&out);
@@ -391,4 +454,5 @@ TEST(test_faults) {
     }
 }
 
-TESTS(NULL, NULL, test_faults, test_executor, test_planted, test_chain_against_pair, test_noise, test_looks, test_confidence, test_alpha, test_refused, test_options, test_onnx, test_command)
+TESTS(NULL, NULL, test_faults, test_executor, test_planted, test_chain_against_pair, test_noise,
+      test_looks, test_confidence, test_alpha, test_refused, test_options, test_onnx, test_command)

@@ -53,7 +53,8 @@ static cdmpp_status find(const tmp_dir *d, unsigned allowed, cd_core_type t, cd_
     return cd_core_type_find(d->path, &a, t, out, &err);
 }
 
-static void expect(const tmp_dir *d, unsigned allowed, cd_core_type t, unsigned cpu, unsigned sibling) {
+static void expect(const tmp_dir *d, unsigned allowed, cd_core_type t, unsigned cpu,
+                   unsigned sibling) {
     cd_core_set s;
     assert_ok(find(d, allowed, t, &s));
     assert_int_equal(bits_of(&s.cpu), cpu);
@@ -69,14 +70,17 @@ static void refuse(const tmp_dir *d, unsigned allowed, cd_core_type t, const cha
 
 /* Four slow cores, three middle ones, a fast one: neither is the middle. */
 TEST(by_capacity) {
-    static const char *const capacity[] = {"250", "250\n", "250", "255", "800", "800", "800", "1024"};
+    static const char *const capacity[] = {"250", "250\n", "250", "255",
+                                           "800", "800",   "800", "1024"};
     tmp_dir d = tmp_make();
     for (int k = 0; k < 8; k++) put_cpu(&d, k, "cpu_capacity", capacity[k]);
-    for (int k = 0; k < 8; k++) put_cpu(&d, k, "cpufreq/cpuinfo_max_freq", "1000"); /* the second best word is not asked */
+    for (int k = 0; k < 8; k++)
+        put_cpu(&d, k, "cpufreq/cpuinfo_max_freq", "1000"); /* the second best word is not asked */
     expect(&d, 0xff, CD_CORE_BIG, 0x80, 0);
     expect(&d, 0xff, CD_CORE_LITTLE, 0x0f, 0);
     expect(&d, 0x7a, CD_CORE_BIG, 0x70, 0); /* of those that may be used */
-    refuse(&d, 0x0f, CD_CORE_LITTLE, "no little core: the 4 processors that may be used are alike (capacity 250 to 255)");
+    refuse(&d, 0x0f, CD_CORE_LITTLE,
+           "no little core: the 4 processors that may be used are alike (capacity 250 to 255)");
     refuse(&d, 0xff, CD_CORE_SMT_BUSY, "none of the 8 processors");
     tmp_remove(&d);
 }
@@ -84,12 +88,17 @@ TEST(by_capacity) {
 TEST(by_frequency) {
     tmp_dir d = tmp_make();
     put_cpu(&d, 0, "cpufreq/cpuinfo_max_freq", "5700000");
-    put_cpu(&d, 1, "cpufreq/cpuinfo_max_freq", "5500000"); /* a favoured core is none of another type */
-    refuse(&d, 3, CD_CORE_BIG, "no big core: the 2 processors that may be used are alike (highest frequency in kHz 5.5e+06 to 5.7e+06)");
+    put_cpu(&d, 1, "cpufreq/cpuinfo_max_freq",
+            "5500000"); /* a favoured core is none of another type */
+    refuse(&d, 3, CD_CORE_BIG,
+           "no big core: the 2 processors that may be used are alike (highest frequency in kHz "
+           "5.5e+06 to 5.7e+06)");
     put_cpu(&d, 2, "cpufreq/cpuinfo_max_freq", "4000000");
     expect(&d, 7, CD_CORE_BIG, 3, 0);
     expect(&d, 7, CD_CORE_LITTLE, 4, 0);
-    refuse(&d, 15, CD_CORE_BIG, "tells neither kinds, capacities nor frequencies of its 4 processors"); /* of the fourth nothing is known */
+    refuse(
+        &d, 15, CD_CORE_BIG,
+        "tells neither kinds, capacities nor frequencies of its 4 processors"); /* of the fourth nothing is known */
     tmp_remove(&d);
 }
 
@@ -98,7 +107,8 @@ TEST(hybrids_and_siblings) {
     tmp_dir d = tmp_make();
     put(&d, "sys/devices/cpu_core/cpus", "0-3\n");
     put(&d, "sys/devices/cpu_atom/cpus", "4,5-7\n");
-    for (int k = 0; k < 8; k++) put_cpu(&d, k, "topology/thread_siblings_list", k < 2 ? "0-1\n" : k < 4 ? "2,3\n" : "9\n");
+    for (int k = 0; k < 8; k++)
+        put_cpu(&d, k, "topology/thread_siblings_list", k < 2 ? "0-1\n" : k < 4 ? "2,3\n" : "9\n");
     expect(&d, 0xff, CD_CORE_BIG, 0x0f, 0);
     expect(&d, 0xff, CD_CORE_LITTLE, 0xf0, 0);
     expect(&d, 0xff, CD_CORE_SMT_IDLE, 0x05, 0x0a);
@@ -111,7 +121,9 @@ TEST(hybrids_and_siblings) {
 
 TEST(nothing_is_told) {
     tmp_dir d = tmp_make();
-    refuse(&d, 3, CD_CORE_BIG, "no big core: this system tells neither kinds, capacities nor frequencies of its 2 processors");
+    refuse(&d, 3, CD_CORE_BIG,
+           "no big core: this system tells neither kinds, capacities nor frequencies of its 2 "
+           "processors");
     refuse(&d, 3, CD_CORE_SMT_IDLE, "has a sibling among them");
     tmp_remove(&d);
     assert_string_equal(cd_core_type_name(CD_CORE_SMT_BUSY), "smt-busy");
@@ -171,4 +183,5 @@ TEST(no_memory) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, by_capacity, by_frequency, hybrids_and_siblings, nothing_is_told, here, busy_siblings, no_memory)
+TESTS(NULL, NULL, by_capacity, by_frequency, hybrids_and_siblings, nothing_is_told, here,
+      busy_siblings, no_memory)

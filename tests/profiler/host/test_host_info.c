@@ -26,7 +26,9 @@ TEST(test_made_up) {
     cd_arena a = {0};
     const cd_json *tree;
     cdmpp_err err = {0};
-    put(&d, "proc/cpuinfo", "processor\t: 0\nmodel name\t: Abacus 9\nflags\t\t: fpu hypervisor sse\ncpu MHz\t\t: 1234.5\n\nprocessor\t: 1\nmodel name\t: Other\n");
+    put(&d, "proc/cpuinfo",
+        "processor\t: 0\nmodel name\t: Abacus 9\nflags\t\t: fpu hypervisor sse\ncpu MHz\t\t: "
+        "1234.5\n\nprocessor\t: 1\nmodel name\t: Other\n");
     put(&d, "proc/sys/kernel/osrelease", "5.0\n");
     put(&d, "proc/loadavg", "7.25 1 1 3/4 5\n");
     put(&d, "proc/stat", "cpu  10 20 30 400 50 6 7 8 9 0\ncpu0 1 2 3\n");
@@ -62,7 +64,8 @@ TEST(test_made_up) {
     assert_int_equal(t.steal, 8);
     h.n_allowed = 5;
     cd_host_info_warnings(&w, &h, 2);
-    static const char *const said[] = {"powersave", "turbo", "load of 7.2 on 5", "1.5 processors", "virtual machine"};
+    static const char *const said[] = {"powersave", "turbo", "load of 7.2 on 5", "1.5 processors",
+                                       "virtual machine"};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) assert_non_null(strstr(w.p, said[i]));
     cd_host_info_json(&j, &h);
     assert_ok(cd_json_parse(&a, j.p, j.n, &tree, &err));

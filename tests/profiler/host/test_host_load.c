@@ -24,14 +24,16 @@ static void busy_is_all_but_waiting(void **state) {
     assert_close(cd_host_load_busy(stat, twice, 2, 100), 0.1, 1e-12, 0);
     assert_close(cd_host_load_busy(stat, far, 1, 1), 27, 1e-12, 0);
     assert_close(cd_host_load_busy(stat, NULL, 0, 100), (1.65 + 0.1 + 0.27) / 3, 1e-12, 0);
-    assert_true(isnan(cd_host_load_busy(stat, none, 1, 100)) && isnan(cd_host_load_busy("", NULL, 0, 100)));
+    assert_true(isnan(cd_host_load_busy(stat, none, 1, 100)) &&
+                isnan(cd_host_load_busy("", NULL, 0, 100)));
     assert_true(isnan(cd_host_load_busy("cpu0 1 2\n", one, 1, 100)));
 }
 
 static atomic_bool over;
 static void *keep_busy(void *core) {
     (void)cd_affinity_at(*(int *)core);
-    while (!atomic_load(&over)) {}
+    while (!atomic_load(&over)) {
+    }
     return NULL;
 }
 
@@ -41,7 +43,8 @@ static void a_busy_thread_leaves_a_share(void **state) {
     double share[2];
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, keep_busy, &core[0]), 0);
-    assert_int_equal(cd_host_load_probe(core, 2, 0.3, share), 1); /* nobody has a processor of that number */
+    assert_int_equal(cd_host_load_probe(core, 2, 0.3, share),
+                     1); /* nobody has a processor of that number */
     atomic_store(&over, true);
     pthread_join(thread, NULL);
     assert_true(share[0] > 0 && share[0] < 0.8 && share[1] == 1);
@@ -55,7 +58,8 @@ static void others_are_counted(void **state) {
     const pid_t child = fork();
     if (!child) {
         (void)cd_affinity_at(core[0]);
-        for (;;) {}
+        for (;;) {
+        }
     }
     assert_true(child > 0);
     cd_host_load_begin(&m, core, 1);

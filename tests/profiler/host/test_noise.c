@@ -10,7 +10,8 @@ static cdmpp_err err;
 
 /* Repeats of a quiet machine, of one that is disturbed now and then, and of one that is disturbed half of the time. */
 TEST(repeats_that_lie_apart) {
-    double quiet[8] = {1.02, 1, 1.01, 1.03, 1, 1.01, 1.02, 1.04}, once[8] = {1, 1, 1.01, 9, 1, 1.001, 1.02, 1}, half[8] = {1, 2, 1, 2.1, 1, 1.9, 2, 1.8};
+    double quiet[8] = {1.02, 1, 1.01, 1.03, 1, 1.01, 1.02, 1.04},
+           once[8] = {1, 1, 1.01, 9, 1, 1.001, 1.02, 1}, half[8] = {1, 2, 1, 2.1, 1, 1.9, 2, 1.8};
     cd_noise n = {.others = 0};
     cd_noise_repeats(&n, "quiet", quiet, 8);
     assert_true(n.spread < 0.03 && !strcmp(n.worst, "quiet"));
@@ -43,21 +44,32 @@ TEST(laws) {
 }
 
 TEST(what_may_be_written) {
-    static const struct { double spread, others; bool much; } t[] = {{0, 0, false}, {CD_NOISE_SPREAD, CD_NOISE_OTHERS, false}, {CD_NOISE_SPREAD + 0.01, 0, true},
-                                                                     {0, CD_NOISE_OTHERS + 0.01, true}, {0, (double)NAN, false}, {2, (double)NAN, true}};
+    static const struct {
+        double spread, others;
+        bool much;
+    } t[] = {{0, 0, false},
+             {CD_NOISE_SPREAD, CD_NOISE_OTHERS, false},
+             {CD_NOISE_SPREAD + 0.01, 0, true},
+             {0, CD_NOISE_OTHERS + 0.01, true},
+             {0, (double)NAN, false},
+             {2, (double)NAN, true}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         const cd_noise n = {.spread = t[k].spread, .others = t[k].others, .worst = "probe_l3"};
         err = (cdmpp_err){0};
         assert_int_equal(cd_noise_is_much(&n), t[k].much);
-        assert_status(cd_noise_check(&n, false, "links", "--keep-noisy", &err), t[k].much ? CDMPP_ERANGE : CDMPP_OK);
-        if (t[k].much) assert_true(strstr(err.msg, "probe_l3") && strstr(err.msg, "links") && strstr(err.msg, "--keep-noisy"));
+        assert_status(cd_noise_check(&n, false, "links", "--keep-noisy", &err),
+                      t[k].much ? CDMPP_ERANGE : CDMPP_OK);
+        if (t[k].much)
+            assert_true(strstr(err.msg, "probe_l3") && strstr(err.msg, "links") &&
+                        strstr(err.msg, "--keep-noisy"));
         assert_ok(cd_noise_check(&n, true, "links", "--keep-noisy", &err));
     }
 }
 
 /* The worse of two measurements that make one file. */
 TEST(joined) {
-    cd_noise a = {.spread = 0.1, .worst = "a", .others = (double)NAN}, b = {.spread = 0.2, .worst = "b", .others = 0.05}, c = {.spread = 0, .others = 0.01};
+    cd_noise a = {.spread = 0.1, .worst = "a", .others = (double)NAN},
+             b = {.spread = 0.2, .worst = "b", .others = 0.05}, c = {.spread = 0, .others = 0.01};
     cd_noise_join(&a, &b);
     cd_noise_join(&a, &c);
     assert_close(a.spread, 0.2, 1e-12, 0);

@@ -11,7 +11,8 @@
 
 #include "profiler/host/host.h"
 
-#define SH(text) (const char *const[]){"/bin/sh", "-c", (text), NULL}
+#define SH(text)                                                                                   \
+    (const char *const[]) { "/bin/sh", "-c", (text), NULL }
 
 static double now_s(void) {
     struct timespec t;

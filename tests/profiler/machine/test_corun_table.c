@@ -4,7 +4,9 @@
 #include "profiler/machine/corun_table.h"
 #include "tmp.h"
 
-#define HEAD "first,second,sharing,first_solo_s,second_solo_s,first_slowdown,second_slowdown,first_bytes,second_bytes,error_no\n"
+#define HEAD                                                                                       \
+    "first,second,sharing,first_solo_s,second_solo_s,first_slowdown,second_slowdown,first_bytes,"  \
+    "second_bytes,error_no\n"
 
 static cdmpp_err err;
 static tmp_dir dir;
@@ -33,25 +35,32 @@ TEST(groups_by_hand) {
     cd_corun_table t = {0};
     const uint32_t op[] = {0, 1, 2, 0};
     double slow[4];
-    assert_ok(read_text(HEAD "a,b,shared,1,2,2,3,0,0,0\na,c,shared,1,4,2.5,2,0,0,0\nb,c,shared,2,4,2,2,0,0,0\na,b,disjoint,1,2,1.1,1.2,0,0,0\na,c,disjoint,3,4,1.3,1,0,0,0\nb,c,disjoint,2,4,1,1.5,0,0,0\n"
-                        "c,b,shared,9,9,9,9,9,9,4\n", &t));
+    assert_ok(read_text(
+        HEAD
+        "a,b,shared,1,2,2,3,0,0,0\na,c,shared,1,4,2.5,2,0,0,0\nb,c,shared,2,4,2,2,0,0,0\na,b,"
+        "disjoint,1,2,1.1,1.2,0,0,0\na,c,disjoint,3,4,1.3,1,0,0,0\nb,c,disjoint,2,4,1,1.5,0,0,0\n"
+        "c,b,shared,9,9,9,9,9,9,4\n",
+        &t));
     assert_int_equal(t.n, 3);
     assert_true(t.real[0] == 1 && t.real[1] == 1);
     assert_close(t.seconds[0], 1, 0, 0); /* the median of 1, 1, 1, 3 */
     assert_int_equal(cd_corun_table_find(&t, (cd_str){"c", 1}), 2);
     assert_int_equal(cd_corun_table_find(&t, (cd_str){"cc", 2}), UINT32_MAX);
-    assert_ok(cd_corun_table_group(&t, op, 3, 3, slow, &err)); /* each on a place of its own: what is too much adds up */
+    assert_ok(cd_corun_table_group(
+        &t, op, 3, 3, slow, &err)); /* each on a place of its own: what is too much adds up */
     assert_close(slow[0], 1 + 0.1 + 0.3, 1e-12, 0);
     assert_close(slow[1], 1 + 0.2 + 0, 1e-12, 0);
     assert_close(slow[2], 1 + 0 + 0.5, 1e-12, 0);
     assert_ok(cd_corun_table_group(&t, op, 3, 1, slow, &err)); /* all in turns */
     assert_close(slow[0], 1 + 1 + 1.5, 1e-12, 0);
     assert_close(slow[1], 1 + 2 + 1, 1e-12, 0);
-    assert_ok(cd_corun_table_group(&t, op, 3, 2, slow, &err)); /* a and c take turns, b beside either */
+    assert_ok(
+        cd_corun_table_group(&t, op, 3, 2, slow, &err)); /* a and c take turns, b beside either */
     assert_close(slow[0], 2.5 * 1.1, 1e-12, 0);
     assert_close(slow[1], 1 + (0.2 + 0) / 2, 1e-12, 0);
     assert_close(slow[2], 2 * 1.5, 1e-12, 0);
-    assert_error(cd_corun_table_group(&t, op, 4, 1, slow, &err), "no pair of a and a, shared [ENODATA]");
+    assert_error(cd_corun_table_group(&t, op, 4, 1, slow, &err),
+                 "no pair of a and a, shared [ENODATA]");
     assert_status(cd_corun_table_group(&t, op, 3, 0, slow, &err), CDMPP_ERANGE);
     assert_status(cd_corun_table_group(&t, op, 3, 4, slow, &err), CDMPP_ERANGE);
     cd_corun_table_free(&t);
@@ -69,7 +78,10 @@ TEST(memory_of_three) {
     for (int i = 0; i < 2; i++)
         for (int k = i; k < 2; k++) {
             const double sum = share[i] + share[k], by = made.peak_bytes_per_s;
-            cd_buf_putf(&b, "o%d,o%d,disjoint,1,1,%.12g,%.12g,%.12g,%.12g,0\n", i, k, cd_contention_slow(&made, share[i], sum, 1, false), cd_contention_slow(&made, share[k], sum, 1, false), by * share[i], by * share[k]);
+            cd_buf_putf(&b, "o%d,o%d,disjoint,1,1,%.12g,%.12g,%.12g,%.12g,0\n", i, k,
+                        cd_contention_slow(&made, share[i], sum, 1, false),
+                        cd_contention_slow(&made, share[k], sum, 1, false), by * share[i],
+                        by * share[k]);
         }
     cd_buf_putf(&b, "%c", 0);
     assert_ok(read_text(b.p, &t));
@@ -86,23 +98,35 @@ TEST(noise) {
     cd_corun_table t = {0};
     const double mean = exp((log(2.0) + log(4.0)) / 2);
     double slow[2];
-    assert_ok(read_text(HEAD "a,a,shared,1,1,2,4,0,0,0\nb,b,shared,1,1,2,4,0,0,0\na,b,shared,1,1,2,4,0,0,0\n", &t));
+    assert_ok(read_text(
+        HEAD "a,a,shared,1,1,2,4,0,0,0\nb,b,shared,1,1,2,4,0,0,0\na,b,shared,1,1,2,4,0,0,0\n", &t));
     assert_close(t.real[1], 0, 0, 1e-12);
     assert_ok(cd_corun_table_group(&t, (const uint32_t[]){0, 1}, 2, 1, slow, &err));
     assert_close(slow[0], mean, 1e-9, 0);
     cd_corun_table_free(&t);
-    assert_ok(read_text(HEAD "a,a,shared,1,1,2,2,0,0,0\nb,b,shared,1,1,3,3,0,0,0\na,b,shared,1,1,2,3,0,0,0\n", &t)); /* both sides equal: no noise */
+    assert_ok(read_text(
+        HEAD "a,a,shared,1,1,2,2,0,0,0\nb,b,shared,1,1,3,3,0,0,0\na,b,shared,1,1,2,3,0,0,0\n",
+        &t)); /* both sides equal: no noise */
     assert_close(t.real[1], 1, 0, 0);
     cd_corun_table_free(&t);
-    assert_status(read_text("sharing,first_solo_s,second_solo_s,first_slowdown,second_slowdown,first_bytes,second_bytes,error_no\nshared,1,1,2,2,0,0,0\n", &t), CDMPP_ESCHEMA);
+    assert_status(read_text("sharing,first_solo_s,second_solo_s,first_slowdown,second_slowdown,"
+                            "first_bytes,second_bytes,error_no\nshared,1,1,2,2,0,0,0\n",
+                            &t),
+                  CDMPP_ESCHEMA);
     cd_corun_table_free(&t);
 }
 
 /* Groups beside the table, and the errors between them. */
 TEST(check_and_print) {
     static cd_record_corun c;
-    static cd_record_corun_group group[] = {{.program = {0, 1, 0}, .out = {.n = 3, .solo_s = {1, 2, 1}, .corun_s = {4, 2, 2}, .slowdown = {4, 1, 2}, .spread = 0.5}},
-                                            {.program = {1, 1, 1}, .out = {.n = 3, .error_no = 7, .at = 1}}};
+    static cd_record_corun_group group[] = {
+        {.program = {0, 1, 0},
+         .out = {.n = 3,
+                 .solo_s = {1, 2, 1},
+                 .corun_s = {4, 2, 2},
+                 .slowdown = {4, 1, 2},
+                 .spread = 0.5}},
+        {.program = {1, 1, 1}, .out = {.n = 3, .error_no = 7, .at = 1}}};
     cd_corun_table t = {0};
     cd_corun_check k;
     cd_buf b = {0};
@@ -110,7 +134,9 @@ TEST(check_and_print) {
     c = (cd_record_corun){.n = 2, .threads = 1, .places = 2, .n_group = 2, .group = group};
     c.best[0].key = (cd_str){"a", 1};
     c.best[1].key = (cd_str){"[\"b\"]", 5};
-    assert_ok(read_text(HEAD "a,\"[\"\"b\"\"]\",disjoint,1,2,1,1,0,0,0\na,a,disjoint,1,1,1,1,0,0,0\na,a,shared,1,1,2,2,0,0,0\n", &t));
+    assert_ok(read_text(HEAD "a,\"[\"\"b\"\"]\",disjoint,1,2,1,1,0,0,0\na,a,disjoint,1,1,1,1,0,0,"
+                             "0\na,a,shared,1,1,2,2,0,0,0\n",
+                        &t));
     assert_ok(cd_corun_table_check(&t, &c, predicted, &k, &err));
     assert_int_equal(k.n, 3);
     assert_close(k.mean, (0.5 + 0 + 0) / 3, 1e-12, 0);
@@ -118,13 +144,18 @@ TEST(check_and_print) {
     assert_close(k.law_mean, (0.5 + 0 + 0) / 3, 1e-12, 0);
     assert_close(k.slow_mean, (0.5 + 0 + 0) / 3, 1e-12, 0);
     cd_corun_table_csv(&b, &c, &t, predicted);
-    assert_string_equal(b.p, "group,place,operator,solo_s,corun_s,slowdown,predicted_s,predicted_slowdown,spread,error_no\n"
-                             "0,0,\"a\",1,4,4,2,2,0.5,0\n0,1,\"[\"\"b\"\"]\",2,2,1,2,1,0.5,0\n0,0,\"a\",1,2,2,2,2,0.5,0\n"
-                             "1,0,\"[\"\"b\"\"]\",,,,,,,7\n1,1,\"[\"\"b\"\"]\",,,,,,,7\n1,0,\"[\"\"b\"\"]\",,,,,,,7\n");
+    assert_string_equal(
+        b.p,
+        "group,place,operator,solo_s,corun_s,slowdown,predicted_s,predicted_slowdown,spread,error_"
+        "no\n"
+        "0,0,\"a\",1,4,4,2,2,0.5,0\n0,1,\"[\"\"b\"\"]\",2,2,1,2,1,0.5,0\n0,0,\"a\",1,2,2,2,2,0.5,"
+        "0\n"
+        "1,0,\"[\"\"b\"\"]\",,,,,,,7\n1,1,\"[\"\"b\"\"]\",,,,,,,7\n1,0,\"[\"\"b\"\"]\",,,,,,,7\n");
     cd_buf_clear(&b);
     cd_corun_table_json(&b, &c, &t, predicted, &k);
     assert_non_null(strstr(b.p, "\"places\":2,\"times\":3,\"error\":0.166667,\"worst\":0.5,"));
-    assert_non_null(strstr(b.p, "{\"workload_key\":\"a\",\"place\":0,\"solo_s\":1,\"corun_s\":4,\"slowdown\":4,\"predicted_s\":2,\"predicted_slowdown\":2}"));
+    assert_non_null(strstr(b.p, "{\"workload_key\":\"a\",\"place\":0,\"solo_s\":1,\"corun_s\":4,"
+                                "\"slowdown\":4,\"predicted_s\":2,\"predicted_slowdown\":2}"));
     cd_buf_clear(&b);
     cd_corun_table_text(&b, &c, &t, predicted, &k);
     assert_non_null(strstr(b.p, "off by 16.7 % in the mean of 3 times, 50.0 % at worst"));
@@ -132,7 +163,8 @@ TEST(check_and_print) {
     c.best[1].key = (cd_str){"z", 1};
     assert_error(cd_corun_table_check(&t, &c, predicted, &k, &err), "no pair of z [ENODATA]");
     c.n_group = 0;
-    assert_error(cd_corun_table_check(&t, &c, predicted, &k, &err), "no group without an error [ENODATA]");
+    assert_error(cd_corun_table_check(&t, &c, predicted, &k, &err),
+                 "no group without an error [ENODATA]");
     cd_buf_free(&b);
     cd_corun_table_free(&t);
 }

@@ -13,7 +13,9 @@ static cdmpp_err err;
 static int64_t next_size(int64_t b) { return b + (b >> 2) + 1; }
 
 /* Two slopes, cache and memory, and a latency. */
-static double planted(double bytes) { return 2e-6 + 5e-11 * fmin(bytes, 1e6) + 2e-10 * fmax(bytes - 1e6, 0); }
+static double planted(double bytes) {
+    return 2e-6 + 5e-11 * fmin(bytes, 1e6) + 2e-10 * fmax(bytes - 1e6, 0);
+}
 
 static size_t sample(double *b, double *s, uint64_t seed) {
     size_t n = 0;
@@ -34,7 +36,8 @@ static void test_found_again(void **state) {
         assert_ok(cd_link_table_fit(&l, "cpu0", "ocl0", "write", b, s, n, &err));
         const cd_link *k = cd_link_table_find(&l, "cpu0", "ocl0");
         assert_non_null(k);
-        for (double x = 64; x < 1e9; x *= 3) assert_close(cd_link_cost(k, (int64_t)x), planted(x), 0.12, 0);
+        for (double x = 64; x < 1e9; x *= 3)
+            assert_close(cd_link_cost(k, (int64_t)x), planted(x), 0.12, 0);
         assert_close(cd_link_bandwidth(k), 5e9, 0.1, 0);
         assert_close(cd_link_latency(k), 2e-6, 0.1, 0);
         cd_link_table_free(&l);
@@ -45,23 +48,28 @@ static void test_found_again(void **state) {
 static void test_published(void **state) {
     (void)state;
     static const double images[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
-    static const double ms[] = {0.019, 0.082, 0.218, 0.447, 1.386, 3.757, 7.672, 15.700, 31.655, 62.228, 126.593};
+    static const double ms[] = {0.019, 0.082,  0.218,  0.447,  1.386,  3.757,
+                                7.672, 15.700, 31.655, 62.228, 126.593};
     double b[11], s[11];
     cd_link_table l;
     cd_link_table_init(&l);
     for (int i = 0; i < 11; i++) b[i] = images[i] * 602112, s[i] = ms[i] * 1e-3;
     assert_ok(cd_link_table_fit(&l, "a", "b", "copy", b, s, 11, &err));
-    for (int i = 0; i < 11; i++) assert_close(cd_link_cost(cd_link_table_find(&l, "a", "b"), (int64_t)b[i]), s[i], 0.1, 0);
+    for (int i = 0; i < 11; i++)
+        assert_close(cd_link_cost(cd_link_table_find(&l, "a", "b"), (int64_t)b[i]), s[i], 0.1, 0);
     cd_link_table_free(&l);
 }
 
 static void test_monotone_and_zero(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 40; seed++) { /* measurements that make no sense still give a cost that never falls */
+    for (uint64_t seed = 0; seed < 40;
+         seed++) { /* measurements that make no sense still give a cost that never falls */
         double b[30], s[30], last = 0, cost;
         cd_link_table l;
         cd_link_table_init(&l);
-        for (size_t i = 0; i < 30; i++) b[i] = 1 + floor(1e6 * cd_rng_unit(seed, i)), s[i] = 1e-6 + 1e-3 * cd_rng_unit(seed + 999, i);
+        for (size_t i = 0; i < 30; i++)
+            b[i] = 1 + floor(1e6 * cd_rng_unit(seed, i)),
+            s[i] = 1e-6 + 1e-3 * cd_rng_unit(seed + 999, i);
         assert_ok(cd_link_table_fit(&l, "a", "b", "copy", b, s, 30, &err));
         const cd_link *k = cd_link_table_find(&l, "a", "b");
         assert_true(cd_link_cost(k, 0) == 0);
@@ -83,7 +91,9 @@ static void test_missing(void **state) {
     assert_null(cd_link_table_find(&l, "cpu0", "ocl0"));
     assert_ok(cd_link_table_add(&l, &(cd_link){"cpu0", "ocl0", "write", 1, 1, &p, 0}, &err));
     assert_null(cd_link_table_find(&l, "ocl0", "cpu0"));
-    assert_ok(cd_link_table_add(&l, &(cd_link){"ocl0", "ocl0", "copy", 1, 0, &(cd_link_piece){0, 1e-6, 1e-10}, 0}, &err)); /* within its memory */
+    assert_ok(cd_link_table_add(
+        &l, &(cd_link){"ocl0", "ocl0", "copy", 1, 0, &(cd_link_piece){0, 1e-6, 1e-10}, 0},
+        &err)); /* within its memory */
     assert_true(cd_link_cost(cd_link_table_find(&l, "ocl0", "ocl0"), 1 << 30) > 0.1);
     assert_true(cd_link_cost(cd_link_table_find(&l, "cpu0", "ocl0"), -1) == 0);
     cd_link_table_free(&l);
@@ -91,19 +101,34 @@ static void test_missing(void **state) {
 
 static void test_bad_pieces(void **state) {
     (void)state;
-    static const cd_link_piece bad[][2] = {{{1, 1e-6, 1e-9}}, {{0, -1, 1e-9}}, {{0, 1e-6, -1e-9}}, {{0, 1e-6, (double)NAN}},
-                                           {{0, 1e-6, 1e-9}, {1000, 1e-6, 1e-9}}, {{0, 1e-6, 1e-9}, {0, 1e-6, 1e-9}}};
+    static const cd_link_piece bad[][2] = {{{1, 1e-6, 1e-9}},
+                                           {{0, -1, 1e-9}},
+                                           {{0, 1e-6, -1e-9}},
+                                           {{0, 1e-6, (double)NAN}},
+                                           {{0, 1e-6, 1e-9}, {1000, 1e-6, 1e-9}},
+                                           {{0, 1e-6, 1e-9}, {0, 1e-6, 1e-9}}};
     static const uint32_t n[] = {1, 1, 1, 1, 2, 2};
     cd_link_table l;
     cd_link_table_init(&l);
     for (int i = 0; i < 6; i++)
-        assert_status(cd_link_table_add(&l, &(cd_link){"a", "b", "copy", n[i], 0, bad[i], 0}, &err), CDMPP_EINVALID);
-    assert_status(cd_link_table_add(&l, &(cd_link){"a", "a", "copy", 1, 0, bad[1], 0}, &err), CDMPP_EINVALID);
-    assert_status(cd_link_table_add(&l, &(cd_link){"a", "b", "copy", 0, 0, bad[1], 0}, &err), CDMPP_EINVALID);
-    assert_status(cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 2}, (double[]){1, 2}, 2, &err), CDMPP_EINVALID);
-    assert_status(cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 2, 0}, (double[]){1, 2, 3}, 3, &err), CDMPP_EINVALID);
-    assert_status(cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 2, 3}, (double[]){1, (double)NAN, 3}, 3, &err), CDMPP_EINVALID);
-    assert_status(cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 1, 1}, (double[]){1, 2, 3}, 3, &err), CDMPP_EINVALID);
+        assert_status(cd_link_table_add(&l, &(cd_link){"a", "b", "copy", n[i], 0, bad[i], 0}, &err),
+                      CDMPP_EINVALID);
+    assert_status(cd_link_table_add(&l, &(cd_link){"a", "a", "copy", 1, 0, bad[1], 0}, &err),
+                  CDMPP_EINVALID);
+    assert_status(cd_link_table_add(&l, &(cd_link){"a", "b", "copy", 0, 0, bad[1], 0}, &err),
+                  CDMPP_EINVALID);
+    assert_status(
+        cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 2}, (double[]){1, 2}, 2, &err),
+        CDMPP_EINVALID);
+    assert_status(
+        cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 2, 0}, (double[]){1, 2, 3}, 3, &err),
+        CDMPP_EINVALID);
+    assert_status(cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 2, 3},
+                                    (double[]){1, (double)NAN, 3}, 3, &err),
+                  CDMPP_EINVALID);
+    assert_status(
+        cd_link_table_fit(&l, "a", "b", "copy", (double[]){1, 1, 1}, (double[]){1, 2, 3}, 3, &err),
+        CDMPP_EINVALID);
     assert_int_equal(l.n, 0);
     cd_link_table_free(&l);
 }
@@ -126,7 +151,8 @@ static void test_written_and_read(void **state) {
         assert_string_equal(l.link[i].from, r.link[i].from);
         assert_string_equal(l.link[i].how, r.link[i].how);
         assert_int_equal(l.link[i].n_piece, r.link[i].n_piece);
-        assert_memory_equal(l.link[i].piece, r.link[i].piece, l.link[i].n_piece * sizeof *l.link[i].piece);
+        assert_memory_equal(l.link[i].piece, r.link[i].piece,
+                            l.link[i].n_piece * sizeof *l.link[i].piece);
         assert_true(l.link[i].noise == r.link[i].noise && l.link[i].n == r.link[i].n);
     }
     assert_ok(cd_link_table_read(&r, path, &err)); /* again: replaced, not doubled */
@@ -139,11 +165,21 @@ static void test_written_and_read(void **state) {
 
 static void test_bad_text(void **state) {
     (void)state;
-    static const char *const bad[] = {"", "[]", "{}", "{\"cdmpp_links\": 2, \"links\": []}", "{\"cdmpp_links\": 1, \"links\": 3}",
-        "{\"cdmpp_links\": 1, \"links\": [{}]}", "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"a\", \"to\": \"b\", \"how\": \"x\", \"n\": 1, \"noise\": 0, \"pieces\": []}]}",
-        "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"a\", \"to\": \"b\", \"how\": \"x\", \"n\": 1, \"noise\": 0, \"pieces\": [[0, 1]]}]}",
-        "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"a\", \"to\": \"b\", \"how\": \"x\", \"n\": 1, \"noise\": 0, \"pieces\": [[0, 1e999, 1]]}]}",
-        "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"a\\u0000\", \"to\": \"b\", \"how\": \"x\", \"n\": 1, \"noise\": 0, \"pieces\": [[0, 1, 1]]}]}"};
+    static const char *const bad[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"cdmpp_links\": 2, \"links\": []}",
+        "{\"cdmpp_links\": 1, \"links\": 3}",
+        "{\"cdmpp_links\": 1, \"links\": [{}]}",
+        "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"a\", \"to\": \"b\", \"how\": \"x\", \"n\": "
+        "1, \"noise\": 0, \"pieces\": []}]}",
+        "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"a\", \"to\": \"b\", \"how\": \"x\", \"n\": "
+        "1, \"noise\": 0, \"pieces\": [[0, 1]]}]}",
+        "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"a\", \"to\": \"b\", \"how\": \"x\", \"n\": "
+        "1, \"noise\": 0, \"pieces\": [[0, 1e999, 1]]}]}",
+        "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"a\\u0000\", \"to\": \"b\", \"how\": \"x\", "
+        "\"n\": 1, \"noise\": 0, \"pieces\": [[0, 1, 1]]}]}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cd_link_table l;
         cd_link_table_init(&l);
@@ -155,7 +191,8 @@ static void test_bad_text(void **state) {
 
 /* ---- pairs of a file ---- */
 
-static cdmpp_status fit_text(const char *path, const char *text, cd_link_table *l, cd_link_error *e) {
+static cdmpp_status fit_text(const char *path, const char *text, cd_link_table *l,
+                             cd_link_error *e) {
     assert_ok(cd_file_write(path, text, strlen(text), &err));
     cd_link_table_init(l);
     return cd_link_pairs_fit(path, "a", "b", "write", l, e, &err);
@@ -169,7 +206,8 @@ static void test_pairs(void **state) {
     const char *path = tmp_path(&dir, "pairs.csv");
     cd_link_table l;
     cd_link_error e = {-1, -1, -1};
-    assert_ok(fit_text(path, "what,seconds,bytes\nx,3,1000\nx,2,500\nx,5,2000\nx,9,4000\n", &l, &e)); /* on a line: 1 + bytes/500 */
+    assert_ok(fit_text(path, "what,seconds,bytes\nx,3,1000\nx,2,500\nx,5,2000\nx,9,4000\n", &l,
+                       &e)); /* on a line: 1 + bytes/500 */
     assert_string_equal(l.link[0].how, "write");
     assert_int_equal(l.link[0].n, 4);
     assert_close(cd_link_cost(cd_link_table_find(&l, "a", "b"), 3000), 7, 1e-6, 0);
@@ -177,19 +215,23 @@ static void test_pairs(void **state) {
     assert_close(e.worst, 0, 0, 1e-6);
     cd_link_table_free(&l);
     /* Two sizes are measured again, once far off: the fit goes through the medians. */
-    assert_ok(fit_text(path, "bytes,seconds\n100,2\n100,2\n100,1\n200,4\n200,4\n200,8\n400,8\n", &l, &e));
+    assert_ok(
+        fit_text(path, "bytes,seconds\n100,2\n100,2\n100,1\n200,4\n200,4\n200,8\n400,8\n", &l, &e));
     assert_close(cd_link_cost(cd_link_table_find(&l, "a", "b"), 100), 2, 1e-6, 0);
     assert_close(cd_link_cost(cd_link_table_find(&l, "a", "b"), 200), 4, 1e-6, 0);
     assert_close(e.mean, (1 + 0.5) / 7, 1e-6, 0);
     assert_close(e.worst, 1, 1e-6, 0);
     assert_close(e.worst_bytes, 100, 0, 0);
     cd_link_table_free(&l);
-    static const char *const bad[][2] = {{"bytes,second\n1,2\n", ": no column 'seconds'; there are bytes, second [ESCHEMA]"},
-                                         {"byte,seconds\n1,2\n", ": no column 'bytes'; there are byte, seconds [ESCHEMA]"},
-                                         {"bytes,seconds\n1,2\n2,3\n3,x\n", ":4: seconds: expected a number, found 'x' [EPARSE]"},
-                                         {"bytes,seconds\n1,2\nx,3\n3,4\n", ":3: bytes: expected a number, found 'x' [EPARSE]"},
-                                         {"bytes,seconds\n1,2\n2,3\n", ": from a to b: expected at least 3 measured pairs, found 2 [EINVALID]"},
-                                         {"bytes,seconds\n1,2\n0,3\n4,5\n", ": from a to b, pair 1: expected bytes and seconds above 0, found 0, 3 [EINVALID]"}};
+    static const char *const bad[][2] = {
+        {"bytes,second\n1,2\n", ": no column 'seconds'; there are bytes, second [ESCHEMA]"},
+        {"byte,seconds\n1,2\n", ": no column 'bytes'; there are byte, seconds [ESCHEMA]"},
+        {"bytes,seconds\n1,2\n2,3\n3,x\n", ":4: seconds: expected a number, found 'x' [EPARSE]"},
+        {"bytes,seconds\n1,2\nx,3\n3,4\n", ":3: bytes: expected a number, found 'x' [EPARSE]"},
+        {"bytes,seconds\n1,2\n2,3\n",
+         ": from a to b: expected at least 3 measured pairs, found 2 [EINVALID]"},
+        {"bytes,seconds\n1,2\n0,3\n4,5\n",
+         ": from a to b, pair 1: expected bytes and seconds above 0, found 0, 3 [EINVALID]"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(want, sizeof want, "%s%s", path, bad[i][1]);
         assert_error(fit_text(path, bad[i][0], &l, &e), want);
@@ -206,13 +248,22 @@ static void test_bounds(void **state) {
         cd_link_piece p[2];
         uint32_t n;
         bool fine;
-    } t[] = {{{{0, 1e9, 1e3}}, 1, true}, {{{0, 1.1e9, 0}}, 1, false}, {{{0, 0, 1.1e3}}, 1, false}, {{{0, 0, 0}}, 1, true}, {{{0, 1, 1e-3}, {1000, 2, 0}}, 2, true},
-             {{{0, 1, 1e-3}, {1000, 2.001, 0}}, 2, false}, {{{0, 1, 1e-3}, {1000, 1.999, 0}}, 2, false}, {{{0, 1, 0}, {1e15, 1, 0}}, 2, true},
-             {{{0, 1, 0}, {1.1e15, 1, 0}}, 2, false}, {{{0, 0, 0}, {1, 0, 0}}, 2, true}, {{{0, 0, 0}, {0, 0, 0}}, 2, false}};
+    } t[] = {{{{0, 1e9, 1e3}}, 1, true},
+             {{{0, 1.1e9, 0}}, 1, false},
+             {{{0, 0, 1.1e3}}, 1, false},
+             {{{0, 0, 0}}, 1, true},
+             {{{0, 1, 1e-3}, {1000, 2, 0}}, 2, true},
+             {{{0, 1, 1e-3}, {1000, 2.001, 0}}, 2, false},
+             {{{0, 1, 1e-3}, {1000, 1.999, 0}}, 2, false},
+             {{{0, 1, 0}, {1e15, 1, 0}}, 2, true},
+             {{{0, 1, 0}, {1.1e15, 1, 0}}, 2, false},
+             {{{0, 0, 0}, {1, 0, 0}}, 2, true},
+             {{{0, 0, 0}, {0, 0, 0}}, 2, false}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         cd_link_table l;
         cd_link_table_init(&l);
-        assert_status(cd_link_table_add(&l, &(cd_link){"a", "b", NULL, t[i].n, 0, t[i].p, 0}, &err), t[i].fine ? CDMPP_OK : CDMPP_EINVALID);
+        assert_status(cd_link_table_add(&l, &(cd_link){"a", "b", NULL, t[i].n, 0, t[i].p, 0}, &err),
+                      t[i].fine ? CDMPP_OK : CDMPP_EINVALID);
         if (t[i].fine) assert_string_equal(l.link[0].how, "copy");
         cd_link_table_free(&l);
     }
@@ -221,14 +272,18 @@ static void test_bounds(void **state) {
     static const struct {
         int64_t bytes;
         double seconds;
-    } cost[] = {{-1, 0}, {0, 0}, {1, 1.5}, {9, 5.5}, {10, 6}, {11, 6.25}, {29, 10.75}, {30, 11}, {38, 12}};
-    for (size_t i = 0; i < sizeof cost / sizeof *cost; i++) assert_true(cd_link_cost(&k, cost[i].bytes) == cost[i].seconds);
+    } cost[] = {{-1, 0},    {0, 0},      {1, 1.5}, {9, 5.5}, {10, 6},
+                {11, 6.25}, {29, 10.75}, {30, 11}, {38, 12}};
+    for (size_t i = 0; i < sizeof cost / sizeof *cost; i++)
+        assert_true(cd_link_cost(&k, cost[i].bytes) == cost[i].seconds);
     assert_true(cd_link_latency(&k) == 1 && cd_link_bandwidth(&k) == 8);
     static const char *const name[][2] = {{"", "b"}, {"a", ""}, {NULL, "b"}, {"a", NULL}};
     for (int i = 0; i < 4; i++) {
         cd_link_table l;
         cd_link_table_init(&l);
-        assert_error(cd_link_table_add(&l, &(cd_link){name[i][0], name[i][1], "x", 1, 0, p, 0}, &err), "a link needs two devices [EINVALID]");
+        assert_error(
+            cd_link_table_add(&l, &(cd_link){name[i][0], name[i][1], "x", 1, 0, p, 0}, &err),
+            "a link needs two devices [EINVALID]");
         cd_link_table_free(&l);
     }
 }
@@ -246,5 +301,5 @@ static void test_memory(void **state) {
     }
 }
 
-TESTS(NULL, NULL, test_found_again, test_published, test_monotone_and_zero, test_missing, test_bad_pieces, test_written_and_read,
-      test_bad_text, test_pairs, test_bounds, test_memory)
+TESTS(NULL, NULL, test_found_again, test_published, test_monotone_and_zero, test_missing,
+      test_bad_pieces, test_written_and_read, test_bad_text, test_pairs, test_bounds, test_memory)

@@ -64,7 +64,8 @@ static void test_absent(void **state) {
     (void)state;
     cd_link_table l;
     cd_link_table_init(&l);
-    assert_int_not_equal(cd_link_measure_opencl(&l, &small, "nosuchplatform:7", false, NULL, &err), CDMPP_OK);
+    assert_int_not_equal(cd_link_measure_opencl(&l, &small, "nosuchplatform:7", false, NULL, &err),
+                         CDMPP_OK);
     assert_status(cd_link_measure_cuda(&l, &small, 200, NULL, &err), CDMPP_EBACKEND);
     assert_int_equal(l.n, 0);
     memset(&err, 0, sizeof err);

@@ -44,14 +44,25 @@ static cdmpp_status copies(const char *path, cdmpp_err *err) {
 TEST(machines) { odd_all_of_seeds("tests/fuzz/seeds/machine", 2000, machine, NULL); }
 
 TEST(tables_of_links) {
-    odd_all_of_file(tmp_path(&dir, "links.json"), "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"cpu\", \"to\": \"gpu\", \"how\": \"pinned\", \"n\": 12, \"noise\": 0.01, "
-                    "\"pieces\": [[0, 1e-5, 1e-10], [65536, 1.65536e-5, 2e-10]]}, {\"from\": \"gpu\", \"to\": \"cpu\", \"how\": \"\", \"n\": 0, \"noise\": 0, \"pieces\": [[0, 1e-5, 1e-10]]}]}", links);
+    odd_all_of_file(
+        tmp_path(&dir, "links.json"),
+        "{\"cdmpp_links\": 1, \"links\": [{\"from\": \"cpu\", \"to\": \"gpu\", \"how\": "
+        "\"pinned\", \"n\": 12, \"noise\": 0.01, "
+        "\"pieces\": [[0, 1e-5, 1e-10], [65536, 1.65536e-5, 2e-10]]}, {\"from\": \"gpu\", \"to\": "
+        "\"cpu\", \"how\": \"\", \"n\": 0, \"noise\": 0, \"pieces\": [[0, 1e-5, 1e-10]]}]}",
+        links);
 }
 
 TEST(tables_of_pairs) {
-    odd_all_of_file(tmp_path(&dir, "pairs.csv"), "first,second,sharing,first_solo_s,second_solo_s,first_slowdown,second_slowdown,first_bytes,second_bytes,error_no\n"
-                    "a,b,shared,1,2,2,3,5,6,0\na,b,disjoint,1,2,1.1,1.2,5,6,0\na,a,disjoint,1,1,1.3,1.2,5,5,0\n", pairs);
-    odd_all_of_file(tmp_path(&dir, "copies.csv"), "bytes,seconds\n1024,1e-5\n65536,2e-5\n1048576,1e-4\n16777216,1.5e-3\n", copies);
+    odd_all_of_file(tmp_path(&dir, "pairs.csv"),
+                    "first,second,sharing,first_solo_s,second_solo_s,first_slowdown,second_"
+                    "slowdown,first_bytes,second_bytes,error_no\n"
+                    "a,b,shared,1,2,2,3,5,6,0\na,b,disjoint,1,2,1.1,1.2,5,6,0\na,a,disjoint,1,1,1."
+                    "3,1.2,5,5,0\n",
+                    pairs);
+    odd_all_of_file(tmp_path(&dir, "copies.csv"),
+                    "bytes,seconds\n1024,1e-5\n65536,2e-5\n1048576,1e-4\n16777216,1.5e-3\n",
+                    copies);
 }
 
 TESTS(set_up, tear_down, machines, tables_of_links, tables_of_pairs)

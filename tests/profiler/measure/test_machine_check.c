@@ -20,8 +20,16 @@ static cdmpp_err err;
 static cd_measure *open_with(const char *compiler, const char *cache) {
     static cd_measure_options o;
     cd_measure *m = NULL;
-    o = (cd_measure_options){.backend = "cpu", .isa = "native", .compiler = compiler, .cache = cache, .jobs = 1, .threads = 1, .run_limit_s = 600, .build_limit_s = 600,
-                             .timing = {.budget_s = 300, .warmup_s = 0.001, .max_repeat = 3, .min_repeat_s = 0.0005}};
+    o = (cd_measure_options){
+        .backend = "cpu",
+        .isa = "native",
+        .compiler = compiler,
+        .cache = cache,
+        .jobs = 1,
+        .threads = 1,
+        .run_limit_s = 600,
+        .build_limit_s = 600,
+        .timing = {.budget_s = 300, .warmup_s = 0.001, .max_repeat = 3, .min_repeat_s = 0.0005}};
     assert_ok(cd_measure_open(&o, &m, &err));
     return m;
 }
@@ -29,7 +37,10 @@ static cd_measure *open_with(const char *compiler, const char *cache) {
 /* A compiler made of shell: `body` sees the text of the unit in $text and its file in $out. */
 static const char *fake(const char *body) {
     char text[1024];
-    const int n = snprintf(text, sizeof text, "#!/bin/sh\n[ \"$1\" = --version ] && { echo fake 1.0; exit 0; }\nall=\"$*\"; out=${all##*-o }; out=${out%%%% *}; text=$(cat)\n%s\n", body);
+    const int n = snprintf(text, sizeof text,
+                           "#!/bin/sh\n[ \"$1\" = --version ] && { echo fake 1.0; exit 0; "
+                           "}\nall=\"$*\"; out=${all##*-o }; out=${out%%%% *}; text=$(cat)\n%s\n",
+                           body);
     const char *path = tmp_put(&dir, "fakecc", text, (size_t)n);
     assert_int_equal(chmod(path, 0755), 0);
     return path;
@@ -72,7 +83,9 @@ static const char compiles[] = "printf '%s' \"$text\" | gcc -shared -fPIC -x c -
 
 TEST(a_compiler_that_always_fails) {
     programs(good);
-    assert_status(all_of_it(open_with(fake("echo 'cc1: error: licence expired' >&2; exit 1"), dir.path)), CDMPP_EBACKEND);
+    assert_status(
+        all_of_it(open_with(fake("echo 'cc1: error: licence expired' >&2; exit 1"), dir.path)),
+        CDMPP_EBACKEND);
     assert_non_null(strstr(err.msg, "not even the smallest"));
     assert_non_null(strstr(err.msg, "licence expired"));
 }
@@ -99,8 +112,11 @@ TEST(a_cache_that_runs_nothing) {
 
 /* A program that the compiler refuses or that crashes fails alone, first or not, alone in its batch or not. */
 TEST(what_is_a_programs_own) {
-    static const char *const bad[][N] = {{"*(volatile int *)8 = 1;", "__builtin_trap();", MADE_ADD}, {MADE_ADD, "void abort(void); abort();", "*(volatile int *)8 = 1;"},
-                                         {"nonsense;", "nonsense_too;", "more_nonsense;"}, {"nonsense;", MADE_ADD, "__builtin_trap();"}};
+    static const char *const bad[][N] = {
+        {"*(volatile int *)8 = 1;", "__builtin_trap();", MADE_ADD},
+        {MADE_ADD, "void abort(void); abort();", "*(volatile int *)8 = 1;"},
+        {"nonsense;", "nonsense_too;", "more_nonsense;"},
+        {"nonsense;", MADE_ADD, "__builtin_trap();"}};
     static const int number[][N] = {{4, 4, 0}, {0, 4, 4}, {2, 2, 2}, {2, 0, 4}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         programs(bad[k]);
@@ -114,7 +130,10 @@ TEST(in_the_midst_of_a_run) {
     char body[512];
     static const char *const mixed[N] = {MADE_ADD, "c[0] = 1; /* refuse_me */", MADE_ADD};
     programs(mixed);
-    snprintf(body, sizeof body, "case $text in *refuse_me*) echo error: refused >&2; exit 1 ;; esac; [ -e %.200s/broken ] && exit 1; %s", dir.path, compiles);
+    snprintf(body, sizeof body,
+             "case $text in *refuse_me*) echo error: refused >&2; exit 1 ;; esac; [ -e "
+             "%.200s/broken ] && exit 1; %s",
+             dir.path, compiles);
     cd_measure *m = open_with(fake(body), "");
     assert_ok(cd_measure_build(m, &item[0], 1, &err));
     assert_ok(cd_measure_run(m, &item[0], &err));
@@ -130,10 +149,16 @@ TEST(instructions_of_another_processor) {
     cd_measure *m = NULL;
     programs(good);
     const cd_isa here = cd_isa_here();
-    const cd_measure_options o = {.backend = "cpu", .isa = here == CD_ISA_AARCH64 ? "avx2" : "aarch64", .compiler = "gcc", .cache = "", .jobs = 1, .threads = 1};
+    const cd_measure_options o = {.backend = "cpu",
+                                  .isa = here == CD_ISA_AARCH64 ? "avx2" : "aarch64",
+                                  .compiler = "gcc",
+                                  .cache = "",
+                                  .jobs = 1,
+                                  .threads = 1};
     assert_ok(cd_measure_open(&o, &m, &err));
     assert_status(all_of_it(m), CDMPP_EBACKEND);
     assert_non_null(strstr(err.msg, "do not run here"));
 }
 
-TESTS(up, down, a_compiler_that_always_fails, objects_that_do_not_load, a_cache_that_runs_nothing, what_is_a_programs_own, in_the_midst_of_a_run, instructions_of_another_processor)
+TESTS(up, down, a_compiler_that_always_fails, objects_that_do_not_load, a_cache_that_runs_nothing,
+      what_is_a_programs_own, in_the_midst_of_a_run, instructions_of_another_processor)

@@ -12,8 +12,16 @@
 
 /* Limits that no machine reaches, however loaded: max_repeat ends a measurement. */
 static cd_measure_options options(void) {
-    return (cd_measure_options){.backend = "cpu", .isa = "native", .compiler = "gcc", .cache = "", .jobs = 2, .threads = 1, .run_limit_s = 600, .build_limit_s = 600,
-                                .timing = {.budget_s = 300, .warmup_s = 0.001, .max_repeat = 5, .min_repeat_s = 0.0005}};
+    return (cd_measure_options){
+        .backend = "cpu",
+        .isa = "native",
+        .compiler = "gcc",
+        .cache = "",
+        .jobs = 2,
+        .threads = 1,
+        .run_limit_s = 600,
+        .build_limit_s = 600,
+        .timing = {.budget_s = 300, .warmup_s = 0.001, .max_repeat = 5, .min_repeat_s = 0.0005}};
 }
 
 static cd_measure *open_ok(const cd_measure_options *o) {
@@ -57,7 +65,8 @@ TEST(test_programs) {
     for (int i = 0; i < N; i++) {
         assert_ok(cd_measure_run(m, &item[i], &err));
         const cd_measure_result *r = &item[i].out;
-        if (r->error_no != p[i].error_no || !strstr(r->err.msg, p[i].said)) print_error("%s: %d %s\n", p[i].body, r->error_no, r->err.msg);
+        if (r->error_no != p[i].error_no || !strstr(r->err.msg, p[i].said))
+            print_error("%s: %d %s\n", p[i].body, r->error_no, r->err.msg);
         assert_int_equal(r->error_no, p[i].error_no);
         assert_int_equal(!r->status, !p[i].error_no);
         assert_non_null(strstr(r->err.msg, p[i].said));
@@ -80,7 +89,8 @@ TEST(test_late) {
     cd_measure *m = open_ok(&o);
     made_code_set(&hang, "hang", 64, "for (volatile int i = 0; ; ) {}");
     made_code_set(&add, "add", 64, MADE_ADD);
-    cd_measure_item item[] = {{.code = &hang.code, .target = "llvm"}, {.code = &add.code, .target = "llvm"}};
+    cd_measure_item item[] = {{.code = &hang.code, .target = "llvm"},
+                              {.code = &add.code, .target = "llvm"}};
     assert_ok(cd_measure_build(m, item, 2, &err));
     assert_ok(cd_measure_run(m, &item[0], &err));
     assert_int_equal(item[0].out.error_no, 7);
@@ -105,11 +115,14 @@ TEST(test_memory) {
     cd_measure_options o = options();
     o.memory_bytes = (uint64_t)512 << 20;
     cd_measure *m = open_ok(&o);
-    made_code_set(&made, "eat", 64, "void *malloc(unsigned long); for (;;) { volatile char *p = malloc(1 << 20); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; }");
+    made_code_set(&made, "eat", 64,
+                  "void *malloc(unsigned long); for (;;) { volatile char *p = malloc(1 << 20); for "
+                  "(int i = 0; i < 1 << 20; i += 4096) p[i] = 1; }");
     made_code_set(&big, "big", (int64_t)1 << 28, MADE_ADD);
     cd_measure_item item[] = {{.code = &made.code}, {.code = &big.code}};
     item[0].target = item[1].target = "llvm";
-    for (int i = 0; i < 2; i++) assert_ok(cd_measure_one(m, &item[i], &err)), assert_int_equal(item[i].out.error_no, 4);
+    for (int i = 0; i < 2; i++)
+        assert_ok(cd_measure_one(m, &item[i], &err)), assert_int_equal(item[i].out.error_no, 4);
     if (!strstr(item[0].out.err.msg, "signal 11")) fail_msg("%s", item[0].out.err.msg);
     assert_int_equal(item[1].out.status, CDMPP_ENOMEM);
     cd_measure_close(m);
@@ -121,7 +134,8 @@ TEST(test_memory) {
 TEST(test_check) {
     static const program p[] = {
         {"for (int i = n; i-- > 0;) c[i] = b[i] + a[i];", "", 0},
-        {"for (int i = 0; i < n - 1; i++) c[i] = a[i] + b[i];", "c[1023] is", 5}, /* one is never written */
+        {"for (int i = 0; i < n - 1; i++) c[i] = a[i] + b[i];", "c[1023] is",
+         5}, /* one is never written */
         {"for (int i = 0; i < n; i++) c[i] = a[i] + b[(i + 1) % n];", "wrong result", 5},
         {"for (int i = 0; i < n; i++) c[i] = (a[i] + b[i]) * 1.00001f;", "", 0},
     };
@@ -146,8 +160,10 @@ TEST(test_check) {
 
 /* The results of a reference are kept for the next programs of it, each in a process of its own; of another one it runs anew. */
 TEST(test_reference_runs_once) {
-    static const char *const body[] = {MADE_ADD, "for (int i = 0; i < n; i++) c[i] = 0;", "for (int i = n; i-- > 0;) c[i] = b[i] + a[i];"};
-    static const int reference[] = {0, 0, 0, 1, 1, 0}, program_of[] = {0, 1, 2, 0, 1, 1}, error_no[] = {0, 5, 0, 0, 5, 5};
+    static const char *const body[] = {MADE_ADD, "for (int i = 0; i < n; i++) c[i] = 0;",
+                                       "for (int i = n; i-- > 0;) c[i] = b[i] + a[i];"};
+    static const int reference[] = {0, 0, 0, 1, 1, 0}, program_of[] = {0, 1, 2, 0, 1, 1},
+                     error_no[] = {0, 5, 0, 0, 5, 5};
     tmp_dir d = tmp_make();
     char path[256], text[900];
     made_code good[2], made;
@@ -156,13 +172,17 @@ TEST(test_reference_runs_once) {
     cd_measure *m = open_ok(&o);
     snprintf(path, sizeof path, "%s", tmp_path(&d, "runs"));
     for (int k = 0; k < 2; k++) {
-        snprintf(text, sizeof text, "int open(const char *, int, ...), close(int); long write(int, const void *, unsigned long); const int f = open(\"%s\", 02101, 0600);"
-                 "if (write(f, \"%d\", 1) != 1) c[0] = 9; close(f); " MADE_ADD, path, k); /* O_WRONLY, O_CREAT, O_APPEND */
+        snprintf(text, sizeof text,
+                 "int open(const char *, int, ...), close(int); long write(int, const void *, "
+                 "unsigned long); const int f = open(\"%s\", 02101, 0600);"
+                 "if (write(f, \"%d\", 1) != 1) c[0] = 9; close(f); " MADE_ADD,
+                 path, k); /* O_WRONLY, O_CREAT, O_APPEND */
         made_code_set(&good[k], k ? "other" : "good", 1024, text);
     }
     for (int i = 0; i < 6; i++) {
         made_code_set(&made, "made", 1024, body[program_of[i]]);
-        cd_measure_item item = {.code = &made.code, .reference = &good[reference[i]].code, .target = "llvm"};
+        cd_measure_item item = {
+            .code = &made.code, .reference = &good[reference[i]].code, .target = "llvm"};
         assert_ok(cd_measure_one(m, &item, &err));
         assert_int_equal(item.out.error_no, error_no[i]);
         assert_true(item.out.flags & CD_MEASURE_CHECKED);
@@ -187,13 +207,15 @@ TEST(test_reference_late) {
     cd_measure *m = open_ok(&o);
     made_code_set(&hang, "hang", 64, "for (volatile int i = 0; ; ) {}");
     made_code_set(&made, "made", 64, MADE_ADD);
-    cd_measure_item item[] = {{.code = &made.code, .reference = &hang.code, .target = "llvm"}, {.code = &made.code, .reference = &hang.code, .target = "llvm"}};
+    cd_measure_item item[] = {{.code = &made.code, .reference = &hang.code, .target = "llvm"},
+                              {.code = &made.code, .reference = &hang.code, .target = "llvm"}};
     assert_ok(cd_measure_build(m, item, 2, &err));
     assert_ok(cd_measure_run(m, &item[0], &err));
     assert_int_equal(item[0].out.error_no, 7);
     assert_non_null(strstr(item[0].out.err.msg, "its reference is still running"));
     const cd_measure_item next = item[1];
-    for (int k = 0; k < 60 && (!k || item[1].out.error_no == 7); k++) { /* a loaded machine may be late again */
+    for (int k = 0; k < 60 && (!k || item[1].out.error_no == 7);
+         k++) { /* a loaded machine may be late again */
         item[1] = next;
         assert_ok(cd_measure_run(m, &item[1], &err));
     }
@@ -211,7 +233,9 @@ TEST(test_parallel) {
     cd_measure_options o = options();
     o.threads = 2;
     cd_measure *m = open_ok(&o);
-    made_code_set(&made, "par", 1024, "int omp_get_max_threads(void);\n#pragma omp parallel for\nfor (int i = 0; i < n; i++) c[i] = omp_get_max_threads() == 2 ? a[i] : a[1 << 28];");
+    made_code_set(&made, "par", 1024,
+                  "int omp_get_max_threads(void);\n#pragma omp parallel for\nfor (int i = 0; i < "
+                  "n; i++) c[i] = omp_get_max_threads() == 2 ? a[i] : a[1 << 28];");
     made.code.parallel = true;
     for (int i = 0; i < 3; i++) {
         cd_measure_item item = {.code = &made.code, .target = "llvm -num-cores=7"};
@@ -290,4 +314,5 @@ TEST(test_stopped) {
     made_code_free(&made);
 }
 
-TESTS(NULL, NULL, test_programs, test_late, test_memory, test_check, test_reference_runs_once, test_reference_late, test_parallel, test_data_of_others, test_targets, test_stopped)
+TESTS(NULL, NULL, test_programs, test_late, test_memory, test_check, test_reference_runs_once,
+      test_reference_late, test_parallel, test_data_of_others, test_targets, test_stopped)

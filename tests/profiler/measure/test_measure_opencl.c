@@ -58,19 +58,25 @@ static cdmpp_status measure(void *ctx, const gp_program *p, cdmpp_err *err) {
     if (st || (st = plain(p, &reference, err))) return st;
     cd_measure_item item = {.code = &code, .reference = &reference, .target = "opencl"};
     st = cd_measure_one(r->m, &item, err);
-    if (!st && item.out.error_no) st = CD_FAIL(err, EBACKEND, "error %d: %s", item.out.error_no, item.out.err.msg);
+    if (!st && item.out.error_no)
+        st = CD_FAIL(err, EBACKEND, "error %d: %s", item.out.error_no, item.out.err.msg);
     if (!st && !(item.out.flags & CD_MEASURE_CHECKED)) st = CD_FAIL(err, ENUMERIC, "not checked");
-    if (!st && !(item.out.time.mean_s > 1e-7 && item.out.time.mean_s < 1)) st = CD_FAIL(err, ENUMERIC, "a time of %g s", item.out.time.mean_s);
+    if (!st && !(item.out.time.mean_s > 1e-7 && item.out.time.mean_s < 1))
+        st = CD_FAIL(err, ENUMERIC, "a time of %g s", item.out.time.mean_s);
     cd_measure_item again = {.code = &code, .target = "opencl"};
-    if (!st && item.out.flags & CD_MEASURE_CACHED) st = CD_FAIL(err, ENUMERIC, "in the cache of a new folder");
+    if (!st && item.out.flags & CD_MEASURE_CACHED)
+        st = CD_FAIL(err, ENUMERIC, "in the cache of a new folder");
     if (!st) st = cd_measure_one(r->m, &again, err);
-    if (!st && (again.out.error_no || !(again.out.flags & CD_MEASURE_CACHED))) st = CD_FAIL(err, ENUMERIC, "compiled twice");
-    cd_codegen_code broken = code; /* what the device's compiler refuses is error 3, and the next one runs */
+    if (!st && (again.out.error_no || !(again.out.flags & CD_MEASURE_CACHED)))
+        st = CD_FAIL(err, ENUMERIC, "compiled twice");
+    cd_codegen_code broken =
+        code; /* what the device's compiler refuses is error 3, and the next one runs */
     static char text[] = "__kernel void p_k0() { nonsense; }";
     broken.text = (cd_buf){.p = text, .n = sizeof text - 1};
     cd_measure_item bad = {.code = &broken, .target = "opencl"};
     if (!st) st = cd_measure_one(r->m, &bad, err);
-    if (!st && bad.out.error_no != 3) st = CD_FAIL(err, ENUMERIC, "error %d for a text that is none", bad.out.error_no);
+    if (!st && bad.out.error_no != 3)
+        st = CD_FAIL(err, ENUMERIC, "error %d for a text that is none", bad.out.error_no);
     if (!st) st = ahead(r->m, &code);
     r->n++;
     cd_codegen_code_free(&code);
@@ -82,9 +88,15 @@ TEST(test_measured) {
     rig r = {0};
     cdmpp_err err = {0};
     tmp_dir d = tmp_make();
-    const cd_measure_options o = {.compiler = "gcc", .cache = d.path, .jobs = 2, .threads = 1, .build_limit_s = 60, .run_limit_s = 60,
+    const cd_measure_options o = {.compiler = "gcc",
+                                  .cache = d.path,
+                                  .jobs = 2,
+                                  .threads = 1,
+                                  .build_limit_s = 60,
+                                  .run_limit_s = 60,
                                   .timing = {.budget_s = 0.02, .warmup_s = 0.001, .max_repeat = 5}};
-    assert_ok(cd_measure_open(&o, &r.m, &err)); /* first: OpenCL has threads, and they do not survive a fork */
+    assert_ok(cd_measure_open(
+        &o, &r.m, &err)); /* first: OpenCL has threads, and they do not survive a fork */
     const char *why = no_opencl();
     if (why) {
         print_message("no OpenCL: %s\n", why);

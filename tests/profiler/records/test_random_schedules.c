@@ -8,12 +8,16 @@
 
 static const char *const made[] = {
     "\"ops\": [{\"name\": \"A\", \"shape\": [96, 64], \"dtype\": \"float32\"},"
-    "{\"name\": \"B\", \"axis\": [[\"i\", 0, 96], [\"j\", 0, 64]], \"body\": \"max(A[i, j], 0.0)\"}]",
-    "\"ops\": [{\"name\": \"A\", \"shape\": [32, 64], \"dtype\": \"float32\"}, {\"name\": \"B\", \"shape\": [64, 48], \"dtype\": \"float32\"},"
-    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 32], [\"j\", 0, 48]], \"reduce_axis\": [[\"k\", 0, 64]],"
+    "{\"name\": \"B\", \"axis\": [[\"i\", 0, 96], [\"j\", 0, 64]], \"body\": \"max(A[i, j], "
+    "0.0)\"}]",
+    "\"ops\": [{\"name\": \"A\", \"shape\": [32, 64], \"dtype\": \"float32\"}, {\"name\": \"B\", "
+    "\"shape\": [64, 48], \"dtype\": \"float32\"},"
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 32], [\"j\", 0, 48]], \"reduce_axis\": [[\"k\", 0, "
+    "64]],"
     "\"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}]",
     /* One program only: too small a space for any number of trials. */
-    "\"ops\": [{\"name\": \"A\", \"shape\": [1], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 1]], \"body\": \"A[i]\"}]",
+    "\"ops\": [{\"name\": \"A\", \"shape\": [1], \"dtype\": \"float32\"}, {\"name\": \"B\", "
+    "\"axis\": [[\"i\", 0, 1]], \"body\": \"A[i]\"}]",
 };
 
 static cd_task_registry *tasks(void) {
@@ -26,7 +30,8 @@ static cd_task_registry *tasks(void) {
 static const cd_hardware cpu = {.num_cores = 2, .vector_unit_bytes = 64, .cache_line_bytes = 64};
 
 /* All lines; how many of each task. */
-static void all(const cd_task_registry *t, cd_random_schedules_options o, cd_buf *out, size_t count[3]) {
+static void all(const cd_task_registry *t, cd_random_schedules_options o, cd_buf *out,
+                size_t count[3]) {
     cd_random_schedules *d;
     cdmpp_err err = {0};
     cd_arena a = {0};
@@ -54,13 +59,19 @@ TEST(test_lines) {
     cd_task_registry *t = tasks();
     cd_buf one = {0}, two = {0}, other = {0};
     size_t n[3];
-    all(t, (cd_random_schedules_options){.trials = 12, .seed = 3, .target = "llvm", .hardware = cpu}, &one, n);
+    all(t,
+        (cd_random_schedules_options){.trials = 12, .seed = 3, .target = "llvm", .hardware = cpu},
+        &one, n);
     assert_in_range(n[0], 1, 12); /* element by element: little to choose */
     assert_int_equal(n[1], 12);
     assert_in_range(n[2], 1, 4);
-    all(t, (cd_random_schedules_options){.trials = 12, .seed = 3, .target = "llvm", .hardware = cpu}, &two, n);
+    all(t,
+        (cd_random_schedules_options){.trials = 12, .seed = 3, .target = "llvm", .hardware = cpu},
+        &two, n);
     assert_string_equal(one.p, two.p);
-    all(t, (cd_random_schedules_options){.trials = 12, .seed = 4, .target = "llvm", .hardware = cpu}, &other, n);
+    all(t,
+        (cd_random_schedules_options){.trials = 12, .seed = 4, .target = "llvm", .hardware = cpu},
+        &other, n);
     assert_string_not_equal(one.p, other.p);
     cd_buf_free(&one);
     cd_buf_free(&two);
@@ -86,8 +97,10 @@ TEST(test_no_schedules) {
     cd_random_schedules *d;
     cdmpp_err err = {0};
     cd_buf b = {0};
-    assert_ok(cd_random_schedules_new(t, &(cd_random_schedules_options){.target = "cuda"}, &d, &err));
-    for (int k = 0; k < 3; k++) assert_int_equal(cd_random_schedules_next(d, &b, &err), CDMPP_EINVALID);
+    assert_ok(
+        cd_random_schedules_new(t, &(cd_random_schedules_options){.target = "cuda"}, &d, &err));
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(cd_random_schedules_next(d, &b, &err), CDMPP_EINVALID);
     assert_ok(cd_random_schedules_next(d, &b, &err));
     assert_int_equal(b.n, 0);
     cd_random_schedules_free(d);

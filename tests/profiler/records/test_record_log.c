@@ -17,9 +17,21 @@ static cd_record made(const char *key, int32_t factor) {
     static unsigned made;
     const unsigned k = made++ % 4;
     list[k] = factor;
-    steps[k] = (cd_record_step){.kind = CD_RECORD_STEP_SP, .stage = 1, .i = {0, 64, 1}, .n_list = 1, .list = &list[k]};
-    return (cd_record){.workload_key = {key, strlen(key)}, .target = {"llvm", 4}, .has_hardware = true, .has_host = true, .has_layout = true, .has_inputs = true,
-                       .n_step = 1, .step = &steps[k], .n_cost = 1, .cost_s = cost, .total_s = 1, .timestamp = 7, .version = {"v0.6", 4}};
+    steps[k] = (cd_record_step){
+        .kind = CD_RECORD_STEP_SP, .stage = 1, .i = {0, 64, 1}, .n_list = 1, .list = &list[k]};
+    return (cd_record){.workload_key = {key, strlen(key)},
+                       .target = {"llvm", 4},
+                       .has_hardware = true,
+                       .has_host = true,
+                       .has_layout = true,
+                       .has_inputs = true,
+                       .n_step = 1,
+                       .step = &steps[k],
+                       .n_cost = 1,
+                       .cost_s = cost,
+                       .total_s = 1,
+                       .timestamp = 7,
+                       .version = {"v0.6", 4}};
 }
 
 static cd_record_log *open_ok(const char *path) {
@@ -207,4 +219,5 @@ TEST(test_device) {
     assert_status(cd_record_log_open("/nosuch/folder/x", false, &l, &err), CDMPP_EIO);
 }
 
-TESTS(NULL, NULL, test_identity, test_again, test_retry, test_half_a_line, test_two_writers, test_full, test_device)
+TESTS(NULL, NULL, test_identity, test_again, test_retry, test_half_a_line, test_two_writers,
+      test_full, test_device)

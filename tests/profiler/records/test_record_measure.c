@@ -12,8 +12,10 @@
 enum { TRIALS = 24, SOON = 8 };
 static cdmpp_err err;
 static const char *const made[] = {
-    "\"ops\": [{\"name\": \"A\", \"shape\": [32, 64], \"dtype\": \"float32\"}, {\"name\": \"B\", \"shape\": [64, 48], \"dtype\": \"float32\"},"
-    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 32], [\"j\", 0, 48]], \"reduce_axis\": [[\"k\", 0, 64]],"
+    "\"ops\": [{\"name\": \"A\", \"shape\": [32, 64], \"dtype\": \"float32\"}, {\"name\": \"B\", "
+    "\"shape\": [64, 48], \"dtype\": \"float32\"},"
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 32], [\"j\", 0, 48]], \"reduce_axis\": [[\"k\", 0, "
+    "64]],"
     "\"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}]"};
 static volatile sig_atomic_t stop;
 static cd_record_stats sum;
@@ -37,7 +39,12 @@ static void on_one_processor(void) {
 }
 
 static cdmpp_status run(const cd_task_registry *t, const char *log, const char *to) {
-    const cd_record_measure_options o = {.measure = {.jobs = 1, .stop = &stop, .timing = {0}}, .path = &log, .n_path = 1, .rounds = 1, .threads = 1, .jobs = 1};
+    const cd_record_measure_options o = {.measure = {.jobs = 1, .stop = &stop, .timing = {0}},
+                                         .path = &log,
+                                         .n_path = 1,
+                                         .rounds = 1,
+                                         .threads = 1,
+                                         .jobs = 1};
     const cd_record_output_options oo = {.path = to, .more = put};
     cd_record_maker maker = {.tasks = t, .dialect = -1, .threads = 1, .cpus = 1};
     cd_record_reader *file;
@@ -73,7 +80,11 @@ TEST(a_run_that_is_stopped_has_its_records) {
     cd_buf all = {0};
     size_t n = 0;
     tmp_dir dir = tmp_make();
-    const cd_random_schedules_options ro = {.trials = TRIALS, .seed = 3, .target = "llvm", .hardware = {.num_cores = 1, .vector_unit_bytes = 32, .cache_line_bytes = 64}};
+    const cd_random_schedules_options ro = {
+        .trials = TRIALS,
+        .seed = 3,
+        .target = "llvm",
+        .hardware = {.num_cores = 1, .vector_unit_bytes = 32, .cache_line_bytes = 64}};
     assert_ok(prog_tasks(made, 1, &t, &err));
     assert_ok(cd_random_schedules_new(t, &ro, &d, &err));
     const cd_record_listener quiet = {0};

@@ -9,7 +9,7 @@
 #include "profiler/records/records.h"
 
 #define TASKS "examples/zen5/zen5.tasks.json.xz"
-#define LOG "examples/zen5/held_out.json"
+#define LOG   "examples/zen5/held_out.json"
 
 typedef struct {
     cd_task_registry *tasks;
@@ -97,7 +97,9 @@ TEST(test_costs) {
         assert_true(r.n_cost >= 1 && r.n_cost <= CD_RECORD_PROGRAM_COSTS);
         assert_true(r.n_cost == CD_RECORD_PROGRAM_COSTS || r.n_cost == m.time.n_kept);
         for (uint32_t k = 0; k < r.n_cost; k++) sum += r.cost_s[k];
-        if (m.time.n_kept <= CD_RECORD_PROGRAM_COSTS || m.time.n_kept % CD_RECORD_PROGRAM_COSTS == 0) assert_close(sum / r.n_cost, all / m.time.n_kept, 1e-12, 0);
+        if (m.time.n_kept <= CD_RECORD_PROGRAM_COSTS ||
+            m.time.n_kept % CD_RECORD_PROGRAM_COSTS == 0)
+            assert_close(sum / r.n_cost, all / m.time.n_kept, 1e-12, 0);
         assert_int_equal(r.timestamp, 1234);
         assert_close(r.total_s, 3, 1e-12, 0);
         assert_int_equal(r.error_no, 0);
@@ -117,9 +119,16 @@ TEST(test_cost_of_a_record) {
         int error_no;
         uint32_t n;
         double want;
-    } tab[] = {{0, 1, 1}, {0, 2, 1.5}, {0, 3, 3}, {0, 0, CD_MEASURE_FAILED_S}, {4, 3, CD_MEASURE_FAILED_S}, {1, 0, CD_MEASURE_FAILED_S}};
+    } tab[] = {{0, 1, 1},
+               {0, 2, 1.5},
+               {0, 3, 3},
+               {0, 0, CD_MEASURE_FAILED_S},
+               {4, 3, CD_MEASURE_FAILED_S},
+               {1, 0, CD_MEASURE_FAILED_S}};
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
-        assert_close(cd_record_program_cost_s(&(cd_record){.error_no = tab[k].error_no, .n_cost = tab[k].n, .cost_s = cost}), tab[k].want, 1e-15, 0);
+        assert_close(cd_record_program_cost_s(&(cd_record){
+                         .error_no = tab[k].error_no, .n_cost = tab[k].n, .cost_s = cost}),
+                     tab[k].want, 1e-15, 0);
 }
 
 /* Lines that give no job, and a record whose steps do not fit. */
@@ -127,7 +136,9 @@ TEST(test_bad) {
     setting s = begin();
     cdmpp_err err = {0};
     cd_record_program j;
-    static const char unknown[] = "{\"i\": [[\"[\\\"nosuch\\\"]\", \"llvm\", [1,64,64,0,0,0,0,0], \"\", 0, []], [[], []]], \"r\": [[0.1], 0, 1, 1], \"v\": \"v0.6\"}";
+    static const char unknown[] =
+        "{\"i\": [[\"[\\\"nosuch\\\"]\", \"llvm\", [1,64,64,0,0,0,0,0], \"\", 0, []], [[], []]], "
+        "\"r\": [[0.1], 0, 1, 1], \"v\": \"v0.6\"}";
     cd_recline l = {"x.json", 3, unknown, sizeof unknown - 1};
     assert_status(cd_record_program_make(&s.maker, &l, &j, &err), CDMPP_ENOTASK);
     assert_int_equal(err.line, 3);
@@ -160,10 +171,13 @@ TEST(test_sums) {
     cd_record_stats s;
     cd_buf b = {0};
     cd_record_stats_begin(&s, 10);
-    const cd_measure_result good = {.flags = CD_MEASURE_NOISY | CD_MEASURE_CACHED}, bad = {.error_no = 4};
+    const cd_measure_result good = {.flags = CD_MEASURE_NOISY | CD_MEASURE_CACHED},
+                            bad = {.error_no = 4};
     for (int i = 0; i < 5; i++) cd_record_stats_add(&s, i < 3 ? &good : &bad);
     cd_record_stats_json(&b, &s, 12);
-    static const char *const said[] = {"\"measured\":3", "\"failed\":2", "\"noisy\":3", "\"cached\":3", "\"4\":2", "\"seconds\":2", "\"programs_per_s\":2.5"};
+    static const char *const said[] = {"\"measured\":3",        "\"failed\":2", "\"noisy\":3",
+                                       "\"cached\":3",          "\"4\":2",      "\"seconds\":2",
+                                       "\"programs_per_s\":2.5"};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) assert_non_null(strstr(b.p, said[i]));
     cd_buf_free(&b);
     assert_string_equal(cd_record_stats_error(7), "running took too long");

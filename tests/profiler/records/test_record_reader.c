@@ -65,7 +65,8 @@ TEST(test_missing) {
 TEST(test_damaged) {
     tmp_dir d = tmp_make();
     char bad[128], good[128];
-    static const unsigned char xz[] = {0xfd, '7', 'z', 'X', 'Z', 0, 0, 4, 0xe6, 0xd6, 0xb4, 0x46, 1};
+    static const unsigned char xz[] = {0xfd, '7',  'z',  'X',  'Z',  0, 0,
+                                       4,    0xe6, 0xd6, 0xb4, 0x46, 1};
     snprintf(bad, sizeof bad, "%s", tmp_put(&d, "bad.json.xz", xz, sizeof xz));
     snprintf(good, sizeof good, "%s", tmp_put(&d, "good.json", "{1}\n", 4));
     const char *const path[] = {bad, good};
@@ -82,15 +83,22 @@ TEST(test_damaged) {
 
 /* Lines that are no records are passed over; a folder and several files are one log. */
 TEST(test_first_is_gpu) {
-#define LINE(target) "{\"i\": [[\"[\\\"k\\\"]\", \"" target "\", [1, 16, 64, 0, 0, 0, 0, 0], \"\", 0, []], [[], []]], \"r\": [[1], 0, 1, 1], \"v\": \"v0.6\"}\n"
+#define LINE(target)                                                                               \
+    "{\"i\": [[\"[\\\"k\\\"]\", \"" target "\", [1, 16, 64, 0, 0, 0, 0, 0], \"\", 0, []], [[], "   \
+                                           "[]]], \"r\": [[1], 0, 1, 1], \"v\": \"v0.6\"}\n"
     tmp_dir d = tmp_make();
     char folder[128], gpu[160], cpu[160], bad[160];
     snprintf(folder, sizeof folder, "%s/f", d.path);
     mkdir(folder, 0700);
-    snprintf(gpu, sizeof gpu, "%s", tmp_put(&d, "f/gpu.json", "# c\n{1}\n" LINE("cuda -model=a100") LINE("llvm"), strlen("# c\n{1}\n" LINE("cuda -model=a100") LINE("llvm"))));
-    snprintf(cpu, sizeof cpu, "%s", tmp_put(&d, "cpu.json", LINE("llvm") LINE("cuda"), strlen(LINE("llvm") LINE("cuda"))));
+    snprintf(gpu, sizeof gpu, "%s",
+             tmp_put(&d, "f/gpu.json", "# c\n{1}\n" LINE("cuda -model=a100") LINE("llvm"),
+                     strlen("# c\n{1}\n" LINE("cuda -model=a100") LINE("llvm"))));
+    snprintf(cpu, sizeof cpu, "%s",
+             tmp_put(&d, "cpu.json", LINE("llvm") LINE("cuda"), strlen(LINE("llvm") LINE("cuda"))));
     snprintf(bad, sizeof bad, "%s", tmp_put(&d, "bad.json", "{1}\n", 4));
-    const char *const first[] = {bad, gpu, cpu}, *const second[] = {bad, cpu, gpu}, *const dir[] = {folder}, *const none[] = {gpu, "/nowhere/x.json"}, *const pipe[] = {gpu, "/dev/null"};
+    const char *const first[] = {bad, gpu, cpu}, *const second[] = {bad, cpu, gpu},
+                      *const dir[] = {folder}, *const none[] = {gpu, "/nowhere/x.json"},
+                      *const pipe[] = {gpu, "/dev/null"};
     assert_true(cd_record_first_is_gpu(first, 3));
     assert_false(cd_record_first_is_gpu(second, 3));
     assert_true(cd_record_first_is_gpu(dir, 1));

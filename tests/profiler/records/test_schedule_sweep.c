@@ -6,7 +6,7 @@
 #include "profiler/records/schedule_sweep_internal.h"
 
 typedef struct {
-    double base_s[64];          /* (64) of each measurement of the base */
+    double base_s[64]; /* (64) of each measurement of the base */
     unsigned n_base, n_variant;
     bool fails;
 } machine;
@@ -42,7 +42,8 @@ static void sweep(machine *m, cd_schedule_sweep_row *row, size_t n, cd_schedule_
     cdmpp_err err = {0};
     memset(row, 0, n * sizeof *row);
     *b = (cd_schedule_sweep_base){0};
-    assert_ok(cd_schedule_sweep_frames(&(cd_schedule_sweep_meter){m, base, variant}, row, n, b, &err));
+    assert_ok(
+        cd_schedule_sweep_frames(&(cd_schedule_sweep_meter){m, base, variant}, row, n, b, &err));
 }
 
 static void test_quiet(void **state) {
@@ -55,7 +56,8 @@ static void test_quiet(void **state) {
     assert_int_equal(m.n_variant, 20);
     for (int i = 0; i < 20; i++) {
         assert_close(row[i].ratio, 2, 1e-12, 0);
-        assert_true(row[i].ratio_low < 2 && row[i].ratio_low > 1.9 && row[i].ratio_high > 2 && row[i].ratio_high < 2.1 && !row[i].disturbed);
+        assert_true(row[i].ratio_low < 2 && row[i].ratio_low > 1.9 && row[i].ratio_high > 2 &&
+                    row[i].ratio_high < 2.1 && !row[i].disturbed);
     }
 }
 
@@ -81,7 +83,8 @@ static void test_always_disturbed(void **state) {
     cd_schedule_sweep_base b;
     for (size_t i = 0; i < 64; i += 2) m.base_s[i] = 2;
     sweep(&m, row, 4, &b);
-    for (int i = 0; i < 4; i++) assert_true(row[i].disturbed && row[i].ratio_low < 1 && row[i].ratio_high > 2);
+    for (int i = 0; i < 4; i++)
+        assert_true(row[i].disturbed && row[i].ratio_low < 1 && row[i].ratio_high > 2);
     assert_true(m.n_variant > 4 && m.n_variant < 40);
 }
 
@@ -107,16 +110,24 @@ static void test_base_fails(void **state) {
     sweep(&m, row, 10, &b);
     assert_int_equal(b.n, 0);
     assert_int_equal(m.n_variant, 10);
-    for (int i = 0; i < 10; i++) assert_true(row[i].ratio == 0 && isnan(row[i].ratio_low) && isnan(row[i].ratio_high) && row[i].out.time.median_s == 2);
+    for (int i = 0; i < 10; i++)
+        assert_true(row[i].ratio == 0 && isnan(row[i].ratio_low) && isnan(row[i].ratio_high) &&
+                    row[i].out.time.median_s == 2);
 }
 
 /* The marks are printed. */
 static void test_printed(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_variant v[2] = {{.factor = CD_VARY_BASE, .value = "base"}, {.factor = CD_VARY_UNROLL, .value = "16"}};
-    cd_schedule_sweep_row row[2] = {{.v = &v[0], .ratio = 1, .ratio_low = 1, .ratio_high = 1}, {.v = &v[1], .ratio = 2, .ratio_low = 1, .ratio_high = 3, .disturbed = true}};
-    cd_schedule_sweep s = {.row = row, .n = 2, .measured = {.n = 3, .low_s = 1e-3, .high_s = 2e-3}, .base = {.workload_key = {"k", 1}}};
+    cd_variant v[2] = {{.factor = CD_VARY_BASE, .value = "base"},
+                       {.factor = CD_VARY_UNROLL, .value = "16"}};
+    cd_schedule_sweep_row row[2] = {
+        {.v = &v[0], .ratio = 1, .ratio_low = 1, .ratio_high = 1},
+        {.v = &v[1], .ratio = 2, .ratio_low = 1, .ratio_high = 3, .disturbed = true}};
+    cd_schedule_sweep s = {.row = row,
+                           .n = 2,
+                           .measured = {.n = 3, .low_s = 1e-3, .high_s = 2e-3},
+                           .base = {.workload_key = {"k", 1}}};
     cd_buf b = {0};
     assert_ok(cd_schedule_sweep_text(&b, &s, &err));
     assert_ok(cd_schedule_sweep_csv(&b, &s, &err));
@@ -129,4 +140,5 @@ static void test_printed(void **state) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, test_quiet, test_disturbed_once, test_always_disturbed, test_slow_for_long, test_base_fails, test_printed)
+TESTS(NULL, NULL, test_quiet, test_disturbed_once, test_always_disturbed, test_slow_for_long,
+      test_base_fails, test_printed)

@@ -6,15 +6,20 @@
 #include "profiler/records/schedule_variants.h"
 
 static const char *const made[] = {
-    "\"ops\": [{\"name\": \"A\", \"shape\": [32, 64], \"dtype\": \"float32\"}, {\"name\": \"B\", \"shape\": [64, 48], \"dtype\": \"float32\"},"
+    "\"ops\": [{\"name\": \"A\", \"shape\": [32, 64], \"dtype\": \"float32\"}, {\"name\": \"B\", "
+    "\"shape\": [64, 48], \"dtype\": \"float32\"},"
     "{\"name\": \"P\", \"axis\": [[\"i\", 0, 32], [\"k\", 0, 64]], \"body\": \"A[i, k] + 1.0\"},"
-    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 32], [\"j\", 0, 48]], \"reduce_axis\": [[\"k\", 0, 64]],"
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 32], [\"j\", 0, 48]], \"reduce_axis\": [[\"k\", 0, "
+    "64]],"
     "\"reduce\": \"sum\", \"body\": \"P[i, k]*B[k, j]\"},"
-    "{\"name\": \"D\", \"axis\": [[\"i\", 0, 32], [\"j\", 0, 48]], \"body\": \"max(C[i, j], 0.0)\"}]"};
+    "{\"name\": \"D\", \"axis\": [[\"i\", 0, 32], [\"j\", 0, 48]], \"body\": \"max(C[i, j], "
+    "0.0)\"}]"};
 /* Stages: A 0, P 1, B 2, C 3, D 4 (TVM's order). */
 #define STEPS                                                                                      \
-    "[[\"CI\", 1], [\"SP\", 3, 0, 32, [4, 2], 1], [\"SP\", 3, 3, 48, [16], 1], [\"RE\", 3, [0, 3, 5, 1, 4, 2]]," \
-    "[\"AN\", 4, 1, 2], [\"AN\", 4, 0, 3], [\"CA\", 3, 4, 0], [\"PR\", 3, 0, \"auto_unroll_max_step$16\"]]"
+    "[[\"CI\", 1], [\"SP\", 3, 0, 32, [4, 2], 1], [\"SP\", 3, 3, 48, [16], 1], [\"RE\", 3, [0, "   \
+    "3, 5, 1, 4, 2]],"                                                                             \
+    "[\"AN\", 4, 1, 2], [\"AN\", 4, 0, 3], [\"CA\", 3, 4, 0], [\"PR\", 3, 0, "                     \
+    "\"auto_unroll_max_step$16\"]]"
 
 typedef struct {
     cd_task_registry *t;
@@ -43,8 +48,10 @@ static int down(void **state) {
 }
 
 static bool same_step(const cd_record_step *a, const cd_record_step *b) {
-    return a->kind == b->kind && a->stage == b->stage && !memcmp(a->i, b->i, sizeof a->i) && a->n_list == b->n_list && a->s.n == b->s.n &&
-           (!a->n_list || !memcmp(a->list, b->list, a->n_list * sizeof *a->list)) && (!a->s.n || !memcmp(a->s.p, b->s.p, a->s.n));
+    return a->kind == b->kind && a->stage == b->stage && !memcmp(a->i, b->i, sizeof a->i) &&
+           a->n_list == b->n_list && a->s.n == b->s.n &&
+           (!a->n_list || !memcmp(a->list, b->list, a->n_list * sizeof *a->list)) &&
+           (!a->s.n || !memcmp(a->s.p, b->s.p, a->s.n));
 }
 
 static size_t count(const cd_variant *v, size_t n, int factor) {
@@ -58,12 +65,14 @@ static void test_one_step(void **state) {
     cd_variant *v;
     size_t n;
     cdmpp_err err = {0};
-    assert_ok(cd_schedule_variants(&f->a, f->p, cd_task_registry_at(f->t, 0), &f->r, ~0U, 3, &v, &n, &err));
+    assert_ok(cd_schedule_variants(&f->a, f->p, cd_task_registry_at(f->t, 0), &f->r, ~0U, 3, &v, &n,
+                                   &err));
     assert_int_equal(v[0].factor, CD_VARY_BASE);
     for (size_t i = 0; i < n; i++) {
         unsigned changed = 0;
         assert_int_equal(v[i].record.n_step, f->r.n_step);
-        for (uint32_t k = 0; k < f->r.n_step; k++) changed += !same_step(&v[i].record.step[k], &f->r.step[k]);
+        for (uint32_t k = 0; k < f->r.n_step; k++)
+            changed += !same_step(&v[i].record.step[k], &f->r.step[k]);
         assert_int_equal(changed, i && v[i].factor < CD_VARY_THREADS ? 1 : 0);
         assert_ok(cd_program_lower(f->p, cd_task_registry_at(f->t, 0), &v[i].record, &err));
     }
@@ -77,7 +86,8 @@ static void test_one_step(void **state) {
     assert_int_equal(count(v, n, CD_VARY_PARALLEL), 1);
     assert_int_equal(count(v, n, CD_VARY_THREADS), 3);
     assert_int_equal(count(v, n, CD_VARY_CACHE), 9);
-    assert_true(v[n - 1].cold && !v[n - 1].others_bytes && v[n - 2].others_bytes == 128 << 20 && !v[n - 2].cold && v[n - 9].others_bytes == 1 << 20);
+    assert_true(v[n - 1].cold && !v[n - 1].others_bytes && v[n - 2].others_bytes == 128 << 20 &&
+                !v[n - 2].cold && v[n - 9].others_bytes == 1 << 20);
     assert_string_equal(v[n - 2].value, "128 MB");
     assert_true(v[n - 10].threads == 3 && !v[n - 10].others_bytes);
 }
@@ -87,14 +97,17 @@ static void test_mask(void **state) {
     cd_variant *v;
     size_t n;
     cdmpp_err err = {0};
-    assert_ok(cd_schedule_variants(&f->a, f->p, cd_task_registry_at(f->t, 0), &f->r, 1U << CD_VARY_UNROLL, 1, &v, &n, &err));
+    assert_ok(cd_schedule_variants(&f->a, f->p, cd_task_registry_at(f->t, 0), &f->r,
+                                   1U << CD_VARY_UNROLL, 1, &v, &n, &err));
     assert_int_equal(n, 5);
     assert_string_equal(v[1].value, "0");
     cd_record bad = f->r;
     cd_record_step s = {.kind = CD_RECORD_STEP_CI, .stage = 99};
     bad.step = &s;
     bad.n_step = 1;
-    assert_int_equal(cd_schedule_variants(&f->a, f->p, cd_task_registry_at(f->t, 0), &bad, ~0U, 1, &v, &n, &err), CDMPP_EINVALID);
+    assert_int_equal(
+        cd_schedule_variants(&f->a, f->p, cd_task_registry_at(f->t, 0), &bad, ~0U, 1, &v, &n, &err),
+        CDMPP_EINVALID);
 }
 
 TESTS(up, down, test_one_step, test_mask)

@@ -9,10 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HELLO "echo '{\"hello\":\"cdmpp-worker\",\"protocol\":1,\"version\":\"x\",\"device\":\"sh\"}'; "
+#define HELLO                                                                                      \
+    "echo '{\"hello\":\"cdmpp-worker\",\"protocol\":1,\"version\":\"x\",\"device\":\"sh\"}'; "
 /* Reads job and number of the lease; r: the number of the job, which is what it says it took. */
-#define LOOP "while read -r l; do n=${l#*:}; n=${n%%,*}; r=${l#*job-}; r=${r%%\\\\*}; r=${r%%\\\"*}; "
-#define ANSWER "echo \"{\\\"lease\\\":$n,\\\"error_no\\\":0,\\\"costs\\\":[$r],\\\"total_s\\\":1,\\\"timestamp\\\":1700000000}\"; "
+#define LOOP                                                                                       \
+    "while read -r l; do n=${l#*:}; n=${n%%,*}; r=${l#*job-}; r=${r%%\\\\*}; r=${r%%\\\"*}; "
+#define ANSWER                                                                                     \
+    "echo "                                                                                        \
+    "\"{\\\"lease\\\":$n,\\\"error_no\\\":0,\\\"costs\\\":[$r],\\\"total_s\\\":1,"                 \
+    "\\\"timestamp\\\":1700000000}\"; "
 
 enum { N = 24 };
 static cdmpp_err err;
@@ -23,7 +28,7 @@ typedef struct seen {
     double cost[N];
     cdmpp_status status[N];
     char host[N][16], why[N][300], device[N][16];
-    double runs[N];             /* of the statistics; -1: none came */
+    double runs[N]; /* of the statistics; -1: none came */
     unsigned attempts[N], events, dropped;
     char last_event[400];
 } seen;
@@ -66,7 +71,8 @@ static cdmpp_status run(const char *const *script, size_t n_host, size_t n, seen
         job[i] = (cd_str){text[i], (size_t)len};
     }
     *s = (seen){0};
-    const cd_remote_policy p = {.lease_s = 0.4, .start_s = 0.3, .silence_s = 0.25, .retry_s = 0.005, .max_failures = 3};
+    const cd_remote_policy p = {
+        .lease_s = 0.4, .start_s = 0.3, .silence_s = 0.25, .retry_s = 0.005, .max_failures = 3};
     const cd_remote_watch w = {on_answer, on_event, s, NULL};
     return cd_remote_run(host, n_host, &p, job, n, "", &w, &err);
 }
@@ -99,8 +105,11 @@ TEST(workers_that_fail) {
         const char *script, *say;
     } bad[] = {
         {HELLO LOOP "sleep 60; done", "fell silent"},
-        {HELLO LOOP "while :; do echo \"{\\\"lease\\\":$n,\\\"alive\\\":true}\"; sleep 0.05; done; done", "gave no answer in time"},
-        {HELLO "k=0; " LOOP "k=$((k+1)); if [ $k = 2 ]; then kill -9 $$; fi; " ANSWER "done", "ended at work"},
+        {HELLO LOOP
+         "while :; do echo \"{\\\"lease\\\":$n,\\\"alive\\\":true}\"; sleep 0.05; done; done",
+         "gave no answer in time"},
+        {HELLO "k=0; " LOOP "k=$((k+1)); if [ $k = 2 ]; then kill -9 $$; fi; " ANSWER "done",
+         "ended at work"},
         {HELLO LOOP "echo rubbish; done", "no message"},
         {HELLO LOOP "n=$((n+1)); " ANSWER "done", "lease that it has not"},
         {HELLO LOOP ANSWER ANSWER "done", "lease that it has not"},
@@ -109,7 +118,10 @@ TEST(workers_that_fail) {
         {HELLO LOOP "r=-1; " ANSWER "done", "no time above 0"},
         {HELLO LOOP "r=1e99; " ANSWER "done", "no time above 0"},
         {HELLO LOOP "r=; " ANSWER "done", "without costs"},
-        {HELLO LOOP "echo \"{\\\"lease\\\":$n,\\\"error_no\\\":0,\\\"costs\\\":[1],\\\"total_s\\\":1,\\\"timestamp\\\":1,\\\"stats\\\":{\\\"n\\\":-1}}\"; done", "statistics that are none"},
+        {HELLO LOOP "echo "
+                    "\"{\\\"lease\\\":$n,\\\"error_no\\\":0,\\\"costs\\\":[1],\\\"total_s\\\":1,"
+                    "\\\"timestamp\\\":1,\\\"stats\\\":{\\\"n\\\":-1}}\"; done",
+         "statistics that are none"},
         {HELLO LOOP "printf '{\"lease\":'; exit; done", "ended at work"},
         {HELLO LOOP "yes | tr -d '\\n'; done", "without end"},
         {HELLO LOOP "yes \"{\\\"lease\\\":$n,\\\"alive\\\":true}\"; done", "too many lines"},
@@ -117,14 +129,17 @@ TEST(workers_that_fail) {
         {"echo welcome; echo last login; sleep 60", "did not say hello within 0.3 s"},
         {"yes welcome", "is no cdmpp-profile --worker"},
         {"echo '{\"hello\":\"cdmpp-worker\",\"protocol\":9}'; cat", "another version"},
-        {"echo 'Permission denied (publickey).' >&2; exit 255", "it said: Permission denied (publickey)."},
+        {"echo 'Permission denied (publickey).' >&2; exit 255",
+         "it said: Permission denied (publickey)."},
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         const char *const pair[] = {bad[k].script, slow};
         seen s;
-        const size_t n = !strncmp(bad[k].script, "echo welcome", 12) ? N : 8; /* long enough for the silence */
+        const size_t n =
+            !strncmp(bad[k].script, "echo welcome", 12) ? N : 8; /* long enough for the silence */
         assert_ok(run(pair, 2, n, &s));
-        if (!strstr(s.last_event, bad[k].say)) fail_msg("case %zu: expected '%s', found '%s'", k, bad[k].say, s.last_event);
+        if (!strstr(s.last_event, bad[k].say))
+            fail_msg("case %zu: expected '%s', found '%s'", k, bad[k].say, s.last_event);
         all_good(&s, n);
     }
 }
@@ -150,11 +165,14 @@ TEST(a_job_is_not_tried_for_ever) {
     assert_int_equal(s.n, 6);
     assert_int_equal(s.status[2], CDMPP_EBACKEND);
     assert_int_equal(s.attempts[2], 3);
-    for (size_t i = 0; i < 6; i++) assert_true(i == 2 || (!s.status[i] && s.cost[i] == (double)(i + 1)));
+    for (size_t i = 0; i < 6; i++)
+        assert_true(i == 2 || (!s.status[i] && s.cost[i] == (double)(i + 1)));
 }
 
 TEST(refusals) {
-    static const char refuses[] = HELLO LOOP "echo \"{\\\"lease\\\":$n,\\\"refused\\\":\\\"EUNSUPPORTED\\\",\\\"message\\\":\\\"no such thing\\\"}\"; done";
+    static const char refuses[] = HELLO LOOP
+        "echo \"{\\\"lease\\\":$n,\\\"refused\\\":\\\"EUNSUPPORTED\\\",\\\"message\\\":\\\"no such "
+        "thing\\\"}\"; done";
     const char *const both[] = {refuses, refuses}, *const one[] = {refuses, slow};
     seen s;
     assert_ok(run(both, 2, 4, &s));
@@ -207,7 +225,8 @@ static cdmpp_status fake(void *ctx, cd_str line, cd_remote_times *out, cdmpp_err
     if (*bad == r.step[0].i[1]) _exit(1);
     const struct timespec t = {0, 80000000};
     nanosleep(&t, NULL);
-    *out = (cd_remote_times){.n_cost = 2, .cost_s = {r.step[0].i[1], 1}, .total_s = 1, .timestamp = 5};
+    *out =
+        (cd_remote_times){.n_cost = 2, .cost_s = {r.step[0].i[1], 1}, .total_s = 1, .timestamp = 5};
     out->has_stats = r.step[0].i[1] != 2;
     out->stats = (cd_remote_stats){.n = 7, .min_s = 1e-3, .cycles = -1};
     return CDMPP_OK;
@@ -228,7 +247,10 @@ TEST(our_own_worker) {
     cd_str job[6];
     seen s = {0};
     for (int i = 0; i < 6; i++) {
-        const int n = snprintf(text[i], sizeof text[i], "{\"i\": [[\"[\\\"k\\\"]\", \"llvm\"], [[], [[\"SP\", 0, 0, %d, [1], 1]]]], \"r\": [[1], 0, 1, 1], \"v\": \"v0.3\"}", i + 1);
+        const int n = snprintf(text[i], sizeof text[i],
+                               "{\"i\": [[\"[\\\"k\\\"]\", \"llvm\"], [[], [[\"SP\", 0, 0, %d, "
+                               "[1], 1]]]], \"r\": [[1], 0, 1, 1], \"v\": \"v0.3\"}",
+                               i + 1);
         job[i] = (cd_str){text[i], (size_t)n};
     }
     job[4] = (cd_str){"{\"i\": 3}", 8};
@@ -265,12 +287,15 @@ TEST(ways_to_a_host) {
     const char *const more[] = {"--isa=avx2", "--cold"}, *const evil[] = {"--isa=$(reboot)"};
     assert_ok(cd_remote_reach(&a, "pi@board-1", 2222, NULL, more, 2, &h, &err));
     char all[256] = "";
-    for (size_t i = 0; h.argv[i]; i++) snprintf(all + strlen(all), sizeof all - strlen(all), "%s ", h.argv[i]);
-    assert_string_equal(all, "ssh -o BatchMode=yes -o ServerAliveInterval=10 -p 2222 -- pi@board-1 cdmpp-profile --worker --isa=avx2 --cold ");
+    for (size_t i = 0; h.argv[i]; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s ", h.argv[i]);
+    assert_string_equal(all, "ssh -o BatchMode=yes -o ServerAliveInterval=10 -p 2222 -- pi@board-1 "
+                             "cdmpp-profile --worker --isa=avx2 --cold ");
     assert_ok(cd_remote_reach(&a, "pi@board-1", 0, NULL, NULL, 0, &h, &err));
     assert_string_equal(h.argv[5], "--");
     assert_status(cd_remote_reach(&a, "b", 0, NULL, evil, 1, &h, &err), CDMPP_EUSAGE);
-    assert_status(cd_remote_reach(&a, "-oProxyCommand=x", 0, NULL, NULL, 0, &h, &err), CDMPP_EUSAGE);
+    assert_status(cd_remote_reach(&a, "-oProxyCommand=x", 0, NULL, NULL, 0, &h, &err),
+                  CDMPP_EUSAGE);
     assert_status(cd_remote_reach(&a, "a b", 0, NULL, NULL, 0, &h, &err), CDMPP_EUSAGE);
     assert_status(cd_remote_reach(&a, "", 0, NULL, NULL, 0, &h, &err), CDMPP_EUSAGE);
     assert_ok(cd_remote_reach(&a, "b", 7, "exec x", more, 1, &h, &err));
@@ -290,9 +315,15 @@ static int run_suite(void) {
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_come_in_order),       cmocka_unit_test(workers_that_fail), cmocka_unit_test(nobody_is_left),
-        cmocka_unit_test(a_job_is_not_tried_for_ever), cmocka_unit_test(refusals),          cmocka_unit_test(a_missing_program),
-        cmocka_unit_test(a_stop_ends_it),              cmocka_unit_test(our_own_worker),    cmocka_unit_test(ways_to_a_host),
+        cmocka_unit_test(answers_come_in_order),
+        cmocka_unit_test(workers_that_fail),
+        cmocka_unit_test(nobody_is_left),
+        cmocka_unit_test(a_job_is_not_tried_for_ever),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(a_missing_program),
+        cmocka_unit_test(a_stop_ends_it),
+        cmocka_unit_test(our_own_worker),
+        cmocka_unit_test(ways_to_a_host),
         cmocka_unit_test(a_setup_that_fails),
     };
     return cmocka_run_group_tests_name("remote", tests, NULL, NULL);

@@ -18,8 +18,10 @@ static cdmpp_err err;
 /* The k-th of made-up records: workload k % 5, schedule by k. */
 static int put_line(char *to, size_t n, int k) {
     return snprintf(to, n,
-                    "{\"i\": [[\"[\\\"abcd\\\", [1, %d, 56, 56], [64, 64, 3, 3]]\", \"cuda -keys=cuda,gpu -model=v100\", [-1, 16, 64, 49152, "
-                    "2147483647, 1024, 8, 32], \"\", 0, []], [[], [[\"CI\", 1], [\"SP\", 3, 0, 4096, [%d], 1]]]], \"r\": [[%.6g, %.6g], 0, 1.5, "
+                    "{\"i\": [[\"[\\\"abcd\\\", [1, %d, 56, 56], [64, 64, 3, 3]]\", \"cuda "
+                    "-keys=cuda,gpu -model=v100\", [-1, 16, 64, 49152, "
+                    "2147483647, 1024, 8, 32], \"\", 0, []], [[], [[\"CI\", 1], [\"SP\", 3, 0, "
+                    "4096, [%d], 1]]]], \"r\": [[%.6g, %.6g], 0, 1.5, "
                     "%d], \"v\": \"v0.6\"}\n",
                     16 << (k % 5), k + 1, 1e-4 * (1 + k), 1.5e-4 * (1 + k), 1700000000 + k);
 }
@@ -107,7 +109,10 @@ TEST(best_of_a_task_on_a_device) {
     cd_store *s = open_new(&d);
     seen x = {0};
     import(s, make_log(&d, "a.json", 0, 50));
-    cd_store_filter f = {.device = "v100", .workload = "[\"abcd\", [1, 32, 56, 56], [64, 64, 3, 3]]", .best_first = true, .limit = 3};
+    cd_store_filter f = {.device = "v100",
+                         .workload = "[\"abcd\", [1, 32, 56, 56], [64, 64, 3, 3]]",
+                         .best_first = true,
+                         .limit = 3};
     assert_ok(cd_store_query(s, &f, see, &x, &err)); /* records 1, 6, 11 */
     assert_int_equal(x.n, 3);
     assert_close(x.last_s, 1.25e-4 * 12, 1e-6, 0);
@@ -133,7 +138,8 @@ TEST(near_shapes_are_ordered) {
     cd_store *s = open_new(&d);
     seen x = {0};
     import(s, make_log(&d, "a.json", 0, 50));
-    cd_store_filter f = {.workload = "[\"abcd\", [1, 60, 56, 56], [64, 64, 3, 3]]", .limit = 4}; /* not in the store: 64, 32, 128, 16 */
+    cd_store_filter f = {.workload = "[\"abcd\", [1, 60, 56, 56], [64, 64, 3, 3]]",
+                         .limit = 4}; /* not in the store: 64, 32, 128, 16 */
     assert_ok(cd_store_find_near(s, &f, NULL, 1, see_near, &x, &err));
     assert_int_equal(x.n, 4);
     assert_close(x.distance[0], log2(64.0 / 60), 1e-12, 0);
@@ -186,7 +192,8 @@ static int64_t number(const char *path, const char *sql) {
     sqlite3 *db = NULL;
     sqlite3_stmt *q = NULL;
     int64_t x = -1;
-    if (sqlite3_open(path, &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
+    if (sqlite3_open(path, &db) == SQLITE_OK &&
+        sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
         x = sqlite3_column_int64(q, 0);
     sqlite3_finalize(q);
     sqlite3_close(db);
@@ -235,7 +242,9 @@ TEST(killed_writers_lose_nothing) {
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &rc, 0), pid);
         killed += WIFSIGNALED(rc);
-        assert_true(number(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check<>'ok'") <= 0);
+        assert_true(
+            number(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check<>'ok'") <=
+            0);
     }
     assert_true(killed > 0);
     const pid_t pid = writer(db, log);
@@ -304,7 +313,9 @@ TEST(other_files_are_refused) {
         assert_non_null(strstr(err.msg, "cannot open: "));
         assert_non_null(strstr(err.path, "nowhere/none.db"));
     }
-    assert_status(cd_store_open(tmp_put(&d, "text.db", "this is no database, only some text", 35), true, &s, &err), CDMPP_ESCHEMA);
+    assert_status(cd_store_open(tmp_put(&d, "text.db", "this is no database, only some text", 35),
+                                true, &s, &err),
+                  CDMPP_ESCHEMA);
     number(tmp_path(&d, "other.db"), "SELECT 1");
     sqlite3 *db = NULL;
     sqlite3_open(tmp_path(&d, "other.db"), &db);
@@ -323,8 +334,10 @@ TEST(other_files_are_refused) {
 /* A store whose tables are views, or that has programs of its own. */
 TEST(foreign_schemas) {
     static const char *const sql[] = {
-        "CREATE TRIGGER t AFTER INSERT ON device BEGIN INSERT INTO device(name) SELECT hex(randomblob(8)) FROM measurement; END",
-        "DROP TABLE device; CREATE VIEW device(id, name) AS WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) SELECT x, 'd' FROM c",
+        "CREATE TRIGGER t AFTER INSERT ON device BEGIN INSERT INTO device(name) SELECT "
+        "hex(randomblob(8)) FROM measurement; END",
+        "DROP TABLE device; CREATE VIEW device(id, name) AS WITH RECURSIVE c(x) AS (VALUES(1) "
+        "UNION ALL SELECT x+1 FROM c) SELECT x, 'd' FROM c",
         "ALTER TABLE device ADD COLUMN long TEXT GENERATED ALWAYS AS (printf('%.100000000c','a'))"};
     for (size_t k = 0; k < sizeof sql / sizeof *sql; k++) {
         tmp_dir d = tmp_make();
@@ -351,9 +364,18 @@ TEST(own_measurements) {
     cd_store *s = open_new(&d);
     cd_buf b = {0};
     double t[] = {3e-3, 1e-3, 2e-3, 2e-3};
-    const cd_store_env env = {.host = STR("box"), .governor = STR("performance"), .extra = STR("{\"load\":0.5}")};
-    cd_store_row row = {.device = STR("cpu"), .target = STR("llvm -mcpu=x"), .target_tail = STR("[]"), .workload_key = STR("[\"add\",[8,8]]"),
-                        .operator_name = STR("add"), .shape = STR("[[8,8]]"), .dtype = STR("float32"), .flop = 64, .known = true, .env = &env};
+    const cd_store_env env = {
+        .host = STR("box"), .governor = STR("performance"), .extra = STR("{\"load\":0.5}")};
+    cd_store_row row = {.device = STR("cpu"),
+                        .target = STR("llvm -mcpu=x"),
+                        .target_tail = STR("[]"),
+                        .workload_key = STR("[\"add\",[8,8]]"),
+                        .operator_name = STR("add"),
+                        .shape = STR("[[8,8]]"),
+                        .dtype = STR("float32"),
+                        .flop = 64,
+                        .known = true,
+                        .env = &env};
     cd_store_latency_of(t, 4, &row.latency);
     assert_close(row.latency.median_s, 2e-3, 1e-12, 0);
     assert_close(row.latency.mean_s, 2e-3, 1e-12, 0);
@@ -368,7 +390,8 @@ TEST(own_measurements) {
     assert_status(cd_store_add(s, &row, &fresh, &err), CDMPP_ERANGE);
     const cd_store_filter f = {.target = "llvm", .dtype = "float32"};
     assert_ok(cd_store_query(s, &f, see_env, &b, &err));
-    assert_non_null(strstr(b.p, "\"environment\":{\"host\":\"box\",\"governor\":\"performance\",\"extra\":{\"load\":0.5}}"));
+    assert_non_null(strstr(b.p, "\"environment\":{\"host\":\"box\",\"governor\":\"performance\","
+                                "\"extra\":{\"load\":0.5}}"));
     assert_non_null(strstr(b.p, "\"flags\":[\"noisy\"]"));
     cd_arena a = {0};
     const cd_json *v;
@@ -456,6 +479,8 @@ TEST(failing_at_every_allocation) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, records_come_back_as_they_were, the_same_is_stored_once, best_of_a_task_on_a_device, near_shapes_are_ordered,
-      bad_lines_are_skipped, two_writers_at_once, killed_writers_lose_nothing, a_full_disk, a_stop_keeps_what_was_read,
-      other_files_are_refused, own_measurements, stores_merge, failing_at_every_allocation, foreign_schemas)
+TESTS(NULL, NULL, records_come_back_as_they_were, the_same_is_stored_once,
+      best_of_a_task_on_a_device, near_shapes_are_ordered, bad_lines_are_skipped,
+      two_writers_at_once, killed_writers_lose_nothing, a_full_disk, a_stop_keeps_what_was_read,
+      other_files_are_refused, own_measurements, stores_merge, failing_at_every_allocation,
+      foreign_schemas)

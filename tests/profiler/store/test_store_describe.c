@@ -27,22 +27,30 @@ static void describe(const made *m, uint32_t n, const char *name, const char *la
     cd_te_dag dag = {.n_op = n, .op = op};
     const cd_task t = {.dag = &dag};
     assert_ok(cd_store_describe_task(&a, &t, &row, &err));
-    if (!cd_str_is(row.operator_name, name)) fail_msg("%.*s, not %s", (int)row.operator_name.n, row.operator_name.p, name);
+    if (!cd_str_is(row.operator_name, name))
+        fail_msg("%.*s, not %s", (int)row.operator_name.n, row.operator_name.p, name);
     assert_true(cd_str_is(row.layout, layout));
     assert_true(cd_str_is(row.dtype, n ? "int8" : ""));
     cd_arena_free(&a);
 }
-#define DESCRIBE(name, layout, ...) describe((const made[]){__VA_ARGS__}, sizeof((const made[]){__VA_ARGS__}) / sizeof(made), (name), (layout))
+#define DESCRIBE(name, layout, ...)                                                                \
+    describe((const made[]){__VA_ARGS__}, sizeof((const made[]){__VA_ARGS__}) / sizeof(made),      \
+             (name), (layout))
 
 static void test_definitions(void **state) {
     (void)state;
-    DESCRIBE("conv2d_nchw+add+relu", "nchw", {"data", "", true}, {"pad_temp", "injective,pad", false}, {"conv", "conv2d_nchw", false}, {"T_add", "broadcast", false},
-             {"T_relu", "elemwise", false});
-    DESCRIBE("softmax_output", "", {"x", "", true}, {"m", "softmax_output", false}, {"e", "softmax_output", false}, {"s", "softmax_output", false}); /* one tag, once */
-    DESCRIBE("add+relu+add", "", {"T_add", "broadcast", false}, {"T_relu", "elemwise", false}, {"T_add", "broadcast", false});
-    DESCRIBE("copy", "", {"x", "", true}, {"compile_engine_const", "", false}, {"pad_temp.1", "", false});
+    DESCRIBE("conv2d_nchw+add+relu", "nchw", {"data", "", true},
+             {"pad_temp", "injective,pad", false}, {"conv", "conv2d_nchw", false},
+             {"T_add", "broadcast", false}, {"T_relu", "elemwise", false});
+    DESCRIBE("softmax_output", "", {"x", "", true}, {"m", "softmax_output", false},
+             {"e", "softmax_output", false}, {"s", "softmax_output", false}); /* one tag, once */
+    DESCRIBE("add+relu+add", "", {"T_add", "broadcast", false}, {"T_relu", "elemwise", false},
+             {"T_add", "broadcast", false});
+    DESCRIBE("copy", "", {"x", "", true}, {"compile_engine_const", "", false},
+             {"pad_temp.1", "", false});
     DESCRIBE("conv2d_NCHWc", "NCHWc", {"c", "conv2d_NCHWc", false}, {"x", "comm_reduce", true});
-    DESCRIBE("conv2d_nhwc+conv2d_nchw", "nhwc", {"a", "conv2d_nhwc", false}, {"b", "conv2d_nchw", false}); /* of the first */
+    DESCRIBE("conv2d_nhwc+conv2d_nchw", "nhwc", {"a", "conv2d_nhwc", false},
+             {"b", "conv2d_nchw", false}); /* of the first */
     DESCRIBE("plain", "", {"plain", "opaque", false});
     DESCRIBE("T", "", {"T", "comm_reduce_idx", false});
     DESCRIBE("dense_pack", "", {"x", "dense_pack", false});
@@ -54,8 +62,13 @@ static void test_keys(void **state) {
     static const struct {
         const char *key, *name, *shape;
     } row[] = {
-        {"[\"abc\", 1, [2, -3], \"x\\\"\", [], 1.5, null]", "dag:abc", "[1,[2,-3],\"x\\\"\",[],null,null]"}, {"[\"abc\"]", "dag:abc", "[]"},
-        {"[1, 2]", "key:[1, 2]", "[]"}, {"[]", "key:[]", "[]"}, {"{\"a\": 1}", "key:{\"a\": 1}", "[]"}, {"no json", "key:no json", "[]"},
+        {"[\"abc\", 1, [2, -3], \"x\\\"\", [], 1.5, null]", "dag:abc",
+         "[1,[2,-3],\"x\\\"\",[],null,null]"},
+        {"[\"abc\"]", "dag:abc", "[]"},
+        {"[1, 2]", "key:[1, 2]", "[]"},
+        {"[]", "key:[]", "[]"},
+        {"{\"a\": 1}", "key:{\"a\": 1}", "[]"},
+        {"no json", "key:no json", "[]"},
     };
     (void)state;
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
@@ -63,7 +76,8 @@ static void test_keys(void **state) {
         cd_store_row r = {0};
         assert_ok(cd_store_describe_key(&a, (cd_str){row[k].key, strlen(row[k].key)}, &r, &err));
         if (!cd_str_is(r.operator_name, row[k].name) || !cd_str_is(r.shape, row[k].shape))
-            fail_msg("%s: %.*s %.*s", row[k].key, (int)r.operator_name.n, r.operator_name.p, (int)r.shape.n, r.shape.p);
+            fail_msg("%s: %.*s %.*s", row[k].key, (int)r.operator_name.n, r.operator_name.p,
+                     (int)r.shape.n, r.shape.p);
         cd_arena_free(&a);
     }
 }

@@ -38,10 +38,20 @@ static void add(cd_store_measured *k, const char *target, unsigned flags, long l
     cd_arena a = {0};
     cd_record r;
     char text[512];
-    const cd_measure_result m = {.flags = flags, .time = {.n = 5, .n_kept = 4, .min_s = 0.25, .median_s = 0.5, .mean_s = 0.75, .std_s = 0.125, .cv = 0.0625}};
-    const int n = snprintf(text, sizeof text,
-                           "{\"i\": [[\"[\\\"abcd\\\", 1]\", \"%s\", [-1, 16, 64, 49152, 2147483647, 1024, 8, 32], \"\", 0, []], [[], [[\"SP\", 3, 0, 64, [%ld], 1]]]], "
-                           "\"r\": [[9.0], 0, 1.5, 1700000000], \"v\": \"v0.6\"}", target, line);
+    const cd_measure_result m = {.flags = flags,
+                                 .time = {.n = 5,
+                                          .n_kept = 4,
+                                          .min_s = 0.25,
+                                          .median_s = 0.5,
+                                          .mean_s = 0.75,
+                                          .std_s = 0.125,
+                                          .cv = 0.0625}};
+    const int n =
+        snprintf(text, sizeof text,
+                 "{\"i\": [[\"[\\\"abcd\\\", 1]\", \"%s\", [-1, 16, 64, 49152, 2147483647, 1024, "
+                 "8, 32], \"\", 0, []], [[], [[\"SP\", 3, 0, 64, [%ld], 1]]]], "
+                 "\"r\": [[9.0], 0, 1.5, 1700000000], \"v\": \"v0.6\"}",
+                 target, line);
     assert_ok(cd_record_read(&a, text, (size_t)n, &r, &err));
     assert_ok(cd_store_measured_add(k, &r, NULL, &m, line, &err));
     cd_arena_free(&a);
@@ -54,7 +64,8 @@ static void line_of(int line, char *out, size_t n) {
     size_t len, skipped;
     cd_store *s = NULL;
     assert_ok(cd_store_open(store_path, false, &s, &err));
-    assert_ok(cd_store_export(s, &(cd_store_filter){.errors = true}, CD_STORE_EXPORT_JSON, out_path, &go, &skipped, &err));
+    assert_ok(cd_store_export(s, &(cd_store_filter){.errors = true}, CD_STORE_EXPORT_JSON, out_path,
+                              &go, &skipped, &err));
     cd_store_close(s);
     assert_ok(cd_file_read(out_path, 0, &text, &len, &err));
     snprintf(want, sizeof want, "\"line\":%d,", line);
@@ -92,10 +103,15 @@ TEST(this_machine) {
     add(k, "cuda -model=unknown", CD_MEASURE_NOISY, 2);
     assert_ok(cd_store_measured_close(k, &err));
     cd_host_info_read("", &h);
-    assert_ok(cd_describe_name_cpu("", NULL, &cpu, &err)); /* with the microarchitecture, where the processor's own name is that of several */
+    assert_ok(cd_describe_name_cpu(
+        "", NULL, &cpu,
+        &err)); /* with the microarchitecture, where the processor's own name is that of several */
     assert_int_equal(uname(&u), 0);
     line_of(1, line, sizeof line);
-    has(line, "{\"min_s\":0.25,\"median_s\":0.5,\"mean_s\":0.75,\"std_s\":0.125,\"cv\":0.0625,\"n\":4,\"flags\":[]}", "latency");
+    has(line,
+        "{\"min_s\":0.25,\"median_s\":0.5,\"mean_s\":0.75,\"std_s\":0.125,\"cv\":0.0625,\"n\":4,"
+        "\"flags\":[]}",
+        "latency");
     has(line, quoted(cpu.name), "device");
     has(line, quoted(u.nodename), "host");
     has(line, quoted(h.cpu), "cpu");
@@ -126,7 +142,10 @@ TEST(another_host) {
     for (int n = 2; n <= 3; n++) { /* a target that no back end knows is the processor's */
         line_of(n, line, sizeof line);
         has(line, quoted(cpu.name), "device");
-        has(line, "{\"host\":\"board\",\"cpu\":\"ARM Cortex-A72\",\"tool\":\"cdmpp-profile " CDMPP_VERSION "\"}", "environment");
+        has(line,
+            "{\"host\":\"board\",\"cpu\":\"ARM Cortex-A72\",\"tool\":\"cdmpp-profile " CDMPP_VERSION
+            "\"}",
+            "environment");
         has(line, "[\"cold\"]", "flags");
     }
 }

@@ -19,18 +19,22 @@ static const cd_trace_combining plain;
 /* Two kernels overlap on two streams; a copy overlaps one of them, a gap follows. */
 TEST(busy_is_the_union) {
     traces *f = traces_begin();
-    assert_ok(traces_text(f, "a.csv", HEADER "1000,1000,1,,T4 (0),7,a\n1500,1500,2,,T4 (0),8,b\n2800,400,3,64,T4 (0),9,[CUDA memcpy HtoD]\n4200,800,4,,T4 (0),7,a\n"
-                                             "5000,100,5,,T4 (0),7,a\n2000,100,6,,T4 (1),7,c\n", &err));
+    assert_ok(traces_text(f, "a.csv",
+                          HEADER
+                          "1000,1000,1,,T4 (0),7,a\n1500,1500,2,,T4 (0),8,b\n2800,400,3,64,T4 "
+                          "(0),9,[CUDA memcpy HtoD]\n4200,800,4,,T4 (0),7,a\n"
+                          "5000,100,5,,T4 (0),7,a\n2000,100,6,,T4 (1),7,c\n",
+                          &err));
     assert_ok(traces_combine(f, &plain, &err));
     assert_int_equal(f->r.n_device, 2);
     const cd_trace_device *d = &f->r.device[0];
     assert_int_equal(d->stream, 3);
     assert_close(d->n, 4, 0, 0);
     assert_close(d->span_s, 4100e-9, 1e-9, 0);
-    assert_close(d->busy_s, 2900e-9, 1e-9, 0);   /* 1000..3000, 4200..5100 */
+    assert_close(d->busy_s, 2900e-9, 1e-9, 0); /* 1000..3000, 4200..5100 */
     assert_close(d->kernel_s, 3400e-9, 1e-9, 0);
     assert_close(d->copy_s, 400e-9, 1e-9, 0);
-    assert_close(d->idle_s, 1000e-9, 1e-9, 0);   /* 3200..4200 */
+    assert_close(d->idle_s, 1000e-9, 1e-9, 0); /* 3200..4200 */
     assert_close(d->gaps, 1, 0, 0);
     assert_close(d->gap_s, 1000e-9, 1e-9, 0);
     assert_close(f->r.device[1].busy_s, 100e-9, 1e-9, 0);
@@ -55,7 +59,8 @@ TEST(busy_is_the_union) {
 /* Streams have other numbers in the second run; the third launches more, the fourth something else. */
 TEST(repeats_of_other_launches_are_left_out) {
     traces *f = traces_begin();
-    assert_ok(traces_text(f, "odd.csv", HEADER "1000,100,1,,T4,7,a\n2000,200,2,,T4,7,b\n3000,100,3,,T4,7,a\n", &err));
+    assert_ok(traces_text(
+        f, "odd.csv", HEADER "1000,100,1,,T4,7,a\n2000,200,2,,T4,7,b\n3000,100,3,,T4,7,a\n", &err));
     assert_ok(traces_text(f, "one.csv", HEADER "1000,100,1,,T4,7,a\n2000,200,2,,T4,8,b\n", &err));
     assert_ok(traces_text(f, "two.csv", HEADER "1000,300,1,,T4,13,a\n2000,200,2,,T4,14,b\n", &err));
     assert_ok(traces_text(f, "else.csv", HEADER "1000,100,1,,T4,7,a\n2000,200,2,,T4,7,c\n", &err));
@@ -86,17 +91,47 @@ TEST(one_stream_or_two) {
     traces_end(f);
 }
 
-#define K(name, ts, dur, corr) "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"tid\":7,\"ts\":" ts ",\"dur\":" dur ",\"args\":{\"correlation\":" corr "}}"
-#define L(ts, corr, ext) "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"l\",\"tid\":1,\"ts\":" ts ",\"dur\":1,\"args\":{\"correlation\":" corr ",\"External id\":" ext "}}"
-#define O(name, ts, ext) "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"tid\":1,\"ts\":" ts ",\"dur\":10,\"args\":{\"External id\":" ext "}}"
-#define S(name, ts, dur) "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"" name "\",\"tid\":1,\"ts\":" ts ",\"dur\":" dur "}"
+#define K(name, ts, dur, corr)                                                                     \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"tid\":7,\"ts\":" ts ",\"dur\":" dur  \
+    ",\"args\":{\"correlation\":" corr "}}"
+#define L(ts, corr, ext)                                                                           \
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"l\",\"tid\":1,\"ts\":" ts                   \
+    ",\"dur\":1,\"args\":{\"correlation\":" corr ",\"External id\":" ext "}}"
+#define O(name, ts, ext)                                                                           \
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"tid\":1,\"ts\":" ts                  \
+    ",\"dur\":10,\"args\":{\"External id\":" ext "}}"
+#define S(name, ts, dur)                                                                           \
+    "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"" name "\",\"tid\":1,\"ts\":" ts         \
+    ",\"dur\":" dur "}"
 
 /* Two kernels of one call are one run of the operator; a kernel without a call is counted as unmatched. */
-static const char steps[] = "[" S("ProfilerStep#1", "0", "50") "," O("mm", "10", "1") "," L("11", "1", "1") "," L("12", "2", "1") "," O("mm", "30", "2") "," L("31", "3", "2") ","
-                            K("gemm", "60", "5", "1") "," K("reduce", "70", "1", "2") "," K("gemm", "80", "8", "3") ",\n"
-                            S("ProfilerStep#2", "100", "50") "," O("mm", "110", "3") "," L("111", "11", "3") "," L("112", "12", "3") "," O("mm", "130", "4") "," L("131", "13", "4") ","
-                            K("gemm", "160", "7", "11") "," K("reduce", "170", "1", "12") "," K("gemm", "180", "8", "13") ",\n"
-                            S("other", "200", "50") "," K("alone", "210", "3", "99") "]";
+static const char steps[] =
+    "[" S("ProfilerStep#1", "0", "50") "," O("mm", "10", "1") "," L("11", "1", "1") "," L("12", "2", "1") "," O("mm", "30", "2") "," L("31", "3", "2") "," K(
+        "gemm", "60", "5",
+        "1") "," K("reduce", "70", "1",
+                   "2") "," K("gemm", "80", "8",
+                              "3") ",\n" S("ProfilerStep#2", "100",
+                                           "50") "," O("mm", "110",
+                                                       "3") "," L("111", "11",
+                                                                  "3") "," L("112", "12",
+                                                                             "3") "," O("mm", "130",
+                                                                                        "4") "," L("131",
+                                                                                                   "13",
+                                                                                                   "4") "," K("gemm",
+                                                                                                              "160",
+                                                                                                              "7",
+                                                                                                              "11") "," K("reduce",
+                                                                                                                          "170",
+                                                                                                                          "1",
+                                                                                                                          "12") "," K("gemm",
+                                                                                                                                      "180",
+                                                                                                                                      "8",
+                                                                                                                                      "13") ",\n" S("other",
+                                                                                                                                                    "200",
+                                                                                                                                                    "50") "," K("alone",
+                                                                                                                                                                "210",
+                                                                                                                                                                "3",
+                                                                                                                                                                "99") "]";
 
 TEST(operators) {
     traces *f = traces_begin();
@@ -132,13 +167,20 @@ TEST(ranges_are_repeats) {
 }
 
 TEST(maps_and_networks) {
-    static const cd_trace_operator two[] = {{"Conv+Relu", "[\"key\"]"}, {"MaxPool", NULL}}, three[] = {{"a", NULL}, {"b", NULL}, {"c", NULL}};
-    static const char map[] = "kernel,operator\nhelp*,-\ngemm*,MatMul\n", no_map[] = "kernel,name\na,b\n";
+    static const cd_trace_operator two[] = {{"Conv+Relu", "[\"key\"]"}, {"MaxPool", NULL}},
+                                   three[] = {{"a", NULL}, {"b", NULL}, {"c", NULL}};
+    static const char map[] = "kernel,operator\nhelp*,-\ngemm*,MatMul\n",
+                      no_map[] = "kernel,name\na,b\n";
     traces *f = traces_begin();
     cd_trace_map m;
-    assert_ok(traces_text(f, "a.csv", HEADER "1000,100,1,,T4,7,gemm_1\n2000,50,2,,T4,7,helper\n3000,200,2,,T4,7,pool\n3500,10,2,8,T4,7,[CUDA memcpy DtoH]\n", &err));
+    assert_ok(traces_text(f, "a.csv",
+                          HEADER "1000,100,1,,T4,7,gemm_1\n2000,50,2,,T4,7,helper\n3000,200,2,,T4,"
+                                 "7,pool\n3500,10,2,8,T4,7,[CUDA memcpy DtoH]\n",
+                          &err));
     assert_ok(cd_trace_map_read(&m, tmp_put(&f->d, "map.csv", map, sizeof map - 1), &err));
-    const cd_trace_combining by_map = {.map = &m}, by_both = {.map = &m, .network = two, .n_network = 2}, by_order = {.network = three, .n_network = 3},
+    const cd_trace_combining by_map = {.map = &m},
+                             by_both = {.map = &m, .network = two, .n_network = 2},
+                             by_order = {.network = three, .n_network = 3},
                              wrong = {.network = two, .n_network = 2};
     assert_ok(traces_combine(f, &by_map, &err));
     assert_int_equal(f->r.n_op, 1);
@@ -160,19 +202,30 @@ TEST(maps_and_networks) {
     assert_status(traces_combine(f, &wrong, &err), CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "the network has 2 operators and a repeat has 3 kernels"));
     cd_trace_map_free(&m);
-    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "map.csv", no_map, sizeof no_map - 1), &err), CDMPP_ESCHEMA);
+    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "map.csv", no_map, sizeof no_map - 1), &err),
+                  CDMPP_ESCHEMA);
     cd_trace_map_free(&m);
     traces_end(f);
 }
 
 /* Habana's graph names operators and their inputs; inputs of an odd form are not known. */
 TEST(graphs_of_habana) {
-    static const char graph[] = " {\"nodes\": [{\"name\": \"net/conv1\", \"op\": \"spatial_convolution\", \"attrs\": {\"input_0\": \"x:0  |  [8,3,224,224]  |  int8  |  zp = -14, scale = 0.1  |  ModelParam = 0  |  \","
-                                "\"input_1\": \"w  |  [64,3,7,7]  |  int8  |  \", \"output_0\": \"y  |  [1]  |  int8  |  \"}}, {\"name\": \"net/odd\", \"op\": \"relu\", \"attrs\": {\"input_0\": \"x  |  [8,,3]  |  \"}}]}";
-    static const char twice[] = "{\"nodes\": [{\"name\": \"a\", \"op\": \"b\"}, {\"name\": \"a\", \"op\": \"c\"}]}", none[] = "{\"nodes\": [{\"name\": \"a\"}]}";
+    static const char graph[] =
+        " {\"nodes\": [{\"name\": \"net/conv1\", \"op\": \"spatial_convolution\", \"attrs\": "
+        "{\"input_0\": \"x:0  |  [8,3,224,224]  |  int8  |  zp = -14, scale = 0.1  |  ModelParam = "
+        "0  |  \","
+        "\"input_1\": \"w  |  [64,3,7,7]  |  int8  |  \", \"output_0\": \"y  |  [1]  |  int8  |  "
+        "\"}}, {\"name\": \"net/odd\", \"op\": \"relu\", \"attrs\": {\"input_0\": \"x  |  [8,,3]  "
+        "|  \"}}]}";
+    static const char twice[] =
+        "{\"nodes\": [{\"name\": \"a\", \"op\": \"b\"}, {\"name\": \"a\", \"op\": \"c\"}]}",
+                      none[] = "{\"nodes\": [{\"name\": \"a\"}]}";
     traces *f = traces_begin();
     cd_trace_map m;
-    assert_ok(traces_text(f, "a.csv", HEADER "1000,100,1,,G,7,net/conv1\n2000,50,2,,G,7,net/odd\n3000,200,2,,G,7,net/lost\n", &err));
+    assert_ok(traces_text(
+        f, "a.csv",
+        HEADER "1000,100,1,,G,7,net/conv1\n2000,50,2,,G,7,net/odd\n3000,200,2,,G,7,net/lost\n",
+        &err));
     assert_ok(cd_trace_map_read(&m, tmp_put(&f->d, "g.json", graph, sizeof graph - 1), &err));
     const cd_trace_combining o = {.map = &m};
     assert_ok(traces_combine(f, &o, &err));
@@ -182,10 +235,12 @@ TEST(graphs_of_habana) {
     assert_string_equal(f->r.op[1].shape, "");
     assert_close(f->r.unmatched, 1, 0, 0);
     cd_trace_map_free(&m);
-    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "g.json", twice, sizeof twice - 1), &err), CDMPP_ESCHEMA);
+    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "g.json", twice, sizeof twice - 1), &err),
+                  CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "two nodes are named 'a'"));
     cd_trace_map_free(&m);
-    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "g.json", none, sizeof none - 1), &err), CDMPP_ESCHEMA);
+    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "g.json", none, sizeof none - 1), &err),
+                  CDMPP_ESCHEMA);
     cd_trace_map_free(&m);
     assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "g.json", graph, 40), &err), CDMPP_EPARSE);
     cd_trace_map_free(&m);
@@ -194,8 +249,16 @@ TEST(graphs_of_habana) {
 
 TEST(summaries) {
     traces *f = traces_begin();
-    assert_ok(traces_text(f, "a.csv", "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),Name\n75,3000,2,1500,1450,1400,1600,a\n25,1000,10,100,100,90,110,b\n", &err));
-    assert_ok(traces_text(f, "b.csv", "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),Name\n75,5000,2,2500,2450,2400,2600,a\n25,1000,10,100,100,90,110,b\n", &err));
+    assert_ok(
+        traces_text(f, "a.csv",
+                    "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max "
+                    "(ns),Name\n75,3000,2,1500,1450,1400,1600,a\n25,1000,10,100,100,90,110,b\n",
+                    &err));
+    assert_ok(
+        traces_text(f, "b.csv",
+                    "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max "
+                    "(ns),Name\n75,5000,2,2500,2450,2400,2600,a\n25,1000,10,100,100,90,110,b\n",
+                    &err));
     assert_ok(traces_combine(f, &plain, &err));
     assert_int_equal(f->r.n_kept, 2);
     assert_int_equal(f->r.n_device, 0);
@@ -235,5 +298,6 @@ TEST(memory) {
     traces_end(d);
 }
 
-TESTS(NULL, NULL, busy_is_the_union, repeats_of_other_launches_are_left_out, one_stream_or_two, operators, ranges_are_repeats, maps_and_networks, graphs_of_habana, summaries, nothing_launched,
-      memory)
+TESTS(NULL, NULL, busy_is_the_union, repeats_of_other_launches_are_left_out, one_stream_or_two,
+      operators, ranges_are_repeats, maps_and_networks, graphs_of_habana, summaries,
+      nothing_launched, memory)

@@ -7,22 +7,34 @@
 
 static cdmpp_err err;
 
-#define KERNELS \
-    "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT NOT NULL);INSERT INTO StringIds VALUES(1,'gemm(int)'),(2,'relu'),(3,'layer2');" \
-    "CREATE TABLE TARGET_INFO_GPU(id INT, name TEXT);INSERT INTO TARGET_INFO_GPU VALUES(0,'NVIDIA H200');" \
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, correlationId INT, globalPid INT, shortName INT," \
-    " gridX INT, gridY INT, gridZ INT, blockX INT, blockY INT, blockZ INT);" \
-    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(1000,3000,0,7,1,16777216,1,80,1,1,256,1,1),(4000,8000,0,7,2,16777216,2,80,1,1,256,1,1)," \
-    "(9000,9500,0,7,1,33554432,2,8,1,1,256,1,1),(9600,9600,0,7,4,16777216,2,8,1,1,256,1,1),(9600,9700,0,7,4,16777216,99,8,1,1,256,1,1);"
+#define KERNELS                                                                                    \
+    "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT NOT NULL);INSERT INTO StringIds "   \
+    "VALUES(1,'gemm(int)'),(2,'relu'),(3,'layer2');"                                               \
+    "CREATE TABLE TARGET_INFO_GPU(id INT, name TEXT);INSERT INTO TARGET_INFO_GPU "                 \
+    "VALUES(0,'NVIDIA H200');"                                                                     \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, "     \
+    "correlationId INT, globalPid INT, shortName INT,"                                             \
+    " gridX INT, gridY INT, gridZ INT, blockX INT, blockY INT, blockZ INT);"                       \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL "                                                      \
+    "VALUES(1000,3000,0,7,1,16777216,1,80,1,1,256,1,1),(4000,8000,0,7,2,16777216,2,80,1,1,256,1,"  \
+    "1),"                                                                                          \
+    "(9000,9500,0,7,1,33554432,2,8,1,1,256,1,1),(9600,9600,0,7,4,16777216,2,8,1,1,256,1,1),(9600," \
+    "9700,0,7,4,16777216,99,8,1,1,256,1,1);"
 
-#define CALLS \
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT, end INT, globalTid INT, correlationId INT);" \
-    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(100,120,16777217,1),(200,220,16777217,2),(100,120,33554433,1);" \
-    "CREATE TABLE NVTX_EVENTS(start INT, end INT, text TEXT, textId INT, globalTid INT);" \
-    "INSERT INTO NVTX_EVENTS VALUES(50,150,'layer1',NULL,16777217),(10,900,NULL,3,16777217),(60,NULL,'mark',NULL,16777217);" \
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INT, end INT, deviceId INT, streamId INT, correlationId INT, bytes INT, copyKind INT);" \
+#define CALLS                                                                                      \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT, end INT, globalTid INT, correlationId "   \
+    "INT);"                                                                                        \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME "                                                     \
+    "VALUES(100,120,16777217,1),(200,220,16777217,2),(100,120,33554433,1);"                        \
+    "CREATE TABLE NVTX_EVENTS(start INT, end INT, text TEXT, textId INT, globalTid INT);"          \
+    "INSERT INTO NVTX_EVENTS "                                                                     \
+    "VALUES(50,150,'layer1',NULL,16777217),(10,900,NULL,3,16777217),(60,NULL,'mark',NULL,"         \
+    "16777217);"                                                                                   \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INT, end INT, deviceId INT, streamId INT, "     \
+    "correlationId INT, bytes INT, copyKind INT);"                                                 \
     "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(500,600,0,7,9,4096,1),(700,800,0,7,9,4096,77);" \
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start INT, end INT, deviceId INT, streamId INT, bytes INT);INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES(610,620,0,7,64);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start INT, end INT, deviceId INT, streamId INT, "     \
+    "bytes INT);INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES(610,620,0,7,64);"
 
 static const char *export_of(traces *f, const char *sql) {
     const char *path = tmp_path(&f->d, "n.sqlite");
@@ -40,7 +52,9 @@ static const cd_trace_event *at(const traces *f, int64_t start) {
     return NULL;
 }
 
-static const char *text_at(const traces *f, int64_t start) { return cd_trace_text(f->t[0], at(f, start)->name); }
+static const char *text_at(const traces *f, int64_t start) {
+    return cd_trace_text(f->t[0], at(f, start)->name);
+}
 
 static const char *owner_at(const traces *f, int64_t start) {
     const uint32_t o = at(f, start)->owner;
@@ -70,16 +84,23 @@ TEST(launches_and_ranges) {
 /* Tables and columns that are not there are not read; without kernels it is no trace. */
 TEST(other_exports) {
     traces *f = traces_begin();
-    assert_ok(traces_read(f, export_of(f, "CREATE TABLE StringIds(id INT, value TEXT);INSERT INTO StringIds VALUES(1,'k');"
-                                          "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, demangledName INT);"
-                                          "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,3,2,1),(-5,3,2,1);"), &err));
+    assert_ok(traces_read(
+        f,
+        export_of(f,
+                  "CREATE TABLE StringIds(id INT, value TEXT);INSERT INTO StringIds VALUES(1,'k');"
+                  "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, "
+                  "demangledName INT);"
+                  "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,3,2,1),(-5,3,2,1);"),
+        &err));
     assert_int_equal(f->t[0]->n, 1);
     assert_int_equal(f->bad, 1);
     assert_string_equal(cd_trace_text(f->t[0], traces_event(f, 0)->device), "cuda:2");
     assert_int_equal(traces_event(f, 0)->link, -1);
     traces_end(f);
     f = traces_begin();
-    assert_status(traces_read(f, export_of(f, KERNELS "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL"), &err), CDMPP_ESCHEMA);
+    assert_status(
+        traces_read(f, export_of(f, KERNELS "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL"), &err),
+        CDMPP_ESCHEMA);
     assert_non_null(strstr(err.msg, "without kernels"));
     traces_end(f);
 }
@@ -101,15 +122,29 @@ TEST(damage) {
 
 /* What computes instead of being stored: a view without an end, a column that makes long texts, a look-up without an index. */
 TEST(rows_that_are_computed) {
-#define TABLE "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, shortName INT);INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,2,0,7,1);"
+#define TABLE                                                                                      \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, "     \
+    "shortName INT);INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,2,0,7,1);"
 #define MANY "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<20000)"
-    static const struct { const char *sql; cdmpp_status st; const char *says; } bad[] = {
-        {"CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL(rowid, start, end, deviceId, streamId, shortName) AS WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) SELECT x, 1, 2, 0, 7, 1 FROM c WHERE x<0;"
-         "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);", CDMPP_ESCHEMA, "expected tables"},
-        {TABLE "CREATE VIEW StringIds(id, value) AS WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) SELECT x, 'k' FROM c;", CDMPP_ESCHEMA, "expected tables"},
-        {TABLE "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT GENERATED ALWAYS AS (printf('%.100000000c','a')));INSERT INTO StringIds(id) VALUES(1);", CDMPP_ESCHEMA, "expected tables"},
-        {TABLE "CREATE TABLE StringIds(id INT, value TEXT);" MANY "INSERT INTO StringIds SELECT 2,'x' FROM c;" MANY "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT x,x+1,0,7,1 FROM c;", CDMPP_ERANGE,
-         "a query takes more than"}};
+    static const struct {
+        const char *sql;
+        cdmpp_status st;
+        const char *says;
+    } bad[] = {{"CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL(rowid, start, end, deviceId, streamId, "
+                "shortName) AS WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) "
+                "SELECT x, 1, 2, 0, 7, 1 FROM c WHERE x<0;"
+                "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);",
+                CDMPP_ESCHEMA, "expected tables"},
+               {TABLE "CREATE VIEW StringIds(id, value) AS WITH RECURSIVE c(x) AS (VALUES(1) UNION "
+                      "ALL SELECT x+1 FROM c) SELECT x, 'k' FROM c;",
+                CDMPP_ESCHEMA, "expected tables"},
+               {TABLE "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT GENERATED ALWAYS "
+                      "AS (printf('%.100000000c','a')));INSERT INTO StringIds(id) VALUES(1);",
+                CDMPP_ESCHEMA, "expected tables"},
+               {TABLE "CREATE TABLE StringIds(id INT, value TEXT);" MANY
+                      "INSERT INTO StringIds SELECT 2,'x' FROM c;" MANY
+                      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT x,x+1,0,7,1 FROM c;",
+                CDMPP_ERANGE, "a query takes more than"}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         traces *f = traces_begin();
         assert_status(traces_read(f, export_of(f, bad[k].sql), &err), bad[k].st);

@@ -5,15 +5,41 @@
 
 static cdmpp_err err;
 
-#define EVENT(cat, name, tid, ts, dur, args) "{\"cat\" : \"" cat "\",\"pid\" :7,\"tid\" :" tid ",\"dur\" :" dur ",\"ts\" :" ts ",\"ph\" : \"X\",\"name\" :\"" name "\",\"args\" : {" args "}}"
-#define NODE(name, op, provider, ts, dur, inputs) EVENT("Node", name "_kernel_time", "7", ts, dur, "\"op_name\" : \"" op "\",\"provider\" : \"" provider "\"" inputs)
-#define CPU "CPUExecutionProvider"
+#define EVENT(cat, name, tid, ts, dur, args)                                                       \
+    "{\"cat\" : \"" cat "\",\"pid\" :7,\"tid\" :" tid ",\"dur\" :" dur ",\"ts\" :" ts              \
+    ",\"ph\" : \"X\",\"name\" :\"" name "\",\"args\" : {" args "}}"
+#define NODE(name, op, provider, ts, dur, inputs)                                                  \
+    EVENT("Node", name "_kernel_time", "7", ts, dur,                                               \
+          "\"op_name\" : \"" op "\",\"provider\" : \"" provider "\"" inputs)
+#define CPU  "CPUExecutionProvider"
 #define CUDA "CUDAExecutionProvider"
-#define INPUTS ",\"input_type_shape\" : [{\"float\":[1,3,8,8]},{\"float\":[4,3,3,3]}],\"output_type_shape\" : [{\"float\":[1,4,6,6]}]"
+#define INPUTS                                                                                     \
+    ",\"input_type_shape\" : [{\"float\":[1,3,8,8]},{\"float\":[4,3,3,3]}],\"output_type_shape\" " \
+    ": [{\"float\":[1,4,6,6]}]"
 
-static const char of_cpu[] = "[\n" EVENT("Session", "session_initialization", "7", "4", "1200", "") ",\n" EVENT("Session", "model_run", "7", "2000", "500", "") ",\n"
-    EVENT("Node", "c1_fence_before", "7", "2010", "0", "\"op_name\" : \"Conv\"") ",\n" NODE("c1", "Conv", CPU, "2010", "300", INPUTS) ",\n" NODE("r1", "Relu", CPU, "2320", "100", "") ",\n"
-    EVENT("Session", "model_run", "7", "3000", "400", "") ",\n" NODE("c1", "Conv", CPU, "3010", "200", INPUTS) ",\n" NODE("r1", "Relu", CPU, "3220", "100", "") "\n]";
+static const char of_cpu[] =
+    "[\n" EVENT("Session", "session_initialization", "7", "4", "1200", "") ",\n" EVENT("Session", "model_run", "7", "2000", "500", "") ",\n" EVENT(
+        "Node", "c1_fence_before",
+        "7", "2010", "0",
+        "\"op_name\" : \"Conv\"") ",\n" NODE("c1", "Conv", CPU, "2010", "300",
+                                             INPUTS) ",\n" NODE("r1", "Relu", CPU, "2320", "100",
+                                                                "") ",\n" EVENT("Session",
+                                                                                "model_run", "7",
+                                                                                "3000", "400",
+                                                                                "") ",\n" NODE("c1",
+                                                                                               "Con"
+                                                                                               "v",
+                                                                                               CPU,
+                                                                                               "301"
+                                                                                               "0",
+                                                                                               "20"
+                                                                                               "0",
+                                                                                               INPUTS) ",\n" NODE("r1",
+                                                                                                                  "Relu",
+                                                                                                                  CPU,
+                                                                                                                  "3220",
+                                                                                                                  "100",
+                                                                                                                  "") "\n]";
 
 TEST(nodes_of_the_cpu) {
     traces *f = traces_begin();
@@ -42,8 +68,13 @@ TEST(nodes_of_the_cpu) {
 /* With kernels of the device the nodes are operators; without them their times are those of launching, and that is said. */
 TEST(nodes_of_a_device) {
     traces *f = traces_begin();
-    assert_ok(traces_text(f, "p.json", "[" NODE("c1", "Conv", CUDA, "10", "5", INPUTS) ","
-        EVENT("Kernel", "sgemm", "-1", "20", "90", "\"stream\" : \"9\",\"grid_x\" : \"8\",\"grid_y\" : \"2\",\"grid_z\" : \"1\",\"block_x\" : \"64\",\"block_y\" : \"1\",\"block_z\" : \"1\",\"op_name\" : \"Conv\"") "]", &err));
+    assert_ok(traces_text(f, "p.json",
+                          "[" NODE("c1", "Conv", CUDA, "10", "5", INPUTS) "," EVENT(
+                              "Kernel", "sgemm", "-1", "20", "90",
+                              "\"stream\" : \"9\",\"grid_x\" : \"8\",\"grid_y\" : \"2\",\"grid_z\" "
+                              ": \"1\",\"block_x\" : \"64\",\"block_y\" : \"1\",\"block_z\" : "
+                              "\"1\",\"op_name\" : \"Conv\"") "]",
+                          &err));
     const cd_trace_event *node = traces_event(f, 0), *kernel = traces_event(f, 1);
     assert_true(node->kind == CD_TRACE_OP && kernel->kind == CD_TRACE_KERNEL);
     assert_string_equal(cd_trace_text(f->t[0], kernel->shape), "[[8,2,1],[64,1,1]]");
@@ -52,19 +83,29 @@ TEST(nodes_of_a_device) {
     assert_null(f->t[0]->said.p);
     traces_end(f);
     f = traces_begin();
-    assert_ok(traces_text(f, "p.json", "[" NODE("c1", "Conv", CUDA, "10", "5", INPUTS) "," NODE("r1", "Relu", CPU, "20", "5", "") "," NODE("n", "Nms", "OpenVINOExecutionProvider", "30", "5", "") "]", &err));
+    assert_ok(
+        traces_text(f, "p.json",
+                    "[" NODE("c1", "Conv", CUDA, "10", "5", INPUTS) "," NODE(
+                        "r1", "Relu", CPU, "20", "5",
+                        "") "," NODE("n", "Nms", "OpenVINOExecutionProvider", "30", "5", "") "]",
+                    &err));
     assert_int_equal(traces_event(f, 0)->kind, CD_TRACE_KERNEL);
     assert_string_equal(cd_trace_text(f->t[0], traces_event(f, 0)->device), "cuda:0");
     assert_string_equal(cd_trace_text(f->t[0], traces_event(f, 1)->device), "cpu");
     assert_string_equal(cd_trace_text(f->t[0], traces_event(f, 2)->device), "openvino");
-    assert_string_equal(f->t[0]->said.p, "the 2 nodes of CUDAExecutionProvider and the like have the time that their launch took on the host: the trace has no kernels of the device\n");
+    assert_string_equal(f->t[0]->said.p,
+                        "the 2 nodes of CUDAExecutionProvider and the like have the time that "
+                        "their launch took on the host: the trace has no kernels of the device\n");
     traces_end(f);
 }
 
 /* A node with a body contains the nodes of the body. */
 TEST(bodies_count_once) {
     traces *f = traces_begin();
-    assert_ok(traces_text(f, "p.json", "[" NODE("b", "Add", CPU, "20", "30", "") "," NODE("loop", "Loop", CPU, "10", "100", "") "]", &err));
+    assert_ok(traces_text(f, "p.json",
+                          "[" NODE("b", "Add", CPU, "20", "30", "") "," NODE("loop", "Loop", CPU,
+                                                                             "10", "100", "") "]",
+                          &err));
     assert_int_equal(f->t[0]->n, 1);
     assert_string_equal(traces_name(f, 0), "loop");
     assert_non_null(strstr(f->t[0]->said.p, "1 events lie inside"));
@@ -73,7 +114,11 @@ TEST(bodies_count_once) {
 
 TEST(bad_nodes) {
     traces *f = traces_begin();
-    assert_ok(traces_text(f, "p.json", "[" NODE("a", "Add", CPU, "20", "-1", "") ",\n" NODE("b", "Add", CPU, "20", "NaN", "") ",\n" NODE("c", "Add", CPU, "20", "1", "") "]", &err));
+    assert_ok(traces_text(
+        f, "p.json",
+        "[" NODE("a", "Add", CPU, "20", "-1", "") ",\n" NODE(
+            "b", "Add", CPU, "20", "NaN", "") ",\n" NODE("c", "Add", CPU, "20", "1", "") "]",
+        &err));
     assert_int_equal(f->t[0]->n, 1);
     assert_int_equal(f->bad, 2);
     assert_non_null(strstr(f->last_bad, "p.json:2: dur: expected a finite number, found nan"));

@@ -5,8 +5,11 @@
 
 static cdmpp_err err;
 
-static const char profile[] = "[\n  { \"count\" : 200 }\n, { \"name\" : \"conv1 + relu1\", \"timeMs\" : 8.02, \"averageMs\" : 0.0401, \"medianMs\" : 0.04, \"percentage\" : 80.2 }\n"
-                              ", { \"name\" : \"copy\", \"timeMs\" : 0, \"averageMs\" : 0, \"percentage\" : 0 }\n, { \"name\" : \"body\", \"timeMs\" : 1.98, \"averageMs\" : 0.0033, \"percentage\" : 19.8 }\n]";
+static const char profile[] =
+    "[\n  { \"count\" : 200 }\n, { \"name\" : \"conv1 + relu1\", \"timeMs\" : 8.02, \"averageMs\" "
+    ": 0.0401, \"medianMs\" : 0.04, \"percentage\" : 80.2 }\n"
+    ", { \"name\" : \"copy\", \"timeMs\" : 0, \"averageMs\" : 0, \"percentage\" : 0 }\n, { "
+    "\"name\" : \"body\", \"timeMs\" : 1.98, \"averageMs\" : 0.0033, \"percentage\" : 19.8 }\n]";
 
 TEST(layers_of_an_inference) {
     traces *f = traces_begin();
@@ -30,7 +33,10 @@ TEST(layers_of_an_inference) {
 /* Without the count, the layer that ran most often tells it. */
 TEST(no_count) {
     traces *f = traces_begin();
-    assert_ok(traces_text(f, "p.json", "[{\"name\":\"a\",\"timeMs\":5,\"averageMs\":0.05},{\"name\":\"b\",\"timeMs\":1,\"averageMs\":0.01}]", &err));
+    assert_ok(traces_text(f, "p.json",
+                          "[{\"name\":\"a\",\"timeMs\":5,\"averageMs\":0.05},{\"name\":\"b\","
+                          "\"timeMs\":1,\"averageMs\":0.01}]",
+                          &err));
     assert_close(f->t[0]->inferences, 100, 0, 0);
     assert_close(f->t[0]->sum[0].n, 1, 0, 0);
     traces_end(f);
@@ -38,10 +44,16 @@ TEST(no_count) {
 
 TEST(times_of_inferences) {
     static const char *const text[] = {
-        "[{\"startEnqMs\":0.5,\"endEnqMs\":0.9,\"startH2dMs\":1,\"endH2dMs\":1.5,\"startComputeMs\":1.5,\"endComputeMs\":4,\"startD2hMs\":4,\"endD2hMs\":4.25,\"h2dMs\":0.5,\"computeMs\":2.5,\"d2hMs\":0.25,\"latencyMs\":3.25},"
-        "{\"startEnqMs\":2,\"endEnqMs\":2.1,\"startH2dMs\":2,\"endH2dMs\":2.5,\"startComputeMs\":2.5,\"endComputeMs\":3.5,\"startD2hMs\":4,\"endD2hMs\":4.25}]",
-        "[{\"startInMs\":1,\"endInMs\":1.5,\"startComputeMs\":1.5,\"endComputeMs\":4,\"startOutMs\":4,\"endOutMs\":4.25,\"inMs\":0.5,\"computeMs\":2.5,\"outMs\":0.25,\"latencyMs\":3.25,\"endToEndMs\":3.5},"
-        "{\"startInMs\":2,\"endInMs\":2.5,\"startComputeMs\":2.5,\"endComputeMs\":3.5,\"startOutMs\":4,\"endOutMs\":4.25}]"};
+        "[{\"startEnqMs\":0.5,\"endEnqMs\":0.9,\"startH2dMs\":1,\"endH2dMs\":1.5,"
+        "\"startComputeMs\":1.5,\"endComputeMs\":4,\"startD2hMs\":4,\"endD2hMs\":4.25,\"h2dMs\":0."
+        "5,\"computeMs\":2.5,\"d2hMs\":0.25,\"latencyMs\":3.25},"
+        "{\"startEnqMs\":2,\"endEnqMs\":2.1,\"startH2dMs\":2,\"endH2dMs\":2.5,\"startComputeMs\":2."
+        "5,\"endComputeMs\":3.5,\"startD2hMs\":4,\"endD2hMs\":4.25}]",
+        "[{\"startInMs\":1,\"endInMs\":1.5,\"startComputeMs\":1.5,\"endComputeMs\":4,"
+        "\"startOutMs\":4,\"endOutMs\":4.25,\"inMs\":0.5,\"computeMs\":2.5,\"outMs\":0.25,"
+        "\"latencyMs\":3.25,\"endToEndMs\":3.5},"
+        "{\"startInMs\":2,\"endInMs\":2.5,\"startComputeMs\":2.5,\"endComputeMs\":3.5,"
+        "\"startOutMs\":4,\"endOutMs\":4.25}]"};
     for (size_t i = 0; i < 2; i++) {
         traces *f = traces_begin();
         const cd_trace_combining o = {0};
@@ -50,8 +62,10 @@ TEST(times_of_inferences) {
         assert_ok(traces_combine(f, &o, &err));
         assert_string_equal(f->r.kernel[0].name, "network");
         assert_close(f->r.kernel[0].n, 2, 0, 0);
-        assert_close(f->r.kernel[0].total_s, 3.5e-3, 1e-9, 0); /* two streams: the second runs within the first, and counts */
-        assert_non_null(strstr(f->t[0]->said.p, "1 launches run while another one of their stream does"));
+        assert_close(f->r.kernel[0].total_s, 3.5e-3, 1e-9,
+                     0); /* two streams: the second runs within the first, and counts */
+        assert_non_null(
+            strstr(f->t[0]->said.p, "1 launches run while another one of their stream does"));
         traces_end(f);
     }
 }
@@ -59,8 +73,11 @@ TEST(times_of_inferences) {
 TEST(layers_as_a_map) {
     traces *f = traces_begin();
     cd_trace_map m;
-    const char *layers = "{\"Layers\": [{\"Name\": \"conv1 + relu1\", \"LayerType\": \"CaskConvolution\", \"Inputs\": [{\"Name\": \"x\", \"Dimensions\": [1,3,8,8], \"Format/Datatype\": \"FP32\"}]},"
-                         "{\"Name\": \"body\", \"LayerType\": \"PointWiseV2\"}], \"Bindings\": [\"x\", \"y\"]}";
+    const char *layers =
+        "{\"Layers\": [{\"Name\": \"conv1 + relu1\", \"LayerType\": \"CaskConvolution\", "
+        "\"Inputs\": [{\"Name\": \"x\", \"Dimensions\": [1,3,8,8], \"Format/Datatype\": "
+        "\"FP32\"}]},"
+        "{\"Name\": \"body\", \"LayerType\": \"PointWiseV2\"}], \"Bindings\": [\"x\", \"y\"]}";
     const char *path = tmp_put(&f->d, "l.json", layers, strlen(layers));
     assert_ok(cd_trace_map_read(&m, path, &err));
     const cd_trace_combining o = {.map = &m};
@@ -73,7 +90,8 @@ TEST(layers_as_a_map) {
     assert_status(traces_read(f, path, &err), CDMPP_ESCHEMA); /* alone they have no times */
     assert_non_null(strstr(err.msg, "give this file to --map"));
     static const char names[] = "{\"Layers\": [\"conv1\"]}";
-    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "n.json", names, sizeof names - 1), &err), CDMPP_ESCHEMA);
+    assert_status(cd_trace_map_read(&m, tmp_put(&f->d, "n.json", names, sizeof names - 1), &err),
+                  CDMPP_ESCHEMA);
     assert_string_equal(err.key, "Layers[0]");
     assert_non_null(strstr(err.msg, "--profilingVerbosity=detailed"));
     cd_trace_map_free(&m);
@@ -82,8 +100,12 @@ TEST(layers_as_a_map) {
 
 TEST(bad_rows) {
     traces *f = traces_begin();
-    assert_ok(traces_text(f, "p.json", "[{\"count\":0},\n{\"timeMs\":1,\"averageMs\":1},\n{\"name\":\"a\",\"timeMs\":1e999,\"averageMs\":1},\n{\"name\":\"b\",\"timeMs\":1,\"averageMs\":1},"
-                                       "{\"startComputeMs\":5,\"endComputeMs\":4}]", &err));
+    assert_ok(
+        traces_text(f, "p.json",
+                    "[{\"count\":0},\n{\"timeMs\":1,\"averageMs\":1},\n{\"name\":\"a\",\"timeMs\":"
+                    "1e999,\"averageMs\":1},\n{\"name\":\"b\",\"timeMs\":1,\"averageMs\":1},"
+                    "{\"startComputeMs\":5,\"endComputeMs\":4}]",
+                    &err));
     assert_int_equal(f->bad, 4);
     assert_int_equal(f->t[0]->n, 1);
     traces_end(f);
@@ -92,9 +114,13 @@ TEST(bad_rows) {
 /* A list of another program is refused, with what it is and what is read. */
 TEST(strangers) {
     static const char *const text[] = {
-        "{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"/device:GPU:0\"}},{\"ph\":\"X\",\"cat\":\"Op\",\"name\":\"Conv2D\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}]}",
+        "{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"/"
+        "device:GPU:0\"}},{\"ph\":\"X\",\"cat\":\"Op\",\"name\":\"Conv2D\",\"pid\":1,\"tid\":1,"
+        "\"ts\":1,\"dur\":2}]}",
         "[{\"operator\":\"conv\",\"ms\":3}]", "[1,2]"};
-    static const char *const first[] = {"(the first of 2 events: ph 'X', cat 'Op', name 'Conv2D')", "(the first of 1 events: ph '', cat '', name '')", "(the first of 2 events: integer)"};
+    static const char *const first[] = {"(the first of 2 events: ph 'X', cat 'Op', name 'Conv2D')",
+                                        "(the first of 1 events: ph '', cat '', name '')",
+                                        "(the first of 2 events: integer)"};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
         traces *f = traces_begin();
         assert_status(traces_text(f, "t.json", text[i], &err), CDMPP_ESCHEMA);
@@ -119,4 +145,5 @@ TEST(memory) {
     traces_end(d);
 }
 
-TESTS(NULL, NULL, layers_of_an_inference, no_count, times_of_inferences, layers_as_a_map, bad_rows, strangers, memory)
+TESTS(NULL, NULL, layers_of_an_inference, no_count, times_of_inferences, layers_as_a_map, bad_rows,
+      strangers, memory)

@@ -7,14 +7,36 @@
 static cdmpp_err err;
 static const cd_trace_combining plain;
 
-#define K(name, ts, dur, ext, stream) \
-    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"tid\":7,\"ts\":" ts ",\"dur\":" dur ",\"args\":{\"External id\":" ext ",\"stream\":" stream ",\"grid\":[6,1,1],\"block\":[128,1,1]}}"
-#define O(name, ts, ext, dims) \
-    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"tid\":1,\"ts\":" ts ",\"dur\":10,\"args\":{\"External id\":" ext ",\"Input Dims\":" dims ",\"Input type\":[\"float\",\"float\"]}}"
+#define K(name, ts, dur, ext, stream)                                                              \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"tid\":7,\"ts\":" ts ",\"dur\":" dur  \
+    ",\"args\":{\"External id\":" ext ",\"stream\":" stream                                        \
+    ",\"grid\":[6,1,1],\"block\":[128,1,1]}}"
+#define O(name, ts, ext, dims)                                                                     \
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"tid\":1,\"ts\":" ts                  \
+    ",\"dur\":10,\"args\":{\"External id\":" ext ",\"Input Dims\":" dims                           \
+    ",\"Input type\":[\"float\",\"float\"]}}"
 
-static const char text[] = "{\"deviceProperties\":[{\"id\":0,\"name\":\"Tesla T4\"}],\"traceEvents\":[" O("aten::mm", "1", "1", "[[8,16],[16,32]]") "," O("aten::mm", "20", "2", "[[8,16],[16,32]]") ","
-                           O("aten::bmm", "40", "3", "[[4,8,16],[4,16,32]]") "," O("aten::index", "60", "4", "[[4],[4]]") ","
-                           K("gemm", "100", "10", "1", "7") "," K("gemm", "120", "20", "2", "7") "," K("batched", "130", "5", "3", "8") "," K("index", "150", "1", "4", "7") "]}";
+static const char text[] =
+    "{\"deviceProperties\":[{\"id\":0,\"name\":\"Tesla T4\"}],\"traceEvents\":[" O("aten::mm", "1", "1", "[[8,16],[16,32]]") "," O(
+        "aten::mm", "20", "2",
+        "[[8,16],[16,32]]") "," O("aten::bmm", "40", "3",
+                                  "[[4,8,16],[4,16,32]]") "," O("aten::index", "60", "4",
+                                                                "[[4],[4]]") "," K("gemm", "100",
+                                                                                   "10", "1",
+                                                                                   "7") "," K("gem"
+                                                                                              "m",
+                                                                                              "120",
+                                                                                              "20",
+                                                                                              "2",
+                                                                                              "7") "," K("batched",
+                                                                                                         "130",
+                                                                                                         "5",
+                                                                                                         "3",
+                                                                                                         "8") "," K("index",
+                                                                                                                    "150",
+                                                                                                                    "1",
+                                                                                                                    "4",
+                                                                                                                    "7") "]}";
 
 TEST(a_network) {
     traces *f = traces_begin();
@@ -65,7 +87,8 @@ TEST(a_table) {
     assert_int_equal(n, 2);
     assert_ok(cd_library_op_reader_open(tmp_put(&f->d, "t.csv", b.p, b.n), &in, &err));
     assert_ok(cd_library_op_reader_next(in, &o, &device, &more, &err));
-    assert_true(o.kind == CD_LIBRARY_OP_LINEAR && o.m == 8 && o.k == 16 && o.n == 32 && o.blocks == 6 && o.block_threads == 128);
+    assert_true(o.kind == CD_LIBRARY_OP_LINEAR && o.m == 8 && o.k == 16 && o.n == 32 &&
+                o.blocks == 6 && o.block_threads == 128);
     assert_close(o.latency_s, 15e-6, 1e-9, 0);
     assert_string_equal(device, "Tesla T4");
     assert_ok(cd_library_op_reader_next(in, &o, &device, &more, &err));
@@ -79,11 +102,15 @@ TEST(a_table) {
 
 /* Of several kernels for one product the fastest, of a convolution all sizes. */
 TEST(a_table_of_cutlass) {
-    static const char gemm[] = "Problem,Provider,OperationKind,Operation,Disposition,Status,m,n,k,A,B,op_class,Runtime\n"
-                               "1,CUTLASS,gemm,slow,passed,success,64,32,16,f16:row,f16:row,tensorop,0.5\n1,CUTLASS,gemm,fast,passed,success,64,32,16,f16:row,f16:row,tensorop,0.25\n"
-                               "1,CUTLASS,gemm,fast,passed,success,64,32,16,f16:row,f16:row,tensorop,0.35\n"
-                               "Problem,Provider,OperationKind,Operation,Disposition,Status,conv_kind,n,h,w,c,k,r,s,pad_h,pad_w,stride_h,stride_w,dilation_h,dilation_w,Activation,Filter,op_class,Runtime\n"
-                               "1,CUTLASS,conv2d,c,passed,success,fprop,8,56,56,64,128,3,3,1,1,2,2,1,1,f32:nhwc,f32:nhwc,simt,0.1\n";
+    static const char gemm[] =
+        "Problem,Provider,OperationKind,Operation,Disposition,Status,m,n,k,A,B,op_class,Runtime\n"
+        "1,CUTLASS,gemm,slow,passed,success,64,32,16,f16:row,f16:row,tensorop,0.5\n1,CUTLASS,gemm,"
+        "fast,passed,success,64,32,16,f16:row,f16:row,tensorop,0.25\n"
+        "1,CUTLASS,gemm,fast,passed,success,64,32,16,f16:row,f16:row,tensorop,0.35\n"
+        "Problem,Provider,OperationKind,Operation,Disposition,Status,conv_kind,n,h,w,c,k,r,s,pad_h,"
+        "pad_w,stride_h,stride_w,dilation_h,dilation_w,Activation,Filter,op_class,Runtime\n"
+        "1,CUTLASS,conv2d,c,passed,success,fprop,8,56,56,64,128,3,3,1,1,2,2,1,1,f32:nhwc,f32:nhwc,"
+        "simt,0.1\n";
     traces *f = traces_begin();
     cd_op_reader *in = NULL;
     cd_library_op_record o;
@@ -97,11 +124,13 @@ TEST(a_table_of_cutlass) {
     assert_int_equal(n, 2);
     assert_ok(cd_library_op_reader_open(tmp_put(&f->d, "t.csv", b.p, b.n), &in, &err));
     assert_ok(cd_library_op_reader_next(in, &o, &device, &more, &err));
-    assert_true(o.kind == CD_LIBRARY_OP_LINEAR && o.dtype == CD_LIBRARY_OP_DTYPE_F16 && o.m == 64 && o.n == 32 && o.k == 16);
+    assert_true(o.kind == CD_LIBRARY_OP_LINEAR && o.dtype == CD_LIBRARY_OP_DTYPE_F16 && o.m == 64 &&
+                o.n == 32 && o.k == 16);
     assert_close(o.latency_s, 0.3e-3, 1e-9, 0);
     assert_string_equal(device, "v100");
     assert_ok(cd_library_op_reader_next(in, &o, &device, &more, &err));
-    assert_true(o.kind == CD_LIBRARY_OP_CONV && o.m == 8 * 28 * 28 && o.n == 128 && o.cin == 64 && o.ksize == 3 && o.stride == 2 && o.pad == 1 && o.size == 56);
+    assert_true(o.kind == CD_LIBRARY_OP_CONV && o.m == 8 * 28 * 28 && o.n == 128 && o.cin == 64 &&
+                o.ksize == 3 && o.stride == 2 && o.pad == 1 && o.size == 56);
     cd_op_reader_close(in);
     cd_buf_free(&b);
     traces_end(f);

@@ -15,14 +15,16 @@ static char self[4096];
 static void *cl(const char *name) { return dlsym(RTLD_DEFAULT, name); }
 
 static void *a_context(void) {
-    int32_t (*platforms)(uint32_t, void **, uint32_t *), (*devices)(void *, uint64_t, uint32_t, void **, uint32_t *);
+    int32_t (*platforms)(uint32_t, void **, uint32_t *),
+        (*devices)(void *, uint64_t, uint32_t, void **, uint32_t *);
     void *(*context)(const intptr_t *, uint32_t, void **, void *, void *, int32_t *);
     void *platform = NULL, *device = NULL;
     if (!dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_GLOBAL)) return NULL;
     *(void **)&platforms = cl("clGetPlatformIDs");
     *(void **)&devices = cl("clGetDeviceIDs");
     *(void **)&context = cl("clCreateContext");
-    if (platforms(1, &platform, NULL) || devices(platform, 0xFFFFFFFF, 1, &device, NULL)) return NULL;
+    if (platforms(1, &platform, NULL) || devices(platform, 0xFFFFFFFF, 1, &device, NULL))
+        return NULL;
     return context(NULL, 1, &device, NULL, NULL, NULL);
 }
 
@@ -37,11 +39,13 @@ static int watched(void) {
     cdmpp_span_cost cost = {.size = sizeof cost};
     if (cdmpp_span_begin("buffers", &s, NULL)) return 1;
     void *kept = create(c, 1, 3 * MB, NULL, NULL), *gone = create(c, 1, 5 * MB, NULL, NULL);
-    if (!kept || !gone || retain(kept) || release(kept) || release(gone)) return 2; /* one reference of the first one is left */
+    if (!kept || !gone || retain(kept) || release(kept) || release(gone))
+        return 2; /* one reference of the first one is left */
     gone = create(c, 1, 1 * MB, NULL, NULL);
     if (!gone || release(gone) || cdmpp_span_end(s, &cost, NULL)) return 3;
     if (cost.device_peak != 8 * MB || cost.device_live != 3 * MB) return 4;
-    if (cdmpp_span_begin("end", &s, NULL) || release(kept) || cdmpp_span_end(s, &cost, NULL)) return 5;
+    if (cdmpp_span_begin("end", &s, NULL) || release(kept) || cdmpp_span_end(s, &cost, NULL))
+        return 5;
     return cost.device_peak != 0 || cost.device_live != -3 * MB ? 6 : 0;
 }
 

@@ -41,7 +41,8 @@ static int run_all(char *self) {
         if (!child) execv("/proc/self/exe", argv);
         if (child < 0 || waitpid(child, &status, 0) != child) return 1;
         if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-            print_error("%s: %s %d\n", name, WIFSIGNALED(status) ? "ended by signal" : "exit status",
+            print_error("%s: %s %d\n", name,
+                        WIFSIGNALED(status) ? "ended by signal" : "exit status",
                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
             bad++;
         }

@@ -3,13 +3,13 @@
 #define EMPTIED_H
 #include "check.h"
 
-#define EMPTIED(type, free_it)            \
-    do {                                  \
-        static const type none_;          \
-        type x_ = none_;                  \
-        memset(&x_, 0, sizeof x_);        \
-        free_it(&x_);                     \
-        assert_memory_equal(&x_, &none_, sizeof x_); \
-        free_it(&x_);                     \
+#define EMPTIED(type, free_it)                                                                     \
+    do {                                                                                           \
+        static const type none_;                                                                   \
+        type x_ = none_;                                                                           \
+        memset(&x_, 0, sizeof x_);                                                                 \
+        free_it(&x_);                                                                              \
+        assert_memory_equal(&x_, &none_, sizeof x_);                                               \
+        free_it(&x_);                                                                              \
     } while (0)
 #endif

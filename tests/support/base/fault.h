@@ -43,9 +43,9 @@ static inline void fault_all(void) { fault_heap(0); }
 #define FAULT_ONE_BY_ONE 64
 
 typedef struct fault_sweep {
-    long k, step, live, runs;   /* runs so far; live: blocks before this run */
+    long k, step, live, runs; /* runs so far; live: blocks before this run */
     cdmpp_status st;
-    cdmpp_err err;              /* cleared before each run */
+    cdmpp_err err; /* cleared before each run */
 } fault_sweep;
 
 /* Checks the run that has ended; true: another one begins. */
@@ -54,23 +54,28 @@ static inline bool fault_next(fault_sweep *f, long least, const char *file, int 
     if (f->runs) {
         char text[512];
         if (f->st && f->st != CDMPP_ENOMEM) {
-            print_error("allocation %ld: status %d: %s\n", f->k, (int)f->st, cdmpp_err_format(&f->err, text, sizeof text));
+            print_error("allocation %ld: status %d: %s\n", f->k, (int)f->st,
+                        cdmpp_err_format(&f->err, text, sizeof text));
             _fail(file, line);
         }
-        _assert_int_equal((LargestIntegralType)fault_live(), (LargestIntegralType)f->live, file, line);
+        _assert_int_equal((LargestIntegralType)fault_live(), (LargestIntegralType)f->live, file,
+                          line);
         _assert_true((LargestIntegralType)(f->k < 5000000), "the sweep ends", file, line);
         if (!f->st) {
-            _assert_true((LargestIntegralType)(!fault_possible() || f->runs > least), "allocations were refused", file, line);
+            _assert_true((LargestIntegralType)(!fault_possible() || f->runs > least),
+                         "allocations were refused", file, line);
             return false;
         }
         const long apart = getenv("CDMPP_FAULT_ALL") ? 1 : f->k < FAULT_ONE_BY_ONE ? 1 : f->k / 16;
         f->k += f->step > apart ? f->step : apart;
     }
-    *f = (fault_sweep){.k = f->k, .step = 1, .live = fault_live(), .runs = f->runs + 1, .st = CDMPP_ENOMEM};
+    *f = (fault_sweep){
+        .k = f->k, .step = 1, .live = fault_live(), .runs = f->runs + 1, .st = CDMPP_ENOMEM};
     fault_at(f->k);
     return true;
 }
-#define FAULT_SWEEP(f, least) for (fault_sweep f = {0}; fault_next(&f, (least), __FILE__, __LINE__);)
+#define FAULT_SWEEP(f, least)                                                                      \
+    for (fault_sweep f = {0}; fault_next(&f, (least), __FILE__, __LINE__);)
 /* In a body whose set-up allocates: fault_off(), set-up, fault_on(&f). */
 static inline void fault_on(const fault_sweep *f) { fault_at(f->k); }
 #endif

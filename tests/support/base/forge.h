@@ -18,7 +18,9 @@
 /* A container (base/io) or a safetensors file: a frame, a JSON header, weights. */
 typedef enum { FORGE_CONTAINER, FORGE_SAFETENSORS } forge_kind;
 
-static inline size_t forge_rounds(size_t few) { return getenv("CDMPP_ROUNDS") ? (size_t)atol(getenv("CDMPP_ROUNDS")) : few; }
+static inline size_t forge_rounds(size_t few) {
+    return getenv("CDMPP_ROUNDS") ? (size_t)atol(getenv("CDMPP_ROUNDS")) : few;
+}
 
 static inline uint64_t forge_le(const char *p) {
     uint64_t v = 0;
@@ -31,7 +33,8 @@ static inline void forge_put_le(char *p, uint64_t v) {
 }
 
 /* A frame of this version around header and weights. */
-static inline void forge_frame(forge_kind kind, const char *magic12, const cd_buf *header, const cd_buf *weights, cd_buf *out) {
+static inline void forge_frame(forge_kind kind, const char *magic12, const cd_buf *header,
+                               const cd_buf *weights, cd_buf *out) {
     char n[16] = {0}, hex[65];
     cd_sha256 h;
     cd_buf_clear(out);
@@ -52,11 +55,15 @@ typedef struct {
     uint64_t seed, at;
 } forge_dice;
 
-static inline uint64_t forge_draw(forge_dice *d, uint64_t below) { return cd_rng_at(d->seed, d->at++) % (below ? below : 1); }
+static inline uint64_t forge_draw(forge_dice *d, uint64_t below) {
+    return cd_rng_at(d->seed, d->at++) % (below ? below : 1);
+}
 
 /* Bytes of weights: bits, whole numbers of four and eight bytes in both orders, runs that are moved. */
 static inline void forge_weights(forge_dice *d, char *p, size_t n) {
-    static const uint64_t odd[] = {UINT64_MAX, 0x7fffffff, 0x80000000, 1000000, 0, 65536, 1ull << 62, 1ull << 40, 0x7fc00000, 0x7f800000, 0xff800000, 1, 255};
+    static const uint64_t odd[] = {UINT64_MAX, 0x7fffffff, 0x80000000, 1000000,    0,
+                                   65536,      1ull << 62, 1ull << 40, 0x7fc00000, 0x7f800000,
+                                   0xff800000, 1,          255};
     static const size_t times[] = {1, 1, 2, 4, 16, 64};
     const uint64_t how = forge_draw(d, 6);
     for (size_t k = times[forge_draw(d, 6)]; n >= 16 && k; k--) {
@@ -73,11 +80,33 @@ static inline void forge_weights(forge_dice *d, char *p, size_t n) {
 
 /* One number, text or word of the JSON is another one. */
 static inline void forge_token(forge_dice *d, const char *p, size_t n, cd_buf *out) {
-    static const char *const other[] = {"-1", "0", "1", "2147483647", "9223372036854775807", "-9223372036854775808", "1e308", "-1e308", "1e-300", "0.5", "null", "true",
-                                        "[]", "{}", "\"\"", "1e999", "18446744073709551616", "[[[]]]", "1000000", "65537", "\"x\"", "[-1]"};
+    static const char *const other[] = {"-1",
+                                        "0",
+                                        "1",
+                                        "2147483647",
+                                        "9223372036854775807",
+                                        "-9223372036854775808",
+                                        "1e308",
+                                        "-1e308",
+                                        "1e-300",
+                                        "0.5",
+                                        "null",
+                                        "true",
+                                        "[]",
+                                        "{}",
+                                        "\"\"",
+                                        "1e999",
+                                        "18446744073709551616",
+                                        "[[[]]]",
+                                        "1000000",
+                                        "65537",
+                                        "\"x\"",
+                                        "[-1]"};
     size_t beg = n ? forge_draw(d, n) : 0, end;
     while (beg < n && !strchr("-0123456789\"tfn", p[beg])) beg++;
-    while (beg > 0 && beg < n && strchr("-+.eE0123456789", p[beg]) && strchr("-+.eE0123456789", p[beg - 1])) beg--;
+    while (beg > 0 && beg < n && strchr("-+.eE0123456789", p[beg]) &&
+           strchr("-+.eE0123456789", p[beg - 1]))
+        beg--;
     for (end = beg; end < n && !strchr(",:]}", p[end]);) end++;
     const char *with = other[forge_draw(d, sizeof other / sizeof *other)];
     cd_buf_put(out, p, beg);
@@ -98,7 +127,8 @@ static inline void forge_piece(forge_dice *d, const char *p, size_t n, cd_buf *o
 /* File number `seed` from a good one. */
 static inline void forge(forge_kind kind, const char *file, size_t n, uint64_t seed, cd_buf *out) {
     const size_t fixed = kind == FORGE_CONTAINER ? 32 : 8, sum = kind == FORGE_CONTAINER ? 64 : 0;
-    const size_t h = (size_t)forge_le(file + (kind == FORGE_CONTAINER ? 16 : 0)), b = n - fixed - sum - h;
+    const size_t h = (size_t)forge_le(file + (kind == FORGE_CONTAINER ? 16 : 0)),
+                 b = n - fixed - sum - h;
     cd_buf header = {0}, weights = {0};
     forge_dice d = {cd_rng_at(seed, 77), 0};
     const uint64_t how = forge_draw(&d, 10);
@@ -123,7 +153,8 @@ static inline rlim_t forge_limit_memory(void) {
     const bool known = f && fscanf(f, "%lu", &pages) == 1;
     if (f) fclose(f);
     if (getrlimit(RLIMIT_AS, &now) || !known) return now.rlim_cur;
-    const struct rlimit most = {(rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)1 << 30), now.rlim_max};
+    const struct rlimit most = {(rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)1 << 30),
+                                now.rlim_max};
     (void)setrlimit(RLIMIT_AS, &most);
 #endif
     return now.rlim_cur;
@@ -137,7 +168,8 @@ static inline void forge_unlimit_memory(rlim_t was) {
 /* Calls `use` with many forged files at addresses that end where the file ends; it returns whether the file was taken. Some must be: else the forging breaks
  * every file, and nothing behind the frame is tried. */
 typedef bool forge_use(const char *p, size_t n);
-static inline void forge_all(forge_kind kind, const char *file, size_t n, size_t few, forge_use *use) {
+static inline void forge_all(forge_kind kind, const char *file, size_t n, size_t few,
+                             forge_use *use) {
     size_t taken = 0;
     cd_buf b = {0};
     const rlim_t was = forge_limit_memory(); /* other tests of the program have theirs */

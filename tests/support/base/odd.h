@@ -32,7 +32,8 @@ static inline void odd_one(odd_texts *o, size_t at, size_t n, const char *with, 
     const size_t rest = o->n - at - n, all = at + n_with + rest;
     const long live = fault_live();
     cdmpp_err err = {0};
-    char *exact = malloc(all + 1); /* ends where the text ends, for sanitizers; a NUL behind it as files have */
+    char *exact = malloc(
+        all + 1); /* ends where the text ends, for sanitizers; a NUL behind it as files have */
     if (!exact) fail();
     memcpy(exact, o->text, at);
     memcpy(exact + at, with, n_with);
@@ -41,20 +42,44 @@ static inline void odd_one(odd_texts *o, size_t at, size_t n, const char *with, 
     const cdmpp_status st = o->read(o->ctx, exact, all, &err);
     st ? o->refused++ : o->taken++;
     if ((st && (err.code != st || !err.msg[0])) || st == CDMPP_ENOMEM || fault_live() != live) {
-        print_error("status %d, error %d \"%s\", %ld blocks more, of: %s\n", (int)st, (int)err.code, err.msg, fault_live() - live, exact);
+        print_error("status %d, error %d \"%s\", %ld blocks more, of: %s\n", (int)st, (int)err.code,
+                    err.msg, fault_live() - live, exact);
         fail();
     }
     free(exact);
 }
 
-static inline bool odd_is_word(char c) { return isalnum((unsigned char)c) || (c && strchr("_.+-", c)) || c & 0x80; }
+static inline bool odd_is_word(char c) {
+    return isalnum((unsigned char)c) || (c && strchr("_.+-", c)) || c & 0x80;
+}
 
-typedef struct odd_range { size_t from, to; } odd_range;
+typedef struct odd_range {
+    size_t from, to;
+} odd_range;
 
 /* valid: the text itself must be taken. range: where something is odd; NULL: anywhere, in a long text here and there. */
-static inline void odd_within(const char *text, size_t size, bool valid, const odd_range *range, odd_read *read, void *ctx) {
-    static const char *const odd[] = {"", "null", "true", "\"x\"", "\"\"", "x", "-1", "0", "1", "2.5", "1e300", "99999999999999999999", "[]", "[1]", "{}", "\"a\\u0000b\"", "\xff",
-                                      "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"};
+static inline void odd_within(const char *text, size_t size, bool valid, const odd_range *range,
+                              odd_read *read, void *ctx) {
+    static const char *const odd[] = {
+        "",
+        "null",
+        "true",
+        "\"x\"",
+        "\"\"",
+        "x",
+        "-1",
+        "0",
+        "1",
+        "2.5",
+        "1e300",
+        "99999999999999999999",
+        "[]",
+        "[1]",
+        "{}",
+        "\"a\\u0000b\"",
+        "\xff",
+        "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl"
+        "mnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"};
     odd_texts o = {.text = text, .n = size, .read = read, .ctx = ctx};
     odd_one(&o, 0, 0, "", 0);
     if (valid && !o.taken) {
@@ -68,7 +93,8 @@ static inline void odd_within(const char *text, size_t size, bool valid, const o
     for (size_t i = 0, seen = 0; i < o.n; seen++) {
         size_t n = 1;
         if (text[i] == '"') {
-            while (i + n < o.n && text[i + n] != '"' && text[i + n] != '\n') n += text[i + n] == '\\' && i + n + 1 < o.n ? 2 : 1;
+            while (i + n < o.n && text[i + n] != '"' && text[i + n] != '\n')
+                n += text[i + n] == '\\' && i + n + 1 < o.n ? 2 : 1;
             n += i + n < o.n;
         } else {
             while (odd_is_word(text[i]) && i + n < o.n && odd_is_word(text[i + n])) n++;
@@ -78,7 +104,8 @@ static inline void odd_within(const char *text, size_t size, bool valid, const o
             i += n;
             continue;
         }
-        for (size_t k = 0; value && k < sizeof odd / sizeof *odd; k++) odd_one(&o, i, n, odd[k], strlen(odd[k]));
+        for (size_t k = 0; value && k < sizeof odd / sizeof *odd; k++)
+            odd_one(&o, i, n, odd[k], strlen(odd[k]));
         if (!value && text[i] != ' ') {
             odd_one(&o, i, 1, "", 0);
             odd_one(&o, i, 0, text + i, 1);
@@ -95,8 +122,12 @@ static inline void odd_within(const char *text, size_t size, bool valid, const o
     }
     if (valid && !o.refused) fail_msg("whatever is odd is taken");
 }
-static inline void odd_of(const char *text, size_t size, bool valid, odd_read *read, void *ctx) { odd_within(text, size, valid, NULL, read, ctx); }
-static inline void odd_all(const char *text, odd_read *read, void *ctx) { odd_of(text, strlen(text), true, read, ctx); }
+static inline void odd_of(const char *text, size_t size, bool valid, odd_read *read, void *ctx) {
+    odd_within(text, size, valid, NULL, read, ctx);
+}
+static inline void odd_all(const char *text, odd_read *read, void *ctx) {
+    odd_of(text, strlen(text), true, read, ctx);
+}
 
 /* Around each file of a folder of seeds, which may be odd already; those of more than `most` bytes are left out. */
 static inline void odd_all_of_seeds(const char *folder, size_t most, odd_read *read, void *ctx) {
@@ -130,7 +161,8 @@ static inline cdmpp_status odd_read_file(void *ctx, const char *text, size_t n, 
     return f->read(f->path, err);
 }
 
-static inline void odd_all_of_file(const char *path, const char *text, cdmpp_status (*read)(const char *path, cdmpp_err *err)) {
+static inline void odd_all_of_file(const char *path, const char *text,
+                                   cdmpp_status (*read)(const char *path, cdmpp_err *err)) {
     odd_file f = {path, read};
     odd_all(text, odd_read_file, &f);
 }

@@ -33,7 +33,8 @@ static inline unsigned char *scratch_read(const char *path, size_t *n) {
     unsigned char *p = NULL;
     long len = 0;
     if (!f) return NULL;
-    if (fseek(f, 0, SEEK_END) == 0 && (len = ftell(f)) >= 0 && (p = malloc((size_t)len + 1)) != NULL) {
+    if (fseek(f, 0, SEEK_END) == 0 && (len = ftell(f)) >= 0 &&
+        (p = malloc((size_t)len + 1)) != NULL) {
         rewind(f);
         *n = fread(p, 1, (size_t)len, f);
         p[*n] = 0;

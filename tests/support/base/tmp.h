@@ -37,10 +37,13 @@ static inline const char *tmp_put(tmp_dir *d, const char *name, const void *data
     return path;
 }
 
-static inline int tmp_remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw) {
+static inline int tmp_remove_one(const char *path, const struct stat *st, int flag,
+                                 struct FTW *ftw) {
     (void)st, (void)flag, (void)ftw;
     return remove(path);
 }
 
-static inline void tmp_remove(tmp_dir *d) { nftw(d->path, tmp_remove_one, 16, FTW_DEPTH | FTW_PHYS); }
+static inline void tmp_remove(tmp_dir *d) {
+    nftw(d->path, tmp_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
 #endif

@@ -35,7 +35,8 @@ static inline void check_item(const cd_dataset *d, size_t p, unsigned i) {
     assert_string_equal(d->task_name[d->task[p]], m.task);
     assert_string_equal(d->source_name[d->source_file[p]], m.source);
     assert_string_equal(d->device_name[d->device[p]], i % 2 ? "v100" : "zen5");
-    assert_string_equal(d->kind_name[d->kind[p]], i % 3 ? "dtype float32" : "dtype float16; intrinsic exp");
+    assert_string_equal(d->kind_name[d->kind[p]],
+                        i % 3 ? "dtype float32" : "dtype float16; intrinsic exp");
 }
 
 /* Program p of a data set with ASTs is item i. */
@@ -53,27 +54,36 @@ static inline void check_ast(const cd_dataset *d, size_t p, unsigned i) {
         const int64_t a = d->path_ptr[l0 + k], n = it->path_ptr[k + 1] - it->path_ptr[k];
         const float *x = it->leaf_own[k] ? it->own + 164 * own++ : it->row + 164 * it->leaf_row[k];
         const int64_t at = d->leaf_row[l0 + k];
-        assert_memory_equal(at < 0 ? d->own + 164 * ~at : d->row + 164 * at, x, 164 * sizeof(float));
-        assert_int_equal(it->leaf_own[k] ? 0 : d->row_ptr[p] + it->leaf_row[k], it->leaf_own[k] ? 0 : at);
+        assert_memory_equal(at < 0 ? d->own + 164 * ~at : d->row + 164 * at, x,
+                            164 * sizeof(float));
+        assert_int_equal(it->leaf_own[k] ? 0 : d->row_ptr[p] + it->leaf_row[k],
+                         it->leaf_own[k] ? 0 : at);
         assert_int_equal(d->path_ptr[l0 + k + 1] - a, n);
-        assert_memory_equal(d->path_extent + a, it->path_extent + it->path_ptr[k], (size_t)n * sizeof(int64_t));
+        assert_memory_equal(d->path_extent + a, it->path_extent + it->path_ptr[k],
+                            (size_t)n * sizeof(int64_t));
         assert_memory_equal(d->path_kind + a, it->path_kind + it->path_ptr[k], (size_t)n);
     }
 }
 
-static inline cdmpp_status load_steps(const char *const *path, size_t n, uint64_t memory, cd_dataset **d, cdmpp_err *err) {
-    return cd_dataset_load_within(path, n, &(cd_dataset_options){.steps = true, .memory = memory, .folder = ""}, d, err);
+static inline cdmpp_status load_steps(const char *const *path, size_t n, uint64_t memory,
+                                      cd_dataset **d, cdmpp_err *err) {
+    return cd_dataset_load_within(
+        path, n, &(cd_dataset_options){.steps = true, .memory = memory, .folder = ""}, d, err);
 }
 
 /* Item i with facts, but every fifth, and GPU programs as an earlier version left them. */
 static inline void make_facts(made_item *m, unsigned i) {
     static float fact[CD_N_FACTS];
-    m->it.facts_state = m->it.is_gpu ? (i % 3 ? CD_FACTS_THERE_GPU : CD_FACTS_GPU) : i % 5 ? CD_FACTS_THERE : CD_FACTS_UNSUPPORTED;
+    m->it.facts_state = m->it.is_gpu ? (i % 3 ? CD_FACTS_THERE_GPU : CD_FACTS_GPU)
+                        : i % 5      ? CD_FACTS_THERE
+                                     : CD_FACTS_UNSUPPORTED;
     m->it.facts = cd_facts_are_there(m->it.facts_state) ? fact : NULL;
     for (unsigned c = 0; c < CD_N_FACTS; c++) fact[c] = (float)(i + c) / 3;
 }
 
-static inline cdmpp_status load_facts(const char *const *path, size_t n, uint64_t memory, cd_dataset **d, cdmpp_err *err) {
-    return cd_dataset_load_within(path, n, &(cd_dataset_options){.facts = true, .memory = memory, .folder = ""}, d, err);
+static inline cdmpp_status load_facts(const char *const *path, size_t n, uint64_t memory,
+                                      cd_dataset **d, cdmpp_err *err) {
+    return cd_dataset_load_within(
+        path, n, &(cd_dataset_options){.facts = true, .memory = memory, .folder = ""}, d, err);
 }
 #endif

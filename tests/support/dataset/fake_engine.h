@@ -37,7 +37,8 @@ static inline cdmpp_status fake_open(void *ctx, void **out, cdmpp_err *err) {
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "program");
 }
 
-static inline cdmpp_status fake_build(void *program, const cd_task *t, const cd_record *r, cd_rows *out, cdmpp_err *err) {
+static inline cdmpp_status fake_build(void *program, const cd_task *t, const cd_record *r,
+                                      cd_rows *out, cdmpp_err *err) {
     fake_program *p = program;
     uint32_t h = 2166136261u;
     if (fake_hook) fake_hook();
@@ -48,16 +49,19 @@ static inline cdmpp_status fake_build(void *program, const cd_task *t, const cd_
     out->n_row = 1 + h % 8;
     out->n_leaf = out->n_row + h % 3;
     out->n_tree = 2 * out->n_leaf;
-    for (uint32_t i = 0; i < out->n_row * 164; i++) p->row[i] = (float)((h + i * 7919u) % 4096u) / 64.0f;
+    for (uint32_t i = 0; i < out->n_row * 164; i++)
+        p->row[i] = (float)((h + i * 7919u) % 4096u) / 64.0f;
     for (uint32_t k = 0; k < out->n_leaf; k++) {
         memcpy(p->leaf + k * 164, p->row + k % out->n_row * 164, 164 * sizeof(float));
         if (k % 3 == 1) p->leaf[k * 164 + 5] += 1;
         p->node[k] = (int32_t)k + 1, p->of[k] = (int32_t)(k % out->n_row);
         p->ptr[k + 1] = p->ptr[k] + (int32_t)(k % 4);
-        for (int32_t j = p->ptr[k]; j < p->ptr[k + 1]; j++) p->extent[j] = j + (int32_t)(h % 100), p->kind[j] = (uint8_t)(j % 6);
+        for (int32_t j = p->ptr[k]; j < p->ptr[k + 1]; j++)
+            p->extent[j] = j + (int32_t)(h % 100), p->kind[j] = (uint8_t)(j % 6);
         p->tree[2 * k] = (int32_t)k, p->tree[2 * k + 1] = -1;
     }
-    out->row = p->row, out->leaf = p->leaf, out->leaf_node = out->leaf_pos = p->node, out->leaf_row = p->of, out->tree = p->tree;
+    out->row = p->row, out->leaf = p->leaf, out->leaf_node = out->leaf_pos = p->node,
+    out->leaf_row = p->of, out->tree = p->tree;
     out->path_ptr = p->ptr, out->path_extent = p->extent, out->path_kind = p->kind;
     return CDMPP_OK;
 }
@@ -65,10 +69,12 @@ static inline cdmpp_status fake_build(void *program, const cd_task *t, const cd_
 /* The first numbers of the first row, of GPU programs from its second on, but of every eighth program none. */
 static inline cdmpp_status fake_facts(void *program, cd_facts_set set, float *out, cdmpp_err *err) {
     const fake_program *p = program;
-    if ((int)(p->row[0] * 64) % 8 == 3) return CD_FAIL(err, EUNSUPPORTED, "an extent that is no constant");
+    if ((int)(p->row[0] * 64) % 8 == 3)
+        return CD_FAIL(err, EUNSUPPORTED, "an extent that is no constant");
     memcpy(out, p->row + (set == CD_FACTS_OF_GPU), CD_N_FACTS * sizeof *out);
     return CDMPP_OK;
 }
 
-static const cd_feature_engine fake_engine = {NULL, fake_find, fake_open, fake_build, free, fake_facts, NULL};
+static const cd_feature_engine fake_engine = {NULL, fake_find,  fake_open, fake_build,
+                                              free, fake_facts, NULL};
 #endif

@@ -18,7 +18,8 @@ static double make_rows(int i, float *row, uint32_t n_row) {
     double s = 0;
     memset(row, 0, n_row * CD_N_COL * sizeof *row);
     for (uint32_t k = 0; k < n_row; k++) {
-        const double p = 4 + 16 * cd_rng_unit(5, (uint64_t)(8 * (i / N_LINE)) + k), b = p + 3 * cd_rng_unit(6, (uint64_t)(8 * i) + k);
+        const double p = 4 + 16 * cd_rng_unit(5, (uint64_t)(8 * (i / N_LINE)) + k),
+                     b = p + 3 * cd_rng_unit(6, (uint64_t)(8 * i) + k);
         row[k * CD_N_COL + 161] = row[k * CD_N_COL + 1] = (float)p;
         row[k * CD_N_COL + 60] = (float)b;
         s += exp2(p) * 1e-9 + exp2(b) * 1e-10;
@@ -40,8 +41,14 @@ static void made_set_write(const char *path) {
         const double s = make_rows(i, row, n_row);
         const char *dev = i % 2 ? "slow" : "fast";
         snprintf(task, sizeof task, "[\"t\", %d]", i / N_LINE);
-        cd_item it = {.n_row = n_row, .row = row, .latency_s = s, .latency_mean_s = s, .latency_min_s = s, .flop = -1,
-                      .repeats = 3, .source_line = (uint64_t)i + 1};
+        cd_item it = {.n_row = n_row,
+                      .row = row,
+                      .latency_s = s,
+                      .latency_mean_s = s,
+                      .latency_min_s = s,
+                      .flop = -1,
+                      .repeats = 3,
+                      .source_line = (uint64_t)i + 1};
         it.text[CD_LAYOUT_DICT_TASK] = (cd_str){task, strlen(task)};
         it.text[CD_LAYOUT_DICT_DEVICE] = (cd_str){dev, 4};
         it.text[CD_LAYOUT_DICT_SOURCE] = (cd_str){"f.json", 6};

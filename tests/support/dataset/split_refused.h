@@ -6,7 +6,8 @@
 #include "check.h"
 #include "dataset/split/split.h"
 
-static inline void split_refused(const cd_dataset *d, const uint8_t *keep, cd_split_spec p, cdmpp_status want, const char *key, const char *words) {
+static inline void split_refused(const cd_dataset *d, const uint8_t *keep, cd_split_spec p,
+                                 cdmpp_status want, const char *key, const char *words) {
     cdmpp_err err = {0};
     cd_split *s = NULL;
     assert_status(cd_split_make(d, keep, &p, &s, &err), want);

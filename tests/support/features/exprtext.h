@@ -15,7 +15,9 @@
 #include "base/core/core.h"
 #include "features/expr/expr.h"
 
-static inline cd_dtype ex_type(char c) { return c == 'f' ? CD_F32 : c == 'b' ? CD_BOOL : c == 'l' ? CD_I64 : CD_I32; }
+static inline cd_dtype ex_type(char c) {
+    return c == 'f' ? CD_F32 : c == 'b' ? CD_BOOL : c == 'l' ? CD_I64 : CD_I32;
+}
 
 static inline const cd_expr *ex_read(cd_expr_pool *p, const char **s);
 
@@ -37,10 +39,13 @@ static inline const cd_expr *ex_atom(cd_expr_pool *p, const char **s) {
     return cd_expr_new_int(p, w[n - 1] == 'l' ? CD_I64 : CD_I32, strtoll(w, NULL, 10));
 }
 
-static inline const cd_expr *ex_node(cd_expr_pool *p, const char *op, const char *name, const cd_expr *const *a, uint32_t n) {
-    static const char *const plain[CD_EXPR_OP_COUNT] = {[CD_ADD] = "+", [CD_SUB] = "-", [CD_MUL] = "*", [CD_DIV] = "/",
-        [CD_MOD] = "%", [CD_FDIV] = "//", [CD_FMOD] = "%%", [CD_MIN] = "min", [CD_MAX] = "max", [CD_EQ] = "==",
-        [CD_NE] = "!=", [CD_LT] = "<", [CD_LE] = "<=", [CD_GT] = ">", [CD_GE] = ">=", [CD_AND] = "&&", [CD_OR] = "||"};
+static inline const cd_expr *ex_node(cd_expr_pool *p, const char *op, const char *name,
+                                     const cd_expr *const *a, uint32_t n) {
+    static const char *const plain[CD_EXPR_OP_COUNT] = {
+        [CD_ADD] = "+",   [CD_SUB] = "-",   [CD_MUL] = "*",   [CD_DIV] = "/",   [CD_MOD] = "%",
+        [CD_FDIV] = "//", [CD_FMOD] = "%%", [CD_MIN] = "min", [CD_MAX] = "max", [CD_EQ] = "==",
+        [CD_NE] = "!=",   [CD_LT] = "<",    [CD_LE] = "<=",   [CD_GT] = ">",    [CD_GE] = ">=",
+        [CD_AND] = "&&",  [CD_OR] = "||"};
     for (int k = CD_ADD; k <= CD_OR; k++)
         if (n == 2 && !strcmp(op, plain[k])) return cd_expr_new_bin(p, (cd_expr_op)k, a[0], a[1]);
     if (!strcmp(op, "!")) return cd_expr_new_not(p, a[0]);
@@ -48,7 +53,8 @@ static inline const cd_expr *ex_node(cd_expr_pool *p, const char *op, const char
     const char *dot = strchr(op, '.');
     if (!dot) return NULL;
     if (!strncmp(op, "cast", 4)) return cd_expr_new_cast(p, ex_type(dot[1]), a[0]);
-    if (!strncmp(op, "load", 4)) return cd_expr_new_load(p, ex_type(dot[1]), (uint32_t)atoi(name), a, n);
+    if (!strncmp(op, "load", 4))
+        return cd_expr_new_load(p, ex_type(dot[1]), (uint32_t)atoi(name), a, n);
     return cd_expr_new_call(p, ex_type(dot[1]), name, a, n);
 }
 
@@ -85,7 +91,9 @@ static inline const char *ex_name(const void *ctx, cd_expr_op kind, uint32_t num
     return t[k];
 }
 
-static inline void ex_print(cd_buf *out, const cd_expr *e) { cd_expr_print(out, e, &(cd_names){ex_name, NULL}); }
+static inline void ex_print(cd_buf *out, const cd_expr *e) {
+    cd_expr_print(out, e, &(cd_names){ex_name, NULL});
+}
 
 /* ---- slow truth ---- */
 
@@ -99,7 +107,9 @@ static inline double ex_value(ex_env *v, const cd_expr *e);
 static inline double ex_opaque(ex_env *v, const cd_expr *e) {
     double h = e->op == CD_LOAD ? 3 + (double)e->u.i : 7 + (double)strlen(e->u.name);
     for (uint32_t i = 0; i < e->n; i++) h = fmod(h * 31 + ex_value(v, e->a[i]) * 7 + 11, 1009);
-    return cd_expr_dtype_is_float(e->type) ? h / 8 : e->type == CD_BOOL ? fmod(floor(h), 2) != 0 : floor(h);
+    return cd_expr_dtype_is_float(e->type) ? h / 8
+           : e->type == CD_BOOL            ? fmod(floor(h), 2) != 0
+                                           : floor(h);
 }
 
 static inline double ex_binary(ex_env *v, const cd_expr *e, double a, double b) {
@@ -121,7 +131,8 @@ static inline double ex_value(ex_env *v, const cd_expr *e) {
     case CD_CAST: r = ex_value(v, e->a[0]); return cd_expr_dtype_is_float(e->type) ? r : trunc(r);
     case CD_CALL:
         if (!strcmp(e->u.name, "likely")) return ex_value(v, e->a[0]);
-        if (!strcmp(e->u.name, "if_then_else")) return ex_value(v, e->a[0]) != 0 ? ex_value(v, e->a[1]) : ex_value(v, e->a[2]);
+        if (!strcmp(e->u.name, "if_then_else"))
+            return ex_value(v, e->a[0]) != 0 ? ex_value(v, e->a[1]) : ex_value(v, e->a[2]);
         return ex_opaque(v, e);
     case CD_LOAD: return ex_opaque(v, e);
     default: {

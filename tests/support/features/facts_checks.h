@@ -22,7 +22,8 @@ static inline void facts_twice(cd_facts *f, cd_facts_set set, const cd_nest *nes
 }
 
 /* A record of TVM's form of one task; for PROG_CPU or PROG_GPU. */
-static inline void facts_lower(const made_facts_room *r, size_t task, const char *hardware, const char *steps, cd_arena *a, cd_nest *nest) {
+static inline void facts_lower(const made_facts_room *r, size_t task, const char *hardware,
+                               const char *steps, cd_arena *a, cd_nest *nest) {
     cdmpp_err err = {0};
     cd_record rec;
     char key[8];
@@ -66,7 +67,8 @@ static inline void facts_odd_tasks(cd_facts_set set) {
     assert_ok(cd_task_registry_load(r.tasks, "tests/fuzz/program.tasks.json", &err));
     assert_ok(cd_program_new(&r.program, &err));
     assert_ok(cd_facts_new(&q.f, &err));
-    for (size_t k = 0; k < cd_task_registry_count(r.tasks); k++) n += made_facts_draws(&r, k, set == CD_FACTS_OF_GPU, 8, facts_any, &q);
+    for (size_t k = 0; k < cd_task_registry_count(r.tasks); k++)
+        n += made_facts_draws(&r, k, set == CD_FACTS_OF_GPU, 8, facts_any, &q);
     assert_true(n > 0);
     cd_facts_free(q.f);
     cd_program_free(r.program);
@@ -91,12 +93,14 @@ static inline void facts_no_heap(const made_facts_room *r, cd_facts_set set) {
     cdmpp_err err = {0};
     size_t n = 0;
     assert_ok(cd_facts_new(&q.f, &err));
-    for (size_t k = 0; k < MADE_F_TASKS; k++) n += made_facts_draws(r, k, set == CD_FACTS_OF_GPU, 12, facts_quiet, &q);
+    for (size_t k = 0; k < MADE_F_TASKS; k++)
+        n += made_facts_draws(r, k, set == CD_FACTS_OF_GPU, 12, facts_quiet, &q);
     assert_true(n > 50); /* few draws of GPU programs are within its limits, of some tasks none */
     cd_facts_free(q.f);
 }
 
-static inline void facts_faults(const made_facts_room *r, cd_facts_set set, size_t task, const char *steps) {
+static inline void facts_faults(const made_facts_room *r, cd_facts_set set, size_t task,
+                                const char *steps) {
     cd_arena a = {0};
     cd_nest nest;
     facts_lower(r, task, set == CD_FACTS_OF_GPU ? PROG_GPU : PROG_CPU, steps, &a, &nest);

@@ -30,19 +30,19 @@ typedef struct {
 
 typedef struct interp interp;
 struct interp {
-    const cd_schedule *s;   /* NULL: running a definition */
+    const cd_schedule *s; /* NULL: running a definition */
     const cd_ast *t;
-    double *var;         /* by variable number; NaN: not bound */
+    double *var; /* by variable number; NaN: not bound */
     uint32_t n_var;
-    in_mem *mem;         /* by tensor */
+    in_mem *mem; /* by tensor */
     uint32_t n_mem;
-    double **out;        /* by tensor: where finished outputs go, full shape */
-    const char *why;     /* first thing that went wrong */
-    long budget;         /* stores, loads and turns of loops left */
+    double **out;    /* by tensor: where finished outputs go, full shape */
+    const char *why; /* first thing that went wrong */
+    long budget;     /* stores, loads and turns of loops left */
     /* Called for every load and store when set. */
     void (*seen)(void *ctx, int32_t node, uint32_t tensor, const int64_t *ix, uint32_t n);
     void *ctx;
-    int32_t node;        /* the store at work */
+    int32_t node; /* the store at work */
 };
 
 static inline void in_fail(interp *in, const char *why) {
@@ -80,14 +80,16 @@ static inline double in_load(interp *in, const cd_expr *e) {
 
 static inline double in_call(interp *in, const cd_expr *e) {
     if (!strcmp(e->u.name, "likely")) return in_value(in, e->a[0]);
-    if (!strcmp(e->u.name, "if_then_else")) return in_value(in, in_value(in, e->a[0]) != 0 ? e->a[1] : e->a[2]);
+    if (!strcmp(e->u.name, "if_then_else"))
+        return in_value(in, in_value(in, e->a[0]) != 0 ? e->a[1] : e->a[2]);
     const double x = in_value(in, e->a[0]);
     return x * x + 1;
 }
 
 static inline double in_binary(interp *in, const cd_expr *e, double a, double b) {
     double r = 0;
-    if (b == 0 && ar_divides(e) && !cd_expr_dtype_is_float(e->type)) return in_fail(in, "division by zero"), 0;
+    if (b == 0 && ar_divides(e) && !cd_expr_dtype_is_float(e->type))
+        return in_fail(in, "division by zero"), 0;
     if (!ar_binary(e, a, b, &r)) in_fail(in, "an operator");
     return r;
 }
@@ -98,13 +100,16 @@ static inline double in_value(interp *in, const cd_expr *e) {
     case CD_INT: return (double)e->u.i;
     case CD_FLOAT: return e->u.f;
     case CD_VAR:
-        if ((uint64_t)e->u.i >= in->n_var || isnan(in->var[e->u.i])) in_fail(in, "a variable outside its loop");
+        if ((uint64_t)e->u.i >= in->n_var || isnan(in->var[e->u.i]))
+            in_fail(in, "a variable outside its loop");
         return in->why ? 0 : in->var[e->u.i];
     case CD_AND: return in_value(in, e->a[0]) != 0 && in_value(in, e->a[1]) != 0;
     case CD_OR: return in_value(in, e->a[0]) != 0 || in_value(in, e->a[1]) != 0;
     case CD_NOT: return in_value(in, e->a[0]) == 0;
     case CD_SELECT: return in_value(in, in_value(in, e->a[0]) != 0 ? e->a[1] : e->a[2]);
-    case CD_CAST: return cd_expr_dtype_is_float(e->type) ? in_value(in, e->a[0]) : trunc(in_value(in, e->a[0]));
+    case CD_CAST:
+        return cd_expr_dtype_is_float(e->type) ? in_value(in, e->a[0])
+                                               : trunc(in_value(in, e->a[0]));
     case CD_CALL: return in_call(in, e);
     case CD_LOAD: return in_load(in, e);
     default: {
@@ -165,7 +170,8 @@ static inline void in_define(interp *in, const cd_te_dag *dag) {
         for (int64_t e = 0; e < n && !o->is_placeholder; e++) {
             double acc[CD_TE_MAX_OUT];
             int64_t rest = e;
-            for (uint32_t d = o->rank; d-- > 0; rest /= o->shape[d]) in->var[o->axis[d].var->u.i] = (double)(rest % o->shape[d]);
+            for (uint32_t d = o->rank; d-- > 0; rest /= o->shape[d])
+                in->var[o->axis[d].var->u.i] = (double)(rest % o->shape[d]);
             in_element(in, o, acc);
             for (uint32_t k = 0; k < o->n_out; k++) in->mem[o->first_tensor + k].v[e] = acc[k];
         }
@@ -217,7 +223,8 @@ static inline void in_store(interp *in, int32_t k) {
 }
 
 /* k: the call. Temporaries of its outputs, normal and result, innermost last. */
-static inline bool in_temps(interp *in, int32_t k, uint32_t n_out, uint32_t *normal, uint32_t *result) {
+static inline bool in_temps(interp *in, int32_t k, uint32_t n_out, uint32_t *normal,
+                            uint32_t *result) {
     uint32_t found[2 * CD_TE_MAX_OUT], n = 0;
     for (int32_t p = in->t->node[k].parent; p >= 0 && n < 2 * n_out; p = in->t->node[p].parent)
         if (in->t->node[p].kind == CD_AST_ALLOC) found[n++] = in->t->node[p].tensor;
@@ -238,7 +245,9 @@ static inline const cd_schedule_stage *in_stage(const interp *in, const cd_sched
 static inline bool in_first_thread(const interp *in, const cd_schedule_stage *stage) {
     for (uint32_t i = 0; i < stage->leaf.n; i++) {
         const cd_schedule_iv *iv = &in->s->iv[stage->leaf.p[i]];
-        if (iv->type == CD_SCHEDULE_IV_REDUCE && iv->thread >= 0 && in->var[in->s->iv[iv->thread].var->u.i] != 0) return false;
+        if (iv->type == CD_SCHEDULE_IV_REDUCE && iv->thread >= 0 &&
+            in->var[in->s->iv[iv->thread].var->u.i] != 0)
+            return false;
     }
     return true;
 }
@@ -254,11 +263,13 @@ static inline void in_allreduce(interp *in, int32_t k) {
     uint32_t normal[CD_TE_MAX_OUT], result[CD_TE_MAX_OUT];
     double acc[CD_TE_MAX_OUT], part[CD_TE_MAX_OUT];
     int64_t ix[IN_RANK];
-    if (!in_temps(in, k, op->n_out, normal, result)) in_fail(in, "threads without a part of their own");
+    if (!in_temps(in, k, op->n_out, normal, result))
+        in_fail(in, "threads without a part of their own");
     for (uint32_t d = 0; d < n->n; d++) ix[d] = (int64_t)in_value(in, n->x[d]);
     for (uint32_t o = 0; o < op->n_out && !in->why; o++) {
         part[o] = *in->mem[normal[o]].v;
-        acc[o] = first ? in_value(in, op->init ? op->init[o] : op->red->identity[o]) : *in_at(in, op->first_tensor + o, ix, n->n);
+        acc[o] = first ? in_value(in, op->init ? op->init[o] : op->red->identity[o])
+                       : *in_at(in, op->first_tensor + o, ix, n->n);
     }
     if (!in->why) in_combine(in, op->red, acc, part);
     for (uint32_t o = 0; o < op->n_out && !in->why; o++)

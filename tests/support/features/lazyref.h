@@ -10,10 +10,10 @@
 
 typedef struct {
     const cd_te_dag *dag;
-    double *var;                 /* (dag->pool.n_var) */
+    double *var; /* (dag->pool.n_var) */
     double (*input)(const void *ctx, uint32_t tensor, int64_t element);
     const void *ctx;
-    const char *why;             /* what could not be evaluated; NULL */
+    const char *why; /* what could not be evaluated; NULL */
 } lazyref;
 
 static inline double lr_value(lazyref *r, const cd_expr *e);
@@ -23,9 +23,11 @@ static inline double lr_call(lazyref *r, const cd_expr *e) {
     static const struct {
         const char *name;
         double (*f)(double);
-    } known[] = {{"exp", exp}, {"log", log}, {"sqrt", sqrt}, {"tanh", tanh}, {"erf", erf}, {"fabs", fabs}, {"floor", floor}, {"ceil", ceil}, {"round", round}};
+    } known[] = {{"exp", exp},   {"log", log},     {"sqrt", sqrt}, {"tanh", tanh},  {"erf", erf},
+                 {"fabs", fabs}, {"floor", floor}, {"ceil", ceil}, {"round", round}};
     if (!strcmp(e->u.name, "likely")) return lr_value(r, e->a[0]);
-    if (!strcmp(e->u.name, "if_then_else")) return lr_value(r, lr_value(r, e->a[0]) != 0 ? e->a[1] : e->a[2]);
+    if (!strcmp(e->u.name, "if_then_else"))
+        return lr_value(r, lr_value(r, e->a[0]) != 0 ? e->a[1] : e->a[2]);
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (!strcmp(e->u.name, known[k].name)) return known[k].f(lr_value(r, e->a[0]));
     if (!strcmp(e->u.name, "sigmoid")) return 1 / (1 + exp(-lr_value(r, e->a[0])));
@@ -51,7 +53,8 @@ static inline double lr_value(lazyref *r, const cd_expr *e) {
     case CD_OR: return lr_value(r, e->a[0]) != 0 || lr_value(r, e->a[1]) != 0;
     case CD_NOT: return lr_value(r, e->a[0]) == 0;
     case CD_SELECT: return lr_value(r, lr_value(r, e->a[0]) != 0 ? e->a[1] : e->a[2]);
-    case CD_CAST: return cd_expr_dtype_is_float(e->type) ? lr_value(r, e->a[0]) : trunc(lr_value(r, e->a[0]));
+    case CD_CAST:
+        return cd_expr_dtype_is_float(e->type) ? lr_value(r, e->a[0]) : trunc(lr_value(r, e->a[0]));
     case CD_CALL: return lr_call(r, e);
     case CD_LOAD: {
         int64_t ix[8];

@@ -14,9 +14,9 @@ enum { LRU_LINES = 1 << 14, LRU_CAPS = 12 };
 
 typedef struct {
     uint32_t n, n_cap;
-    uint64_t line[LRU_LINES];   /* the stack */
-    uint16_t dirty[LRU_LINES];  /* by capacity */
-    long cap[LRU_CAPS];         /* lines */
+    uint64_t line[LRU_LINES];  /* the stack */
+    uint16_t dirty[LRU_LINES]; /* by capacity */
+    long cap[LRU_CAPS];        /* lines */
     long fetched[LRU_CAPS], written[LRU_CAPS], accesses;
     bool full;
     long granule;
@@ -52,7 +52,8 @@ static inline void lru_touch(lru_sim *s, uint64_t line, bool store) {
 }
 
 /* The last access of a store node is the store itself; loads come before it. */
-static inline void lru_seen(void *ctx, int32_t node, uint32_t tensor, const int64_t *ix, uint32_t n) {
+static inline void lru_seen(void *ctx, int32_t node, uint32_t tensor, const int64_t *ix,
+                            uint32_t n) {
     lru_sim *s = ctx;
     const in_mem *m = &s->in.mem[tensor];
     const int64_t elem = cd_expr_dtype_bytes(s->nest->tensor[tensor].dtype);
@@ -68,7 +69,12 @@ static inline void lru_seen(void *ctx, int32_t node, uint32_t tensor, const int6
 static inline bool lru_run(lru_sim *s, const cd_nest *nest, long budget) {
     s->nest = nest;
     if (!s->granule) s->granule = 64;
-    s->in = (interp){.t = nest->ast, .n_var = nest->n_var, .n_mem = nest->n_tensor, .budget = budget, .seen = lru_seen, .ctx = s};
+    s->in = (interp){.t = nest->ast,
+                     .n_var = nest->n_var,
+                     .n_mem = nest->n_tensor,
+                     .budget = budget,
+                     .seen = lru_seen,
+                     .ctx = s};
     interp *in = &s->in;
     in->var = calloc(nest->n_var + 1, sizeof *in->var);
     in->mem = calloc(nest->n_tensor + 1, sizeof *in->mem);

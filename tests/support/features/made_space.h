@@ -8,18 +8,30 @@
 #include "prog.h"
 #include "features/sketch/sketch.h"
 
-#define MADE_MATMUL(m, n, k, tail)                                                                                 \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [" #m ", " #k "], \"dtype\": \"float32\"},"                            \
-    "{\"name\": \"B\", \"shape\": [" #k ", " #n "], \"dtype\": \"float32\"},"                                      \
-    "{\"name\": \"C\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"reduce_axis\": [[\"k\", 0, " #k "]]," \
+#define MADE_MATMUL(m, n, k, tail)                                                                 \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [" #m ", " #k "], \"dtype\": \"float32\"},"            \
+    "{\"name\": \"B\", \"shape\": [" #k ", " #n "], \"dtype\": \"float32\"},"                      \
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n                              \
+    "]], \"reduce_axis\": [[\"k\", 0, " #k "]],"                                                   \
     "\"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}" tail "]"
-#define MADE_RELU(m, n) \
-    ", {\"name\": \"D\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"body\": \"max(C[i, j], 0.0)\"}"
+#define MADE_RELU(m, n)                                                                            \
+    ", {\"name\": \"D\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n                            \
+    "]], \"body\": \"max(C[i, j], 0.0)\"}"
 
-enum { MADE_MM, MADE_MM_RELU, MADE_LONG_SUM, MADE_SCALAR, MADE_POOL, MADE_ADD, MADE_MM_OTHER, MADE_MANY_SUMS, MADE_SPACES };
+enum {
+    MADE_MM,
+    MADE_MM_RELU,
+    MADE_LONG_SUM,
+    MADE_SCALAR,
+    MADE_POOL,
+    MADE_ADD,
+    MADE_MM_OTHER,
+    MADE_MANY_SUMS,
+    MADE_SPACES
+};
 
-#define MADE_SUM(k, before)                                                                                    \
-    ", {\"name\": \"s" #k "\", \"axis\": [[\"i\", 0, 4]], \"reduce_axis\": [[\"k\", 0, 4096]],"                 \
+#define MADE_SUM(k, before)                                                                        \
+    ", {\"name\": \"s" #k "\", \"axis\": [[\"i\", 0, 4]], \"reduce_axis\": [[\"k\", 0, 4096]],"    \
     "\"reduce\": \"sum\", \"body\": \"A[i, k]" before "\"}"
 
 static const char *const made_spaces[MADE_SPACES] = {
@@ -27,31 +39,38 @@ static const char *const made_spaces[MADE_SPACES] = {
     MADE_MATMUL(96, 128, 64, MADE_RELU(96, 128)),
     /* A long sum of few: rfactor, or threads of a block together. */
     "\"ops\": [{\"name\": \"A\", \"shape\": [4, 4096], \"dtype\": \"float32\"},"
-    "{\"name\": \"S\", \"axis\": [[\"i\", 0, 4]], \"reduce_axis\": [[\"k\", 0, 4096]], \"reduce\": \"sum\", \"body\": \"A[i, k]\"}]",
+    "{\"name\": \"S\", \"axis\": [[\"i\", 0, 4]], \"reduce_axis\": [[\"k\", 0, 4096]], \"reduce\": "
+    "\"sum\", \"body\": \"A[i, k]\"}]",
     /* No axes at all. */
     "\"ops\": [{\"name\": \"A\", \"shape\": [64], \"dtype\": \"float32\"},"
-    "{\"name\": \"S\", \"axis\": [], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"max\", \"body\": \"A[k]\"}]",
+    "{\"name\": \"S\", \"axis\": [], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"max\", "
+    "\"body\": \"A[k]\"}]",
     /* Pooling: padding that is no worth inlining, a reduction that is not tiled, a consumer; loops of extent 1. */
     "\"ops\": [{\"name\": \"X\", \"shape\": [1, 14, 32], \"dtype\": \"float32\"},"
     "{\"name\": \"P\", \"axis\": [[\"n\", 0, 1], [\"h\", 0, 16], [\"c\", 0, 32]],"
     "\"body\": \"if_then_else(h >= 1 && h < 15, X[n, h - 1, c], 0.0)\"},"
-    "{\"name\": \"S\", \"axis\": [[\"n\", 0, 1], [\"h\", 0, 8], [\"c\", 0, 32]], \"reduce_axis\": [[\"r\", 0, 2]],"
+    "{\"name\": \"S\", \"axis\": [[\"n\", 0, 1], [\"h\", 0, 8], [\"c\", 0, 32]], \"reduce_axis\": "
+    "[[\"r\", 0, 2]],"
     "\"reduce\": \"sum\", \"body\": \"P[n, h*2 + r, c]\"},"
-    "{\"name\": \"D\", \"axis\": [[\"n\", 0, 1], [\"h\", 0, 8], [\"c\", 0, 32]], \"body\": \"S[n, h, c]/2.0\"}]",
+    "{\"name\": \"D\", \"axis\": [[\"n\", 0, 1], [\"h\", 0, 8], [\"c\", 0, 32]], \"body\": \"S[n, "
+    "h, c]/2.0\"}]",
     /* Element by element. */
     "\"ops\": [{\"name\": \"X\", \"shape\": [6, 10], \"dtype\": \"float32\"},"
     "{\"name\": \"Y\", \"axis\": [[\"i\", 0, 6], [\"j\", 0, 10]], \"body\": \"X[i, j] + 1.0\"}]",
     /* The second in another shape. */
     MADE_MATMUL(80, 256, 240, MADE_RELU(80, 256)),
     /* More sketches than anyone wants. */
-    "\"ops\": [{\"name\": \"A\", \"shape\": [4, 4096], \"dtype\": \"float32\"}" MADE_SUM(0, "") MADE_SUM(1, "*s0[i]")
-    MADE_SUM(2, "*s1[i]") MADE_SUM(3, "*s2[i]") MADE_SUM(4, "*s3[i]") MADE_SUM(5, "*s4[i]") MADE_SUM(6, "*s5[i]")
-    MADE_SUM(7, "*s6[i]") MADE_SUM(8, "*s7[i]") MADE_SUM(9, "*s8[i]") MADE_SUM(10, "*s9[i]") MADE_SUM(11, "*s10[i]") "]",
+    "\"ops\": [{\"name\": \"A\", \"shape\": [4, 4096], \"dtype\": \"float32\"}" MADE_SUM(0, "")
+        MADE_SUM(1, "*s0[i]") MADE_SUM(2, "*s1[i]") MADE_SUM(3, "*s2[i]") MADE_SUM(4, "*s3[i]")
+            MADE_SUM(5, "*s4[i]") MADE_SUM(6, "*s5[i]") MADE_SUM(7, "*s6[i]") MADE_SUM(8, "*s7[i]")
+                MADE_SUM(9, "*s8[i]") MADE_SUM(10, "*s9[i]") MADE_SUM(11, "*s10[i]") "]",
 };
 
-static const cd_hardware made_cpu = {.num_cores = 4, .vector_unit_bytes = 64, .cache_line_bytes = 64};
+static const cd_hardware made_cpu = {
+    .num_cores = 4, .vector_unit_bytes = 64, .cache_line_bytes = 64};
 
-static inline cdmpp_status made_space_new(const cd_task_registry *t, size_t k, bool gpu, cd_sketch_space **out, cdmpp_err *err) {
+static inline cdmpp_status made_space_new(const cd_task_registry *t, size_t k, bool gpu,
+                                          cd_sketch_space **out, cdmpp_err *err) {
     const cd_hardware hw = gpu ? cd_target_hardware(true, 0, 0) : made_cpu;
     return cd_sketch_space_new(cd_task_registry_at(t, k), &hw, gpu, out, err);
 }
@@ -83,7 +102,9 @@ static inline int made_spaces_down(void **state) {
     return 0;
 }
 
-static inline cd_record made_record(const cd_sketch_sample *d) { return (cd_record){.n_step = d->n_step, .step = d->step}; }
+static inline cd_record made_record(const cd_sketch_sample *d) {
+    return (cd_record){.n_step = d->n_step, .step = d->step};
+}
 
 static inline void made_text(const cd_sketch_sample *d, cd_buf *out) {
     const cd_record r = made_record(d);

@@ -4,16 +4,19 @@
 #include "check.h"
 #include "prog.h"
 
-#define MATMUL(m, k, n)                                                                                       \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [" #m ", " #k "], \"dtype\": \"float32\"},"                       \
-    "{\"name\": \"B\", \"shape\": [" #k ", " #n "], \"dtype\": \"float32\"},"                                 \
-    "{\"name\": \"matmul\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"reduce_axis\": [[\"k\", 0, " #k "]]," \
-    "\"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"},"                                                    \
-    "{\"name\": \"C\", \"shape\": [" #m ", " #n "], \"dtype\": \"float32\"},"                                 \
-    "{\"name\": \"out\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"body\": \"matmul[i, j] + C[i, j]\"}]," \
+#define MATMUL(m, k, n)                                                                            \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [" #m ", " #k "], \"dtype\": \"float32\"},"            \
+    "{\"name\": \"B\", \"shape\": [" #k ", " #n "], \"dtype\": \"float32\"},"                      \
+    "{\"name\": \"matmul\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n                         \
+    "]], \"reduce_axis\": [[\"k\", 0, " #k "]],"                                                   \
+    "\"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"},"                                         \
+    "{\"name\": \"C\", \"shape\": [" #m ", " #n "], \"dtype\": \"float32\"},"                      \
+    "{\"name\": \"out\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n                            \
+    "]], \"body\": \"matmul[i, j] + C[i, j]\"}],"                                                  \
     "\"args\": [\"A\", \"B\", \"C\", \"out\"]"
 
-static const char *const task[] = {MATMUL(1024, 1024, 1024), MATMUL(100, 60, 70), MATMUL(512, 512, 512)};
+static const char *const task[] = {MATMUL(1024, 1024, 1024), MATMUL(100, 60, 70),
+                                   MATMUL(512, 512, 512)};
 
 typedef struct {
     cd_task_registry *tasks;

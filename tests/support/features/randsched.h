@@ -11,11 +11,11 @@ typedef struct {
     cd_schedule s;
     cd_ast t;
     const cd_te_dag *dag;
-    cd_arena a;          /* lists of steps */
+    cd_arena a; /* lists of steps */
     cd_record_step step[RS_MAX];
     uint32_t n;
     uint64_t rng;
-    bool threads;        /* bind thread axes too */
+    bool threads; /* bind thread axes too */
 } randsched;
 
 static inline uint32_t rs_below(randsched *r, uint32_t n) {
@@ -25,9 +25,17 @@ static inline uint32_t rs_below(randsched *r, uint32_t n) {
 
 static inline cd_record rs_record(const randsched *r) {
     static const double cost[1] = {0.5};
-    return (cd_record){.workload_key = {"t", 1}, .target = {"llvm", 4}, .step = r->step, .n_step = r->n, .n_cost = 1,
-                       .cost_s = cost, .version = {"v0.6", 4}, .has_hardware = true, .has_host = true,
-                       .has_layout = true, .has_inputs = true};
+    return (cd_record){.workload_key = {"t", 1},
+                       .target = {"llvm", 4},
+                       .step = r->step,
+                       .n_step = r->n,
+                       .n_cost = 1,
+                       .cost_s = cost,
+                       .version = {"v0.6", 4},
+                       .has_hardware = true,
+                       .has_host = true,
+                       .has_layout = true,
+                       .has_inputs = true};
 }
 
 /* Replay the steps; up to the nest when `whole`. */
@@ -36,11 +44,13 @@ static inline cdmpp_status rs_replay(randsched *r, bool whole, cdmpp_err *err) {
     cd_schedule_start(&r->s, r->dag);
     cdmpp_status st = cd_schedule_apply(&r->s, &rec, err);
     if (!whole || st) return st;
-    if ((st = cd_schedule_normalize(&r->s, err)) || (st = cd_schedule_infer_bound(&r->s, err))) return st;
+    if ((st = cd_schedule_normalize(&r->s, err)) || (st = cd_schedule_infer_bound(&r->s, err)))
+        return st;
     return cd_schedule_lower(&r->s, &r->t, err);
 }
 
-static inline void rs_list(randsched *r, cd_record_step *t, uint32_t n, uint32_t from, uint32_t below) {
+static inline void rs_list(randsched *r, cd_record_step *t, uint32_t n, uint32_t from,
+                           uint32_t below) {
     int32_t *p = cd_arena_alloc(&r->a, n, sizeof *p);
     for (uint32_t k = 0; k < n; k++) p[k] = (int32_t)(from + rs_below(r, below));
     t->list = p;
@@ -67,11 +77,15 @@ static inline void rs_run(randsched *r, cd_record_step *t, uint32_t from, uint32
 
 static inline cd_record_step rs_propose(randsched *r) {
     static const cd_record_step_kind mix[] = {
-        CD_RECORD_STEP_SP, CD_RECORD_STEP_SP, CD_RECORD_STEP_SP, CD_RECORD_STEP_SP, CD_RECORD_STEP_RE, CD_RECORD_STEP_RE, CD_RECORD_STEP_FU, CD_RECORD_STEP_FU, CD_RECORD_STEP_AN, CD_RECORD_STEP_AN,
-        CD_RECORD_STEP_CA, CD_RECORD_STEP_CA, CD_RECORD_STEP_CA, CD_RECORD_STEP_CI, CD_RECORD_STEP_CR, CD_RECORD_STEP_CHR, CD_RECORD_STEP_CHW, CD_RECORD_STEP_RF, CD_RECORD_STEP_FSP, CD_RECORD_STEP_FFSP,
-        CD_RECORD_STEP_PR, CD_RECORD_STEP_SA};
+        CD_RECORD_STEP_SP,  CD_RECORD_STEP_SP, CD_RECORD_STEP_SP,  CD_RECORD_STEP_SP,
+        CD_RECORD_STEP_RE,  CD_RECORD_STEP_RE, CD_RECORD_STEP_FU,  CD_RECORD_STEP_FU,
+        CD_RECORD_STEP_AN,  CD_RECORD_STEP_AN, CD_RECORD_STEP_CA,  CD_RECORD_STEP_CA,
+        CD_RECORD_STEP_CA,  CD_RECORD_STEP_CI, CD_RECORD_STEP_CR,  CD_RECORD_STEP_CHR,
+        CD_RECORD_STEP_CHW, CD_RECORD_STEP_RF, CD_RECORD_STEP_FSP, CD_RECORD_STEP_FFSP,
+        CD_RECORD_STEP_PR,  CD_RECORD_STEP_SA};
     const cd_schedule *s = &r->s;
-    cd_record_step t = {.kind = mix[rs_below(r, sizeof mix / sizeof *mix)], .stage = (int32_t)rs_below(r, s->order.n)};
+    cd_record_step t = {.kind = mix[rs_below(r, sizeof mix / sizeof *mix)],
+                        .stage = (int32_t)rs_below(r, s->order.n)};
     const uint32_t n = s->stage[s->order.p[t.stage]].axes.n, it = rs_below(r, n);
     t.i[0] = (int32_t)it;
     switch (t.kind) {
@@ -99,13 +113,16 @@ static inline cd_record_step rs_propose(randsched *r) {
         break;
     default: break;
     }
-    const char *text = t.kind == CD_RECORD_STEP_PR ? "auto_unroll_max_step$16" : "global"; /* narrower ones forget the threads outside */
+    const char *text = t.kind == CD_RECORD_STEP_PR
+                           ? "auto_unroll_max_step$16"
+                           : "global"; /* narrower ones forget the threads outside */
     t.s = (cd_str){text, strlen(text)};
     return t;
 }
 
 /* Up to `want` steps that are accepted, of at most 4 * want tried. The nest is in r->t. */
-static inline cdmpp_status rs_make(randsched *r, const cd_te_dag *dag, uint32_t want, cdmpp_err *err) {
+static inline cdmpp_status rs_make(randsched *r, const cd_te_dag *dag, uint32_t want,
+                                   cdmpp_err *err) {
     r->dag = dag;
     r->n = 0;
     cd_arena_reset(&r->a);

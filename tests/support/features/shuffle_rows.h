@@ -7,7 +7,9 @@
 #include "base/core/core.h"
 #include "features/rows/rows.h"
 
-static inline size_t shuffle_below(uint64_t seed, uint64_t *at, size_t n) { return (size_t)(cd_rng_unit(seed, (*at)++) * (double)n); }
+static inline size_t shuffle_below(uint64_t seed, uint64_t *at, size_t n) {
+    return (size_t)(cd_rng_unit(seed, (*at)++) * (double)n);
+}
 
 static inline void shuffle_swap(float *a, float *b, size_t n) {
     float x[CD_N_COL];
@@ -22,7 +24,8 @@ static inline void shuffle_blocks(float *row, uint64_t seed, uint64_t *at) {
     for (size_t i = 0; i < CD_MAX_BUFFERS; i++)
         for (size_t k = i + 1; k < CD_MAX_BUFFERS; k++) {
             float *x = b + i * CD_BLOCK, *y = b + k * CD_BLOCK;
-            if (x[LINES] == y[LINES] && x[BYTES] == y[BYTES] && shuffle_below(seed, at, 2)) shuffle_swap(x, y, CD_BLOCK);
+            if (x[LINES] == y[LINES] && x[BYTES] == y[BYTES] && shuffle_below(seed, at, 2))
+                shuffle_swap(x, y, CD_BLOCK);
         }
 }
 

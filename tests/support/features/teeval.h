@@ -12,10 +12,12 @@
 
 typedef struct te_eval {
     const cd_te_dag *dag;
-    double **mem;               /* by tensor */
-    double *var;                /* by variable */
-    int64_t (*seen)[2][8];      /* (n_tensor) least and largest index read of each dimension; NULL: not wanted */
-    const char *why;            /* first thing that went wrong */
+    double **mem; /* by tensor */
+    double *var;  /* by variable */
+    int64_t (
+        *seen)[2]
+              [8]; /* (n_tensor) least and largest index read of each dimension; NULL: not wanted */
+    const char *why; /* first thing that went wrong */
 } te_eval;
 
 static inline double te_value(te_eval *t, const cd_expr *e);
@@ -51,9 +53,11 @@ static inline double te_call(te_eval *t, const cd_expr *e) {
     static const struct {
         const char *name;
         double (*fn)(double);
-    } one[] = {{"exp", exp}, {"log", log}, {"sqrt", sqrt}, {"tanh", tanh}, {"erf", erf}, {"floor", floor}, {"ceil", ceil},
-               {"fabs", fabs}, {"nearbyint", nearbyint}, {"sin", sin}, {"cos", cos}, {"tan", tan}, {"asin", asin}, {"acos", acos},
-               {"atan", atan}, {"sinh", sinh}, {"cosh", cosh}};
+    } one[] = {
+        {"exp", exp},     {"log", log},   {"sqrt", sqrt}, {"tanh", tanh},           {"erf", erf},
+        {"floor", floor}, {"ceil", ceil}, {"fabs", fabs}, {"nearbyint", nearbyint}, {"sin", sin},
+        {"cos", cos},     {"tan", tan},   {"asin", asin}, {"acos", acos},           {"atan", atan},
+        {"sinh", sinh},   {"cosh", cosh}};
     if (!strcmp(e->u.name, "if_then_else")) return te_branch(t, e);
     const double x = te_value(t, e->a[0]);
     for (size_t i = 0; i < sizeof one / sizeof *one; i++)
@@ -82,7 +86,8 @@ static inline double te_value(te_eval *t, const cd_expr *e) {
     case CD_OR: return te_value(t, e->a[0]) != 0 || te_value(t, e->a[1]) != 0;
     case CD_NOT: return te_value(t, e->a[0]) == 0;
     case CD_SELECT: return te_branch(t, e);
-    case CD_CAST: return cd_expr_dtype_is_float(e->type) ? te_value(t, e->a[0]) : trunc(te_value(t, e->a[0]));
+    case CD_CAST:
+        return cd_expr_dtype_is_float(e->type) ? te_value(t, e->a[0]) : trunc(te_value(t, e->a[0]));
     case CD_CALL: return te_call(t, e);
     case CD_LOAD: return te_load(t, e);
     default: return te_binary(t, e);
@@ -121,15 +126,18 @@ static inline void te_op(te_eval *t, const cd_te_op *o) {
     for (int64_t e = 0; e < n && !t->why; e++) {
         double acc[CD_TE_MAX_OUT];
         int64_t rest = e;
-        for (uint32_t d = o->rank; d-- > 0; rest /= o->shape[d]) t->var[o->axis[d].var->u.i] = (double)(rest % o->shape[d]);
-        for (uint32_t k = 0; k < o->n_out; k++) acc[k] = te_value(t, !o->red ? o->body[k] : o->init ? o->init[k] : o->red->identity[k]);
+        for (uint32_t d = o->rank; d-- > 0; rest /= o->shape[d])
+            t->var[o->axis[d].var->u.i] = (double)(rest % o->shape[d]);
+        for (uint32_t k = 0; k < o->n_out; k++)
+            acc[k] = te_value(t, !o->red ? o->body[k] : o->init ? o->init[k] : o->red->identity[k]);
         if (o->red) te_reduce(t, o, 0, acc);
         for (uint32_t k = 0; k < o->n_out; k++) t->mem[o->first_tensor + k][e] = acc[k];
     }
 }
 
 /* arg: the task's arguments in order; the last one is written. NULL: fine, else what is wrong. */
-static inline const char *te_run_seen(const cd_te_dag *dag, double *const *arg, int64_t (*seen)[2][8]) {
+static inline const char *te_run_seen(const cd_te_dag *dag, double *const *arg,
+                                      int64_t (*seen)[2][8]) {
     te_eval t = {.dag = dag, .seen = seen};
     t.mem = calloc(dag->n_tensor, sizeof *t.mem);
     t.var = calloc(dag->pool.n_var + 1U, sizeof *t.var);
@@ -154,7 +162,9 @@ static inline const char *te_run_seen(const cd_te_dag *dag, double *const *arg, 
     return t.why;
 }
 
-static inline const char *te_run(const cd_te_dag *dag, double *const *arg) { return te_run_seen(dag, arg, NULL); }
+static inline const char *te_run(const cd_te_dag *dag, double *const *arg) {
+    return te_run_seen(dag, arg, NULL);
+}
 
 /* ---- a workload ---- */
 
@@ -166,7 +176,10 @@ static inline double *we_leaf(const cd_workload *w, const cd_workload_buffer *b,
     const cd_graph_tensor *t = b->tensor == CD_GRAPH_NONE ? NULL : &w->graph->tensor[b->tensor];
     for (int64_t i = 0; i < n; i++) {
         if (!t) p[i] = b->value;
-        else p[i] = t->value ? (double)t->value[i] : t->fvalue ? t->fvalue[i] : fill(w->graph, b->tensor, i);
+        else
+            p[i] = t->value    ? (double)t->value[i]
+                   : t->fvalue ? t->fvalue[i]
+                               : fill(w->graph, b->tensor, i);
     }
     return p;
 }
@@ -176,8 +189,10 @@ static inline const char *we_run(const cd_workload *w, we_fill fill, double **ou
     double **mem = calloc(w->n_buffer + 1, sizeof *mem);
     const char *why = NULL;
     for (uint32_t i = 0; i < w->n_buffer; i++)
-        mem[i] = w->buffer[i].group == CD_GRAPH_NONE ? we_leaf(w, &w->buffer[i], fill)
-                                                     : calloc((size_t)cd_graph_shape_elements(&w->buffer[i].shape) + 1, sizeof **mem);
+        mem[i] =
+            w->buffer[i].group == CD_GRAPH_NONE
+                ? we_leaf(w, &w->buffer[i], fill)
+                : calloc((size_t)cd_graph_shape_elements(&w->buffer[i].shape) + 1, sizeof **mem);
     for (uint32_t k = 0; k < w->n_group && !why; k++) {
         const cd_workload_group *g = &w->group[k];
         double *arg[300];

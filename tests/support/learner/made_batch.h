@@ -7,7 +7,9 @@
 #include "base/core/core.h"
 #include "learner/nn/nn.h"
 
-static inline float made_value(uint64_t seed, uint64_t i) { return (float)(2 * cd_rng_unit(seed, i) - 1); }
+static inline float made_value(uint64_t seed, uint64_t i) {
+    return (float)(2 * cd_rng_unit(seed, i) - 1);
+}
 
 static inline void made_floats(float *x, size_t n, uint64_t seed) {
     for (size_t i = 0; i < n; i++) x[i] = made_value(seed, i);
@@ -41,15 +43,16 @@ static inline size_t made_tree(uint64_t key, size_t leaves, int32_t *list, int32
     return n;
 }
 
-static inline cdmpp_status made_tree_add(cd_program_tree *t, uint64_t key, size_t leaves, cdmpp_err *err) {
+static inline cdmpp_status made_tree_add(cd_program_tree *t, uint64_t key, size_t leaves,
+                                         cdmpp_err *err) {
     int32_t list[2 * (MADE_NODES(MADE_LEAVES) + MADE_LEAVES)], leaf_pos[MADE_LEAVES];
     const size_t n = made_tree(key, leaves, list, leaf_pos);
     return cd_program_tree_add(t, list, n, leaf_pos, leaves, err);
 }
 
 /* n programs of 1 .. most leaves; values of program i depend on first + i only. */
-static inline cdmpp_status made_batch(cd_batch *b, const cd_net_config *s, size_t first, size_t n, size_t most, uint64_t seed,
-                                      cdmpp_err *err) {
+static inline cdmpp_status made_batch(cd_batch *b, const cd_net_config *s, size_t first, size_t n,
+                                      size_t most, uint64_t seed, cdmpp_err *err) {
     const cd_batch_spec spec = cd_net_batch_spec(s, NULL, 0);
     const cd_batch_dims dims = {n, n * most, most, n * MADE_NODES(most)};
     CD_TRY(cd_batch_init(b, &spec, &dims, err));

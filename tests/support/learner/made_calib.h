@@ -21,7 +21,9 @@ typedef struct {
     uint32_t *fold, *group;
 } made;
 
-static inline double normal(uint64_t seed, uint64_t i) { return cd_normal_quantile(fmax(cd_rng_unit(seed, i), 1e-12)); }
+static inline double normal(uint64_t seed, uint64_t i) {
+    return cd_normal_quantile(fmax(cd_rng_unit(seed, i), 1e-12));
+}
 
 /* Kind k errs (1 + 2k) times sigma(x); errors of a task share a quarter of their variance. */
 static inline made make(size_t n, size_t n_kind, uint64_t seed) {
@@ -36,11 +38,13 @@ static inline made make(size_t n, size_t n_kind, uint64_t seed) {
         float *x = d.x + i * W;
         d.group[i] = (uint32_t)(i / PER_TASK * 977 + 13);
         d.fold[i] = (uint32_t)(i / PER_TASK % FOLDS);
-        for (size_t c = 0; c < W - 1; c++) x[c] = (float)cd_rng_unit(seed + c, i); /* the last stays 0 */
+        for (size_t c = 0; c < W - 1; c++)
+            x[c] = (float)cd_rng_unit(seed + c, i); /* the last stays 0 */
         d.sigma[i] = 0.12 * exp(1.6 * (double)x[0]) * (x[1] > 0.7F ? 2.2 : 1);
         d.y[i] = -8 + 3 * (double)x[2];
         for (size_t k = 0; k < n_kind; k++) {
-            const double e = 0.5 * normal(seed + 50 + k, i / PER_TASK) + sqrt(0.75) * normal(seed + 60 + k, i);
+            const double e =
+                0.5 * normal(seed + 50 + k, i / PER_TASK) + sqrt(0.75) * normal(seed + 60 + k, i);
             d.kind[k * n + i] = d.y[i] + (double)(1 + 2 * k) * d.sigma[i] * e;
         }
     }
@@ -57,8 +61,15 @@ static inline void made_free(made *d) {
 }
 
 static inline cd_calibration_input in_of(const made *d) {
-    return (cd_calibration_input){.n = d->n, .n_kind = d->n_kind, .width = W, .n_fold = FOLDS, .kind_log_s = d->kind, .log_y = d->y, .x = d->x,
-                         .fold = d->fold, .group = d->group};
+    return (cd_calibration_input){.n = d->n,
+                                  .n_kind = d->n_kind,
+                                  .width = W,
+                                  .n_fold = FOLDS,
+                                  .kind_log_s = d->kind,
+                                  .log_y = d->y,
+                                  .x = d->x,
+                                  .fold = d->fold,
+                                  .group = d->group};
 }
 
 static inline cd_calibration *fit_opt(const cd_calibration_input *in, cd_calibration_options opt) {
@@ -76,7 +87,8 @@ typedef struct {
 
 static inline void apply(const cd_calibration *c, const made *d, answer *a) {
     cdmpp_err err = {0};
-    const cd_calibration_output out = {a->point, a->median, a->sigma, a->low, a->high, a->flags, NULL};
+    const cd_calibration_output out = {a->point, a->median, a->sigma, a->low,
+                                       a->high,  a->flags,  NULL};
     void *scratch = cd_mem_alloc(cd_calibration_scratch_bytes(c));
     memset(a, 0, sizeof *a);
     assert_ok(cd_calibration_apply(c, d->kind, d->x, d->n, -1, scratch, &out, &err));
@@ -105,7 +117,8 @@ static inline int teardown(void **s) {
     return 0;
 }
 
-static inline void same_answers(const cd_calibration *c, const cd_calibration_input *in, cd_calibration_options opt) {
+static inline void same_answers(const cd_calibration *c, const cd_calibration_input *in,
+                                cd_calibration_options opt) {
     cd_calibration *other = c ? NULL : fit_opt(in, opt);
     apply(c ? c : other, &fresh, &second);
     assert_memory_equal(&first, &second, sizeof first);

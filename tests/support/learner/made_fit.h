@@ -14,9 +14,18 @@ static cd_fit_data parts;
 static inline int made_fit(void **s) {
     (void)s;
     made_view_fill(&made, N, 1, 0);
-    for (uint32_t i = 0; i < N; i++) index_of[i] = (i * 7) % N; /* 7 and 320 have no common factor */
-    parts = (cd_fit_data){.view = &made.view, .latency_s = made.latency_s, .group = made.group, .train = index_of, .n_train = TRAIN,
-                         .valid = index_of + TRAIN, .n_valid = N - TRAIN, .device = device, .n_device = 2, .w_dev = 3};
+    for (uint32_t i = 0; i < N; i++)
+        index_of[i] = (i * 7) % N; /* 7 and 320 have no common factor */
+    parts = (cd_fit_data){.view = &made.view,
+                          .latency_s = made.latency_s,
+                          .group = made.group,
+                          .train = index_of,
+                          .n_train = TRAIN,
+                          .valid = index_of + TRAIN,
+                          .n_valid = N - TRAIN,
+                          .device = device,
+                          .n_device = 2,
+                          .w_dev = 3};
     return 0;
 }
 
@@ -48,7 +57,8 @@ static inline cd_fit_spec made_spec(cd_net_kind kind) {
     return s;
 }
 
-static inline cd_fit_result made_run(const cd_fit_spec *spec, const cd_fit_data *d, const cd_fit_start *start, const cd_fit_run *run) {
+static inline cd_fit_result made_run(const cd_fit_spec *spec, const cd_fit_data *d,
+                                     const cd_fit_start *start, const cd_fit_run *run) {
     cdmpp_err err = {0};
     cd_fit_result f;
     const cd_fit_run plain = {0};

@@ -7,8 +7,15 @@
 #include "learner/model/model.h"
 
 /* Bytes of the model in the file, of whose devices `stands` stands for the machine "mine" with the processor `cpu`. more: further members of the header, as in cd_here_add. */
-static inline cdmpp_status made_here_more(const char *path, uint32_t stands, const char *cpu, double times, const char *more, cd_buf *out, cdmpp_err *err) {
-    cd_here h = {.stands = stands, .name = "mine", .cpu = cpu, .programs = 37, .widen = 1, .most = (double)INFINITY};
+static inline cdmpp_status made_here_more(const char *path, uint32_t stands, const char *cpu,
+                                          double times, const char *more, cd_buf *out,
+                                          cdmpp_err *err) {
+    cd_here h = {.stands = stands,
+                 .name = "mine",
+                 .cpu = cpu,
+                 .programs = 37,
+                 .widen = 1,
+                 .most = (double)INFINITY};
     const double off[] = {log(times), log(times)};
     cd_model *m = NULL;
     char *file = NULL;
@@ -27,11 +34,13 @@ static inline cdmpp_status made_here_more(const char *path, uint32_t stands, con
     return st;
 }
 
-static inline cdmpp_status made_here_bytes(const char *path, uint32_t stands, const char *cpu, double times, cd_buf *out, cdmpp_err *err) {
+static inline cdmpp_status made_here_bytes(const char *path, uint32_t stands, const char *cpu,
+                                           double times, cd_buf *out, cdmpp_err *err) {
     return made_here_more(path, stands, cpu, times, "", out, err);
 }
 
-static inline cdmpp_status made_here(const char *path, uint32_t stands, double times, cd_model **out, cdmpp_err *err) {
+static inline cdmpp_status made_here(const char *path, uint32_t stands, double times,
+                                     cd_model **out, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = made_here_bytes(path, stands, "A Processor", times, &b, err);
     if (!st) st = cd_model_from_bytes(b.p, b.n, out, err);

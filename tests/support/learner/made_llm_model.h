@@ -32,7 +32,8 @@ static inline void made_llm_model_of(tmp_dir *dir, const char *name, cd_llm_op_t
 
 /* "llm.cdmpp", a model of products in bfloat16. "gemm.csv": three of its rows. */
 static inline void made_llm_model(tmp_dir *dir) {
-    static const char text[] = "device,stack,m,n,k,latency_s\nh100,vllm-1,8,256,512,1e-5\nh100,vllm-1,32,256,512,2e-5\nh100,vllm-1,64,256,half,2e-5\n";
+    static const char text[] = "device,stack,m,n,k,latency_s\nh100,vllm-1,8,256,512,1e-5\nh100,"
+                               "vllm-1,32,256,512,2e-5\nh100,vllm-1,64,256,half,2e-5\n";
     made_llm_model_of(dir, "llm.cdmpp", CD_LLM_OP_T_BF16);
     (void)tmp_put(dir, "gemm.csv", text, sizeof text - 1);
 }

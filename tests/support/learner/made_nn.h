@@ -15,7 +15,8 @@ typedef struct {
 } made_net;
 
 /* For a batch that is in r->b already. */
-static inline void made_net_open_state(made_net *r, const cd_net_config *s, size_t n, uint64_t seed, int workers, bool train) {
+static inline void made_net_open_state(made_net *r, const cd_net_config *s, size_t n, uint64_t seed,
+                                       int workers, bool train) {
     cdmpp_err err = {0};
     assert_ok(cd_net_new(s, seed, &r->net, &err));
     assert_ok(cd_net_state_new(r->net, &r->b.dims, workers, train, &r->st, &err));
@@ -39,7 +40,8 @@ static inline void made_net_predict(made_net *r) {
 }
 
 /* Squared error of n programs after `steps` steps, over that before the first. */
-static inline double made_net_descend(made_net *r, const float *y, size_t n, int steps, float rate) {
+static inline double made_net_descend(made_net *r, const float *y, size_t n, int steps,
+                                      float rate) {
     cdmpp_err err = {0};
     cd_params *p = cd_net_params(r->net);
     double first = 0, loss = 0;

@@ -24,9 +24,11 @@ typedef struct made_view {
     uint32_t group[MADE_N], device[MADE_N];
     float weight[MADE_N];
     float row[MADE_N * MADE_MOST * CD_N_COL];
-    int64_t row_ptr[MADE_N + 1], leaf_ptr[MADE_N + 1], tree_ptr[MADE_N + 1], path_ptr[MADE_N * MADE_MOST + 1];
+    int64_t row_ptr[MADE_N + 1], leaf_ptr[MADE_N + 1], tree_ptr[MADE_N + 1],
+        path_ptr[MADE_N * MADE_MOST + 1];
     const float *leaf_x[MADE_N * MADE_MOST];
-    int32_t leaf_pos[MADE_N * MADE_MOST], leaf_node[MADE_N * MADE_MOST], tree[MADE_N * (4 * MADE_MOST + 2)];
+    int32_t leaf_pos[MADE_N * MADE_MOST], leaf_node[MADE_N * MADE_MOST],
+        tree[MADE_N * (4 * MADE_MOST + 2)];
     int64_t path_extent[MADE_N * MADE_MOST];
     uint8_t path_kind[MADE_N * MADE_MOST];
     double flop[MADE_N];
@@ -87,8 +89,21 @@ static inline void made_view_fill(made_view *m, size_t n, uint64_t seed, float s
         m->step_ptr[i + 1] = (int64_t)(at * MADE_CODES);
         node += leaves;
     }
-    m->view = (cd_program_view){.n = n, .row = m->row, .row_ptr = m->row_ptr, .leaf_ptr = m->leaf_ptr, .leaf_x = m->leaf_x,
-                        .leaf_pos = m->leaf_pos, .leaf_node = m->leaf_node, .path_ptr = m->path_ptr, .path_extent = m->path_extent,
-                        .path_kind = m->path_kind, .tree_ptr = m->tree_ptr, .tree = m->tree, .step_ptr = m->step_ptr, .step = m->step, .device = m->device, .flop = m->flop};
+    m->view = (cd_program_view){.n = n,
+                                .row = m->row,
+                                .row_ptr = m->row_ptr,
+                                .leaf_ptr = m->leaf_ptr,
+                                .leaf_x = m->leaf_x,
+                                .leaf_pos = m->leaf_pos,
+                                .leaf_node = m->leaf_node,
+                                .path_ptr = m->path_ptr,
+                                .path_extent = m->path_extent,
+                                .path_kind = m->path_kind,
+                                .tree_ptr = m->tree_ptr,
+                                .tree = m->tree,
+                                .step_ptr = m->step_ptr,
+                                .step = m->step,
+                                .device = m->device,
+                                .flop = m->flop};
 }
 #endif

@@ -13,8 +13,9 @@ enum { MADE_TREES, MADE_MLP, MADE_TSF, MADE_N_MODEL };
 typedef struct made_api {
     tmp_dir dir;
     cdmpp_tasks *tasks;
-    cdmpp_model *model[MADE_N_MODEL]; /* trees know zen5-avx512 and e5-2673, networks the first alone */
-    cdmpp_task *task;                 /* for MADE_TARGET */
+    cdmpp_model
+        *model[MADE_N_MODEL]; /* trees know zen5-avx512 and e5-2673, networks the first alone */
+    cdmpp_task *task;         /* for MADE_TARGET */
 } made_api;
 
 /* n programs in every form; text is NUL-terminated one by one. */
@@ -22,7 +23,7 @@ typedef struct made_programs {
     size_t n;
     cd_buf buf[2 * MADE_N];
     cdmpp_text record[MADE_N], steps[MADE_N];
-    float *rows;    /* (row_ptr[n], 164) */
+    float *rows; /* (row_ptr[n], 164) */
     double *wide;
     int64_t row_ptr[MADE_N + 1];
     cd_buf packed;
@@ -36,15 +37,22 @@ static inline const char *made_path(made_api *a, int k) {
 static inline cdmpp_status made_models(made_api *a, const char *key, cdmpp_err *err) {
     static const char *const target[] = {MADE_TARGET, "llvm -model=e5-2673"};
     static const char *const trees[] = {"train.rounds=60", "model.folds=2"};
-    static const char *const mlp[] = {"model.members=[mlp]", "fit.epochs=2", "model.folds=2", "net.device=false"};
-    static const char *const tsf[] = {"model.members=[transformer]", "net.tokens=leaves", "fit.epochs=1", "net.head=flatten", "net.slots=1", "net.device=false"};
+    static const char *const mlp[] = {"model.members=[mlp]", "fit.epochs=2", "model.folds=2",
+                                      "net.device=false"};
+    static const char *const tsf[] = {"model.members=[transformer]",
+                                      "net.tokens=leaves",
+                                      "fit.epochs=1",
+                                      "net.head=flatten",
+                                      "net.slots=1",
+                                      "net.device=false"};
     char h5[256];
     CD_TRY(made_extract(&a->dir, key, target, 2, h5, err));
     CD_TRY(made_learn(h5, trees, 2, made_path(a, MADE_TREES), err));
     CD_TRY(made_extract(&a->dir, key, target, 1, h5, err));
     CD_TRY(made_learn(h5, mlp, 4, made_path(a, MADE_MLP), err));
     CD_TRY(made_learn(h5, tsf, 6, made_path(a, MADE_TSF), err));
-    for (int k = 0; k < MADE_N_MODEL; k++) CD_TRY(cdmpp_model_load(made_path(a, k), &a->model[k], err));
+    for (int k = 0; k < MADE_N_MODEL; k++)
+        CD_TRY(cdmpp_model_load(made_path(a, k), &a->model[k], err));
     return CDMPP_OK;
 }
 
@@ -56,7 +64,8 @@ static inline int made_setup(made_api *a) {
     cdmpp_status st = cdmpp_tasks_new(&a->tasks, &err);
     if (!st) st = cdmpp_tasks_load(a->tasks, MADE_TASKS, &err);
     const char *key = st ? NULL : cdmpp_tasks_key(a->tasks, 0);
-    const cdmpp_task_info info = {.size = sizeof info, .workload_key = key, .target = MADE_TARGET, .hardware = hardware};
+    const cdmpp_task_info info = {
+        .size = sizeof info, .workload_key = key, .target = MADE_TARGET, .hardware = hardware};
     if (!st) st = cdmpp_task_new(a->tasks, &info, &a->task, &err);
     if (!st) st = made_models(a, key, &err);
     if (st) print_error("%s\n", cdmpp_err_format(&err, text, sizeof text));
@@ -77,13 +86,15 @@ static inline void made_put_i32(cd_buf *b, size_t v) {
 
 static inline void made_pack(made_programs *p) {
     made_put_i32(&p->packed, p->n);
-    for (size_t i = 0; i < p->n; i++) made_put_i32(&p->packed, 1 + CD_N_COL * (size_t)(p->row_ptr[i + 1] - p->row_ptr[i]));
+    for (size_t i = 0; i < p->n; i++)
+        made_put_i32(&p->packed, 1 + CD_N_COL * (size_t)(p->row_ptr[i + 1] - p->row_ptr[i]));
     made_put_i32(&p->packed, p->n); /* throughputs, task ids */
     made_put_i32(&p->packed, p->n);
     for (size_t i = 0; i < p->n; i++) {
         const float k = (float)(p->row_ptr[i + 1] - p->row_ptr[i]);
         cd_buf_put(&p->packed, (const char *)&k, sizeof k);
-        cd_buf_put(&p->packed, (const char *)(p->rows + p->row_ptr[i] * CD_N_COL), (size_t)k * CD_N_COL * sizeof k);
+        cd_buf_put(&p->packed, (const char *)(p->rows + p->row_ptr[i] * CD_N_COL),
+                   (size_t)k * CD_N_COL * sizeof k);
     }
     for (size_t i = 0; i < 2 * p->n; i++) made_put_i32(&p->packed, 0);
 }
@@ -107,9 +118,11 @@ static inline void made_programs_init(made_programs *p, const char *key, size_t 
         p->record[i] = (cdmpp_text){p->buf[i].p, p->buf[i].n};
         p->steps[i] = (cdmpp_text){p->buf[n + i].p, p->buf[n + i].n};
         assert_ok(cd_record_read(&a, p->record[i].p, p->record[i].n, &r, &err));
-        assert_ok(cd_program_build(program, cd_task_registry_find(tasks, r.workload_key), &r, &rows, &err));
+        assert_ok(cd_program_build(program, cd_task_registry_find(tasks, r.workload_key), &r, &rows,
+                                   &err));
         assert_true(rows.n_row && rows.n_row <= 8);
-        memcpy(p->rows + p->row_ptr[i] * CD_N_COL, rows.row, rows.n_row * CD_N_COL * sizeof *p->rows);
+        memcpy(p->rows + p->row_ptr[i] * CD_N_COL, rows.row,
+               rows.n_row * CD_N_COL * sizeof *p->rows);
         p->row_ptr[i + 1] = p->row_ptr[i] + rows.n_row;
     }
     const size_t n_number = (size_t)p->row_ptr[n] * CD_N_COL;
@@ -129,7 +142,8 @@ static inline void made_programs_free(made_programs *p) {
 }
 
 /* Programs first .. first+n in one form. */
-static inline cdmpp_batch made_batch_of(const made_api *a, const made_programs *p, cdmpp_form form, size_t first, size_t n) {
+static inline cdmpp_batch made_batch_of(const made_api *a, const made_programs *p, cdmpp_form form,
+                                        size_t first, size_t n) {
     cdmpp_batch b = {.size = sizeof b, .form = form, .n = n};
     if (form == CDMPP_RECORDS) b.text = p->record + first;
     else b.task = a->task;
@@ -156,8 +170,11 @@ typedef struct made_out {
 } made_out;
 
 static inline cdmpp_result made_result(made_out *o) {
-    memset(o, 0xA5, sizeof *o); /* nothing may be left as it was, nor may old bytes be equal by chance */
-    return (cdmpp_result){sizeof(cdmpp_result), o->score, o->score_f32, o->seconds, o->low, o->high, o->rel_std, o->flags, o->status, o->error, o->reason};
+    memset(o, 0xA5,
+           sizeof *o); /* nothing may be left as it was, nor may old bytes be equal by chance */
+    return (cdmpp_result){
+        sizeof(cdmpp_result), o->score, o->score_f32, o->seconds, o->low,   o->high,
+        o->rel_std,           o->flags, o->status,    o->error,   o->reason};
 }
 
 static inline cdmpp_context *made_context(const made_api *a, int model, const cdmpp_options *o) {

@@ -13,7 +13,10 @@ static cdmpp_err err;
 
 static inline int up(void **state) {
     (void)state;
-    return cd_measure_open(&(cd_measure_options){.threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.001}}, &measure, NULL) != CDMPP_OK;
+    return cd_measure_open(
+               &(cd_measure_options){
+                   .threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.001}},
+               &measure, NULL) != CDMPP_OK;
 }
 
 static inline int down(void **state) {
@@ -23,5 +26,7 @@ static inline int down(void **state) {
 }
 
 /* From lo to hi, both of them, too. */
-static inline int drawn_in(uint64_t seed, uint64_t i, int lo, int hi) { return lo + (int)(cd_rng_at(seed, i) % (uint64_t)(hi - lo + 1)); }
+static inline int drawn_in(uint64_t seed, uint64_t i, int lo, int hi) {
+    return lo + (int)(cd_rng_at(seed, i) % (uint64_t)(hi - lo + 1));
+}
 #endif

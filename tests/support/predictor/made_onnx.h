@@ -23,7 +23,9 @@ static inline void mo_bytes(cd_buf *b, uint32_t field, const char *p, size_t n) 
     mo_varint(b, n);
     if (n) cd_buf_put(b, p, n);
 }
-static inline void mo_text(cd_buf *b, uint32_t field, const char *s) { mo_bytes(b, field, s, strlen(s)); }
+static inline void mo_text(cd_buf *b, uint32_t field, const char *s) {
+    mo_bytes(b, field, s, strlen(s));
+}
 /* A message made in `from`, which is freed. */
 static inline void mo_message(cd_buf *b, uint32_t field, cd_buf *from) {
     if (from->oom) abort();
@@ -39,7 +41,8 @@ static inline void mo_weight(cd_buf *graph, const char *name, uint32_t rank, con
     mo_text(&t, 8, name);
     mo_message(graph, 5, &t);
 }
-static inline void mo_value(cd_buf *graph, uint32_t field, const char *name, uint32_t rank, const int64_t *dim) {
+static inline void mo_value(cd_buf *graph, uint32_t field, const char *name, uint32_t rank,
+                            const int64_t *dim) {
     cd_buf shape = {0}, tensor = {0}, type = {0}, value = {0};
     for (uint32_t k = 0; k < rank; k++) {
         cd_buf d = {0};
@@ -61,9 +64,11 @@ static inline void mo_ints(cd_buf *node, const char *name, uint32_t n, int64_t e
     mo_message(node, 5, &a);
 }
 /* inputs: words with blanks between. group 0: no attributes; else a Conv of `kernel` x `kernel`. */
-static inline void mo_node(cd_buf *graph, const char *op, const char *inputs, const char *output, int64_t kernel, int64_t group) {
+static inline void mo_node(cd_buf *graph, const char *op, const char *inputs, const char *output,
+                           int64_t kernel, int64_t group) {
     cd_buf n = {0}, a = {0};
-    for (const char *s = inputs; *s; s += strcspn(s, " "), s += *s == ' ') mo_bytes(&n, 1, s, strcspn(s, " "));
+    for (const char *s = inputs; *s; s += strcspn(s, " "), s += *s == ' ')
+        mo_bytes(&n, 1, s, strcspn(s, " "));
     mo_text(&n, 2, output);
     mo_text(&n, 3, output);
     mo_text(&n, 4, op);
@@ -84,7 +89,8 @@ static inline void mo_randwire_node(cd_buf *g, uint64_t seed, uint32_t k, int64_
     char sum[32] = "x", in[80], out[32];
     for (uint32_t i = 0; i < reads && k; i++) {
         const uint32_t window = k < 8 ? k : 8;
-        snprintf(out, sizeof out, "n%u", k - 1 - (uint32_t)(cd_rng_at(seed, 8 * k + 1 + i) % window));
+        snprintf(out, sizeof out, "n%u",
+                 k - 1 - (uint32_t)(cd_rng_at(seed, 8 * k + 1 + i) % window));
         snprintf(in, sizeof in, "%s %s", sum, out);
         if (i) snprintf(sum, sizeof sum, "s%u_%u", k, i), mo_node(g, "Add", in, sum, 0, 0);
         else snprintf(sum, sizeof sum, "%s", out);
@@ -95,11 +101,13 @@ static inline void mo_randwire_node(cd_buf *g, uint64_t seed, uint32_t k, int64_
     snprintf(in, sizeof in, "d%u pw%u", k, k), snprintf(out, sizeof out, "n%u", k);
     mo_node(g, "Conv", in, out, 1, 1);
     snprintf(out, sizeof out, "dw%u", k), mo_weight(g, out, 4, (int64_t[]){channels, 1, 3, 3});
-    snprintf(out, sizeof out, "pw%u", k), mo_weight(g, out, 4, (int64_t[]){channels, channels, 1, 1});
+    snprintf(out, sizeof out, "pw%u", k),
+        mo_weight(g, out, 4, (int64_t[]){channels, channels, 1, 1});
 }
 
 /* The result is the sum of the last eight nodes. */
-static inline void mo_randwire(cd_buf *model, uint64_t seed, uint32_t nodes, int64_t channels, int64_t edge) {
+static inline void mo_randwire(cd_buf *model, uint64_t seed, uint32_t nodes, int64_t channels,
+                               int64_t edge) {
     const int64_t dim[] = {1, channels, edge, edge};
     char in[80], out[32] = "";
     cd_buf g = {0}, opset = {0};

@@ -20,7 +20,9 @@ typedef struct mp {
 static inline mp mp_new(mg *m) {
     cdmpp_err err = {0};
     mp p = {0};
-    const cdmpp_status st = cd_network_load(&(cd_network_load_options){.network = "made", .graph = m->g, .target = "llvm -num-cores=1"}, &p.loaded, &err);
+    const cdmpp_status st = cd_network_load(
+        &(cd_network_load_options){.network = "made", .graph = m->g, .target = "llvm -num-cores=1"},
+        &p.loaded, &err);
     if (st) fail_msg("%s %s", err.key, err.msg);
     assert_ok(cd_plan_run_shard_net(&p.loaded, &p.arena, &p.net, &err));
     cd_machine_init(&p.machine);
@@ -42,7 +44,15 @@ static inline int mp_core(uint32_t k) {
 static inline void mp_device(mp *p, const char *name, const char *kind, uint32_t memory) {
     cdmpp_err err = {0};
     const bool cpu = !strcmp(kind, "cpu") || !strcmp(kind, "model");
-    const cd_machine_device d = {.name = name, .kind = kind, .opencl = cpu ? NULL : mp_core(1) < 0 ? "pocl:0" : "pocl:0/2.1", .core = cpu ? mp_core(p->machine.n) : -1, .memory = memory, .times = 1, .scale = 1};
+    const cd_machine_device d = {.name = name,
+                                 .kind = kind,
+                                 .opencl = cpu              ? NULL
+                                           : mp_core(1) < 0 ? "pocl:0"
+                                                            : "pocl:0/2.1",
+                                 .core = cpu ? mp_core(p->machine.n) : -1,
+                                 .memory = memory,
+                                 .times = 1,
+                                 .scale = 1};
     assert_ok(cd_machine_add(&p->machine, &d, &err));
 }
 
@@ -60,12 +70,20 @@ static inline cd_shard_plan *mp_plan(const mp *p) {
     for (uint32_t k = 0; k < q->n_op; k++) {
         cd_shard_plan_part *part = CD_NEW(a, cd_shard_plan_part);
         part->seconds = 1e-5;
-        q->op[k] = (cd_shard_plan_op){.name = p->net.op[k].name, .type = p->net.op[k].type, .key = p->net.op[k].key, .dim = "", .n_part = 1, .part = part, .join = UINT32_MAX};
+        q->op[k] = (cd_shard_plan_op){.name = p->net.op[k].name,
+                                      .type = p->net.op[k].type,
+                                      .key = p->net.op[k].key,
+                                      .dim = "",
+                                      .n_part = 1,
+                                      .part = part,
+                                      .join = UINT32_MAX};
     }
     return q;
 }
 
-static inline void mp_place(cd_shard_plan *q, uint32_t op, uint32_t device) { ((cd_shard_plan_part *)(uintptr_t)q->op[op].part)->device = device; }
+static inline void mp_place(cd_shard_plan *q, uint32_t op, uint32_t device) {
+    ((cd_shard_plan_part *)(uintptr_t)q->op[op].part)->device = device;
+}
 
 static inline uint32_t mp_ways(const mp *p, uint32_t op, cd_arena *a, cd_te_shard_axis **w) {
     cdmpp_err err = {0};
@@ -75,10 +93,15 @@ static inline uint32_t mp_ways(const mp *p, uint32_t op, cd_arena *a, cd_te_shar
 }
 
 /* Cut at n - 1 places, part i on device i, the join on `join`. */
-static inline void mp_cut(cd_shard_plan *q, uint32_t op, const cd_te_shard_axis *w, uint32_t n, const int64_t *at, uint32_t join) {
+static inline void mp_cut(cd_shard_plan *q, uint32_t op, const cd_te_shard_axis *w, uint32_t n,
+                          const int64_t *at, uint32_t join) {
     cd_shard_plan_op *o = &q->op[op];
     cd_shard_plan_part *part = CD_NEWN(&q->arena, cd_shard_plan_part, n);
-    for (uint32_t i = 0; i < n; i++) part[i] = (cd_shard_plan_part){.device = i, .lo = i ? at[i - 1] : 0, .hi = i + 1 < n ? at[i] : w->extent, .seconds = 1e-5};
+    for (uint32_t i = 0; i < n; i++)
+        part[i] = (cd_shard_plan_part){.device = i,
+                                       .lo = i ? at[i - 1] : 0,
+                                       .hi = i + 1 < n ? at[i] : w->extent,
+                                       .seconds = 1e-5};
     o->part = part;
     o->n_part = n;
     o->dim = w->name;
@@ -89,7 +112,8 @@ static inline void mp_cut(cd_shard_plan *q, uint32_t op, const cd_te_shard_axis 
 }
 
 /* Every operator over its way number `turn` (of those it has), at about `share` of it: two or more devices. */
-static inline uint32_t mp_cut_all(const mp *p, cd_shard_plan *q, uint32_t turn, double share, uint32_t n) {
+static inline uint32_t mp_cut_all(const mp *p, cd_shard_plan *q, uint32_t turn, double share,
+                                  uint32_t n) {
     cd_arena a = {0};
     uint32_t cut = 0;
     for (uint32_t k = 0; k < q->n_op; k++) {
@@ -103,10 +127,19 @@ static inline uint32_t mp_cut_all(const mp *p, cd_shard_plan *q, uint32_t turn, 
         int64_t at[8], first = (int64_t)(share * (double)x->extent);
         uint32_t m = n;
         if (x->extent < (int64_t)m) m = (uint32_t)x->extent;
-        first = first < 1 ? 1 : first > x->extent - (int64_t)m + 1 ? x->extent - (int64_t)m + 1 : first;
-        for (uint32_t i = 0; i + 1 < m; i++) at[i] = first + (int64_t)i * ((x->extent - first) / (int64_t)(m - 1));
-        mp_cut(q, k, &(cd_te_shard_axis){.name = cd_str_dup(&q->arena, (cd_str){x->name, strlen(x->name)}), .reduce = x->reduce, .op = x->op, .axis = x->axis, .extent = x->extent}, m, at,
-               turn % m);
+        first = first < 1                            ? 1
+                : first > x->extent - (int64_t)m + 1 ? x->extent - (int64_t)m + 1
+                                                     : first;
+        for (uint32_t i = 0; i + 1 < m; i++)
+            at[i] = first + (int64_t)i * ((x->extent - first) / (int64_t)(m - 1));
+        mp_cut(
+            q, k,
+            &(cd_te_shard_axis){.name = cd_str_dup(&q->arena, (cd_str){x->name, strlen(x->name)}),
+                                .reduce = x->reduce,
+                                .op = x->op,
+                                .axis = x->axis,
+                                .extent = x->extent},
+            m, at, turn % m);
         cut++;
     }
     cd_arena_free(&a);
@@ -120,7 +153,11 @@ static inline int up(void **state) {
     (void)state;
     cdmpp_err err = {0};
     folder = tmp_make();
-    const cd_measure_options o = {.threads = 1, .jobs = 2, .cache = folder.path, .flags = "-O1", .timing = {.budget_s = 0.005}};
+    const cd_measure_options o = {.threads = 1,
+                                  .jobs = 2,
+                                  .cache = folder.path,
+                                  .flags = "-O1",
+                                  .timing = {.budget_s = 0.005}};
     return cd_measure_open(&o, &measure, &err) != CDMPP_OK;
 }
 
@@ -148,7 +185,12 @@ static inline void mp_refused(const cdmpp_err *err) {
 static inline cd_plan_run *mp_open(const mp *p, const cd_shard_plan *q) {
     cdmpp_err err = {0};
     cd_plan_run *r = NULL;
-    const cd_plan_run_options a = {.loaded = &p->loaded, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure, .check = true};
+    const cd_plan_run_options a = {.loaded = &p->loaded,
+                                   .net = &p->net,
+                                   .machine = &p->machine,
+                                   .plan = q,
+                                   .measure = measure,
+                                   .check = true};
     if (cd_plan_run_open(&a, &r, &err)) mp_refused(&err);
     return r;
 }

@@ -10,7 +10,8 @@ static cdmpp_err err;
 
 static inline cd_network_loaded load(const char *net) {
     cd_network_loaded l;
-    assert_ok(cd_network_load(&(cd_network_load_options){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
+    assert_ok(cd_network_load(
+        &(cd_network_load_options){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
     return l;
 }
 

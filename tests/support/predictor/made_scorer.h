@@ -17,7 +17,9 @@ static inline cdmpp_status made_scorer_up(made_scorer *s, const char *target, cd
     s->dir = tmp_make();
     cdmpp_status st = made_registry(&s->tasks, err);
     if (!st) st = cd_device_table_load("configs/devices.yaml", &diag, &s->devices, err);
-    if (!st) st = made_extract(&s->dir, cd_task_registry_at(s->tasks, 0)->workload_key, &target, 1, s->h5, err);
+    if (!st)
+        st = made_extract(&s->dir, cd_task_registry_at(s->tasks, 0)->workload_key, &target, 1,
+                          s->h5, err);
     cd_diag_free(&diag);
     return st;
 }
@@ -36,13 +38,16 @@ static inline int made_scorer_told(cdmpp_status st, const cdmpp_err *err) {
 }
 
 /* A data set of n programs with facts, and their analytic times by the numbers of the model's first device: analytic (n * CD_N_ANALYTIC). */
-static inline cd_dataset *made_scorer_facts(const char *h5, cd_facts_set set, const cd_model *m, size_t n, float *analytic) {
+static inline cd_dataset *made_scorer_facts(const char *h5, cd_facts_set set, const cd_model *m,
+                                            size_t n, float *analytic) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL;
     assert_ok(cd_dataset_load_within(&h5, 1, &(cd_dataset_options){.facts = true}, &d, &err));
     assert_int_equal(d->n, n);
     for (size_t i = 0; i < n; i++)
-        assert_ok(cd_facts_input_times(set, d->facts + i * CD_N_FACTS, cd_model_device_numbers(m, 0), analytic + i * CD_N_ANALYTIC, &err));
+        assert_ok(cd_facts_input_times(set, d->facts + i * CD_N_FACTS,
+                                       cd_model_device_numbers(m, 0), analytic + i * CD_N_ANALYTIC,
+                                       &err));
     return d;
 }
 #endif

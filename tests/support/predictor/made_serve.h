@@ -42,19 +42,32 @@ typedef struct {
 } run;
 
 static inline void serve(run *r, int in, int to) {
-    const cdmpp_options o = {.size = sizeof o, .device = r->device, .cache = r->cache, .nthreads = r->threads, .nearest_device = r->nearest};
+    const cdmpp_options o = {.size = sizeof o,
+                             .device = r->device,
+                             .cache = r->cache,
+                             .nthreads = r->threads,
+                             .nearest_device = r->nearest};
     cdmpp_context *c = NULL;
-    assert_int_equal(cdmpp_context_new(api.model[r->model], r->no_tasks ? NULL : api.tasks, &o, &c, &r->err), CDMPP_OK);
-    const cd_serve_options so = {.in = in, .out = to, .format = r->format, .batch = r->batch, .max_delay_ms = -1, .max_bytes = r->max_bytes,
+    assert_int_equal(
+        cdmpp_context_new(api.model[r->model], r->no_tasks ? NULL : api.tasks, &o, &c, &r->err),
+        CDMPP_OK);
+    const cd_serve_options so = {.in = in,
+                                 .out = to,
+                                 .format = r->format,
+                                 .batch = r->batch,
+                                 .max_delay_ms = -1,
+                                 .max_bytes = r->max_bytes,
                                  .costs = r->costs};
-    r->st = cd_serve(c, api.model[r->model], r->no_tasks ? NULL : api.tasks, &so, &r->stats, &r->err);
+    r->st =
+        cd_serve(c, api.model[r->model], r->no_tasks ? NULL : api.tasks, &so, &r->stats, &r->err);
     cdmpp_context_free(c);
 }
 
 /* What n bytes of input give; free it. */
 static inline char *answers(run *r, const char *in, size_t n, size_t *n_out) {
     const char *path = tmp_put(&api.dir, "in", in, n);
-    const int from = open(path, O_RDONLY), to = open(tmp_path(&api.dir, "out"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    const int from = open(path, O_RDONLY),
+              to = open(tmp_path(&api.dir, "out"), O_RDWR | O_CREAT | O_TRUNC, 0600);
     char *text;
     size_t len;
     cdmpp_err err = {0};
@@ -85,7 +98,8 @@ static inline void put_rows(cd_buf *b, size_t i) {
     cd_buf_puts(b, "[");
     for (int64_t r = all.row_ptr[i]; r < all.row_ptr[i + 1]; r++) {
         cd_buf_puts(b, r > all.row_ptr[i] ? ",[" : "[");
-        for (int64_t c = 0; c < CD_N_COL; c++) cd_buf_putf(b, "%s%.9g", c ? "," : "", (double)all.rows[r * CD_N_COL + c]);
+        for (int64_t c = 0; c < CD_N_COL; c++)
+            cd_buf_putf(b, "%s%.9g", c ? "," : "", (double)all.rows[r * CD_N_COL + c]);
         cd_buf_puts(b, "]");
     }
     cd_buf_puts(b, "]");
@@ -116,7 +130,10 @@ static inline void put_request(cd_buf *b, size_t i, int kind) {
 /* What the library says of program i, as a line. */
 /* What the library answered last for program i. */
 static inline cd_scored wanted(size_t i) {
-    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0, 0, 0, 1 / out.score[i]}, .model_s = 1 / out.score[i]};
+    cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i],
+                            out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_MODEL_OUT_OF_RANGE : 0u, 0,
+                            0, 0, 1 / out.score[i]},
+                   .model_s = 1 / out.score[i]};
     if (out.reason[i] & CD_UNLIKE_RANGE) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_RANGE, "", 0);
     if (out.reason[i] & CD_UNLIKE_PEAK) cd_trained_on_add(&o.unlike, CD_UNLIKE_BIT_PEAK, "", 0);
     return o;

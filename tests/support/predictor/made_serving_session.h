@@ -5,7 +5,10 @@
 #include "made_serving.h"
 #include "tmp.h"
 
-#define STACKS "- {stack: vllm, tokens: 64, sequences: 8, memory_share: 0.9, reserve_gb: 1, spread_tpot: 0.1, spread_ttft: 0.2, between_s: 0}\n- {stack: sglang, tables: vllm, tokens: 64, prompts: apart}\n"
+#define STACKS                                                                                     \
+    "- {stack: vllm, tokens: 64, sequences: 8, memory_share: 0.9, reserve_gb: 1, spread_tpot: "    \
+    "0.1, spread_ttft: 0.2, between_s: 0}\n- {stack: sglang, tables: vllm, tokens: 64, prompts: "  \
+    "apart}\n"
 static tmp_dir dir;
 static char path[256];
 static cdmpp_err err;
@@ -37,7 +40,13 @@ static inline void open_session_of(fixture *f, const char *measured) {
     made_serving_open(&f->made, measured, 1);
     assert_ok(cd_serving_stacks_read("s.yaml", STACKS, sizeof STACKS - 1, &diag, &f->stacks, &err));
     cd_diag_free(&diag);
-    f->s = (cd_serving_session){.m = &f->made.m, .ops = &f->made.none, .devices = f->made.devices, .tables = f->made.t, .stacks = &f->stacks, .level = 0.9, .shared = 0.3};
+    f->s = (cd_serving_session){.m = &f->made.m,
+                                .ops = &f->made.none,
+                                .devices = f->made.devices,
+                                .tables = f->made.t,
+                                .stacks = &f->stacks,
+                                .level = 0.9,
+                                .shared = 0.3};
 }
 
 static inline void open_session(fixture *f) { open_session_of(f, path); }

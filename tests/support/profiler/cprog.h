@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     cd_task_registry *tasks;
     size_t n_task, n, cap;
-    double *truth[CP_TASKS][8];  /* by task and parameter: NULL for inputs */
+    double *truth[CP_TASKS][8]; /* by task and parameter: NULL for inputs */
     cd_program *p;
     cp_program *made;
     void *lib;
@@ -34,7 +34,9 @@ static inline double cp_number(const void *ctx, uint32_t tensor, int64_t element
     return (double)(cd_rng_at(tensor, (uint64_t)element) % 11) - 5;
 }
 
-static inline const cd_te_op *cp_op(const cd_te_dag *d, uint32_t arg) { return &d->op[d->tensor_op[d->arg[arg]]]; }
+static inline const cd_te_op *cp_op(const cd_te_dag *d, uint32_t arg) {
+    return &d->op[d->tensor_op[d->arg[arg]]];
+}
 
 static inline int64_t cp_elements(const cd_te_op *o) {
     int64_t n = 1;
@@ -86,7 +88,8 @@ static inline bool cp_add(cprog *c, size_t task, const cd_record *rec) {
     assert_ok(cd_record_write_steps(&m->steps, rec, &err));
     nest.vector_bytes = 16U << c->n % 3;
     snprintf(name, sizeof name, "f%zu", c->n);
-    if (cd_codegen(&nest, CD_DIALECT_C, name, &m->code, &err)) fail_msg("task %zu, %s: %s", task, m->steps.p, err.msg);
+    if (cd_codegen(&nest, CD_DIALECT_C, name, &m->code, &err))
+        fail_msg("task %zu, %s: %s", task, m->steps.p, err.msg);
     c->n++;
     return true;
 }
@@ -98,7 +101,8 @@ static inline void cp_compile(cprog *c) {
     fputs(cd_codegen_prelude(CD_DIALECT_C), f);
     for (size_t k = 0; k < c->n; k++) fwrite(c->made[k].code.text.p, 1, c->made[k].code.text.n, f);
     fclose(f);
-    snprintf(cmd, sizeof cmd, "gcc -O1 -w -Wno-psabi -shared -fPIC -o %s %s -lm", scratch("all.so"), scratch("all.c"));
+    snprintf(cmd, sizeof cmd, "gcc -O1 -w -Wno-psabi -shared -fPIC -o %s %s -lm", scratch("all.so"),
+             scratch("all.c"));
     assert_int_equal(system(cmd), 0);
     c->lib = dlopen(scratch("all.so"), RTLD_NOW);
     assert_non_null(c->lib);
@@ -112,7 +116,8 @@ static inline char *cp_memory(const cp_program *m, uint32_t k) {
     memset(p + bytes, 0x7b, CP_GUARD);
     if (k >= m->code.n_arg || !cp_op(d, k)->is_placeholder) return p;
     float *plain = calloc((size_t)cp_elements(cp_op(d, k)) + 1, sizeof *plain);
-    for (int64_t i = 0; i < cp_elements(cp_op(d, k)); i++) plain[i] = (float)cp_number(NULL, d->arg[k], i);
+    for (int64_t i = 0; i < cp_elements(cp_op(d, k)); i++)
+        plain[i] = (float)cp_number(NULL, d->arg[k], i);
     cd_codegen_pack(&m->code.buffer[k], cp_op(d, k)->rank, cp_op(d, k)->shape, plain, p);
     free(plain);
     return p;
@@ -122,7 +127,8 @@ static inline char *cp_memory(const cp_program *m, uint32_t k) {
 static inline long cp_wrong(const cp_program *m, uint32_t k, const double *truth, const char *got) {
     long wrong = 0;
     for (int64_t i = 0; truth && i < cp_elements(cp_op(m->task->dag, k)); i++)
-        wrong += !(fabs((double)((const float *)(const void *)got)[i] - truth[i]) <= 1e-5 * (1 + fabs(truth[i])));
+        wrong += !(fabs((double)((const float *)(const void *)got)[i] - truth[i]) <=
+                   1e-5 * (1 + fabs(truth[i])));
     for (int b = 0; b < CP_GUARD; b++) wrong += got[m->code.buffer[k].bytes + b] != 0x7b;
     return wrong;
 }
@@ -137,13 +143,18 @@ static inline long cp_run(const cprog *c, size_t number) {
     assert_true(m->code.n_buffer <= 32);
     for (uint32_t k = 0; k < m->code.n_buffer; k++) arg[k] = cp_memory(m, k);
     snprintf(name, sizeof name, "f%zu", number);
-    union { void *p; void (*f)(void *const *); } u = {dlsym(c->lib, name)};
+    union {
+        void *p;
+        void (*f)(void *const *);
+    } u = {dlsym(c->lib, name)};
     u.f(arg);
     for (uint32_t k = 0; k < m->code.n_buffer; k++) {
         if (k < m->code.n_arg) wrong += cp_wrong(m, k, c->truth[task][k], arg[k]);
         free(arg[k]);
     }
-    if (wrong) print_message("task %zu, %s: %ld elements are wrong\n%.*s\n", task, m->steps.p, wrong, (int)m->code.text.n, m->code.text.p);
+    if (wrong)
+        print_message("task %zu, %s: %ld elements are wrong\n%.*s\n", task, m->steps.p, wrong,
+                      (int)m->code.text.n, m->code.text.p);
     return wrong;
 }
 

@@ -11,11 +11,11 @@ static inline bool gpu_says(cd_describe_name *out) {
     return true;
 }
 
-#define SKIP_WITHOUT_GPU(name) \
-    do { \
-        if (!gpu_says(name)) { \
-            print_message("no OpenCL device\n"); \
-            skip(); \
-        } \
+#define SKIP_WITHOUT_GPU(name)                                                                     \
+    do {                                                                                           \
+        if (!gpu_says(name)) {                                                                     \
+            print_message("no OpenCL device\n");                                                   \
+            skip();                                                                                \
+        }                                                                                          \
     } while (0)
 #endif

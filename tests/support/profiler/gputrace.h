@@ -21,11 +21,11 @@ typedef struct {
     const cd_nest *nest;
     const cd_codegen_plan *plan;
     int64_t block[3];
-    int64_t *var;       /* (n_var) */
-    bool *wanted;       /* (ast->n) node has something to see below it */
+    int64_t *var; /* (n_var) */
+    bool *wanted; /* (ast->n) node has something to see below it */
     gt_place *write, *read;
     size_t n_write, cap_write, n_read, cap_read, most;
-    bool full;          /* more than `most` of a kind */
+    bool full; /* more than `most` of a kind */
 } gputrace;
 
 static inline int64_t gt_int(gputrace *t, const cd_expr *e) {
@@ -59,12 +59,16 @@ static inline int64_t gt_int(gputrace *t, const cd_expr *e) {
     }
 }
 
-static inline bool gt_global(const gputrace *t, uint32_t tensor) { return t->plan->slot[tensor].is_arg || t->plan->slot[tensor].rank == 0; }
+static inline bool gt_global(const gputrace *t, uint32_t tensor) {
+    return t->plan->slot[tensor].is_arg || t->plan->slot[tensor].rank == 0;
+}
 
-static inline void gt_put(gputrace *t, gt_place **list, size_t *n, size_t *cap, uint32_t tensor, const cd_expr *const *x, uint32_t rank) {
+static inline void gt_put(gputrace *t, gt_place **list, size_t *n, size_t *cap, uint32_t tensor,
+                          const cd_expr *const *x, uint32_t rank) {
     const cd_codegen_slot *s = &t->plan->slot[tensor];
     int64_t at = 0;
-    for (uint32_t d = 0; d < rank; d++) at += (gt_int(t, x[d]) - (s->min ? gt_int(t, s->min[d]) : 0)) * s->stride[d];
+    for (uint32_t d = 0; d < rank; d++)
+        at += (gt_int(t, x[d]) - (s->min ? gt_int(t, s->min[d]) : 0)) * s->stride[d];
     if (*n && (*list)[*n - 1].tensor == tensor && (*list)[*n - 1].element == at) return;
     if (*n >= t->most) {
         t->full = true;
@@ -94,7 +98,8 @@ static inline void gt_loads(gputrace *t, const cd_expr *e) {
 static inline bool gt_sees(void *ctx, const cd_expr *e) {
     void **c = ctx;
     const gputrace *t = c[0];
-    if (e->op == CD_LOAD && gt_global(t, (uint32_t)e->u.i) && t->nest->tensor[e->u.i].written) *(bool *)c[1] = true;
+    if (e->op == CD_LOAD && gt_global(t, (uint32_t)e->u.i) && t->nest->tensor[e->u.i].written)
+        *(bool *)c[1] = true;
     return true;
 }
 
@@ -142,7 +147,8 @@ static inline void gt_node(gputrace *t, int32_t k) {
         break;
     case CD_AST_STORE:
         gt_loads(t, n->e);
-        if (gt_global(t, n->tensor)) gt_put(t, &t->write, &t->n_write, &t->cap_write, n->tensor, n->x, n->n);
+        if (gt_global(t, n->tensor))
+            gt_put(t, &t->write, &t->n_write, &t->cap_write, n->tensor, n->x, n->n);
         break;
     default: gt_range(t, k + 1, n->end);
     }

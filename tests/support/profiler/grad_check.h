@@ -58,7 +58,8 @@ static inline void free_out(double **out, uint32_t n) {
 }
 
 /* Sum of the iteration's loss. */
-static inline double loss_of(const cd_gradient *d, const cd_workload *w, uint32_t results, const char *what) {
+static inline double loss_of(const cd_gradient *d, const cd_workload *w, uint32_t results,
+                             const char *what) {
     double *out[64];
     assert_true(d->graph->n_output < 64);
     evaluate(w, out, what);
@@ -70,18 +71,26 @@ static inline double loss_of(const cd_gradient *d, const cd_workload *w, uint32_
 static inline cd_workload *workload(const cd_graph *g, int way, const char *what) {
     cdmpp_err err = {0};
     cd_workload *w;
-    const cd_workload_options o = {.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256, .weights = true};
+    const cd_workload_options o = {.layout =
+                                       way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW,
+                                   .max_depth = way & 2 ? 1 : 256,
+                                   .weights = true};
     assert_ok(cd_workload_build(g, &o, &w, &err));
-    if (w->n_unsupported) fail_msg("%s: %s %s: %s", what, w->unsupported[0].op, w->unsupported[0].node, w->unsupported[0].reason);
+    if (w->n_unsupported)
+        fail_msg("%s: %s %s: %s", what, w->unsupported[0].op, w->unsupported[0].node,
+                 w->unsupported[0].reason);
     return w;
 }
 
-static inline void compare(const char *what, const cd_graph_tensor *t, int64_t i, double got, double want, int way) {
+static inline void compare(const char *what, const cd_graph_tensor *t, int64_t i, double got,
+                           double want, int way) {
     if (fabs(got - want) > 2e-5 * (1 + fabs(want)))
-        fail_msg("%s, way %d: gradient of %s (rank %u)[%lld]: %.8g, by differences %.8g", what, way, t->name, t->shape.rank, (long long)i, got, want);
+        fail_msg("%s, way %d: gradient of %s (rank %u)[%lld]: %.8g, by differences %.8g", what, way,
+                 t->name, t->shape.rank, (long long)i, got, want);
 }
 
-static inline void check_way(const cd_gradient *d, const double *want, uint32_t results, int way, const char *what) {
+static inline void check_way(const cd_gradient *d, const double *want, uint32_t results, int way,
+                             const char *what) {
     cd_workload *w = workload(d->graph, way, what);
     double *out[64];
     uint32_t k = results + 1;
@@ -98,7 +107,8 @@ static inline void check_way(const cd_gradient *d, const double *want, uint32_t 
 }
 
 /* Differences by the network's own forward pass (results summed), or by the iteration's where training computes another. */
-static inline double *differences(const cd_gradient *d, const cd_graph *forward, bool own, const char *what) {
+static inline double *differences(const cd_gradient *d, const cd_graph *forward, bool own,
+                                  const char *what) {
     const double h = 1e-5;
     cd_workload *w = own ? workload(forward, 0, what) : workload(d->graph, 0, what);
     double *want = calloc(100000, sizeof *want), *at = want;
@@ -114,7 +124,10 @@ static inline double *differences(const cd_gradient *d, const cd_graph *forward,
                     v[s] = 0;
                     evaluate(w, out, what);
                     for (uint32_t k = 0; k < forward->n_output; k++)
-                        for (int64_t q = 0; q < cd_graph_shape_elements(&forward->tensor[forward->output[k]].shape); q++) v[s] += out[k][q];
+                        for (int64_t q = 0; q < cd_graph_shape_elements(
+                                                    &forward->tensor[forward->output[k]].shape);
+                             q++)
+                            v[s] += out[k][q];
                     free_out(out, forward->n_output);
                 } else v[s] = loss_of(d, w, forward->n_output, what);
             }
@@ -126,7 +139,8 @@ static inline double *differences(const cd_gradient *d, const cd_graph *forward,
     return want;
 }
 
-static inline void check_graph(const char *what, const cd_graph *g, bool own, cd_gradient_loss loss) {
+static inline void check_graph(const char *what, const cd_graph *g, bool own,
+                               cd_gradient_loss loss) {
     cdmpp_err err = {0};
     cd_gradient d;
     const cd_gradient_options o = {.loss = loss, .no_update = true};

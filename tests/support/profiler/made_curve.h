@@ -21,7 +21,7 @@
 enum { MADE_CURVE_MAX = 400 };
 
 typedef struct {
-    cd_perf_curve_candidate law;               /* of those that have one; n_break, param as in patterns.h */
+    cd_perf_curve_candidate law; /* of those that have one; n_break, param as in patterns.h */
     size_t n;
     double x[MADE_CURVE_MAX], t[MADE_CURVE_MAX], truth[MADE_CURVE_MAX];
 } made_curve;
@@ -31,8 +31,12 @@ typedef struct {
 } made_dice;
 
 static inline double made_unit(made_dice *d) { return cd_rng_unit(d->seed, d->at++); }
-static inline double made_in(made_dice *d, double a, double b) { return a + (b - a) * made_unit(d); }
-static inline double made_log(made_dice *d, double a, double b) { return a * pow(b / a, made_unit(d)); }
+static inline double made_in(made_dice *d, double a, double b) {
+    return a + (b - a) * made_unit(d);
+}
+static inline double made_log(made_dice *d, double a, double b) {
+    return a * pow(b / a, made_unit(d));
+}
 static inline double made_normal(made_dice *d) {
     const double u = made_unit(d), v = made_unit(d);
     return sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * v);
@@ -49,30 +53,46 @@ static inline double made_bound(const cd_perf_curve_candidate *c, size_t n, doub
             for (uint32_t k = 0; k < c->n_param; k++) a[j][k] += g[j] * g[k] / (f * f);
     }
     if (!cd_perf_curve_invert_matrix(a, c->n_param)) return HUGE_VAL;
-    for (uint32_t k = c->n_param - c->n_break; k < c->n_param; k++) worst = fmax(worst, noise * sqrt(a[k][k]));
+    for (uint32_t k = c->n_param - c->n_break; k < c->n_param; k++)
+        worst = fmax(worst, noise * sqrt(a[k][k]));
     return worst;
 }
 
-static inline void made_lines(made_dice *d, cd_perf_curve_form form, double n, double a, cd_perf_curve_candidate *c) {
+static inline void made_lines(made_dice *d, cd_perf_curve_form form, double n, double a,
+                              cd_perf_curve_candidate *c) {
     const double u = made_unit(d), v = made_unit(d);
     *c = (cd_perf_curve_candidate){.form = form};
     if (form == CD_PERF_CURVE_HINGE) {
-        *c = (cd_perf_curve_candidate){.form = form, .n_param = 3, .n_break = 1, .param = {a, made_log(d, 0.02 * a, 0.5 * a), made_in(d, 0.15 * n, 0.8 * n)}};
+        *c = (cd_perf_curve_candidate){
+            .form = form,
+            .n_param = 3,
+            .n_break = 1,
+            .param = {a, made_log(d, 0.02 * a, 0.5 * a), made_in(d, 0.15 * n, 0.8 * n)}};
     } else {
         const double x0 = made_in(d, 0.15 * n, 0.5 * n), x1 = made_in(d, x0 + 0.2 * n, 0.85 * n);
-        *c = (cd_perf_curve_candidate){.form = form, .n_param = 6, .n_break = 2, .param = {a, made_in(d, 0, 0.05 * a), a * u * u * u, a * v * v * v, x0, x1}};
+        *c = (cd_perf_curve_candidate){
+            .form = form,
+            .n_param = 6,
+            .n_break = 2,
+            .param = {a, made_in(d, 0, 0.05 * a), a * u * u * u, a * v * v * v, x0, x1}};
     }
 }
 
-static inline void made_law(made_dice *d, cd_perf_curve_form form, size_t n, double noise, cd_perf_curve_candidate *c) {
+static inline void made_law(made_dice *d, cd_perf_curve_form form, size_t n, double noise,
+                            cd_perf_curve_candidate *c) {
     const double a = made_log(d, 1e-6, 1e-2), rise = made_log(d, 1.5, 50), end = (double)n;
     *c = (cd_perf_curve_candidate){.form = form, .n_param = 1, .param = {a}};
-    if (form == CD_PERF_CURVE_AFFINE) { /* T(1) = a + m = 1, T(n) = rise: m as large as a >= 0 lets it */
+    if (form ==
+        CD_PERF_CURVE_AFFINE) { /* T(1) = a + m = 1, T(n) = rise: m as large as a >= 0 lets it */
         const double m = fmin((rise - 1) / (end - 1), 1);
         *c = (cd_perf_curve_candidate){.form = form, .n_param = 2, .param = {a * (1 - m), a * m}};
     } else if (form == CD_PERF_CURVE_STAIRS) {
         const double share = made_in(d, 0.25, 1);
-        *c = (cd_perf_curve_candidate){.form = form, .n_param = 3, .n_break = 1, .param = {a * (1 - share), a * share, made_in(d, 0.1 * end, 0.4 * end)}};
+        *c = (cd_perf_curve_candidate){
+            .form = form,
+            .n_param = 3,
+            .n_break = 1,
+            .param = {a * (1 - share), a * share, made_in(d, 0.1 * end, 0.4 * end)}};
     } else if (form == CD_PERF_CURVE_HINGE || form == CD_PERF_CURVE_SLOPES) {
         do made_lines(d, form, end, a, c);
         while (made_bound(c, n, noise) > 0.4);
@@ -97,13 +117,17 @@ static inline void made_jumps(made_dice *d, made_curve *m) {
 }
 
 static inline void made_wild(made_dice *d, made_curve *m) {
-    const double a = made_log(d, 1e-6, 1e-2), period = made_in(d, 0.15, 0.5) * (double)m->n, phase = made_in(d, 0, 6.28);
+    const double a = made_log(d, 1e-6, 1e-2), period = made_in(d, 0.15, 0.5) * (double)m->n,
+                 phase = made_in(d, 0, 6.28);
     const bool wave = d->seed % 2;
-    for (size_t i = 0; i < m->n; i++) m->truth[i] = a * (wave ? 1 + 0.6 * sin(6.283185307179586 * m->x[i] / period + phase) : made_log(d, 1, 5));
+    for (size_t i = 0; i < m->n; i++)
+        m->truth[i] = a * (wave ? 1 + 0.6 * sin(6.283185307179586 * m->x[i] / period + phase)
+                                : made_log(d, 1, 5));
 }
 
 /* n <= MADE_CURVE_MAX points at 1 .. n; noise: relative standard deviation, normal in ln T. */
-static inline void made_curve_draw(cd_perf_curve_form form, uint64_t seed, size_t n, double noise, made_curve *m) {
+static inline void made_curve_draw(cd_perf_curve_form form, uint64_t seed, size_t n, double noise,
+                                   made_curve *m) {
     made_dice d = {seed, 0};
     m->n = n;
     for (size_t i = 0; i < n; i++) m->x[i] = (double)(i + 1);
@@ -131,7 +155,8 @@ static inline double made_curve_off(const made_curve *m, const cd_perf_curve *p)
     if (p->form != m->law.form || p->n_break != m->law.n_break) return HUGE_VAL;
     if (p->form == CD_PERF_CURVE_STAIRS)
         return fabs(p->param[2] - m->law.param[2]) * floor((double)m->n / m->law.param[2]);
-    for (uint32_t k = p->n_param - p->n_break; k < p->n_param; k++) worst = fmax(worst, fabs(p->param[k] - m->law.param[k]));
+    for (uint32_t k = p->n_param - p->n_break; k < p->n_param; k++)
+        worst = fmax(worst, fabs(p->param[k] - m->law.param[k]));
     return worst;
 }
 #endif

@@ -9,12 +9,15 @@
 
 enum { M = 12, K = 16, N = 20 };
 /* y = max(x w, 0), of 12x16 by 16x20, then of 12x20 by 20x20. */
-#define DENSE(m, k, n)                                                                                              \
-    "\"ops\": [{\"name\": \"X\", \"shape\": [" #m ", " #k "], \"dtype\": \"float32\"},"                             \
-    "{\"name\": \"W\", \"shape\": [" #k ", " #n "], \"dtype\": \"float32\", \"layout_free\": true},"                \
-    "{\"name\": \"C\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"reduce_axis\": [[\"k\", 0, " #k "]],"  \
-    "\"reduce\": \"sum\", \"body\": \"X[i, k]*W[k, j]\"},"                                                          \
-    "{\"name\": \"Y\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"body\": \"max(C[i, j], 0.0)\"}],"      \
+#define DENSE(m, k, n)                                                                             \
+    "\"ops\": [{\"name\": \"X\", \"shape\": [" #m ", " #k "], \"dtype\": \"float32\"},"            \
+    "{\"name\": \"W\", \"shape\": [" #k ", " #n                                                    \
+    "], \"dtype\": \"float32\", \"layout_free\": true},"                                           \
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n                              \
+    "]], \"reduce_axis\": [[\"k\", 0, " #k "]],"                                                   \
+    "\"reduce\": \"sum\", \"body\": \"X[i, k]*W[k, j]\"},"                                         \
+    "{\"name\": \"Y\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n                              \
+    "]], \"body\": \"max(C[i, j], 0.0)\"}],"                                                       \
     "\"args\": [\"X\", \"W\", \"Y\"]"
 static const char *const made[] = {DENSE(12, 16, 20), DENSE(12, 20, 20)};
 
@@ -37,7 +40,8 @@ static inline int dense_up(void **state, bool both) {
         const cd_record r = {0};
         cd_nest nest;
         assert_ok(cd_program_new(&f.program[k], &err));
-        assert_ok(cd_program_lower(f.program[k], cd_task_registry_at(f.tasks, (size_t)k), &r, &err));
+        assert_ok(
+            cd_program_lower(f.program[k], cd_task_registry_at(f.tasks, (size_t)k), &r, &err));
         assert_ok(cd_program_nest(f.program[k], &nest, &err));
         nest.pack = both || k == 0;
         assert_ok(cd_codegen(&nest, CD_DIALECT_C, k ? "p1" : "p0", &f.code[k], &err));

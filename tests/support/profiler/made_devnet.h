@@ -12,8 +12,23 @@
 #include "profiler/runtime/multi/multi.h"
 #include "profiler/runtime/single/single.h"
 
-enum { MD_ROWS = 6, MD_COLS = 16, MD_N = MD_ROWS * MD_COLS, MD_STEPS = 40, MD_TENSORS = MD_STEPS + 2, MD_RESULTS = 5, MD_PROGRAMS = 3 };
-enum { MD_BUFFERS = 600, MD_ACTIONS = 600, MD_AFTER = 60000, MD_MEMORIES = 3, MD_NONE = -1, MD_SLOTS = 40 };
+enum {
+    MD_ROWS = 6,
+    MD_COLS = 16,
+    MD_N = MD_ROWS * MD_COLS,
+    MD_STEPS = 40,
+    MD_TENSORS = MD_STEPS + 2,
+    MD_RESULTS = 5,
+    MD_PROGRAMS = 3
+};
+enum {
+    MD_BUFFERS = 600,
+    MD_ACTIONS = 600,
+    MD_AFTER = 60000,
+    MD_MEMORIES = 3,
+    MD_NONE = -1,
+    MD_SLOTS = 40
+};
 
 /* ---- programs: one rounding for each element, so that C and OpenCL C agree to the bit ---- */
 
@@ -25,11 +40,16 @@ typedef struct md_programs {
 
 static const char *const md_body[MD_PROGRAMS][2] = {
     {"for (int i = 0; i < n; i++) c[i] = a[i] + b[n - 1 - i];", "c[i] = a[i] + b[n - 1 - i];"},
-    {"float *s = arg[3]; for (int i = 0; i < n; i++) s[i] = a[i]; for (int i = 0; i < n; i++) c[i] = s[i] - b[i];", "s[i] = a[i]; c[i] = s[i] - b[i];"}, /* with scratch */
-    {"for (int r = 0; r < 3; r++) for (int i = 0; i < n; i++) c[i] = a[n - 1 - i] > b[i] ? a[n - 1 - i] : -b[i];", "c[i] = a[n - 1 - i] > b[i] ? a[n - 1 - i] : -b[i];"}};
+    {"float *s = arg[3]; for (int i = 0; i < n; i++) s[i] = a[i]; for (int i = 0; i < n; i++) c[i] "
+     "= s[i] - b[i];",
+     "s[i] = a[i]; c[i] = s[i] - b[i];"}, /* with scratch */
+    {"for (int r = 0; r < 3; r++) for (int i = 0; i < n; i++) c[i] = a[n - 1 - i] > b[i] ? a[n - 1 "
+     "- i] : -b[i];",
+     "c[i] = a[n - 1 - i] > b[i] ? a[n - 1 - i] : -b[i];"}};
 
 static inline void md_scratch(made_code *m) {
-    m->buffer[3] = (cd_codegen_buffer){.name = "s", .dtype = CD_F32, .elements = MD_N, .bytes = 4 * MD_N};
+    m->buffer[3] =
+        (cd_codegen_buffer){.name = "s", .dtype = CD_F32, .elements = MD_N, .bytes = 4 * MD_N};
     m->order[3] = 3;
     m->code.n_buffer = m->launch.n_buffer = 4;
 }
@@ -38,8 +58,10 @@ static inline void md_opencl(made_code *m, const char *name, const char *body) {
     made_code_set(m, name, MD_N, "");
     cd_buf_free(&m->code.text);
     m->code.text = (cd_buf){0};
-    cd_buf_putf(&m->code.text, "__kernel void %s(__global const float *a, __global const float *b, __global float *c%s) {\n const int i = get_global_id(0), n = %d;\n %s\n}\n", name,
-                strstr(body, "s[i]") ? ", __global float *s" : "", MD_N, body);
+    cd_buf_putf(&m->code.text,
+                "__kernel void %s(__global const float *a, __global const float *b, __global float "
+                "*c%s) {\n const int i = get_global_id(0), n = %d;\n %s\n}\n",
+                name, strstr(body, "s[i]") ? ", __global float *s" : "", MD_N, body);
     m->code.dialect = CD_DIALECT_OPENCL;
     m->launch.grid[0] = MD_N;
 }
@@ -78,17 +100,24 @@ typedef struct md_net {
     cd_executor_net_tensor tensor[MD_TENSORS];
     cd_executor_net_step step[MD_STEPS];
     uint32_t arg[MD_STEPS][3], program[MD_STEPS];
-    uint32_t last[MD_TENSORS];  /* step that reads it last; UINT32_MAX: kept */
+    uint32_t last[MD_TENSORS]; /* step that reads it last; UINT32_MAX: kept */
 } md_net;
 
-static inline uint32_t md_pick(uint64_t *s, uint32_t most) { return (uint32_t)(cd_rng_at(0xd0, (*s)++) % most); }
+static inline uint32_t md_pick(uint64_t *s, uint32_t most) {
+    return (uint32_t)(cd_rng_at(0xd0, (*s)++) % most);
+}
 
 /* Step k makes tensor k + 2, of two of the `window` before. */
 static inline void md_net_make(md_net *r, uint64_t seed, uint32_t window, const md_programs *p) {
     uint64_t s = seed << 32;
     memset(r, 0, sizeof *r);
     for (uint32_t t = 0; t < MD_TENSORS; t++) {
-        r->tensor[t] = (cd_executor_net_tensor){.bytes = 4 * MD_N, .dtype = CD_F32, .role = t < 2 ? CD_TENSOR_INPUT : t >= MD_TENSORS - MD_RESULTS ? CD_TENSOR_RESULT : CD_TENSOR_INNER};
+        r->tensor[t] =
+            (cd_executor_net_tensor){.bytes = 4 * MD_N,
+                                     .dtype = CD_F32,
+                                     .role = t < 2                          ? CD_TENSOR_INPUT
+                                             : t >= MD_TENSORS - MD_RESULTS ? CD_TENSOR_RESULT
+                                                                            : CD_TENSOR_INNER};
         r->last[t] = t < 2 || t >= MD_TENSORS - MD_RESULTS ? UINT32_MAX : t - 2;
     }
     for (uint32_t k = 0; k < MD_STEPS; k++) {
@@ -110,16 +139,17 @@ static inline void md_truth(const md_net *n, float out[MD_RESULTS][MD_N]) {
     double total;
     assert_ok(cd_executor_open(&n->net, &(cd_executor_options){.threads = 1}, &r, &err));
     cd_executor_pass(r, NULL, &total);
-    for (uint32_t k = 0; k < MD_RESULTS; k++) assert_ok(cd_executor_read(r, MD_TENSORS - MD_RESULTS + k, out[k], &err));
+    for (uint32_t k = 0; k < MD_RESULTS; k++)
+        assert_ok(cd_executor_read(r, MD_TENSORS - MD_RESULTS + k, out[k], &err));
     cd_executor_close(r);
 }
 
 /* ---- as actions on devices ---- */
 
-typedef struct md_slot {        /* a buffer, and who touched it */
+typedef struct md_slot { /* a buffer, and who touched it */
     uint32_t buffer, memory, n_touch, touch[MD_ACTIONS];
     bool wrote[MD_ACTIONS];
-    uint32_t tensor;            /* UINT32_MAX: free */
+    uint32_t tensor; /* UINT32_MAX: free */
 } md_slot;
 
 typedef struct md_actions {
@@ -131,12 +161,18 @@ typedef struct md_actions {
     md_slot slot[MD_BUFFERS];
     int where[MD_TENSORS][MD_MEMORIES]; /* slot of a tensor in a memory */
     uint64_t rng;
-    bool again;                 /* slots are used again */
+    bool again; /* slots are used again */
 } md_actions;
 
-static inline uint32_t md_buffer(md_actions *m, uint32_t memory, uint32_t of, int64_t offset, int64_t bytes) {
+static inline uint32_t md_buffer(md_actions *m, uint32_t memory, uint32_t of, int64_t offset,
+                                 int64_t bytes) {
     assert_true(m->dn.n_buffer < MD_BUFFERS);
-    m->buffer[m->dn.n_buffer] = (cd_multi_buffer){.name = "buffer", .memory = memory, .of = of, .offset = offset, .bytes = bytes, .dtype = CD_F32};
+    m->buffer[m->dn.n_buffer] = (cd_multi_buffer){.name = "buffer",
+                                                  .memory = memory,
+                                                  .of = of,
+                                                  .offset = offset,
+                                                  .bytes = bytes,
+                                                  .dtype = CD_F32};
     return m->dn.n_buffer++;
 }
 
@@ -159,7 +195,8 @@ static inline uint32_t md_place(md_actions *m, uint32_t tensor, uint32_t memory)
 
 static inline uint32_t md_action(md_actions *m, uint32_t device) {
     assert_true(m->dn.n_action < MD_ACTIONS);
-    m->action[m->dn.n_action] = (cd_multi_action){.name = "action", .device = device, .after = &m->after[m->n_after]};
+    m->action[m->dn.n_action] =
+        (cd_multi_action){.name = "action", .device = device, .after = &m->after[m->n_after]};
     return m->dn.n_action++;
 }
 
@@ -178,14 +215,22 @@ static inline void md_touch(md_actions *m, uint32_t k, uint32_t s, bool writes, 
 }
 
 /* Tensor copied from slot to slot, whole or in columns; `device` of a piece, UINT32_MAX: any of n_any. */
-static inline void md_copy(md_actions *m, uint32_t from, uint32_t to, uint32_t device, uint32_t n_any) {
+static inline void md_copy(md_actions *m, uint32_t from, uint32_t to, uint32_t device,
+                           uint32_t n_any) {
     const uint32_t pieces = 1 + md_pick(&m->rng, 3);
     uint32_t at = 0;
     for (uint32_t p = 0; p < pieces; p++) {
         const uint32_t end = p + 1 == pieces ? MD_COLS : at + 1 + md_pick(&m->rng, 5);
         const uint32_t k = md_action(m, device == UINT32_MAX ? md_pick(&m->rng, n_any) : device);
-        m->action[k].copy = (cd_multi_copy){.from = m->slot[from].buffer, .to = m->slot[to].buffer, .rank = 2, .n = {MD_ROWS, end - at}, .from_stride = {MD_COLS, 1},
-                                         .to_stride = {MD_COLS, 1}, .from_first = at, .to_first = at, .size = 4};
+        m->action[k].copy = (cd_multi_copy){.from = m->slot[from].buffer,
+                                            .to = m->slot[to].buffer,
+                                            .rank = 2,
+                                            .n = {MD_ROWS, end - at},
+                                            .from_stride = {MD_COLS, 1},
+                                            .to_stride = {MD_COLS, 1},
+                                            .from_first = at,
+                                            .to_first = at,
+                                            .size = 4};
         md_touch(m, k, from, false, 0);
         md_touch(m, k, to, true, p);
         at = end;
@@ -208,7 +253,8 @@ static inline uint32_t md_bring(md_actions *m, uint32_t t, uint32_t memory) {
         from = 0;
     }
     const uint32_t to = md_place(m, t, memory);
-    md_copy(m, (uint32_t)m->where[t][from], to, md_device_of(m->dn.device, m->dn.n_device, from ? from : memory), 0);
+    md_copy(m, (uint32_t)m->where[t][from], to,
+            md_device_of(m->dn.device, m->dn.n_device, from ? from : memory), 0);
     m->where[t][memory] = (int)to;
     return to;
 }
@@ -224,14 +270,19 @@ static inline void md_shuffle(md_actions *m, uint32_t t) {
 
 static inline void md_free_dead(md_actions *m, const md_net *n, uint32_t k) {
     for (uint32_t s = 0; s < m->n_slot; s++)
-        if (m->slot[s].tensor != UINT32_MAX && n->last[m->slot[s].tensor] != UINT32_MAX && n->last[m->slot[s].tensor] < k) m->slot[s].tensor = UINT32_MAX;
+        if (m->slot[s].tensor != UINT32_MAX && n->last[m->slot[s].tensor] != UINT32_MAX &&
+            n->last[m->slot[s].tensor] < k)
+            m->slot[s].tensor = UINT32_MAX;
 }
 
-static inline void md_actions_make(md_actions *m, const md_net *n, const md_programs *p, const cd_multi_device *d, uint32_t n_device, uint64_t seed, bool again) {
+static inline void md_actions_make(md_actions *m, const md_net *n, const md_programs *p,
+                                   const cd_multi_device *d, uint32_t n_device, uint64_t seed,
+                                   bool again) {
     memset(m, 0, sizeof *m);
     m->rng = seed << 20 | 1 << 19;
     m->again = again;
-    m->dn = (cd_multi_net){.n_device = n_device, .device = d, .buffer = m->buffer, .action = m->action};
+    m->dn =
+        (cd_multi_net){.n_device = n_device, .device = d, .buffer = m->buffer, .action = m->action};
     for (uint32_t t = 0; t < MD_TENSORS; t++)
         for (uint32_t i = 0; i < MD_MEMORIES; i++) m->where[t][i] = MD_NONE;
     for (uint32_t t = 0; t < 2; t++) m->where[t][0] = (int)md_place(m, t, 0);
@@ -243,7 +294,8 @@ static inline void md_actions_make(md_actions *m, const md_net *n, const md_prog
         for (uint32_t i = 0; i < 2; i++) in[i] = md_bring(m, n->arg[k][i], d[dev].memory);
         const uint32_t out = md_place(m, k + 2, d[dev].memory), a = md_action(m, dev);
         m->where[k + 2][d[dev].memory] = (int)out;
-        m->action[a].build = d[dev].kind == CD_MULTI_OPENCL ? &p->cl_build[n->program[k]] : &p->build[n->program[k]];
+        m->action[a].build =
+            d[dev].kind == CD_MULTI_OPENCL ? &p->cl_build[n->program[k]] : &p->build[n->program[k]];
         m->action[a].buffer = m->arg[a];
         for (uint32_t i = 0; i < 3; i++) {
             m->arg[a][i] = m->slot[i < 2 ? in[i] : out].buffer;
@@ -257,14 +309,18 @@ static inline void md_write_inputs(const md_actions *m, cd_multi_executor *r) {
     float x[MD_N];
     cdmpp_err err = {0};
     for (uint32_t t = 0; t < 2; t++) {
-        assert_ok(cd_multi_executor_fill(r, m->slot[t].buffer, t, &err)); /* the first slots are theirs */
+        assert_ok(
+            cd_multi_executor_fill(r, m->slot[t].buffer, t, &err)); /* the first slots are theirs */
         assert_ok(cd_multi_executor_read(r, m->slot[t].buffer, x, &err));
         assert_true(x[0] >= 0.25f && x[0] < 1);
     }
 }
 
-static inline void md_read_results(const md_actions *m, cd_multi_executor *r, float out[MD_RESULTS][MD_N]) {
+static inline void md_read_results(const md_actions *m, cd_multi_executor *r,
+                                   float out[MD_RESULTS][MD_N]) {
     cdmpp_err err = {0};
-    for (uint32_t k = 0; k < MD_RESULTS; k++) assert_ok(cd_multi_executor_read(r, m->slot[m->where[MD_TENSORS - MD_RESULTS + k][0]].buffer, out[k], &err));
+    for (uint32_t k = 0; k < MD_RESULTS; k++)
+        assert_ok(cd_multi_executor_read(
+            r, m->slot[m->where[MD_TENSORS - MD_RESULTS + k][0]].buffer, out[k], &err));
 }
 #endif

@@ -11,8 +11,8 @@
 typedef struct gm {
     cd_graph *g;
     cdmpp_err err;
-    cdmpp_status st;            /* of the last gm_add */
-    uint32_t n_out;             /* results to ask for; 0: one. Back to 0 after each gm_add */
+    cdmpp_status st; /* of the last gm_add */
+    uint32_t n_out;  /* results to ask for; 0: one. Back to 0 after each gm_add */
     uint32_t out[16];
 } gm;
 
@@ -22,14 +22,17 @@ static inline cd_graph_shape gm_shape(uint32_t n, const int64_t *d) {
     return s;
 }
 #define GM_SHAPE(...) gm_shape(sizeof((int64_t[]){__VA_ARGS__}) / 8, (int64_t[]){__VA_ARGS__})
-#define gm_x(m, ...) gm_source((m), false, GM_SHAPE(__VA_ARGS__))
-#define gm_w(m, ...) gm_source((m), true, GM_SHAPE(__VA_ARGS__))
-#define gm_ints(m, ...) gm_const_ints((m), sizeof((int64_t[]){__VA_ARGS__}) / 8, (int64_t[]){__VA_ARGS__})
-#define gm_reals(m, ...) gm_const_reals((m), sizeof((double[]){__VA_ARGS__}) / 8, (double[]){__VA_ARGS__})
+#define gm_x(m, ...)  gm_source((m), false, GM_SHAPE(__VA_ARGS__))
+#define gm_w(m, ...)  gm_source((m), true, GM_SHAPE(__VA_ARGS__))
+#define gm_ints(m, ...)                                                                            \
+    gm_const_ints((m), sizeof((int64_t[]){__VA_ARGS__}) / 8, (int64_t[]){__VA_ARGS__})
+#define gm_reals(m, ...)                                                                           \
+    gm_const_reals((m), sizeof((double[]){__VA_ARGS__}) / 8, (double[]){__VA_ARGS__})
 
 static inline uint32_t gm_source(gm *m, bool weight, cd_graph_shape s) {
     uint32_t t = CD_GRAPH_NONE;
-    m->st = weight ? cd_graph_weight(m->g, "w", CD_F32, &s, &t, &m->err) : cd_graph_input(m->g, "x", CD_F32, &s, &t, &m->err);
+    m->st = weight ? cd_graph_weight(m->g, "w", CD_F32, &s, &t, &m->err)
+                   : cd_graph_input(m->g, "x", CD_F32, &s, &t, &m->err);
     return t;
 }
 
@@ -76,7 +79,8 @@ static inline cd_graph_attr gm_attr(char *text, int64_t *ints, double *reals) {
     return a;
 }
 
-static inline uint32_t gm_addv(gm *m, const char *op, const char *attrs, const uint32_t *in, uint32_t n_in) {
+static inline uint32_t gm_addv(gm *m, const char *op, const char *attrs, const uint32_t *in,
+                               uint32_t n_in) {
     char text[512];
     int64_t ints[12][16];
     double reals[12][16];
@@ -84,12 +88,15 @@ static inline uint32_t gm_addv(gm *m, const char *op, const char *attrs, const u
     uint32_t n = 0;
     strncpy(text, attrs, sizeof text - 1);
     text[sizeof text - 1] = 0;
-    for (char *p = strtok(text, " "); p; p = strtok(NULL, " "), n++) attr[n] = gm_attr(p, ints[n], reals[n]);
+    for (char *p = strtok(text, " "); p; p = strtok(NULL, " "), n++)
+        attr[n] = gm_attr(p, ints[n], reals[n]);
     memset(&m->err, 0, sizeof m->err);
-    m->st = cd_graph_add(m->g, "n", op, in, n_in, attr, n, m->out, m->n_out ? m->n_out : 1, &m->err);
+    m->st =
+        cd_graph_add(m->g, "n", op, in, n_in, attr, n, m->out, m->n_out ? m->n_out : 1, &m->err);
     m->n_out = 0;
     return m->st ? CD_GRAPH_NONE : m->out[0];
 }
-#define gm_add(m, op, attrs, ...) \
-    gm_addv((m), (op), (attrs), (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+#define gm_add(m, op, attrs, ...)                                                                  \
+    gm_addv((m), (op), (attrs), (uint32_t[]){__VA_ARGS__},                                         \
+            sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 #endif

@@ -16,7 +16,7 @@
 typedef struct mg {
     cd_graph *g;
     uint32_t n_made, n_named;
-    uint32_t out[8];            /* results of the last operator */
+    uint32_t out[8]; /* results of the last operator */
 } mg;
 
 static inline mg mg_new(const char *name, int opset) {
@@ -38,7 +38,8 @@ static inline uint32_t mg_tensor(mg *m, bool weight, cd_dtype t, int rank, va_li
     char name[32];
     uint32_t id;
     const cd_graph_shape s = mg_shape(rank, ap);
-    snprintf(name, sizeof name, "%u", m->n_made++); /* its number among inputs and weights seeds its content */
+    snprintf(name, sizeof name, "%u",
+             m->n_made++); /* its number among inputs and weights seeds its content */
     if (weight) assert_ok(cd_graph_weight(m->g, name, t, &s, &id, &err));
     else assert_ok(cd_graph_input(m->g, name, t, &s, &id, &err));
     return id;
@@ -97,7 +98,8 @@ static inline uint32_t mg_real(mg *m, double v) {
     return id;
 }
 
-static inline void mg_attr(const char *word, char *name, int64_t *ints, char *text, cd_graph_attr *a) {
+static inline void mg_attr(const char *word, char *name, int64_t *ints, char *text,
+                           cd_graph_attr *a) {
     const size_t n = strcspn(word, ":=~'");
     memcpy(name, word, n);
     name[n] = '\0';
@@ -115,7 +117,8 @@ static inline void mg_attr(const char *word, char *name, int64_t *ints, char *te
 }
 
 /* Operator with n operands (CD_GRAPH_NONE: absent) and `results`; the first one's number. */
-static inline uint32_t mg_ops(mg *m, const char *op, const char *attrs, uint32_t results, int n, ...) {
+static inline uint32_t mg_ops(mg *m, const char *op, const char *attrs, uint32_t results, int n,
+                              ...) {
     cdmpp_err err = {0};
     char words[256], name[8][40], text[8][40];
     int64_t ints[8][16];
@@ -126,7 +129,8 @@ static inline uint32_t mg_ops(mg *m, const char *op, const char *attrs, uint32_t
     for (int i = 0; i < n; i++) in[i] = va_arg(ap, uint32_t);
     va_end(ap);
     snprintf(words, sizeof words, "%s", attrs);
-    for (char *w = strtok(words, " "); w; w = strtok(NULL, " "), k++) mg_attr(w, name[k], ints[k], text[k], &a[k]);
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " "), k++)
+        mg_attr(w, name[k], ints[k], text[k], &a[k]);
     snprintf(words, sizeof words, "%s_%u", op, m->n_named++);
     assert_ok(cd_graph_add(m->g, words, op, in, (uint32_t)n, a, k, m->out, results, &err));
     return m->out[0];

@@ -19,12 +19,12 @@ static inline const char *no_opencl(void) {
 #endif
 }
 
-#define SKIP_WITHOUT_OPENCL() \
-    do { \
-        const char *why_ = no_opencl(); \
-        if (why_) { \
-            print_message("no OpenCL: %s\n", why_); \
-            skip(); \
-        } \
+#define SKIP_WITHOUT_OPENCL()                                                                      \
+    do {                                                                                           \
+        const char *why_ = no_opencl();                                                            \
+        if (why_) {                                                                                \
+            print_message("no OpenCL: %s\n", why_);                                                \
+            skip();                                                                                \
+        }                                                                                          \
     } while (0)
 #endif

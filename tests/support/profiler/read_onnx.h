@@ -30,7 +30,8 @@ static inline onnx must(const char *name, const cd_onnx_options *o) {
 }
 
 /* The file is refused with this status, and the message tells of all the words. */
-static inline void refuse(const char *name, const cd_onnx_options *o, cdmpp_status want, const char *words) {
+static inline void refuse(const char *name, const cd_onnx_options *o, cdmpp_status want,
+                          const char *words) {
     char all[256], *save = NULL;
     onnx r;
     const cdmpp_status st = open_with(&r, name, o);
@@ -57,7 +58,8 @@ static inline const cd_graph_tensor *tensor(const cd_graph *g, const char *name)
 static inline void has_shape(const cd_graph *g, const char *name, const char *want) {
     const cd_graph_shape *s = &tensor(g, name)->shape;
     char got[128] = "";
-    for (uint32_t d = 0; d < s->rank; d++) sprintf(got + strlen(got), d ? ",%lld" : "%lld", (long long)s->dim[d]);
+    for (uint32_t d = 0; d < s->rank; d++)
+        sprintf(got + strlen(got), d ? ",%lld" : "%lld", (long long)s->dim[d]);
     assert_string_equal(got, want);
 }
 

@@ -16,7 +16,8 @@ typedef struct traces {
     const char *device;
 } traces;
 
-static inline cdmpp_status traces_bad(void *ctx, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err) {
+static inline cdmpp_status traces_bad(void *ctx, cdmpp_status st, const cdmpp_err *e,
+                                      cdmpp_err *err) {
     traces *f = ctx;
     (void)st, (void)err;
     f->bad++;
@@ -40,7 +41,8 @@ static inline cdmpp_status traces_read(traces *f, const char *path, cdmpp_err *e
     return st;
 }
 
-static inline cdmpp_status traces_text(traces *f, const char *name, const char *text, cdmpp_err *err) {
+static inline cdmpp_status traces_text(traces *f, const char *name, const char *text,
+                                       cdmpp_err *err) {
     return traces_read(f, tmp_put(&f->d, name, text, strlen(text)), err);
 }
 
@@ -54,7 +56,9 @@ static inline const cd_trace_event *traces_event(const traces *f, size_t i) {
     return &f->t[0]->event[i];
 }
 
-static inline const char *traces_name(const traces *f, size_t i) { return cd_trace_text(f->t[0], traces_event(f, i)->name); }
+static inline const char *traces_name(const traces *f, size_t i) {
+    return cd_trace_text(f->t[0], traces_event(f, i)->name);
+}
 
 /* What became of a text: each event, then what is empty or bad, or the error; without the temporary folder. */
 static inline const char *traces_said(const char *name, const char *text) {
@@ -73,15 +77,24 @@ static inline const char *traces_said(const char *name, const char *text) {
         const cd_trace *t = f->t[0];
         for (size_t i = 0; i < t->n && n < sizeof said - 300; i++) {
             const cd_trace_event *e = &t->event[i];
-            n += (size_t)snprintf(said + n, sizeof said - n, "%s %s on %s.%d/%lld", kind[e->kind], cd_trace_text(t, e->name), cd_trace_text(t, e->device), e->unit, (long long)e->thread);
-            if (e->start_ns != CD_TRACE_UNTIMED) n += (size_t)snprintf(said + n, sizeof said - n, " at %lld", (long long)e->start_ns);
+            n += (size_t)snprintf(said + n, sizeof said - n, "%s %s on %s.%d/%lld", kind[e->kind],
+                                  cd_trace_text(t, e->name), cd_trace_text(t, e->device), e->unit,
+                                  (long long)e->thread);
+            if (e->start_ns != CD_TRACE_UNTIMED)
+                n +=
+                    (size_t)snprintf(said + n, sizeof said - n, " at %lld", (long long)e->start_ns);
             n += (size_t)snprintf(said + n, sizeof said - n, " %.6g s", e->time_s);
-            if (e->bytes >= 0) n += (size_t)snprintf(said + n, sizeof said - n, " %.0f B", e->bytes);
-            if (cd_trace_text(t, e->shape)[0]) n += (size_t)snprintf(said + n, sizeof said - n, " %s", cd_trace_text(t, e->shape));
+            if (e->bytes >= 0)
+                n += (size_t)snprintf(said + n, sizeof said - n, " %.0f B", e->bytes);
+            if (cd_trace_text(t, e->shape)[0])
+                n += (size_t)snprintf(said + n, sizeof said - n, " %s", cd_trace_text(t, e->shape));
             n += (size_t)snprintf(said + n, sizeof said - n, "; ");
         }
-        if (t->empty) n += (size_t)snprintf(said + n, sizeof said - n, "%zu empty; ", (size_t)t->empty);
-        if (f->bad) snprintf(said + n, sizeof said - n, "bad: %s", strncmp(f->last_bad, path, folder) ? f->last_bad : f->last_bad + folder);
+        if (t->empty)
+            n += (size_t)snprintf(said + n, sizeof said - n, "%zu empty; ", (size_t)t->empty);
+        if (f->bad)
+            snprintf(said + n, sizeof said - n, "bad: %s",
+                     strncmp(f->last_bad, path, folder) ? f->last_bad : f->last_bad + folder);
     }
     tmp_remove(&f->d);
     for (size_t i = 0; i < f->n; i++) cd_trace_free(f->t[i]);

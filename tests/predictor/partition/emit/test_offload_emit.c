@@ -16,7 +16,8 @@ static cdmpp_err err;
 
 /* ---- networks ---- */
 
-static uint32_t add(cd_graph *g, const char *name, const char *op, uint32_t x, uint32_t w, const cd_graph_attr *a, uint32_t n) {
+static uint32_t add(cd_graph *g, const char *name, const char *op, uint32_t x, uint32_t w,
+                    const cd_graph_attr *a, uint32_t n) {
     const uint32_t in[2] = {x, w};
     uint32_t out;
     assert_ok(cd_graph_add(g, name, op, in, w == CD_GRAPH_NONE ? 1 : 2, a, n, &out, 1, &err));
@@ -25,7 +26,9 @@ static uint32_t add(cd_graph *g, const char *name, const char *op, uint32_t x, u
 
 static uint32_t conv(cd_graph *g, const char *name, uint32_t x, int64_t from, int64_t to) {
     static const int64_t three[] = {3, 3}, pads[] = {1, 1, 1, 1};
-    const cd_graph_attr a[] = {{.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = three}, {.name = "pads", .kind = CD_GRAPH_ATTR_INTS, .n = 4, .ints = pads}};
+    const cd_graph_attr a[] = {
+        {.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = three},
+        {.name = "pads", .kind = CD_GRAPH_ATTR_INTS, .n = 4, .ints = pads}};
     uint32_t w;
     char weight[40];
     snprintf(weight, sizeof weight, "%s.w", name);
@@ -36,7 +39,9 @@ static uint32_t conv(cd_graph *g, const char *name, uint32_t x, int64_t from, in
 /* conv0 relu0 ─> conv1 relu1 ─> sum with conv2 of relu0, max pooled; one weight is read twice. */
 static cd_network_loaded net(void) {
     static const int64_t two[] = {2, 2};
-    const cd_graph_attr pool[] = {{.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = two}, {.name = "strides", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = two}};
+    const cd_graph_attr pool[] = {
+        {.name = "kernel_shape", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = two},
+        {.name = "strides", .kind = CD_GRAPH_ATTR_INTS, .n = 2, .ints = two}};
     cd_graph *g;
     cd_network_loaded l;
     uint32_t x, a, b;
@@ -49,7 +54,11 @@ static cd_network_loaded net(void) {
     const uint32_t last = add(g, "soft", "Softmax", b, CD_GRAPH_NONE, NULL, 0);
     assert_ok(cd_graph_result(g, last, &err));
     assert_ok(cd_graph_result(g, b, &err));
-    assert_ok(cd_network_load(&(cd_network_load_options){.network = "", .graph = g, .target = "llvm -num-cores=1", .layout = CD_WORKLOAD_LAYOUT_NCHW}, &l, &err));
+    assert_ok(cd_network_load(&(cd_network_load_options){.network = "",
+                                                         .graph = g,
+                                                         .target = "llvm -num-cores=1",
+                                                         .layout = CD_WORKLOAD_LAYOUT_NCHW},
+                              &l, &err));
     return l;
 }
 
@@ -59,8 +68,13 @@ static double *leaf(const cd_workload_buffer *b, uint32_t k) {
     const int64_t n = cd_graph_shape_elements(&b->shape);
     double *p = calloc((size_t)n + 1, sizeof *p);
     char *raw = calloc((size_t)n + 1, 8);
-    assert_true(b->is_const ? cd_tensor_fill_weight(b->dtype, k, b->shape.rank, b->shape.dim, raw) : cd_tensor_fill(b->dtype, k, 0, (size_t)n, raw));
-    for (int64_t i = 0; i < n; i++) p[i] = b->value == b->value ? b->value : b->dtype == CD_F32 ? (double)((float *)(void *)raw)[i] : b->dtype == CD_I64 ? (double)((int64_t *)(void *)raw)[i] : (double)((int32_t *)(void *)raw)[i];
+    assert_true(b->is_const ? cd_tensor_fill_weight(b->dtype, k, b->shape.rank, b->shape.dim, raw)
+                            : cd_tensor_fill(b->dtype, k, 0, (size_t)n, raw));
+    for (int64_t i = 0; i < n; i++)
+        p[i] = b->value == b->value ? b->value
+               : b->dtype == CD_F32 ? (double)((float *)(void *)raw)[i]
+               : b->dtype == CD_I64 ? (double)((int64_t *)(void *)raw)[i]
+                                    : (double)((int32_t *)(void *)raw)[i];
     free(raw);
     return p;
 }
@@ -69,13 +83,18 @@ static double *leaf(const cd_workload_buffer *b, uint32_t k) {
 static double **truth(const cd_network_loaded *l) {
     const cd_workload *w = l->work;
     double **mem = calloc(w->n_buffer + 1, sizeof *mem);
-    for (uint32_t i = 0; i < w->n_buffer; i++) mem[i] = w->buffer[i].group == CD_GRAPH_NONE ? leaf(&w->buffer[i], i) : calloc((size_t)cd_graph_shape_elements(&w->buffer[i].shape) + 1, sizeof **mem);
+    for (uint32_t i = 0; i < w->n_buffer; i++)
+        mem[i] =
+            w->buffer[i].group == CD_GRAPH_NONE
+                ? leaf(&w->buffer[i], i)
+                : calloc((size_t)cd_graph_shape_elements(&w->buffer[i].shape) + 1, sizeof **mem);
     for (uint32_t g = 0; g < w->n_group; g++) {
         double *arg[16];
         assert_true(w->group[g].n_read < 15);
         for (uint32_t k = 0; k < w->group[g].n_read; k++) arg[k] = mem[w->group[g].read[k]];
         arg[w->group[g].n_read] = mem[w->group[g].write];
-        const char *why = te_run(cd_task_registry_at(w->tasks, w->task[w->group[g].task].task)->dag, arg);
+        const char *why =
+            te_run(cd_task_registry_at(w->tasks, w->task[w->group[g].task].task)->dag, arg);
         if (why) fail_msg("%s", why);
     }
     return mem;
@@ -121,21 +140,32 @@ typedef struct {
 } bench;
 
 static void plan(bench *b, cd_network_loaded l, const char *rules) {
-    cd_place_link link[2] = {{.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9}, {.from = 1, .to = 0, .latency_s = 1e-6, .bytes_per_s = 1e9}};
+    cd_place_link link[2] = {{.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9},
+                             {.from = 1, .to = 0, .latency_s = 1e-6, .bytes_per_s = 1e9}};
     b->l = l;
     assert_ok(cd_offload_parse("x.rules", rules, strlen(rules), &b->q, &err));
-    assert_ok(cd_offload_match_apply(&(cd_offload_match_options){&b->l, b->q, 0, NULL}, &b->r, &err));
+    assert_ok(
+        cd_offload_match_apply(&(cd_offload_match_options){&b->l, b->q, 0, NULL}, &b->r, &err));
     double *s = calloc((size_t)b->r.n_group * b->r.n_device + 1, sizeof *s);
     for (uint32_t k = 0; k < b->r.n_group * b->r.n_device; k++) s[k] = 1e-4;
-    assert_ok(cd_offload_plan_make(&(cd_offload_plan_options){.rules = &b->r, .seconds = s, .link = link, .n_link = b->r.n_device > 1 ? 2 : 0}, NULL, &b->plan, &err));
+    assert_ok(cd_offload_plan_make(
+        &(cd_offload_plan_options){
+            .rules = &b->r, .seconds = s, .link = link, .n_link = b->r.n_device > 1 ? 2 : 0},
+        NULL, &b->plan, &err));
     free(s);
 }
 
 static void emit(bench *b, const cd_emit_backend *other, bool naive) {
     const cd_emit_backend *const back[] = {&cd_emit_c, other};
     static const char *const target[] = {"llvm -num-cores=1", "opencl"};
-    assert_ok(cd_offload_emit(&(cd_offload_emit_options){.plan = &b->plan, .backend = back, .target = other == &cd_emit_opencl ? target : (const char *const[]){target[0], target[0]}, .naive = naive},
-                           &b->files, &err));
+    assert_ok(cd_offload_emit(
+        &(cd_offload_emit_options){.plan = &b->plan,
+                                   .backend = back,
+                                   .target = other == &cd_emit_opencl
+                                                 ? target
+                                                 : (const char *const[]){target[0], target[0]},
+                                   .naive = naive},
+        &b->files, &err));
     b->dir = tmp_make();
     assert_ok(cd_emit_write(&b->files, b->dir.path, &err));
 }
@@ -172,7 +202,8 @@ static uint32_t count(const char *text, const char *word) {
 }
 
 #define MAKE "make -s CFLAGS='-O1' OPENMP= MAKEFLAGS="
-static const char npu[] = "host cpu\nsupport npu conv2d relu add\nformat npu dtype=int8 layout=nhwc\nplace conv* npu\n";
+static const char npu[] =
+    "host cpu\nsupport npu conv2d relu add\nformat npu dtype=int8 layout=nhwc\nplace conv* npu\n";
 
 /* C on both; one of them through a back end that cannot run, with the stand-in. Values, and values with int8 between devices. */
 static void test_values(void **state) {
@@ -188,8 +219,10 @@ static void test_values(void **state) {
         if (off > 1e-5) fail_msg("off by %g", off);
         shell(&b, "./network 1 --int8 --dump results8");
         const double off8 = differs(&b.l, want, tmp_path(&b.dir, "results8"));
-        if (off8 > 0.02 || off8 < 1e-5) fail_msg("in int8 off by %g", off8); /* stated in docs/reference/offload.md: 2 % */
-        assert_int_equal(file(&b, "region1.json") != NULL || file(&b, "region0.json") != NULL, t == 1);
+        if (off8 > 0.02 || off8 < 1e-5)
+            fail_msg("in int8 off by %g", off8); /* stated in docs/reference/offload.md: 2 % */
+        assert_int_equal(file(&b, "region1.json") != NULL || file(&b, "region0.json") != NULL,
+                         t == 1);
         free_truth(&b.l, want);
         done(&b);
     }
@@ -200,7 +233,9 @@ static void test_zoo(void **state) {
     (void)state;
     bench b;
     cd_network_loaded l;
-    assert_ok(cd_network_load(&(cd_network_load_options){.network = "lstm", .size = 2, .target = "llvm -num-cores=1"}, &l, &err));
+    assert_ok(cd_network_load(
+        &(cd_network_load_options){.network = "lstm", .size = 2, .target = "llvm -num-cores=1"}, &l,
+        &err));
     plan(&b, l, "host cpu\n");
     assert_int_equal(b.plan.n_region, 1);
     emit(&b, NULL, false);
@@ -221,18 +256,23 @@ static void test_interface(void **state) {
     cd_arena a = {0};
     const cd_json *v;
     for (uint32_t k = 0; k < b.files.n; k++)
-        if (strstr(b.files.file[k].name, ".json")) assert_ok(cd_json_parse(&a, b.files.file[k].text.p, b.files.file[k].text.n, &v, &err));
+        if (strstr(b.files.file[k].name, ".json"))
+            assert_ok(cd_json_parse(&a, b.files.file[k].text.p, b.files.file[k].text.n, &v, &err));
     const char *text = file(&b, "network.json")->text.p;
     assert_int_equal(count(text, "\"offset\""), 4); /* an input, three weights */
     assert_non_null(strstr(text, "quantise float32 -> int8"));
     assert_non_null(strstr(text, "\"backend\": \"json\""));
-    assert_non_null(strstr(file(&b, "region1.json") ? file(&b, "region1.json")->text.p : file(&b, "region0.json")->text.p, "\"operator\": \"conv2d\""));
+    assert_non_null(strstr(file(&b, "region1.json") ? file(&b, "region1.json")->text.p
+                                                    : file(&b, "region0.json")->text.p,
+                           "\"operator\": \"conv2d\""));
     bench again; /* equal plans, equal text */
     plan(&again, net(), npu);
     emit(&again, &cd_emit_json, false);
     assert_int_equal(again.files.n, b.files.n);
-    for (uint32_t k = 0; k < b.files.n; k++) assert_string_equal(again.files.file[k].text.p, b.files.file[k].text.p);
-    shell(&b, MAKE " && head -c 1728 /dev/zero > in && ./network 1 --inputs in --dump zero && ./network 1 --dump one && ! cmp -s zero one");
+    for (uint32_t k = 0; k < b.files.n; k++)
+        assert_string_equal(again.files.file[k].text.p, b.files.file[k].text.p);
+    shell(&b, MAKE " && head -c 1728 /dev/zero > in && ./network 1 --inputs in --dump zero && "
+                   "./network 1 --dump one && ! cmp -s zero one");
     shell(&b, "head -c 10 /dev/zero > in; ! ./network 1 --inputs in");
     shell(&b, "! ./network --what");
     done(&again);
@@ -244,12 +284,19 @@ static void test_interface(void **state) {
 static void test_makefile(void **state) {
     (void)state;
     for (int both = 0; both < 3; both++) { /* none, one, two devices of OpenCL */
-        static const cd_emit_backend *const back[][2] = {{&cd_emit_c, &cd_emit_c}, {&cd_emit_c, &cd_emit_opencl}, {&cd_emit_opencl, &cd_emit_opencl}};
+        static const cd_emit_backend *const back[][2] = {{&cd_emit_c, &cd_emit_c},
+                                                         {&cd_emit_c, &cd_emit_opencl},
+                                                         {&cd_emit_opencl, &cd_emit_opencl}};
         static const char *const target[] = {"llvm -num-cores=1", "opencl"};
         bench b;
         plan(&b, net(), npu);
         assert_true(b.plan.n_region >= 2);
-        assert_ok(cd_offload_emit(&(cd_offload_emit_options){.plan = &b.plan, .backend = back[both], .target = (const char *const[]){target[both > 1], target[both > 0]}}, &b.files, &err));
+        assert_ok(cd_offload_emit(
+            &(cd_offload_emit_options){
+                .plan = &b.plan,
+                .backend = back[both],
+                .target = (const char *const[]){target[both > 1], target[both > 0]}},
+            &b.files, &err));
         b.dir = tmp_make();
         const char *text = file(&b, "Makefile")->text.p;
         for (uint32_t k = 0; k < b.plan.n_region; k++) {
@@ -270,7 +317,10 @@ static void test_opencl(void **state) {
     for (int k = 0; k < 2 && !lib; k++) {
         static const char *const name[] = {"-lOpenCL", "-l:libOpenCL.so.1"};
         char text[200];
-        snprintf(text, sizeof text, "printf '#include <CL/cl.h>\\nint main(void) { return 0; }' | cc -x c - -x none %s -o /dev/null > /dev/null 2>&1", name[k]);
+        snprintf(text, sizeof text,
+                 "printf '#include <CL/cl.h>\\nint main(void) { return 0; }' | cc -x c - -x none "
+                 "%s -o /dev/null > /dev/null 2>&1",
+                 name[k]);
         if (!system(text)) lib = name[k];
     }
     if (!lib) skip();
@@ -292,11 +342,18 @@ static void test_faults(void **state) {
     (void)state;
     bench b;
     cd_network_loaded l;
-    assert_ok(cd_network_load(&(cd_network_load_options){.network = "tests/profiler/data/opaque.onnx", .target = "llvm -num-cores=1"}, &l, &err));
+    assert_ok(
+        cd_network_load(&(cd_network_load_options){.network = "tests/profiler/data/opaque.onnx",
+                                                   .target = "llvm -num-cores=1"},
+                        &l, &err));
     plan(&b, l, "host cpu\n");
     const cd_emit_backend *const back[] = {&cd_emit_c};
     static const char *const target[] = {"llvm"};
-    assert_status(cd_offload_emit(&(cd_offload_emit_options){.plan = &b.plan, .backend = back, .target = target}, &b.files, &err), CDMPP_EUNSUPPORTED);
+    assert_status(
+        cd_offload_emit(
+            &(cd_offload_emit_options){.plan = &b.plan, .backend = back, .target = target},
+            &b.files, &err),
+        CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "magic"));
     b.dir = tmp_make();
     assert_status(cd_emit_write(&b.files, "/proc/nowhere", &err), CDMPP_EIO);

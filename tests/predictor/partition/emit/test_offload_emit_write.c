@@ -14,7 +14,8 @@ static cdmpp_err err;
 
 static cd_emit_files files(const char *const *name, uint32_t n, const char *text) {
     cd_emit_files f = {0};
-    for (uint32_t k = 0; k < n; k++) cd_buf_putf(cd_emit_add(&f, name[k], ""), "%s of %s\n", text, name[k]);
+    for (uint32_t k = 0; k < n; k++)
+        cd_buf_putf(cd_emit_add(&f, name[k], ""), "%s of %s\n", text, name[k]);
     return f;
 }
 
@@ -28,7 +29,9 @@ static cdmpp_status emit(tmp_dir *d, const char *const *name, uint32_t n, const 
 
 static bool there(tmp_dir *d, const char *name) { return !access(tmp_path(d, name), F_OK); }
 
-static const char *const two[] = {"main.c", "region0.c"}, *const three[] = {"main.c", "region0.c", "region1.c"}, *const other[] = {"main.c", "region2.json"};
+static const char *const two[] = {"main.c", "region0.c"},
+                         *const three[] = {"main.c", "region0.c", "region1.c"},
+                         *const other[] = {"main.c", "region2.json"};
 
 static void test_older_go(void **state) {
     (void)state;
@@ -38,7 +41,8 @@ static void test_older_go(void **state) {
     assert_ok(emit(&d, three, 3, "first"));
     assert_true(there(&d, "region1.c") && there(&d, CD_EMIT_LIST));
     assert_ok(emit(&d, two, 2, "second"));
-    assert_true(there(&d, "region0.c") && !there(&d, "region1.c") && there(&d, "notes.txt") && there(&d, "region7.c"));
+    assert_true(there(&d, "region0.c") && !there(&d, "region1.c") && there(&d, "notes.txt") &&
+                there(&d, "region7.c"));
     assert_ok(emit(&d, other, 2, "third"));
     assert_true(!there(&d, "region0.c") && there(&d, "region2.json"));
     assert_ok(emit(&d, other, 2, "third"));
@@ -82,7 +86,8 @@ static void test_stopped(void **state) {
     tmp_put(&d, "region2.json", "second of region2.json\n", 23);
     tmp_put(&d, CD_EMIT_LIST, both, (size_t)snprintf(both, sizeof both, "%s%s", list[0], list[1]));
     assert_ok(emit(&d, two, 1, "third"));
-    assert_true(there(&d, "main.c") && !there(&d, "region0.c") && !there(&d, "region1.c") && !there(&d, "region2.json"));
+    assert_true(there(&d, "main.c") && !there(&d, "region0.c") && !there(&d, "region1.c") &&
+                !there(&d, "region2.json"));
     for (int k = 0; k < 2; k++) cd_mem_free(list[k]);
     tmp_remove(&d);
 }
@@ -91,19 +96,26 @@ static void test_stopped(void **state) {
 static void test_list(void **state) {
     (void)state;
     static const char digest[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    static const char *const name[] = {"../out", "/etc/x", "", ".", "..", ".x", "a/b", "0123456789012345678901234567890123456789012345678901234567890123456789"};
+    static const char *const name[] = {
+        "../out", "/etc/x",
+        "",       ".",
+        "..",     ".x",
+        "a/b",    "0123456789012345678901234567890123456789012345678901234567890123456789"};
     tmp_dir d = tmp_make();
     char text[256];
     for (size_t k = 0; k < sizeof name / sizeof *name; k++) {
-        tmp_put(&d, CD_EMIT_LIST, text, (size_t)snprintf(text, sizeof text, "%s  %s\n", digest, name[k]));
+        tmp_put(&d, CD_EMIT_LIST, text,
+                (size_t)snprintf(text, sizeof text, "%s  %s\n", digest, name[k]));
         assert_status(emit(&d, two, 2, "x"), CDMPP_ESCHEMA);
         assert_true(strstr(err.path, CD_EMIT_LIST) && err.line == 1 && !there(&d, "main.c"));
     }
-    tmp_put(&d, CD_EMIT_LIST, text, (size_t)snprintf(text, sizeof text, "%s  empty", digest)); /* no end */
+    tmp_put(&d, CD_EMIT_LIST, text,
+            (size_t)snprintf(text, sizeof text, "%s  empty", digest)); /* no end */
     assert_status(emit(&d, two, 2, "x"), CDMPP_ESCHEMA);
     tmp_put(&d, CD_EMIT_LIST, "hello\n", 6);
     assert_status(emit(&d, two, 2, "x"), CDMPP_ESCHEMA);
-    tmp_put(&d, CD_EMIT_LIST, text, (size_t)snprintf(text, sizeof text, "%s  empty\n%s  gone\n", digest, digest));
+    tmp_put(&d, CD_EMIT_LIST, text,
+            (size_t)snprintf(text, sizeof text, "%s  empty\n%s  gone\n", digest, digest));
     tmp_put(&d, "empty", "", 0);
     assert_ok(emit(&d, two, 2, "x"));
     assert_true(!there(&d, "empty") && there(&d, "main.c"));

@@ -15,7 +15,9 @@ static double slow_best(const cd_game *g) {
     double least = (double)INFINITY;
     do {
         double load[DEVICES] = {0}, most = 0;
-        for (uint32_t i = 0; i < g->n_op; i++) load[where[i]] += g->seconds[i * g->n_device + where[i]] + (g->transfer ? g->transfer[i * g->n_device + where[i]] : 0);
+        for (uint32_t i = 0; i < g->n_op; i++)
+            load[where[i]] += g->seconds[i * g->n_device + where[i]] +
+                              (g->transfer ? g->transfer[i * g->n_device + where[i]] : 0);
         for (uint32_t d = 0; d < g->n_device; d++) most = fmax(most, load[d]);
         least = fmin(least, most);
         for (k = 0; k < g->n_op && ++where[k] == g->n_device; k++) where[k] = 0;
@@ -25,7 +27,8 @@ static double slow_best(const cd_game *g) {
 
 static void draw(uint64_t s, double *seconds, double *transfer, uint32_t n, uint32_t D) {
     for (uint32_t i = 0; i < n * D; i++) {
-        seconds[i] = cd_rng_unit(s, i) < 0.1 && i % D ? (double)INFINITY : 0.1 + cd_rng_unit(s, 1000 + i);
+        seconds[i] =
+            cd_rng_unit(s, i) < 0.1 && i % D ? (double)INFINITY : 0.1 + cd_rng_unit(s, 1000 + i);
         transfer[i] = 0.2 * cd_rng_unit(s, 2000 + i);
     }
 }
@@ -91,7 +94,9 @@ static double co_time(uint32_t op, const uint32_t *threads, uint32_t n, void *ct
     const co *c = ctx;
     double others = 0;
     for (uint32_t k = 0; k < n; k++) others += k == op ? 0 : threads[k];
-    return (0.05 + (1 + cd_rng_unit(c->seed, op)) / pow(threads[op], 0.3 + 0.6 * cd_rng_unit(c->seed, 10 + op))) * (1 + c->clash * others);
+    return (0.05 + (1 + cd_rng_unit(c->seed, op)) /
+                       pow(threads[op], 0.3 + 0.6 * cd_rng_unit(c->seed, 10 + op))) *
+           (1 + c->clash * others);
 }
 
 static double slow_share(uint32_t n, uint32_t P, co *c) {
@@ -158,7 +163,8 @@ static void packed(void **state) {
         double end[N] = {0};
         cd_pack p;
         for (uint32_t k = 0; k < N; k++) {
-            op[k] = (cd_pack_op){"op", 1 + (uint32_t)(cd_rng_unit(s, k) * 9), cd_rng_unit(s, 50 + k), n_after, 0};
+            op[k] = (cd_pack_op){"op", 1 + (uint32_t)(cd_rng_unit(s, k) * 9),
+                                 cd_rng_unit(s, 50 + k), n_after, 0};
             for (uint32_t j = 0; j < k; j++)
                 if (cd_rng_unit(s, 100 + k * N + j) < 0.2) after[n_after++] = j, op[k].n_after++;
         }
@@ -172,7 +178,8 @@ static void packed(void **state) {
                 assert_int_equal(seen[a], op[a].tasks);
                 assert_true(r->start_s >= end[a]);
             }
-            assert_true(r->unit < units && r->start_s >= free_at[r->unit] && (!i || r->start_s >= p.run[i - 1].start_s));
+            assert_true(r->unit < units && r->start_s >= free_at[r->unit] &&
+                        (!i || r->start_s >= p.run[i - 1].start_s));
             free_at[r->unit] = r->start_s + op[r->op].task_s;
             end[r->op] = fmax(end[r->op], free_at[r->unit]);
             most = fmax(most, free_at[r->unit]), seen[r->op]++;
@@ -180,7 +187,8 @@ static void packed(void **state) {
         for (uint32_t k = 0; k < N; k++) assert_int_equal(seen[k], op[k].tasks);
         assert_close(most, p.makespan_s, 1e-12, 0);
         assert_true(p.makespan_s >= fmax(p.chain_s, p.work_s / units) * (1 - 1e-12));
-        assert_true(p.makespan_s <= (p.work_s / units + (1 - 1.0 / units) * p.chain_s) * (1 + 1e-12));
+        assert_true(p.makespan_s <=
+                    (p.work_s / units + (1 - 1.0 / units) * p.chain_s) * (1 + 1e-12));
         cd_pack_free(&p);
     }
 }

@@ -38,7 +38,9 @@ static cdmpp_status qos_of(const char *path, const char *device, cdmpp_err *err)
     return st;
 }
 static cdmpp_status qos(const char *path, cdmpp_err *err) { return qos_of(path, NULL, err); }
-static cdmpp_status qos_of_v100(const char *path, cdmpp_err *err) { return qos_of(path, "v100", err); }
+static cdmpp_status qos_of_v100(const char *path, cdmpp_err *err) {
+    return qos_of(path, "v100", err);
+}
 
 static cdmpp_status arrivals(const char *path, cdmpp_err *err) {
     static cd_qos_kind kind[] = {{.name = "a", .seconds = 1}, {.name = "b", .seconds = 2}};
@@ -53,24 +55,41 @@ static cdmpp_status arrivals(const char *path, cdmpp_err *err) {
 TEST(games) {
     const char *path = tmp_path(&dir, "game");
     odd_all_of_file(path, "operator,cpu,gpu,transfer:gpu\na,1,2,0.5\nb,inf,3,\n", game);
-    odd_all_of_file(path, "{\"devices\": [\"cpu\", \"gpu\"], \"operators\": [{\"name\": \"a\", \"seconds\": [1, null], \"transfer\": [0, 0.5]}, {\"name\": \"b\", \"seconds\": [2, 3]}]}", game);
+    odd_all_of_file(
+        path,
+        "{\"devices\": [\"cpu\", \"gpu\"], \"operators\": [{\"name\": \"a\", \"seconds\": [1, "
+        "null], \"transfer\": [0, 0.5]}, {\"name\": \"b\", \"seconds\": [2, 3]}]}",
+        game);
 }
 
-TEST(packings) { odd_all_of_file(tmp_path(&dir, "pack"), "operator,tasks,seconds,after\na,3,1,\nb,2,0.5, a\nc,1,1,a b\n", pack); }
+TEST(packings) {
+    odd_all_of_file(tmp_path(&dir, "pack"),
+                    "operator,tasks,seconds,after\na,3,1,\nb,2,0.5, a\nc,1,1,a b\n", pack);
+}
 
 TEST(threads) {
     const char *path = tmp_path(&dir, "cotune.csv");
     odd_all_of_file(path, "operator,threads,seconds,bytes\na,1,8,16\na,2,4,16\nb,1,6,4\n", cotune);
-    odd_all_of_file(path, "factor,value,median_s,error_no\nbase,base,9,0\nthreads,1,8,0\nthreads,2,4,0\n", cotune);
+    odd_all_of_file(path,
+                    "factor,value,median_s,error_no\nbase,base,9,0\nthreads,1,8,0\nthreads,2,4,0\n",
+                    cotune);
 }
 
-#define ESTIMATE(net, dev) "{\"network\":\"" net "\",\"device\":\"" dev "\",\"batch\":8,\"latency_s\":1,\"low_s\":0.5,\"high_s\":2.5,\"level\":0.8}"
+#define ESTIMATE(net, dev)                                                                         \
+    "{\"network\":\"" net "\",\"device\":\"" dev                                                   \
+    "\",\"batch\":8,\"latency_s\":1,\"low_s\":0.5,\"high_s\":2.5,\"level\":0.8}"
 TEST(queries) {
     const char *path = tmp_path(&dir, "queries");
-    odd_all_of_file(path, "query,seconds,low_s,high_s,deadline_s,bytes,weight\na,1,0.5,2,,7,3\nb,2,2,2,9,0,1\n", qos);
+    odd_all_of_file(
+        path, "query,seconds,low_s,high_s,deadline_s,bytes,weight\na,1,0.5,2,,7,3\nb,2,2,2,9,0,1\n",
+        qos);
     odd_all_of_file(path, "query,seconds,deadline_s\na,1,9\n", qos);
-    odd_all_of_file(path, " {\"result\":{\"estimates\":[" ESTIMATE("a", "v100") "," ESTIMATE("b", "v100") "]}}", qos);
-    odd_all_of_file(path, "{\"result\":{\"estimates\":[" ESTIMATE("a", "k80") "," ESTIMATE("b", "v100") "]}}", qos_of_v100);
+    odd_all_of_file(
+        path, " {\"result\":{\"estimates\":[" ESTIMATE("a", "v100") "," ESTIMATE("b", "v100") "]}}",
+        qos);
+    odd_all_of_file(
+        path, "{\"result\":{\"estimates\":[" ESTIMATE("a", "k80") "," ESTIMATE("b", "v100") "]}}",
+        qos_of_v100);
     odd_all_of_file(path, "at_s,query\n0.5,a\n0.5,b\n3,a\n", arrivals);
 }
 

@@ -19,11 +19,21 @@ typedef struct {
 
 static void make(made *m, uint64_t seed, uint32_t units) {
     memset(m, 0, sizeof *m);
-    m->net = (cd_pack_network){.n_work = OPS, .work = m->work, .after = m->after, .units = units, .launch_s = 0.01, .sync_s = 0.05, .byte_s = seed % 2 ? 0.001 : 0};
+    m->net = (cd_pack_network){.n_work = OPS,
+                               .work = m->work,
+                               .after = m->after,
+                               .units = units,
+                               .launch_s = 0.01,
+                               .sync_s = 0.05,
+                               .byte_s = seed % 2 ? 0.001 : 0};
     for (uint32_t k = 0; k < OPS; k++) {
-        m->work[k] = (cd_pack_work){"op", 1 + (uint32_t)(cd_rng_unit(seed, 4 * k) * PARTS), m->part[k], 40 * cd_rng_unit(seed, 4 * k + 1), m->net.n_after, 0};
+        m->work[k] =
+            (cd_pack_work){"op",           1 + (uint32_t)(cd_rng_unit(seed, 4 * k) * PARTS),
+                           m->part[k],     40 * cd_rng_unit(seed, 4 * k + 1),
+                           m->net.n_after, 0};
         for (uint32_t p = 0; p < m->work[k].n_part; p++)
-            m->part[k][p] = (cd_pack_part){1 + (uint32_t)(cd_rng_unit(seed, 1000 + 8 * k + p) * 30), cd_rng_unit(seed, 2000 + 8 * k + p) * (k % 3 ? 0.2 : 3)};
+            m->part[k][p] = (cd_pack_part){1 + (uint32_t)(cd_rng_unit(seed, 1000 + 8 * k + p) * 30),
+                                           cd_rng_unit(seed, 2000 + 8 * k + p) * (k % 3 ? 0.2 : 3)};
         for (uint32_t b = 0; b < k; b++)
             if (cd_rng_unit(seed, 3000 + OPS * k + b) < 0.15) m->after[m->net.n_after++] = b;
         m->work[k].n_after = m->net.n_after - m->work[k].first;
@@ -31,26 +41,33 @@ static void make(made *m, uint64_t seed, uint32_t units) {
 }
 
 /* The time at which all calls of an operator have ended; of a part alone; NaN: none. */
-static double end_of(const cd_pack_network *n, const cd_pack_calls *c, uint32_t work, uint32_t part, bool all) {
+static double end_of(const cd_pack_network *n, const cd_pack_calls *c, uint32_t work, uint32_t part,
+                     bool all) {
     double end = (double)NAN;
     for (uint32_t k = 0; k < c->first[n->units]; k++)
-        if (c->call[k].work == work && (all || c->call[k].part == part)) end = fmax(end, c->call[k].end_s);
+        if (c->call[k].work == work && (all || c->call[k].part == part))
+            end = fmax(end, c->call[k].end_s);
     return end;
 }
 
-static bool only_on(const cd_pack_network *n, const cd_pack_calls *c, uint32_t unit, uint32_t work, uint32_t part) {
+static bool only_on(const cd_pack_network *n, const cd_pack_calls *c, uint32_t unit, uint32_t work,
+                    uint32_t part) {
     for (uint32_t k = 0; k < c->first[n->units]; k++)
-        if (c->call[k].work == work && c->call[k].part == part && (k < c->first[unit] || k >= c->first[unit + 1])) return false;
+        if (c->call[k].work == work && c->call[k].part == part &&
+            (k < c->first[unit] || k >= c->first[unit + 1]))
+            return false;
     return true;
 }
 
 /* Of a part's iterations those that a unit has. */
-static double share_of(const cd_pack_network *n, const cd_pack_calls *c, uint32_t unit, uint32_t work, uint32_t part) {
+static double share_of(const cd_pack_network *n, const cd_pack_calls *c, uint32_t unit,
+                       uint32_t work, uint32_t part) {
     double here = 0, all = 0;
     for (uint32_t k = 0; k < c->first[n->units]; k++)
         if (c->call[k].work == work && c->call[k].part == part) {
             all += c->call[k].end - c->call[k].begin;
-            if (k >= c->first[unit] && k < c->first[unit + 1]) here += c->call[k].end - c->call[k].begin;
+            if (k >= c->first[unit] && k < c->first[unit + 1])
+                here += c->call[k].end - c->call[k].begin;
         }
     return here / all;
 }
@@ -69,11 +86,13 @@ static void check_cover(const cd_pack_network *n, const cd_pack_calls *c) {
             const cd_pack_call *x = &c->call[k];
             if (x->work != w) continue;
             if (x->part == CD_PACK_WHOLE) whole++, assert_true(x->begin == 0 && x->end == 1);
-            for (uint32_t i = x->begin; i < x->end && x->part != CD_PACK_WHOLE; i++) times[x->part][i]++;
+            for (uint32_t i = x->begin; i < x->end && x->part != CD_PACK_WHOLE; i++)
+                times[x->part][i]++;
         }
         assert_true(whole <= 1);
         for (uint32_t p = 0; p < n->work[w].n_part; p++)
-            for (uint32_t i = 0; i < n->work[w].part[p].iterations; i++) assert_int_equal(times[p][i] + whole, 1);
+            for (uint32_t i = 0; i < n->work[w].part[p].iterations; i++)
+                assert_int_equal(times[p][i] + whole, 1);
     }
 }
 
@@ -85,11 +104,13 @@ static void check_times(const cd_pack_network *n, const cd_pack_calls *c) {
         for (uint32_t k = c->first[u]; k < c->first[u + 1]; k++) {
             const cd_pack_call *x = &c->call[k];
             const cd_pack_work *w = &n->work[x->work];
-            double ready = k > c->first[u] ? c->call[k - 1].end_s : 0, length = 0, foreign = 0, share = 1;
+            double ready = k > c->first[u] ? c->call[k - 1].end_s : 0, length = 0, foreign = 0,
+                   share = 1;
             bool waits_here = false;
             const bool inner = x->part != CD_PACK_WHOLE && x->part;
             for (uint32_t e = 0; e < (inner ? 1 : w->n_after); e++) {
-                const uint32_t from = inner ? x->work : n->after[w->first + e], part = inner ? x->part - 1 : last_of(n, c, from);
+                const uint32_t from = inner ? x->work : n->after[w->first + e],
+                               part = inner ? x->part - 1 : last_of(n, c, from);
                 const bool other = !only_on(n, c, u, from, part);
                 waits_here |= other;
                 foreign += n->work[from].bytes * (1 - share_of(n, c, u, from, part));
@@ -98,9 +119,12 @@ static void check_times(const cd_pack_network *n, const cd_pack_calls *c) {
             waits += waits_here;
             for (uint32_t p = 0; p < w->n_part; p++)
                 if (x->part == CD_PACK_WHOLE) length += w->part[p].seconds;
-                else if (p == x->part) share = (double)(x->end - x->begin) / w->part[p].iterations, length = w->part[p].seconds * share;
+                else if (p == x->part)
+                    share = (double)(x->end - x->begin) / w->part[p].iterations,
+                    length = w->part[p].seconds * share;
             length += foreign * share * n->byte_s;
-            assert_true(fabs(x->start_s - ready) < 1e-12 && fabs(x->end_s - x->start_s - length - n->launch_s) < 1e-12);
+            assert_true(fabs(x->start_s - ready) < 1e-12 &&
+                        fabs(x->end_s - x->start_s - length - n->launch_s) < 1e-12);
             makespan = fmax(makespan, x->end_s);
         }
     assert_true(c->makespan_s == makespan);
@@ -121,7 +145,8 @@ static void drawn_networks(void **state) {
             check_times(&m.net, &best);
             for (uint32_t k = 0; k < OPS; k++)
                 for (uint32_t p = 0; p < m.work[k].n_part; p++) work += m.part[k][p].seconds;
-            assert_true(fabs(best.work_s - work) < 1e-9 && best.makespan_s >= work / units && best.single_s >= work);
+            assert_true(fabs(best.work_s - work) < 1e-9 && best.makespan_s >= work / units &&
+                        best.single_s >= work);
             for (double least = 4; least > 1e-3; least /= 3) {
                 assert_ok(cd_pack_cut_by(&m.net, least, &one, &err));
                 check_cover(&m.net, &one);
@@ -131,7 +156,9 @@ static void drawn_networks(void **state) {
             assert_ok(cd_pack_cut_by(&m.net, (double)INFINITY, &one, &err));
             assert_int_equal(one.first[units], OPS); /* nothing is cut */
             assert_true(best.makespan_s <= one.makespan_s);
-            if (units == 1) assert_true(best.first[1] == OPS && !best.n_wait && fabs(best.makespan_s - best.single_s) < 1e-9);
+            if (units == 1)
+                assert_true(best.first[1] == OPS && !best.n_wait &&
+                            fabs(best.makespan_s - best.single_s) < 1e-9);
             cd_pack_calls_free(&one);
             cd_pack_calls_free(&best);
         }
@@ -142,19 +169,30 @@ static void when_cutting_pays(void **state) {
     (void)state;
     const cd_pack_part part = {16, 1};
     const uint32_t after[] = {0, 1};
-    const cd_pack_work branch[] = {{"a", 1, &part, 0, 0, 0}, {"b", 1, &part, 0, 0, 0}, {"c", 1, &part, 0, 0, 1}, {"d", 1, &part, 0, 1, 1}};
-    cd_pack_network n = {.n_work = 4, .n_after = 2, .work = branch, .after = after, .units = 2, .launch_s = 1e-3, .sync_s = 1e-2};
+    const cd_pack_work branch[] = {{"a", 1, &part, 0, 0, 0},
+                                   {"b", 1, &part, 0, 0, 0},
+                                   {"c", 1, &part, 0, 0, 1},
+                                   {"d", 1, &part, 0, 1, 1}};
+    cd_pack_network n = {.n_work = 4,
+                         .n_after = 2,
+                         .work = branch,
+                         .after = after,
+                         .units = 2,
+                         .launch_s = 1e-3,
+                         .sync_s = 1e-2};
     cd_pack_calls c;
     cdmpp_err err = {0};
     assert_ok(cd_pack_cut(&n, &c, &err));
     assert_int_equal(c.first[2], 4);
     assert_int_equal(c.n_wait, 0);
-    assert_true(fabs(c.makespan_s - 2.002) < 1e-9 && fabs(c.serial_s - 4 * (0.5 + 0.011)) < 1e-9 && fabs(c.single_s - 4.004) < 1e-9);
+    assert_true(fabs(c.makespan_s - 2.002) < 1e-9 && fabs(c.serial_s - 4 * (0.5 + 0.011)) < 1e-9 &&
+                fabs(c.single_s - 4.004) < 1e-9);
     cd_pack_calls_free(&c);
     n.n_work = 1;
     assert_ok(cd_pack_cut(&n, &c, &err));
     assert_int_equal(c.first[2], 2);
-    assert_true(c.call[0].begin == 0 && c.call[0].end == 8 && c.call[1].begin == 8 && c.call[1].end == 16 && fabs(c.makespan_s - 0.501) < 1e-9);
+    assert_true(c.call[0].begin == 0 && c.call[0].end == 8 && c.call[1].begin == 8 &&
+                c.call[1].end == 16 && fabs(c.makespan_s - 0.501) < 1e-9);
     cd_pack_calls_free(&c);
     /* a long operator and a short one behind it are both cut, unless what the short one reads is dear to bring */
     const cd_pack_part small = {2, 0.1};
@@ -165,12 +203,16 @@ static void when_cutting_pays(void **state) {
     cd_pack_calls_free(&c);
     n.byte_s = 0.04;
     assert_ok(cd_pack_cut(&n, &c, &err));
-    assert_true(c.first[2] == 2 && fabs(c.makespan_s - 1.102) < 1e-9 && fabs(c.serial_s - (0.5 + 2e-3 + 0.05 + 0.5 * 100 * 0.04 * 0.5 + 2e-3)) < 1e-9);
+    assert_true(c.first[2] == 2 && fabs(c.makespan_s - 1.102) < 1e-9 &&
+                fabs(c.serial_s - (0.5 + 2e-3 + 0.05 + 0.5 * 100 * 0.04 * 0.5 + 2e-3)) < 1e-9);
     cd_pack_calls_free(&c);
     n.byte_s = 0;
     n.n_work = 4, n.sync_s = 10;
     const uint32_t chain[] = {0, 1, 2};
-    const cd_pack_work line[] = {{"a", 1, &part, 0, 0, 0}, {"b", 1, &part, 0, 0, 1}, {"c", 1, &part, 0, 1, 1}, {"d", 1, &part, 0, 2, 1}};
+    const cd_pack_work line[] = {{"a", 1, &part, 0, 0, 0},
+                                 {"b", 1, &part, 0, 0, 1},
+                                 {"c", 1, &part, 0, 1, 1},
+                                 {"d", 1, &part, 0, 2, 1}};
     n.work = line, n.after = chain, n.n_after = 3;
     assert_ok(cd_pack_cut(&n, &c, &err));
     assert_true(c.first[2] == 4 && fabs(c.makespan_s - 4.004) < 1e-9);
@@ -185,7 +227,9 @@ static void bad_input(void **state) {
     cd_pack_network n = {.n_work = 1, .work = &w, .after = self, .units = 2};
     cd_pack_calls c;
     cdmpp_err err = {0};
-#define REFUSED(want) assert_status(cd_pack_cut(&n, &c, &err), want); cd_pack_calls_free(&c)
+#define REFUSED(want)                                                                              \
+    assert_status(cd_pack_cut(&n, &c, &err), want);                                                \
+    cd_pack_calls_free(&c)
     n.units = 0;
     REFUSED(CDMPP_ERANGE);
     n.units = 2, n.sync_s = -1;

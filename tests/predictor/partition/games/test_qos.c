@@ -7,7 +7,9 @@
 #include "predictor/partition/games/qos.h"
 #include "tmp.h"
 
-#define HEAD "first,second,sharing,first_solo_s,second_solo_s,first_slowdown,second_slowdown,first_bytes,second_bytes,error_no\n"
+#define HEAD                                                                                       \
+    "first,second,sharing,first_solo_s,second_solo_s,first_slowdown,second_slowdown,first_bytes,"  \
+    "second_bytes,error_no\n"
 
 static cdmpp_err err;
 static tmp_dir dir;
@@ -26,21 +28,29 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static cdmpp_status read_text(const char *text, const char *device, double deadline_s, cd_qos_file *f) {
+static cdmpp_status read_text(const char *text, const char *device, double deadline_s,
+                              cd_qos_file *f) {
     assert_ok(cd_file_write(path, text, strlen(text), &err));
     *f = (cd_qos_file){0};
     return cd_qos_read(path, device, deadline_s, f, &err);
 }
 
 static cd_qos_kind kind(const char *name, double s, double low, double high, double deadline) {
-    return (cd_qos_kind){.name = name, .seconds = s, .low_s = low, .high_s = high, .deadline_s = deadline, .weight = 1};
+    return (cd_qos_kind){.name = name,
+                         .seconds = s,
+                         .low_s = low,
+                         .high_s = high,
+                         .deadline_s = deadline,
+                         .weight = 1};
 }
 
-static const cd_qos_options usual = {.places = 1, .load = 0.8, .queries = 5000, .runs = 100, .seed = 3, .level = 0.9, .risk = 1e-5};
+static const cd_qos_options usual = {
+    .places = 1, .load = 0.8, .queries = 5000, .runs = 100, .seed = 3, .level = 0.9, .risk = 1e-5};
 
 /* M/D/1: rho s / (2 (1 - rho)); M/G/1: lambda E[S^2] / (2 (1 - rho)), of Pollaczek and Khinchine. */
 TEST(closed_forms) {
-    cd_qos_kind one = kind("a", 2, 2, 2, 1e9), two[] = {kind("a", 1, 1, 1, 1e9), kind("b", 5, 5, 5, 1e9)};
+    cd_qos_kind one = kind("a", 2, 2, 2, 1e9),
+                two[] = {kind("a", 1, 1, 1, 1e9), kind("b", 5, 5, 5, 1e9)};
     cd_qos_result r;
     assert_ok(cd_qos_run(&one, 1, &usual, CD_QOS_FIFO, &r, &err));
     assert_int_equal(r.arrived, 500000);
@@ -72,11 +82,14 @@ TEST(beside) {
 
 /* Where times are exact, what is admitted is in time, whatever the load and the company. */
 TEST(never_late) {
-    static const char table[] = HEAD "a,b,disjoint,1,2,1.2,1.3,1,1,0\na,a,disjoint,1,1,1.1,1.1,1,1,0\nb,b,disjoint,2,2,1.4,1.4,1,1,0\na,c,disjoint,1,.2,1,1.5,1,1,0\nb,c,disjoint,2,.2,1,2,1,1,0\n"
-                                     "c,c,disjoint,.2,.2,1,1,1,1,0\n";
+    static const char table[] =
+        HEAD "a,b,disjoint,1,2,1.2,1.3,1,1,0\na,a,disjoint,1,1,1.1,1.1,1,1,0\nb,b,disjoint,2,2,1.4,"
+             "1.4,1,1,0\na,c,disjoint,1,.2,1,1.5,1,1,0\nb,c,disjoint,2,.2,1,2,1,1,0\n"
+             "c,c,disjoint,.2,.2,1,1,1,1,0\n";
     static cd_corun_table pairs;
     cd_qos_file f = {0};
-    const cd_qos_kind k[] = {kind("a", 1, 1, 1, 3), kind("b", 2, 2, 2, 5), kind("c", 0.2, 0.2, 0.2, 0.9)};
+    const cd_qos_kind k[] = {kind("a", 1, 1, 1, 3), kind("b", 2, 2, 2, 5),
+                             kind("c", 0.2, 0.2, 0.2, 0.9)};
     cd_qos_kind q[3];
     memcpy(q, k, sizeof q);
     for (int i = 0; i < 3; i++) q[i].bytes = 0.5 * q[i].seconds;
@@ -87,7 +100,13 @@ TEST(never_late) {
     for (int how = 0; how < 3; how++)
         for (uint32_t places = 1; places <= 4; places++)
             for (double load = 0.5; load < 3; load *= 2) {
-                cd_qos_options o = {.places = places, .load = load, .queries = 2000, .runs = 3, .seed = 1, .level = 0.9, .risk = 1e-5};
+                cd_qos_options o = {.places = places,
+                                    .load = load,
+                                    .queries = 2000,
+                                    .runs = 3,
+                                    .seed = 1,
+                                    .level = 0.9,
+                                    .risk = 1e-5};
                 cd_qos_result r, all;
                 if (how == 1) o.contention = (cd_contention){.peak_bytes_per_s = 1, .beside = 1.2};
                 if (how == 2) o.pairs = &pairs;
@@ -105,15 +124,23 @@ TEST(never_late) {
 
 /* A thousand runs at 90 % load: nothing that "bound" admits is late; "upper" admits more, and some of it is. */
 TEST(promise) {
-    const cd_qos_kind k[] = {kind("a", 0.010, 0.009, 0.0115, 0.05), kind("b", 0.02, 0.018, 0.024, 0.12)};
+    const cd_qos_kind k[] = {kind("a", 0.010, 0.009, 0.0115, 0.05),
+                             kind("b", 0.02, 0.018, 0.024, 0.12)};
     for (int draw = 0; draw < 2; draw++) {
-        const cd_qos_options o = {.places = 2, .load = 0.9, .queries = 500, .runs = 1000, .level = 0.9, .risk = 1e-5, .draw = (cd_qos_draw)draw};
+        const cd_qos_options o = {.places = 2,
+                                  .load = 0.9,
+                                  .queries = 500,
+                                  .runs = 1000,
+                                  .level = 0.9,
+                                  .risk = 1e-5,
+                                  .draw = (cd_qos_draw)draw};
         cd_qos_result edf, upper, bound;
         assert_ok(cd_qos_run(k, 2, &o, CD_QOS_EDF, &edf, &err));
         assert_ok(cd_qos_run(k, 2, &o, CD_QOS_UPPER, &upper, &err));
         assert_ok(cd_qos_run(k, 2, &o, CD_QOS_BOUND, &bound, &err));
         assert_int_equal(bound.late, 0);
-        assert_true(bound.admitted < upper.admitted && upper.admitted < edf.admitted && edf.admitted == 500000);
+        assert_true(bound.admitted < upper.admitted && upper.admitted < edf.admitted &&
+                    edf.admitted == 500000);
         assert_true(edf.late > 1000 * upper.late / 10);
         assert_true(bound.goodput > edf.goodput);
     }
@@ -122,7 +149,8 @@ TEST(promise) {
 /* Quantiles are those of the interval, the mean that of the draws; a draw for each run is the same for all its queries. */
 TEST(draws) {
     const cd_qos_kind k = kind("a", 2, 1.5, 4, 1e9), exact = kind("b", 2, 2, 2, 1e9);
-    cd_qos_options o = {.places = 1, .load = 1e-4, .queries = 2000, .runs = 50, .level = 0.9, .risk = 1e-5};
+    cd_qos_options o = {
+        .places = 1, .load = 1e-4, .queries = 2000, .runs = 50, .level = 0.9, .risk = 1e-5};
     cd_qos_result r;
     double sum = 0;
     assert_close(cd_qos_quantile(&k, 0.9, 0.05), 1.5, 1e-12, 0);
@@ -131,7 +159,8 @@ TEST(draws) {
     assert_close(cd_qos_quantile(&exact, 0.9, 0.99), 2, 0, 0);
     for (int i = 0; i < 100000; i++) sum += cd_qos_quantile(&k, 0.9, (i + 0.5) / 100000);
     assert_close(cd_qos_mean(&k, 0.9), sum / 100000, 1e-3, 0);
-    assert_ok(cd_qos_run(&k, 1, &o, CD_QOS_FIFO, &r, &err)); /* next to no load: latencies are times */
+    assert_ok(
+        cd_qos_run(&k, 1, &o, CD_QOS_FIFO, &r, &err)); /* next to no load: latencies are times */
     assert_close(r.p50_s, 2, 0.02, 0);
     assert_close(r.p95_s, 4, 0.03, 0);
     o.runs = 1, o.draw = CD_QOS_DRAW_RUN;
@@ -142,13 +171,19 @@ TEST(draws) {
 TEST(tables) {
     static const struct {
         const char *text, *says;
-    } t[] = {{"query,seconds\na,1\n", ":2: query a: no deadline: a column deadline_s above 0, or --deadline [ESCHEMA]"},
-             {"query,seconds,deadline_s\na,1,2\na,2,3\n", ":3: two queries are called 'a' [ESCHEMA]"},
-             {"query,seconds,low_s,high_s,deadline_s\na,1,1.1,2,3\n", ":2: 1 s is not between low_s 1.1 and high_s 2 [ERANGE]"},
-             {"query,seconds,low_s,deadline_s\na,1,1,3\n", ": no column 'high_s'; there are query, seconds, low_s, deadline_s [ESCHEMA]"},
-             {"query,seconds,deadline_s,weight\na,1,3,0\n", ":2: expected a weight above 0 and bytes of at least 0, found 0, 0 [ERANGE]"},
-             {"query,seconds,deadline_s\na,0,3\n", ":2: expected seconds above 0, found 0 [ERANGE]"},
-             {"query,seconds,deadline_s\na,x,3\n", ":2: seconds: expected a number, found 'x' [EPARSE]"}};
+    } t[] = {
+        {"query,seconds\na,1\n",
+         ":2: query a: no deadline: a column deadline_s above 0, or --deadline [ESCHEMA]"},
+        {"query,seconds,deadline_s\na,1,2\na,2,3\n", ":3: two queries are called 'a' [ESCHEMA]"},
+        {"query,seconds,low_s,high_s,deadline_s\na,1,1.1,2,3\n",
+         ":2: 1 s is not between low_s 1.1 and high_s 2 [ERANGE]"},
+        {"query,seconds,low_s,deadline_s\na,1,1,3\n",
+         ": no column 'high_s'; there are query, seconds, low_s, deadline_s [ESCHEMA]"},
+        {"query,seconds,deadline_s,weight\na,1,3,0\n",
+         ":2: expected a weight above 0 and bytes of at least 0, found 0, 0 [ERANGE]"},
+        {"query,seconds,deadline_s\na,0,3\n", ":2: expected seconds above 0, found 0 [ERANGE]"},
+        {"query,seconds,deadline_s\na,x,3\n",
+         ":2: seconds: expected a number, found 'x' [EPARSE]"}};
     cd_qos_file f;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         char want[400];
@@ -156,36 +191,59 @@ TEST(tables) {
         assert_error(read_text(t[i].text, NULL, 0, &f), want);
         cd_qos_free(&f);
     }
-    assert_ok(read_text("query,seconds,low_s,high_s,deadline_s,bytes,weight\na,1,.5,2,,7,3\nb,2,2,2,9,0,1\n", NULL, 4, &f));
+    assert_ok(read_text(
+        "query,seconds,low_s,high_s,deadline_s,bytes,weight\na,1,.5,2,,7,3\nb,2,2,2,9,0,1\n", NULL,
+        4, &f));
     assert_int_equal(f.n, 2);
-    assert_true(!f.exact && f.kind[0].low_s == 0.5 && f.kind[0].high_s == 2 && f.kind[0].deadline_s == 4 && f.kind[1].deadline_s == 9 && f.kind[0].bytes == 7 && f.kind[0].weight == 3);
+    assert_true(!f.exact && f.kind[0].low_s == 0.5 && f.kind[0].high_s == 2 &&
+                f.kind[0].deadline_s == 4 && f.kind[1].deadline_s == 9 && f.kind[0].bytes == 7 &&
+                f.kind[0].weight == 3);
     cd_qos_free(&f);
     assert_ok(read_text("query,seconds\na,1\n", NULL, 4, &f));
     assert_true(f.exact && f.kind[0].low_s == 1 && f.kind[0].high_s == 1);
     cd_qos_free(&f);
 }
 
-#define ESTIMATE(net, dev, s) "{\"network\":\"" net "\",\"device\":\"" dev "\",\"batch\":8,\"latency_s\":" s ",\"low_s\":0.5,\"high_s\":2.5,\"level\":0.8}"
-#define FAILED "{\"network\":\"z\",\"device\":\"v100\",\"error\":{\"code\":\"ENODATA\",\"key\":null,\"message\":\"none\"}}"
+#define ESTIMATE(net, dev, s)                                                                      \
+    "{\"network\":\"" net "\",\"device\":\"" dev "\",\"batch\":8,\"latency_s\":" s                 \
+    ",\"low_s\":0.5,\"high_s\":2.5,\"level\":0.8}"
+#define FAILED                                                                                     \
+    "{\"network\":\"z\",\"device\":\"v100\",\"error\":{\"code\":\"ENODATA\",\"key\":null,"         \
+    "\"message\":\"none\"}}"
 TEST(estimates) {
     cd_qos_file f;
     char want[400];
-    assert_ok(read_text("{\"result\":{\"estimates\":[" ESTIMATE("a", "v100", "1") "," FAILED "," ESTIMATE("b", "v100", "2") "]}}", NULL, 4, &f));
+    assert_ok(read_text("{\"result\":{\"estimates\":[" ESTIMATE(
+                            "a", "v100", "1") "," FAILED "," ESTIMATE("b", "v100", "2") "]}}",
+                        NULL, 4, &f));
     assert_int_equal(f.n, 2);
     assert_string_equal(f.kind[1].name, "b/8");
-    assert_true(f.level == 0.8 && f.kind[1].seconds == 2 && f.kind[1].low_s == 0.5 && f.kind[1].high_s == 2.5 && f.kind[1].deadline_s == 4);
+    assert_true(f.level == 0.8 && f.kind[1].seconds == 2 && f.kind[1].low_s == 0.5 &&
+                f.kind[1].high_s == 2.5 && f.kind[1].deadline_s == 4);
     cd_qos_free(&f);
-    snprintf(want, sizeof want, "%s: estimates[1]: estimates of v100 and k80: --device says which [ESCHEMA]", path);
-    assert_error(read_text("{\"result\":{\"estimates\":[" ESTIMATE("a", "v100", "1") "," ESTIMATE("a", "k80", "2") "]}}", NULL, 4, &f), want);
+    snprintf(want, sizeof want,
+             "%s: estimates[1]: estimates of v100 and k80: --device says which [ESCHEMA]", path);
+    assert_error(read_text("{\"result\":{\"estimates\":[" ESTIMATE("a", "v100", "1") "," ESTIMATE(
+                               "a", "k80", "2") "]}}",
+                           NULL, 4, &f),
+                 want);
     cd_qos_free(&f);
-    assert_ok(read_text("{\"result\":{\"estimates\":[" ESTIMATE("a", "v100", "1") "," ESTIMATE("a", "k80", "2") "]}}", "k80", 4, &f));
+    assert_ok(read_text("{\"result\":{\"estimates\":[" ESTIMATE("a", "v100", "1") "," ESTIMATE(
+                            "a", "k80", "2") "]}}",
+                        "k80", 4, &f));
     assert_true(f.n == 1 && f.kind[0].seconds == 2);
     cd_qos_free(&f);
     snprintf(want, sizeof want, "%s: no estimate of t4 [ENODATA]", path);
-    assert_error(read_text("{\"result\":{\"estimates\":[" ESTIMATE("a", "v100", "1") "]}}", "t4", 4, &f), want);
+    assert_error(
+        read_text("{\"result\":{\"estimates\":[" ESTIMATE("a", "v100", "1") "]}}", "t4", 4, &f),
+        want);
     cd_qos_free(&f);
     snprintf(want, sizeof want, "%s: estimates[0]: a on v100 has no interval [ENODATA]", path);
-    assert_error(read_text("{\"result\":{\"estimates\":[{\"network\":\"a\",\"device\":\"v100\",\"batch\":null,\"latency_s\":1,\"low_s\":null,\"high_s\":null,\"level\":0.9}]}}", NULL, 4, &f), want);
+    assert_error(
+        read_text("{\"result\":{\"estimates\":[{\"network\":\"a\",\"device\":\"v100\",\"batch\":"
+                  "null,\"latency_s\":1,\"low_s\":null,\"high_s\":null,\"level\":0.9}]}}",
+                  NULL, 4, &f),
+        want);
     cd_qos_free(&f);
 }
 
@@ -220,11 +278,14 @@ TEST(arrivals) {
         fault_off();
     }
     assert_int_equal(r.arrived, 6);
-    assert_close(r.mean_wait_s, 2.5 / 3, 1e-12, 0); /* a waits for the first b, 2 s, the second b for a, until 3.5 */
+    assert_close(r.mean_wait_s, 2.5 / 3, 1e-12,
+                 0); /* a waits for the first b, 2 s, the second b for a, until 3.5 */
     assert_close(r.busy, 5 / 5.5, 1e-12, 0);
     assert_close(r.p50_s, 2.5, 1e-12, 0);
-    assert_close(r.p99_s, 3, 1e-12, 0); /* of a, which waits for b: were the kinds drawn, it would be another */
+    assert_close(r.p99_s, 3, 1e-12,
+                 0); /* of a, which waits for b: were the kinds drawn, it would be another */
     cd_qos_free(&k);
 }
 
-TESTS(set_up, tear_down, closed_forms, beside, never_late, promise, draws, tables, estimates, refused, arrivals)
+TESTS(set_up, tear_down, closed_forms, beside, never_late, promise, draws, tables, estimates,
+      refused, arrivals)

@@ -11,8 +11,11 @@ static cdmpp_status rules(void *ctx, const char *text, size_t n, cdmpp_err *err)
 }
 
 TEST(files) {
-    odd_all("# a little npu\nhost cpu\nsupport npu conv2d add|relu where dtype=float32 groups=1\npattern npu block: conv2d -> bias_add? -> relu|tanh\n"
-            "pattern npu two: dense -> add\nrefuse npu conv2d where kernel>=7\nplace stem.bias npu\n", rules, NULL);
+    odd_all(
+        "# a little npu\nhost cpu\nsupport npu conv2d add|relu where dtype=float32 "
+        "groups=1\npattern npu block: conv2d -> bias_add? -> relu|tanh\n"
+        "pattern npu two: dense -> add\nrefuse npu conv2d where kernel>=7\nplace stem.bias npu\n",
+        rules, NULL);
 }
 
 TESTS(NULL, NULL, files)

@@ -42,7 +42,8 @@ static void lawful(const cd_place_problem *p, const cd_place_plan *r, cd_place_g
 }
 
 /* n graphs of `lo` to `hi` operators on D devices: exact, and as good as the best of all. */
-static void against_all(uint64_t seed, int graphs, uint32_t lo, uint32_t hi, uint32_t D, cd_place_goal goal, bool chain) {
+static void against_all(uint64_t seed, int graphs, uint32_t lo, uint32_t hi, uint32_t D,
+                        cd_place_goal goal, bool chain) {
     static made_part m;
     int possible = 0;
     for (int i = 0; i < graphs; i++) {
@@ -55,7 +56,8 @@ static void against_all(uint64_t seed, int graphs, uint32_t lo, uint32_t hi, uin
         } else {
             assert_ok(cd_place_solve(&m.p, goal, 0, &r, &err));
             assert_true(r.exact);
-            assert_close(goal == CD_PLACE_SUM ? r.cost.sum_s : r.cost.makespan_s, least, 1e-9, 1e-18);
+            assert_close(goal == CD_PLACE_SUM ? r.cost.sum_s : r.cost.makespan_s, least, 1e-9,
+                         1e-18);
             lawful(&m.p, &r, goal);
             possible++;
         }
@@ -64,14 +66,20 @@ static void against_all(uint64_t seed, int graphs, uint32_t lo, uint32_t hi, uin
     assert_true(possible > graphs / 2);
 }
 
-static void sum_of_two(void **state) { (void)state, against_all(1000, 1000, 1, 8, 2, CD_PLACE_SUM, false); }
+static void sum_of_two(void **state) {
+    (void)state, against_all(1000, 1000, 1, 8, 2, CD_PLACE_SUM, false);
+}
 static void sum_of_more(void **state) {
     (void)state;
     against_all(5000, 700, 1, 8, 3, CD_PLACE_SUM, false);
     against_all(6000, 300, 1, 5, 5, CD_PLACE_SUM, false);
 }
-static void span_of_two(void **state) { (void)state, against_all(2000, 1000, 1, 8, 2, CD_PLACE_MAKESPAN, false); }
-static void span_of_more(void **state) { (void)state, against_all(3000, 200, 1, 5, 3, CD_PLACE_MAKESPAN, false); }
+static void span_of_two(void **state) {
+    (void)state, against_all(2000, 1000, 1, 8, 2, CD_PLACE_MAKESPAN, false);
+}
+static void span_of_more(void **state) {
+    (void)state, against_all(3000, 200, 1, 5, 3, CD_PLACE_MAKESPAN, false);
+}
 
 /* On a chain nothing overlaps: both goals agree, and with the table over places, by hand. */
 static void chain_is_chain(void **state) {
@@ -91,11 +99,16 @@ static void chain_is_chain(void **state) {
                     double copy = 0;
                     for (uint32_t l = 0; l < m.p.n_link && x; l++)
                         if (m.link[l].from == e && m.link[l].to == d)
-                            copy = m.link[l].latency_s + m.link[l].convert_s +
-                                   (double)x->bytes * ((m.link[l].packed > 0 ? m.link[l].packed : 1) / m.link[l].bytes_per_s + m.link[l].convert_s_per_byte);
+                            copy =
+                                m.link[l].latency_s + m.link[l].convert_s +
+                                (double)x->bytes * ((m.link[l].packed > 0 ? m.link[l].packed : 1) /
+                                                        m.link[l].bytes_per_s +
+                                                    m.link[l].convert_s_per_byte);
                     from = fmin(from, best[k - 1][e] + copy);
                 }
-                best[k][d] = m.op[k].pin == CD_PLACE_FREE || m.op[k].pin == d ? from + m.seconds[k * D + d] : (double)INFINITY;
+                best[k][d] = m.op[k].pin == CD_PLACE_FREE || m.op[k].pin == d
+                                 ? from + m.seconds[k * D + d]
+                                 : (double)INFINITY;
             }
         }
         double least = (double)INFINITY;
@@ -120,7 +133,9 @@ static void cut_equals_elimination(void **state) {
         cd_place_plan r, q;
         mp_make(&m, 90000 + s, 40, 2, false, true);
         assert_ok(cd_place_solve(&m.p, CD_PLACE_SUM, 0, &r, &err));
-        for (uint32_t k = 0; k < 40; k++) wide[k * 3] = m.seconds[k * 2], wide[k * 3 + 1] = m.seconds[k * 2 + 1], wide[k * 3 + 2] = (double)INFINITY;
+        for (uint32_t k = 0; k < 40; k++)
+            wide[k * 3] = m.seconds[k * 2], wide[k * 3 + 1] = m.seconds[k * 2 + 1],
+                     wide[k * 3 + 2] = (double)INFINITY;
         cd_place_problem p = m.p;
         m.device[2] = (cd_place_device){"none", 0};
         p.n_device = 3, p.seconds = wide;
@@ -160,9 +175,12 @@ static void regions_are_convex(void **state) {
         for (uint32_t len = 1; len < R; len++) /* reach: by a way of two steps or more */
             for (uint32_t a = 0; a < R; a++)
                 for (uint32_t b = a + 1; b < R; b++)
-                    for (uint32_t c = a + 1; c < b && !reach[a][b]; c++) reach[a][b] = (read[a][c] || reach[a][c]) && (read[c][b] || reach[c][b]);
+                    for (uint32_t c = a + 1; c < b && !reach[a][b]; c++)
+                        reach[a][b] = (read[a][c] || reach[a][c]) && (read[c][b] || reach[c][b]);
         for (uint32_t a = 0; a < R; a++)
-            for (uint32_t b = a + 1; b < R; b++) assert_false(read[a][b] && r.region[a].device == r.region[b].device && !reach[a][b]); /* maximal */
+            for (uint32_t b = a + 1; b < R; b++)
+                assert_false(read[a][b] && r.region[a].device == r.region[b].device &&
+                             !reach[a][b]); /* maximal */
         double sum = 0;
         for (uint32_t i = 0; i < R; i++) sum += r.region[i].seconds;
         double all = 0;
@@ -181,9 +199,10 @@ static made_part pair_of(void) {
     m.p.n_value = 1, m.p.n_to = 1, m.to[0] = 1, m.value[0] = (cd_place_value){0, 1000, 0, 1};
     return m;
 }
-#define PAIR(m)                 \
-    made_part m = pair_of();    \
-    m.p.op = m.op, m.p.value = m.value, m.p.to = m.to, m.p.device = m.device, m.p.link = m.link, m.p.seconds = m.seconds; \
+#define PAIR(m)                                                                                    \
+    made_part m = pair_of();                                                                       \
+    m.p.op = m.op, m.p.value = m.value, m.p.to = m.to, m.p.device = m.device, m.p.link = m.link,   \
+    m.p.seconds = m.seconds;                                                                       \
     m.op[0].name = "a", m.op[1].name = "b"
 
 /* ---- bad input ---- */
@@ -197,29 +216,92 @@ static void fails(const cd_place_problem *p, cdmpp_status want, const char *text
 
 static void bad_input(void **state) {
     (void)state;
-    { PAIR(m); m.seconds[3] = (double)NAN; fails(&m.p, CDMPP_ERANGE, "operator 1 (b) on d1: "); }
-    { PAIR(m); m.seconds[0] = -1; fails(&m.p, CDMPP_ERANGE, "operator 0 (a) on d0"); }
-    { PAIR(m); m.seconds[0] = m.seconds[1] = (double)INFINITY; fails(&m.p, CDMPP_ESCHEMA, "operator 0 (a): no device"); }
-    { PAIR(m); m.seconds[2] = (double)INFINITY, m.op[1].pin = 0, m.op[1].pin_why = "r.txt:3"; fails(&m.p, CDMPP_EINVALID, "r.txt:3: d0 does not support"); }
-    { PAIR(m); m.op[0].pin = 7; fails(&m.p, CDMPP_EINVALID, "device 7 of 2"); }
-    { PAIR(m); m.value[0].bytes = -1; fails(&m.p, CDMPP_ERANGE, "value 0 of a: -1 bytes"); }
-    { PAIR(m); m.to[0] = 9; fails(&m.p, CDMPP_EINVALID, "read by operator 9"); }
-    { PAIR(m); m.value[0].from = 9; fails(&m.p, CDMPP_EINVALID, "of operator 9"); }
-    { PAIR(m); m.to[0] = 0; fails(&m.p, CDMPP_EINVALID, "reads its own result"); }
-    { PAIR(m); m.p.n_value = 2, m.p.n_to = 2, m.value[1] = (cd_place_value){1, 5, 1, 1}, m.to[1] = 0; fails(&m.p, CDMPP_EINVALID, "a cycle"); }
-    { PAIR(m); m.link[1] = m.link[0]; fails(&m.p, CDMPP_EINVALID, "links 0 and 1 are both from d0 to d1"); }
-    { PAIR(m); m.link[0].bytes_per_s = 0; fails(&m.p, CDMPP_ERANGE, "link d0 to d1"); }
-    { PAIR(m); m.p.n_device = 0; fails(&m.p, CDMPP_ERANGE, "0 devices"); }
-    { PAIR(m); m.p.n_link = 0, m.op[0].pin = 0, m.op[1].pin = 1; fails(&m.p, CDMPP_EINVALID, "a on d0 is read by b on d1, and there is no link from d0 to d1"); }
+    {
+        PAIR(m);
+        m.seconds[3] = (double)NAN;
+        fails(&m.p, CDMPP_ERANGE, "operator 1 (b) on d1: ");
+    }
+    {
+        PAIR(m);
+        m.seconds[0] = -1;
+        fails(&m.p, CDMPP_ERANGE, "operator 0 (a) on d0");
+    }
+    {
+        PAIR(m);
+        m.seconds[0] = m.seconds[1] = (double)INFINITY;
+        fails(&m.p, CDMPP_ESCHEMA, "operator 0 (a): no device");
+    }
+    {
+        PAIR(m);
+        m.seconds[2] = (double)INFINITY, m.op[1].pin = 0, m.op[1].pin_why = "r.txt:3";
+        fails(&m.p, CDMPP_EINVALID, "r.txt:3: d0 does not support");
+    }
+    {
+        PAIR(m);
+        m.op[0].pin = 7;
+        fails(&m.p, CDMPP_EINVALID, "device 7 of 2");
+    }
+    {
+        PAIR(m);
+        m.value[0].bytes = -1;
+        fails(&m.p, CDMPP_ERANGE, "value 0 of a: -1 bytes");
+    }
+    {
+        PAIR(m);
+        m.to[0] = 9;
+        fails(&m.p, CDMPP_EINVALID, "read by operator 9");
+    }
+    {
+        PAIR(m);
+        m.value[0].from = 9;
+        fails(&m.p, CDMPP_EINVALID, "of operator 9");
+    }
+    {
+        PAIR(m);
+        m.to[0] = 0;
+        fails(&m.p, CDMPP_EINVALID, "reads its own result");
+    }
+    {
+        PAIR(m);
+        m.p.n_value = 2, m.p.n_to = 2, m.value[1] = (cd_place_value){1, 5, 1, 1}, m.to[1] = 0;
+        fails(&m.p, CDMPP_EINVALID, "a cycle");
+    }
+    {
+        PAIR(m);
+        m.link[1] = m.link[0];
+        fails(&m.p, CDMPP_EINVALID, "links 0 and 1 are both from d0 to d1");
+    }
+    {
+        PAIR(m);
+        m.link[0].bytes_per_s = 0;
+        fails(&m.p, CDMPP_ERANGE, "link d0 to d1");
+    }
+    {
+        PAIR(m);
+        m.p.n_device = 0;
+        fails(&m.p, CDMPP_ERANGE, "0 devices");
+    }
+    {
+        PAIR(m);
+        m.p.n_link = 0, m.op[0].pin = 0, m.op[1].pin = 1;
+        fails(&m.p, CDMPP_EINVALID,
+              "a on d0 is read by b on d1, and there is no link from d0 to d1");
+    }
 }
 
 /* Whose device is none of the problem's: named, wherever it stands. */
 TEST(regions_of_a_bad_placement) {
     PAIR(m);
     cd_place_regions r;
-    const struct { uint32_t where[2]; const char *why; } t[] = {{{0, 2}, "operator 1 (b): device 2 of 2"}, {{7, 0}, "operator 0 (a): device 7 of 2"}, {{1, 1}, NULL}};
+    const struct {
+        uint32_t where[2];
+        const char *why;
+    } t[] = {{{0, 2}, "operator 1 (b): device 2 of 2"},
+             {{7, 0}, "operator 0 (a): device 7 of 2"},
+             {{1, 1}, NULL}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
-        assert_status(cd_place_merge_regions(&m.p, t[k].where, &r, &err), t[k].why ? CDMPP_EINVALID : CDMPP_OK);
+        assert_status(cd_place_merge_regions(&m.p, t[k].where, &r, &err),
+                      t[k].why ? CDMPP_EINVALID : CDMPP_OK);
         if (t[k].why) assert_string_equal(err.msg, t[k].why);
         else assert_true(r.n_region == 1 && r.region[0].device == 1 && r.region[0].n_op == 2);
         cd_place_regions_free(&r);
@@ -245,5 +327,6 @@ static void small_things(void **state) {
     }
 }
 
-TESTS(NULL, NULL, sum_of_two, sum_of_more, span_of_two, span_of_more, chain_is_chain, cut_equals_elimination, regions_are_convex,
-      regions_of_a_bad_placement, bad_input, small_things)
+TESTS(NULL, NULL, sum_of_two, sum_of_more, span_of_two, span_of_more, chain_is_chain,
+      cut_equals_elimination, regions_are_convex, regions_of_a_bad_placement, bad_input,
+      small_things)

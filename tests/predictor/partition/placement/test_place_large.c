@@ -37,7 +37,8 @@ static void make(uint32_t n_device, uint32_t width) {
         op[k] = (cd_place_op){"op", CD_PLACE_FREE, NULL};
         for (uint32_t d = 0; d < n_device; d++) {
             const double u = cd_rng_unit(k, d);
-            seconds[k * n_device + d] = u < 0.1 && d ? (double)INFINITY : 1e-5 * (0.1 + cd_rng_unit(k, 9)) * (0.5 + u);
+            seconds[k * n_device + d] =
+                u < 0.1 && d ? (double)INFINITY : 1e-5 * (0.1 + cd_rng_unit(k, 9)) * (0.5 + u);
         }
         value[k] = (cd_place_value){k, (int64_t)(cd_rng_unit(k, 10) * 60000), p.n_to, 0};
         const uint32_t readers = 1 + (uint32_t)(cd_rng_unit(k, 11) * 3);
@@ -63,8 +64,9 @@ static void solved(cd_place_goal goal, const char *what) {
         assert_ok(cd_place_evaluate(&p, where, &c, &err));
         base = fmin(base, goal ? c.makespan_s : c.sum_s);
     }
-    print_message("%s: %.2f s of a processor, %s%s; %.4g s against %.4g s of the best baseline, bound %.4g s\n", what, took, r.method, r.exact ? " (exact)" : "", is, base,
-                  r.bound_s);
+    print_message("%s: %.2f s of a processor, %s%s; %.4g s against %.4g s of the best baseline, "
+                  "bound %.4g s\n",
+                  what, took, r.method, r.exact ? " (exact)" : "", is, base, r.bound_s);
     assert_true(r.bound_s <= is && is <= base);
     assert_true(took < 10 * SLOW);
     cd_place_regions g;

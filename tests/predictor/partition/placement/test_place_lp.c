@@ -41,7 +41,8 @@ static void against_glpk(cd_place_goal goal, uint64_t seed, int graphs, uint32_t
         for (uint32_t d = 0; d < D; d++) m.device[d].workers = 1;
         const cdmpp_status st = cd_place_solve(&m.p, goal, 0, &r, &err);
         assert_ok(cd_place_lp(&m.p, goal, &b, &err));
-        const double best = solve(&dir, b.p, b.n), is = goal == CD_PLACE_SUM ? r.cost.sum_s : r.cost.makespan_s;
+        const double best = solve(&dir, b.p, b.n),
+                     is = goal == CD_PLACE_SUM ? r.cost.sum_s : r.cost.makespan_s;
         if (st) assert_true(isnan(best));
         else {
             possible++;
@@ -53,12 +54,18 @@ static void against_glpk(cd_place_goal goal, uint64_t seed, int graphs, uint32_t
         cd_buf_free(&b);
     }
     tmp_remove(&dir);
-    print_message("%s: %d of %d equal\n", goal == CD_PLACE_SUM ? "sum" : "makespan", equal, possible);
+    print_message("%s: %d of %d equal\n", goal == CD_PLACE_SUM ? "sum" : "makespan", equal,
+                  possible);
     assert_true(equal * 10 >= possible * 7);
 }
 
-static void sum_by_glpk(void **state) { (void)state, against_glpk(CD_PLACE_SUM, 40000, 40, 12, 2), against_glpk(CD_PLACE_SUM, 41000, 40, 12, 3); }
-static void span_by_glpk(void **state) { (void)state, against_glpk(CD_PLACE_MAKESPAN, 42000, 30, 6, 2); }
+static void sum_by_glpk(void **state) {
+    (void)state, against_glpk(CD_PLACE_SUM, 40000, 40, 12, 2),
+        against_glpk(CD_PLACE_SUM, 41000, 40, 12, 3);
+}
+static void span_by_glpk(void **state) {
+    (void)state, against_glpk(CD_PLACE_MAKESPAN, 42000, 30, 6, 2);
+}
 
 static void text(void **state) {
     (void)state;

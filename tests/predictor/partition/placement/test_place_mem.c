@@ -30,7 +30,8 @@ static cdmpp_status place_span(cdmpp_err *err) { return place_by(CD_PLACE_MAKESP
 
 static cdmpp_status split(cdmpp_err *err) {
     static const double share[2][2] = {{1, 0}, {0.5, 0.5}}, exchange[] = {0, 1, 1, 0};
-    static const cd_shard_select_option option[] = {{"cpu", -1, 1, share[0]}, {"H", 2, 0.6, share[1]}};
+    static const cd_shard_select_option option[] = {{"cpu", -1, 1, share[0]},
+                                                    {"H", 2, 0.6, share[1]}};
     static const cd_shard_select_op op[] = {{"a", 2, option}, {"b", 2, option}, {"c", 2, option}};
     static const cd_shard_select_edge edge[] = {{0, 1, exchange}, {1, 2, exchange}};
     static const char *const device[] = {"cpu", "npu"};
@@ -44,11 +45,16 @@ static cdmpp_status split(cdmpp_err *err) {
     return st;
 }
 
-static double one(const cd_offload_match *match, const uint32_t *op, uint32_t n, uint32_t device, void *ctx) { return (void)match, (void)op, (void)ctx, n + device; }
+static double one(const cd_offload_match *match, const uint32_t *op, uint32_t n, uint32_t device,
+                  void *ctx) {
+    return (void)match, (void)op, (void)ctx, n + device;
+}
 static cdmpp_status offload(cdmpp_err *err) {
-    static const char text[] = "host cpu\npattern npu p: a -> b\nsupport npu a where c=1\nplace z cpu\n";
+    static const char text[] =
+        "host cpu\npattern npu p: a -> b\nsupport npu a where c=1\nplace z cpu\n";
     static const uint32_t in[] = {0, 1};
-    static const cd_offload_op op[] = {{"x", "a", 0, 0, 0, NULL}, {"y", "b", 0, 0, 1, NULL}, {"z", "a", 0, 1, 1, NULL}};
+    static const cd_offload_op op[] = {
+        {"x", "a", 0, 0, 0, NULL}, {"y", "b", 0, 0, 1, NULL}, {"z", "a", 0, 1, 1, NULL}};
     static const cd_place_link link[] = {{0, 1, 0, 1, 0, 0, 0}, {1, 0, 0, 1, 0, 0, 0}};
     static const int64_t bytes[] = {1, 1, 1};
     const cd_offload_graph g = {3, 2, op, in};
@@ -66,7 +72,9 @@ static cdmpp_status offload(cdmpp_err *err) {
 }
 
 static double stage(const cd_stage_step *s, void *ctx) { return (void)ctx, 1 + 0.1 * s->n_group; }
-static double thread(uint32_t op, const uint32_t *threads, uint32_t n, void *ctx) { return (void)n, (void)ctx, 1.0 / threads[op]; }
+static double thread(uint32_t op, const uint32_t *threads, uint32_t n, void *ctx) {
+    return (void)n, (void)ctx, 1.0 / threads[op];
+}
 static cdmpp_status schedule(cdmpp_err *err) {
     static const uint32_t after[] = {0, 0};
     static const cd_stage_op op[] = {{"a", 0, 0}, {"b", 0, 1}, {"c", 1, 1}};
@@ -94,8 +102,7 @@ static cdmpp_status schedule(cdmpp_err *err) {
 static void memory(void **state) {
     (void)state;
     job *const all[] = {place_sum, place_more, place_span, split, offload, schedule};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        FAULT_SWEEP(f, 1) f.st = all[i](&f.err);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) FAULT_SWEEP(f, 1) f.st = all[i](&f.err);
 }
 
 TESTS(NULL, NULL, memory)

@@ -14,17 +14,20 @@ typedef struct {
 } limits;
 
 /* Bytes in a memory, read slowly. */
-static double held(const cd_place_problem *p, const limits *l, const uint32_t *where, uint32_t memory) {
+static double held(const cd_place_problem *p, const limits *l, const uint32_t *where,
+                   uint32_t memory) {
     double n = 0;
     for (uint32_t k = 0; k < p->n_op; k++) n += l->memory[where[k]] == memory ? l->weights[k] : 0;
     for (uint32_t s = 0; s < l->l.n_shared; s++) { /* once, whoever reads it */
         bool there = false;
-        for (uint32_t j = 0; j < l->shared[s].n_op; j++) there = there || l->memory[where[l->shared[s].op[j]]] == memory;
+        for (uint32_t j = 0; j < l->shared[s].n_op; j++)
+            there = there || l->memory[where[l->shared[s].op[j]]] == memory;
         n += there ? l->shared[s].bytes : 0;
     }
     for (uint32_t v = 0; v < p->n_value; v++) {
         bool there = l->memory[where[p->value[v].from]] == memory;
-        for (uint32_t j = 0; j < p->value[v].n_to; j++) there = there || l->memory[where[p->to[p->value[v].first + j]]] == memory;
+        for (uint32_t j = 0; j < p->value[v].n_to; j++)
+            there = there || l->memory[where[p->to[p->value[v].first + j]]] == memory;
         n += there ? (double)p->value[v].bytes : 0;
     }
     return n;
@@ -56,7 +59,8 @@ static double least(const cd_place_problem *p, const limits *l, cd_place_goal go
 /* Some devices share a memory; limits about what the free plan holds. */
 static void draw(made_part *m, limits *l, const uint32_t *where) {
     memset(l, 0, sizeof *l);
-    for (uint32_t d = 0; d < m->p.n_device; d++) l->memory[d] = d && mp_unit(m) < 0.2 ? l->memory[d - 1] : d;
+    for (uint32_t d = 0; d < m->p.n_device; d++)
+        l->memory[d] = d && mp_unit(m) < 0.2 ? l->memory[d - 1] : d;
     l->l = (cd_place_limits){m->p.n_device, l->memory, l->bytes, l->weights, l->shared, SHARED};
     for (uint32_t s = 0; s < SHARED; s++) {
         uint32_t n = 0;
@@ -65,7 +69,8 @@ static void draw(made_part *m, limits *l, const uint32_t *where) {
         l->shared[s] = (cd_place_shared){floor(mp_unit(m) * 30000), l->reader[s], n};
     }
     for (uint32_t k = 0; k < m->p.n_op; k++) l->weights[k] = floor(mp_unit(m) * 30000);
-    for (uint32_t d = 0; d < m->p.n_device; d++) l->bytes[d] = mp_unit(m) < 0.7 ? floor(held(&m->p, l, where, d) * (0.4 + mp_unit(m))) : 0;
+    for (uint32_t d = 0; d < m->p.n_device; d++)
+        l->bytes[d] = mp_unit(m) < 0.7 ? floor(held(&m->p, l, where, d) * (0.4 + mp_unit(m))) : 0;
 }
 
 static void against_all(uint64_t seed, int graphs, uint32_t most, uint32_t D, cd_place_goal goal) {
@@ -88,13 +93,15 @@ static void against_all(uint64_t seed, int graphs, uint32_t most, uint32_t D, cd
         } else {
             assert_ok(st);
             assert_true(r.exact && fits(&m.p, &l, r.where));
-            assert_close(goal == CD_PLACE_SUM ? r.cost.sum_s : r.cost.makespan_s, want, 1e-9, 1e-18);
+            assert_close(goal == CD_PLACE_SUM ? r.cost.sum_s : r.cost.makespan_s, want, 1e-9,
+                         1e-18);
             assert_true(r.bound_s <= want * (1 + 1e-9));
             tight += want > free_s * (1 + 1e-9);
         }
         cd_place_plan_free(&r);
     }
-    print_message("%d graphs on %u devices: %d tight, %d that do not fit\n", graphs, D, tight, none);
+    print_message("%d graphs on %u devices: %d tight, %d that do not fit\n", graphs, D, tight,
+                  none);
     assert_true(tight > graphs / 20 && none > 0);
 }
 

@@ -13,7 +13,14 @@ static size_t n_said;
 
 /* Two devices on processor 3, an OpenCL device, one on 1, one on none. */
 static void begin(cd_partition_options *o, cd_log *log) {
-    static const struct { const char *name, *kind; int core; } like[N] = {{"cpu0", "cpu", 3}, {"ocl0", "opencl", 2}, {"cpu1", "cpu", 3}, {"own0", "native", 1}, {"cpu2", "cpu", -1}};
+    static const struct {
+        const char *name, *kind;
+        int core;
+    } like[N] = {{"cpu0", "cpu", 3},
+                 {"ocl0", "opencl", 2},
+                 {"cpu1", "cpu", 3},
+                 {"own0", "native", 1},
+                 {"cpu2", "cpu", -1}};
     FILE *f = open_memstream(&said, &n_said);
     assert_non_null(f);
     cd_log_init(log, "x", f);
@@ -21,7 +28,15 @@ static void begin(cd_partition_options *o, cd_log *log) {
     p = (cd_partition){.o = o};
     cd_machine_init(&p.machine);
     for (int d = 0; d < N; d++)
-        assert_ok(cd_machine_add(&p.machine, &(cd_machine_device){.name = like[d].name, .kind = like[d].kind, .opencl = d == FAR || d == NATIVE ? "pocl:0" : NULL, .core = like[d].core, .scale = d + 1, .times = 1}, &err));
+        assert_ok(
+            cd_machine_add(&p.machine,
+                           &(cd_machine_device){.name = like[d].name,
+                                                .kind = like[d].kind,
+                                                .opencl = d == FAR || d == NATIVE ? "pocl:0" : NULL,
+                                                .core = like[d].core,
+                                                .scale = d + 1,
+                                                .times = 1},
+                           &err));
 }
 
 static void end(cd_log *log) {
@@ -43,7 +58,10 @@ TEST(a_processor_is_looked_at_once) {
 
 /* Our own threads may run anywhere as soon as one device has no processor of its own: then those of the others tell nothing alone. */
 TEST(all_processors_count_where_one_is_not_known) {
-    static const struct { uint32_t n; unsigned want; } of[] = {{SHARED + 1, 1}, {FAR + 1, 0}, {N, 0}};
+    static const struct {
+        uint32_t n;
+        unsigned want;
+    } of[] = {{SHARED + 1, 1}, {FAR + 1, 0}, {N, 0}};
     cd_partition_options o = {.run = true};
     cd_log log;
     int core[CD_MACHINE_DEVICES];
@@ -74,8 +92,11 @@ TEST(programs_take_longer_by_what_is_left) {
     left(0.5, 1, 0.5, 0.95, 0);
     const double want[N] = {2, 2, 6, 4, 5};
     for (int d = 0; d < N; d++) assert_close(p.machine.device[d].scale, want[d], 1e-12, 0);
-    for (int d = 0; d < N; d++) assert_true(p.source[d].left == p.left[d]); /* for the plan's file */
-    assert_non_null(strstr(said, "others use the processor of cpu0: 50 % of it is left, and the plan counts with that\n"));
+    for (int d = 0; d < N; d++)
+        assert_true(p.source[d].left == p.left[d]); /* for the plan's file */
+    assert_non_null(strstr(
+        said,
+        "others use the processor of cpu0: 50 % of it is left, and the plan counts with that\n"));
     assert_non_null(strstr(said, "processor of cpu1: 50 %"));
     assert_true(!strstr(said, "ocl0") && !strstr(said, "own0") && !strstr(said, "cpu2"));
     end(&log);
@@ -83,7 +104,8 @@ TEST(programs_take_longer_by_what_is_left) {
 
 TEST(a_given_plan_is_as_it_is) {
     for (int how = 0; how < 2; how++) {
-        cd_partition_options o = {.run = true, .plan = how ? "plan.json" : NULL, .ignore_load = !how};
+        cd_partition_options o = {
+            .run = true, .plan = how ? "plan.json" : NULL, .ignore_load = !how};
         cd_log log;
         begin(&o, &log);
         left(1, 1, 1, 0.25, 1);
@@ -110,4 +132,5 @@ TEST(a_look) {
     end(&log);
 }
 
-TESTS(NULL, NULL, a_processor_is_looked_at_once, all_processors_count_where_one_is_not_known, programs_take_longer_by_what_is_left, a_given_plan_is_as_it_is, a_look)
+TESTS(NULL, NULL, a_processor_is_looked_at_once, all_processors_count_where_one_is_not_known,
+      programs_take_longer_by_what_is_left, a_given_plan_is_as_it_is, a_look)

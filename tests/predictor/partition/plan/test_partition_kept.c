@@ -49,12 +49,15 @@ static void the_best_measured_is_kept(void **state) {
     assert_int_equal(cd_partition_best_measured(&p), equal);
     assert_ok(cd_partition_keep(&p, equal, &err));
     assert_ok(cd_partition_verdict(&p, &err));
-    assert_true(p.plan == best && p.base[n] == was && !p.base[equal] && p.n_base == n + 1 && p.plan->n_base == n + 1);
+    assert_true(p.plan == best && p.base[n] == was && !p.base[equal] && p.n_base == n + 1 &&
+                p.plan->n_base == n + 1);
     assert_string_equal(p.run.kept, "equal");
     assert_string_equal(p.plan->base[n].name, "as predicted");
-    assert_true(p.plan->measured_s == 8e-3 && p.plan->base[n].measured_s == 9e-3 && isnan(p.plan->base[number_of(&p, "greedy")].measured_s));
+    assert_true(p.plan->measured_s == 8e-3 && p.plan->base[n].measured_s == 9e-3 &&
+                isnan(p.plan->base[number_of(&p, "greedy")].measured_s));
     assert_close(p.plan->measured_gain, 8.5 / 8, 1e-12, 0);
-    assert_non_null(strstr(p.plan->verdict, "kept equal, which measured best: 8.00 ms against 9.00 ms of the plan as predicted (split 4 of 4 operators"));
+    assert_non_null(strstr(p.plan->verdict, "kept equal, which measured best: 8.00 ms against 9.00 "
+                                            "ms of the plan as predicted (split 4 of 4 operators"));
     assert_null(strstr(p.plan->verdict, "disturbed"));
     assert_true(!cd_shard_plan_same(p.plan, p.base[one]) && cd_shard_plan_same(was, was));
     end(&p);
@@ -73,7 +76,9 @@ static void what_is_no_difference_changes_nothing(void **state) {
     p.run.others = 0.384;
     assert_true(cd_partition_disturbed(&p));
     assert_ok(cd_partition_verdict(&p, &err));
-    assert_non_null(strstr(p.plan->verdict, "; the measurement was disturbed: others used 38 % of the processors meanwhile"));
+    assert_non_null(
+        strstr(p.plan->verdict,
+               "; the measurement was disturbed: others used 38 % of the processors meanwhile"));
     assert_true(p.plan->others == 0.384);
     p.run.others = NAN; /* the system does not say */
     assert_false(cd_partition_disturbed(&p));

@@ -7,14 +7,17 @@
 #include "predictor/partition/plan/partition_merge.c" /* all ways to part a set; networks with sets that nobody chose */
 #include "scratch.h"
 
-static const char *model[] = {"tests/golden/model_v1.cdmpp"}, *as[] = {"zen5-avx2"}, *target[] = {"llvm"};
+static const char *model[] = {"tests/golden/model_v1.cdmpp"}, *as[] = {"zen5-avx2"},
+                  *target[] = {"llvm"};
 static const char *path;
 static cd_partition_options o;
 static cd_partition p;
 static cdmpp_err err;
 
 static uint32_t conv(mg *m, uint32_t x, int in, int out, int k) {
-    return mg_op(m, "Relu", "", 1, mg_op(m, "Conv", k == 3 ? "pads:1,1,1,1" : "", 3, x, mg_w(m, 4, out, in, k, k), mg_w(m, 1, out)));
+    return mg_op(m, "Relu", "", 1,
+                 mg_op(m, "Conv", k == 3 ? "pads:1,1,1,1" : "", 3, x, mg_w(m, 4, out, in, k, k),
+                       mg_w(m, 1, out)));
 }
 
 /* Three 1x1 that different operators read, then two that are joined at once. */
@@ -22,11 +25,15 @@ static int up(void **state) {
     (void)state;
     mg m = mg_new("branches", 13);
     cd_buf b = {0};
-    const uint32_t x = mg_in(&m, 4, 1, 16, 14, 14), a = conv(&m, x, 16, 8, 1), c = conv(&m, conv(&m, x, 16, 8, 1), 8, 8, 3), d = conv(&m, conv(&m, x, 16, 8, 1), 8, 8, 3);
+    const uint32_t x = mg_in(&m, 4, 1, 16, 14, 14), a = conv(&m, x, 16, 8, 1),
+                   c = conv(&m, conv(&m, x, 16, 8, 1), 8, 8, 3),
+                   d = conv(&m, conv(&m, x, 16, 8, 1), 8, 8, 3);
     const uint32_t y = mg_op(&m, "Concat", "axis=1", 3, a, c, d);
     mg_end(&m, mg_op(&m, "Concat", "axis=1", 2, conv(&m, y, 24, 8, 1), conv(&m, y, 24, 8, 3)));
     path = strdup(scratch("branches.onnx"));
-    cdmpp_status st = path && setenv("XDG_CACHE_HOME", scratch("cache"), 1) == 0 ? cd_onnx_write(m.g, &b, &err) : CDMPP_ENOMEM;
+    cdmpp_status st = path && setenv("XDG_CACHE_HOME", scratch("cache"), 1) == 0
+                          ? cd_onnx_write(m.g, &b, &err)
+                          : CDMPP_ENOMEM;
     if (!st) st = cd_file_write(path, b.p, b.n, &err);
     cd_buf_free(&b);
     cd_graph_free(m.g);
@@ -41,9 +48,11 @@ static int down(void **state) {
 
 static void open_with(int stages, const char *devices, bool run) {
     o = cd_partition_defaults();
-    o.network = path, o.devices = devices, o.trials = 2, o.stages = stages, o.run = run, o.ignore_load = true, o.no_split = true;
+    o.network = path, o.devices = devices, o.trials = 2, o.stages = stages, o.run = run,
+    o.ignore_load = true, o.no_split = true;
     o.budget_s = run ? 0.02 : 0;
-    o.cost_model = (cd_texts){.v = model, .n = 1}, o.as = (cd_texts){.v = as, .n = 1}, o.target = (cd_texts){.v = target, .n = 1};
+    o.cost_model = (cd_texts){.v = model, .n = 1}, o.as = (cd_texts){.v = as, .n = 1},
+    o.target = (cd_texts){.v = target, .n = 1};
     p = (cd_partition){0};
     assert_ok(cd_partition_open(&o, &p, &err));
 }
@@ -58,7 +67,8 @@ TEST(test_ways) {
     cd_merge_set out[CD_MERGE_MOST];
     const cd_merge_set all = {5, {10, 11, 12, 13, 14}};
     assert_int_equal(sets_of(&all, (uint32_t[]){0, 1, 0, 2, 1}, out), 2);
-    assert_true(out[0].n == 2 && out[0].node[0] == 10 && out[0].node[1] == 12 && out[1].n == 2 && out[1].node[0] == 11 && out[1].node[1] == 14);
+    assert_true(out[0].n == 2 && out[0].node[0] == 10 && out[0].node[1] == 12 && out[1].n == 2 &&
+                out[1].node[0] == 11 && out[1].node[1] == 14);
     assert_int_equal(sets_of(&all, (uint32_t[]){0, 1, 2, 3, 4}, out), 0);
 }
 
@@ -102,7 +112,8 @@ TEST(test_both) {
         const bool beside = how == CD_PARTITION_STAGES_PARALLEL || how == CD_PARTITION_STAGES_BOTH;
         double alone = 0;
         for (uint32_t i = 0; i < p.plain.net->n_op; i++) alone += p.plain.solo_s[i];
-        assert_close(p.plain.alone_s, alone, 1e-12, 0); /* one after the other waits for nobody, however wide stages are */
+        assert_close(p.plain.alone_s, alone, 1e-12,
+                     0); /* one after the other waits for nobody, however wide stages are */
         assert_close(p.plain.stages_s, beside ? without : p.plain.alone_s, 1e-12, 0);
         assert_true(!p.merged.has || (p.merged.n_set && p.merged.in.stages_s < p.plain.stages_s));
         assert_true(how >= CD_PARTITION_STAGES_MERGE || !p.merged.has);
@@ -130,7 +141,8 @@ TEST(test_run) {
     assert_true(p.merged.set[0].work == 1 && p.merged.set[1].work == 1.8);
     assert_true(p.merged.set[0].parts_s > 0 && p.merged.set[0].merged_s > 0);
     assert_ok(cd_partition_stage_run(&p, &err));
-    assert_true(p.plain.staged.done && p.merged.in.staged.done && p.merged.in.staged.n == p.plain.n_stage);
+    assert_true(p.plain.staged.done && p.merged.in.staged.done &&
+                p.merged.in.staged.n == p.plain.n_stage);
     assert_true(p.merged.in.staged.seconds > 0);
     assert_true(p.merged.max_error <= 1e-5);
     cd_arena_free(&m.own);

@@ -10,7 +10,8 @@
 #include "predictor/partition/report/report.h"
 #include "profiler/host/host.h"
 
-static const char *const model[] = {"tests/golden/model_v1.cdmpp"}, *const as[] = {"zen5-avx2"}, *const target[] = {"llvm"};
+static const char *const model[] = {"tests/golden/model_v1.cdmpp"}, *const as[] = {"zen5-avx2"},
+                         *const target[] = {"llvm"};
 static const char *path;
 
 static int up(void **state) {
@@ -19,7 +20,9 @@ static int up(void **state) {
     cd_buf b = {0};
     mo_randwire(&b, 1, 9, 8, 6);
     path = strdup(scratch("randwire.onnx"));
-    const cdmpp_status st = path && setenv("XDG_CACHE_HOME", scratch("cache"), 1) == 0 ? cd_file_write(path, b.p, b.n, &err) : CDMPP_ENOMEM;
+    const cdmpp_status st = path && setenv("XDG_CACHE_HOME", scratch("cache"), 1) == 0
+                                ? cd_file_write(path, b.p, b.n, &err)
+                                : CDMPP_ENOMEM;
     cd_buf_free(&b);
     return st != CDMPP_OK;
 }
@@ -59,7 +62,8 @@ static void a_plan(void **state) {
         const cd_pack_work *w = &p.net.work[k];
         cd_shard_plan_estimate t = {0};
         double seconds = 0;
-        for (uint32_t i = 0; i < w->n_part; i++) seconds += w->part[i].seconds, several += w->part[i].iterations > 1;
+        for (uint32_t i = 0; i < w->n_part; i++)
+            seconds += w->part[i].seconds, several += w->part[i].iterations > 1;
         assert_ok(cd_shard_cost_time(p.of.cost, p.group[k], 0, NULL, &t, &err));
         assert_true(fabs(seconds - t.seconds) <= 1e-12);
         sum += seconds;
@@ -67,7 +71,9 @@ static void a_plan(void **state) {
     }
     assert_true(p.net.n_work > 18 && several > 18 && fabs(sum - p.calls.work_s) < 1e-9);
     assert_ok(cd_pack_cut(&p.net, &again, &err));
-    assert_true(again.makespan_s == p.calls.makespan_s && p.way[CD_PACK_PLAN].predicted_s == p.calls.makespan_s && p.calls.makespan_s < p.calls.single_s);
+    assert_true(again.makespan_s == p.calls.makespan_s &&
+                p.way[CD_PACK_PLAN].predicted_s == p.calls.makespan_s &&
+                p.calls.makespan_s < p.calls.single_s);
     assert_true(!p.ran && isnan(p.way[CD_PACK_MEASURED_PLAN].predicted_s));
     cd_partition_report_pack(&p, &text);
     cd_partition_report_pack_json(&p, &json);
@@ -93,7 +99,8 @@ static void a_run(void **state) {
     assert_true(p.ran);
     for (int k = 0; k < CD_PACK_WAYS; k++) {
         const cd_executor_way_time *t = &p.way[k].ran;
-        assert_true(t->turns >= 9 && t->best_s > 0 && t->best_s <= t->median_s && t->low_s <= t->median_s && t->median_s <= t->high_s);
+        assert_true(t->turns >= 9 && t->best_s > 0 && t->best_s <= t->median_s &&
+                    t->low_s <= t->median_s && t->median_s <= t->high_s);
         assert_int_equal(t->differ, 0);
         assert_true(p.way[p.kept].ran.median_s <= t->median_s);
     }
@@ -101,8 +108,10 @@ static void a_run(void **state) {
     assert_int_equal(p.way[CD_PACK_ONE_THREAD].ran.waits, 0);
     assert_true(p.way[CD_PACK_ONE_BEHIND_THE_OTHER].ran.waits > 18);
     assert_int_equal(p.way[CD_PACK_PLAN].ran.calls, p.calls.first[2]);
-    assert_true(p.way[CD_PACK_PLAN].ran.waits <= p.calls.n_wait); /* what a unit has waited for it does not wait for again */
-    for (uint32_t k = 0; k < p.net.n_work; k++) assert_int_equal(p.measured.work[k].n_part, p.net.work[k].n_part);
+    assert_true(p.way[CD_PACK_PLAN].ran.waits <=
+                p.calls.n_wait); /* what a unit has waited for it does not wait for again */
+    for (uint32_t k = 0; k < p.net.n_work; k++)
+        assert_int_equal(p.measured.work[k].n_part, p.net.work[k].n_part);
     cd_partition_report_pack(&p, &text);
     assert_non_null(strstr(text.p, "values: equal"));
     assert_non_null(strstr(text.p, "kept: "));

@@ -23,8 +23,10 @@ static void begin(void) {
     plan = (cd_shard_plan){.n_device = 3};
     p = (cd_partition){.o = &options, .plan = &plan, .net.name = "net"};
     p.machine.n = 3;
-    for (int k = 0; k < 3; k++) p.machine.device[k] = (cd_machine_device){.name = k == 0 ? "a0" : k == 1 ? "a1" : "b0"};
-    for (int k = 0; k < 3; k++) p.source[k] = (cd_shard_plan_source){.as = k < 2 ? "chip-a" : "chip-b", .model = "m.cdmpp"};
+    for (int k = 0; k < 3; k++)
+        p.machine.device[k] = (cd_machine_device){.name = k == 0 ? "a0" : k == 1 ? "a1" : "b0"};
+    for (int k = 0; k < 3; k++)
+        p.source[k] = (cd_shard_plan_source){.as = k < 2 ? "chip-a" : "chip-b", .model = "m.cdmpp"};
 }
 
 static void heard(const char *want) {
@@ -37,7 +39,8 @@ static void heard(const char *want) {
 
 TEST(stand_ins) {
     begin();
-    assert_true(!cd_partition_was_there(&p, 0) && cd_partition_was_there(&p, 1) && !cd_partition_was_there(&p, 2));
+    assert_true(!cd_partition_was_there(&p, 0) && cd_partition_was_there(&p, 1) &&
+                !cd_partition_was_there(&p, 2));
     for (uint32_t k = 0; k < 3; k++) cd_partition_say_stand_in(&p, k);
     p.source[0].stands = p.source[1].stands = p.source[2].stands = "t4";
     p.source[0].stands_spread = log(1.5), p.source[2].scaled = true;
@@ -48,11 +51,17 @@ TEST(stand_ins) {
     cd_partition_say_stand_in(&p, 0);
     p.source[0].guessed = true;
     cd_partition_say_stand_in(&p, 0);
-    heard("x: warning: no model knows chip-a: t4 of the model stands for it. Times there may be 1.9 times shorter or longer\n"
-          "x: warning: no model knows chip-b, nor another of its kind: t4 of the model stands for it. Its times are multiplied by the ratio of both rooflines, and may be 10 times shorter or longer\n"
-          "x: warning: no model knows chip-a: t4 of the model stands for it; how far off that is, nobody knows\n"
-          "x: warning: no model knows a0: t4 of the model stands for it; how far off that is, nobody knows\n"
-          "x: warning: no model knows the machine that the plan is for: t4 of the model stands for it; how far off that is, nobody knows\n");
+    heard("x: warning: no model knows chip-a: t4 of the model stands for it. Times there may be "
+          "1.9 times shorter or longer\n"
+          "x: warning: no model knows chip-b, nor another of its kind: t4 of the model stands for "
+          "it. Its times are multiplied by the ratio of both rooflines, and may be 10 times "
+          "shorter or longer\n"
+          "x: warning: no model knows chip-a: t4 of the model stands for it; how far off that is, "
+          "nobody knows\n"
+          "x: warning: no model knows a0: t4 of the model stands for it; how far off that is, "
+          "nobody knows\n"
+          "x: warning: no model knows the machine that the plan is for: t4 of the model stands for "
+          "it; how far off that is, nobody knows\n");
 }
 
 /* A law that is lent is named with the device that it was measured on. */
@@ -65,23 +74,32 @@ TEST(costs_that_are_lent) {
     p.source[0].costs_spread = p.source[2].costs_spread = log(1.2);
     for (uint32_t k = 0; k < 3; k++) cd_partition_say_costs(&p, k);
     cd_network_cost_free(p.models.costs);
-    heard("x: warning: no network was measured on chip-a: it is taken to add as much to its operators as on chip-c (cdmpp-replay --fit-network-cost). Its time may be 1.3 times shorter or longer\n"
-          "x: warning: no network was measured on chip-b: it is taken to cost the sum of its operators (cdmpp-replay --fit-network-cost). Its time may be 1.3 times shorter or longer\n");
+    heard("x: warning: no network was measured on chip-a: it is taken to add as much to its "
+          "operators as on chip-c (cdmpp-replay --fit-network-cost). Its time may be 1.3 times "
+          "shorter or longer\n"
+          "x: warning: no network was measured on chip-b: it is taken to cost the sum of its "
+          "operators (cdmpp-replay --fit-network-cost). Its time may be 1.3 times shorter or "
+          "longer\n");
 }
 
 TEST(costs_and_models) {
     begin();
     for (uint32_t k = 0; k < 3; k++) cd_partition_say_costs(&p, k);
-    p.source[0].costs_spread = p.source[1].costs_spread = log(1.25), p.source[2].costs_spread = (double)NAN;
+    p.source[0].costs_spread = p.source[1].costs_spread = log(1.25),
+    p.source[2].costs_spread = (double)NAN;
     for (uint32_t k = 0; k < 3; k++) cd_partition_say_costs(&p, k);
     cd_partition_say_models(&p); /* one model for all */
     p.source[2].model = NULL;
     cd_partition_say_models(&p);
     p.source[2].model = "n.cdmpp";
     cd_partition_say_models(&p);
-    heard("x: warning: no network was measured on chip-a: it is taken to cost the sum of its operators (cdmpp-replay --fit-network-cost). Its time may be 1.4 times shorter or longer\n"
-          "x: warning: there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE "): nothing is added for it\n"
-          "x: warning: a0 and b0 are predicted by two models: what one of them gets wrong, the other need not\n");
+    heard(
+        "x: warning: no network was measured on chip-a: it is taken to cost the sum of its "
+        "operators (cdmpp-replay --fit-network-cost). Its time may be 1.4 times shorter or longer\n"
+        "x: warning: there is no fit of what a network costs on any device (" CD_NETWORK_COST_FILE
+        "): nothing is added for it\n"
+        "x: warning: a0 and b0 are predicted by two models: what one of them gets wrong, the other "
+        "need not\n");
 }
 
 /* A plan of a file repeats what it was made with, where this command has asked nobody; what is unlike the training it says in any case. */
@@ -90,7 +108,8 @@ TEST(said_again) {
     cd_shard_plan_source of_file[3] = {p.source[0], p.source[1], p.source[2]};
     options.plan = "a.plan.json";
     cd_partition_say_again(&p);
-    of_file[1].unlike = 0.1, of_file[2].unlike = 0.5, of_file[2].unlike_of[0] = 0.5, of_file[2].model = "n.cdmpp", of_file[2].stands = "t4";
+    of_file[1].unlike = 0.1, of_file[2].unlike = 0.5, of_file[2].unlike_of[0] = 0.5,
+    of_file[2].model = "n.cdmpp", of_file[2].stands = "t4";
     plan.source = of_file;
     options.stages = CD_PARTITION_STAGES_PARALLEL; /* asks for times: models were named just now */
     cd_partition_say_again(&p);
@@ -99,12 +118,18 @@ TEST(said_again) {
     of_file[0].unlike = of_file[1].unlike = (double)NAN;
     cd_partition_say_again(&p);
     assert_string_equal(p.machine.device[2].as, "chip-b");
-    heard("x: warning: a.plan.json does not say who answered for its devices: whether others stood for them is not known\n"
-          "x: warning: net: 50 % of the time on b0 is of programs unlike those that the model was trained on (range of features 50 %): do not rely on it\n"
-          "x: warning: m.cdmpp does not say what it was trained on: types, operators and intrinsics that it has not seen cannot be told (train it again)\n"
-          "x: warning: no model knows chip-b: t4 of the model stands for it; how far off that is, nobody knows\n"
-          "x: warning: a0 and b0 are predicted by two models: what one of them gets wrong, the other need not\n"
-          "x: warning: net: 50 % of the time on b0 is of programs unlike those that the model was trained on (range of features 50 %): do not rely on it\n");
+    heard("x: warning: a.plan.json does not say who answered for its devices: whether others stood "
+          "for them is not known\n"
+          "x: warning: net: 50 % of the time on b0 is of programs unlike those that the model was "
+          "trained on (range of features 50 %): do not rely on it\n"
+          "x: warning: m.cdmpp does not say what it was trained on: types, operators and "
+          "intrinsics that it has not seen cannot be told (train it again)\n"
+          "x: warning: no model knows chip-b: t4 of the model stands for it; how far off that is, "
+          "nobody knows\n"
+          "x: warning: a0 and b0 are predicted by two models: what one of them gets wrong, the "
+          "other need not\n"
+          "x: warning: net: 50 % of the time on b0 is of programs unlike those that the model was "
+          "trained on (range of features 50 %): do not rely on it\n");
 }
 
 /* A batch may be what is unlike. */
@@ -116,7 +141,8 @@ TEST(the_batch_is_said) {
     plan.source = of_file;
     cd_partition_say_again(&p);
     (void)fflush(to);
-    assert_non_null(strstr(said, "x: warning: net (batch 16): 50 % of the time on b0 is of programs unlike"));
+    assert_non_null(
+        strstr(said, "x: warning: net (batch 16): 50 % of the time on b0 is of programs unlike"));
     (void)fclose(to);
     cd_log_done(&out);
     free(said);
@@ -139,9 +165,15 @@ TEST(the_layout_is_said) {
         options.layout = NULL;
         p.machine.device[0].target = "opencl";
         cd_partition_say_layout(&p);
-        heard(!images ? "" : "x: warning: net: images of the plan are nhwc, as a0 has them, the first of the devices; b0 has nchw: with --layout nchw or another order of --devices the plan is another one, and may be faster\n"
-              "x: warning: net: images of the plan are nchw, as a0 has them, the first of the devices; a1 has nhwc: with --layout nhwc or another order of --devices the plan is another one, and may be faster\n");
+        heard(!images ? ""
+                      : "x: warning: net: images of the plan are nhwc, as a0 has them, the first "
+                        "of the devices; b0 has nchw: with --layout nchw or another order of "
+                        "--devices the plan is another one, and may be faster\n"
+                        "x: warning: net: images of the plan are nchw, as a0 has them, the first "
+                        "of the devices; a1 has nhwc: with --layout nhwc or another order of "
+                        "--devices the plan is another one, and may be faster\n");
     }
 }
 
-TESTS(NULL, NULL, stand_ins, costs_that_are_lent, costs_and_models, said_again, the_batch_is_said, the_layout_is_said)
+TESTS(NULL, NULL, stand_ins, costs_that_are_lent, costs_and_models, said_again, the_batch_is_said,
+      the_layout_is_said)

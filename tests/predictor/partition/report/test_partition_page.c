@@ -96,14 +96,18 @@ static void check_slices(const cd_json *c, const cd_shard_plan *plan) {
         assert_true(cd_str_is(at(cd_json_get(ops, "name"), k)->u.s, net.op[k].name));
         assert_close(number(at(cd_json_get(ops, "start"), k)), 1e9 * r.op[k].start_s, 0, 0.51);
         assert_close(number(at(cd_json_get(ops, "end"), k)), 1e9 * r.op[k].end_s, 0, 0.51);
-        assert_true(number(at(cd_json_get(ops, "lane"), k)) == net.op[k].device && number(at(cd_json_get(ops, "worker"), k)) == r.op[k].worker);
+        assert_true(number(at(cd_json_get(ops, "lane"), k)) == net.op[k].device &&
+                    number(at(cd_json_get(ops, "worker"), k)) == r.op[k].worker);
         assert_true(number(at(cd_json_get(ops, "critical"), k)) == critical);
         assert_int_equal(after->n, net.op[k].n_after);
-        for (uint32_t i = 0; i < after->n; i++) assert_true(number(at(after, i)) == net.after[net.op[k].first + i]);
+        for (uint32_t i = 0; i < after->n; i++)
+            assert_true(number(at(after, i)) == net.after[net.op[k].first + i]);
         const double of = number(at(cd_json_get(ops, "of"), k));
         const char *name = of >= 0 ? plan->op[(uint32_t)of].name : "";
         assert_true(!strncmp(net.op[k].name, name, strlen(name)));
-        for (uint32_t i = 0; i < plan->n_op && of < 0; i++) assert_int_not_equal(strncmp(net.op[k].name, plan->op[i].name, strlen(plan->op[i].name)), 0);
+        for (uint32_t i = 0; i < plan->n_op && of < 0; i++)
+            assert_int_not_equal(
+                strncmp(net.op[k].name, plan->op[i].name, strlen(plan->op[i].name)), 0);
     }
     cd_replay_free(&r);
     cd_arena_free(&a);
@@ -137,8 +141,10 @@ TEST(operators_and_headline) {
     for (int k = 0; k < OPS; k++) step[k].seconds = 10 + k;
     p.run = (cd_partition_run_result){.done = true, .max_error = 0.125, .now.step = step};
     const cd_json *root = page(&a), *list = cd_json_get(root, "operators");
-    assert_true(text_is(root, "network", p.plan->network) && text_is(root, "verdict", p.plan->verdict));
-    assert_true(member(root, "error") == 0.125 && member(root, "split") == p.plan->split && member(root, "batch") == (double)p.plan->batch);
+    assert_true(text_is(root, "network", p.plan->network) &&
+                text_is(root, "verdict", p.plan->verdict));
+    assert_true(member(root, "error") == 0.125 && member(root, "split") == p.plan->split &&
+                member(root, "batch") == (double)p.plan->batch);
     assert_close(member(root, "ceiling"), p.plan->ceiling, 1e-8, 0);
     assert_close(member(root, "rho"), p.plan->rho, 1e-8, 0);
     assert_close(member(root, "alone"), cd_partition_alone_s(&p, false), 1e-8, 0);
@@ -147,11 +153,14 @@ TEST(operators_and_headline) {
     for (uint32_t k = 0; k < OPS; k++) {
         const cd_shard_plan_op *op = &p.plan->op[k];
         const cd_json *x = at(list, k);
-        assert_true(text_is(x, "name", op->name) && text_is(x, "type", op->type) && text_is(x, "why", op->why) && member(x, "parts") == op->n_part && member(x, "measured") == 10 + k);
+        assert_true(text_is(x, "name", op->name) && text_is(x, "type", op->type) &&
+                    text_is(x, "why", op->why) && member(x, "parts") == op->n_part &&
+                    member(x, "measured") == 10 + k);
         assert_close(member(x, "seconds"), op->seconds, 1e-8, 0);
         assert_close(member(x, "exchange"), op->exchange_s, 1e-8, 0);
         assert_close(member(x, "ceiling"), op->ceiling, 1e-8, 0);
-        for (uint32_t d = 0; d < 2; d++) assert_close(number(at(cd_json_get(x, "alone"), d)), op->alone_s[d], 1e-8, 0);
+        for (uint32_t d = 0; d < 2; d++)
+            assert_close(number(at(cd_json_get(x, "alone"), d)), op->alone_s[d], 1e-8, 0);
     }
     const cd_json *foot = cd_json_get(root, "foot");
     assert_non_null(memmem(foot->u.s.p, foot->u.s.n, "; the machine was not measured", 30));

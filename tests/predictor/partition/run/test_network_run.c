@@ -6,7 +6,7 @@
 #include "check.h"
 #include "run_replay.h"
 
-#define DATA "tests/profiler/data/"
+#define DATA   "tests/profiler/data/"
 #define TARGET "llvm -num-cores=1"
 
 static cd_measure *measure;
@@ -14,7 +14,8 @@ static cd_measure *measure;
 static int up(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    const cd_measure_options o = {.threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.005}};
+    const cd_measure_options o = {
+        .threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.005}};
     return cd_measure_open(&o, &measure, &err) != CDMPP_OK;
 }
 
@@ -30,7 +31,10 @@ static cd_network_loaded load(const char *file) {
     const cd_onnx_options o = {.dim = whole ? dim : dim + 1, .n_dim = whole || recurrent};
     cdmpp_err err = {0};
     cd_network_loaded l;
-    assert_ok(cd_network_load(&(cd_network_load_options){.network = file, .batch = whole || recurrent ? 2 : 0, .target = TARGET, .onnx = &o}, &l, &err));
+    assert_ok(cd_network_load(
+        &(cd_network_load_options){
+            .network = file, .batch = whole || recurrent ? 2 : 0, .target = TARGET, .onnx = &o},
+        &l, &err));
     return l;
 }
 
@@ -53,24 +57,32 @@ static void test_book(void **state) {
     cd_schedule_db *book;
     cdmpp_err err = {0};
     assert_ok(cd_schedule_db_new(&book, &err));
-    cd_network_run *r = run(&l, (cd_network_run_options){.schedules = book, .sampled = book, .alone = true, .check = true});
-    assert_true(r->n == l.graph->n_node && r->n_ran == r->n && r->n_sampled == r->n && !r->n_left && r->workers == 1);
+    cd_network_run *r = run(
+        &l,
+        (cd_network_run_options){.schedules = book, .sampled = book, .alone = true, .check = true});
+    assert_true(r->n == l.graph->n_node && r->n_ran == r->n && r->n_sampled == r->n && !r->n_left &&
+                r->workers == 1);
     assert_true(r->max_error >= 0 && r->max_error < 1e-5);
-    assert_true(r->pass_s > 0 && r->cold_s > 0 && r->memory.all > r->memory.weights && r->memory.weights > 0);
+    assert_true(r->pass_s > 0 && r->cold_s > 0 && r->memory.all > r->memory.weights &&
+                r->memory.weights > 0);
     for (uint32_t k = 0; k < r->n; k++) {
         const cd_network_run_node *n = &r->node[k];
-        assert_true(n->from == CD_NETWORK_RUN_SAMPLED && !strncmp(n->schedule, "drawn: best of", 14) && !n->why);
-        assert_true(n->place_s > 0 && n->alone_s > 0 && n->warm_s > 0 && n->cool_s > 0 && n->start_s >= 0 && n->end_s >= n->start_s && n->worker == 0);
+        assert_true(n->from == CD_NETWORK_RUN_SAMPLED &&
+                    !strncmp(n->schedule, "drawn: best of", 14) && !n->why);
+        assert_true(n->place_s > 0 && n->alone_s > 0 && n->warm_s > 0 && n->cool_s > 0 &&
+                    n->start_s >= 0 && n->end_s >= n->start_s && n->worker == 0);
         if (k) assert_true(n->start_s >= r->node[k - 1].end_s);
         assert_non_null(cd_schedule_db_find(book, l.graph->node[k].key));
     }
     cd_network_run_free(r);
-    for (size_t i = 0; i < cd_schedule_db_count(book); i++) assert_true(isnan(cd_schedule_db_at(book, i)->measured_s));
+    for (size_t i = 0; i < cd_schedule_db_count(book); i++)
+        assert_true(isnan(cd_schedule_db_at(book, i)->measured_s));
     r = run(&l, (cd_network_run_options){.schedules = book, .seed = 7});
     assert_true(r->n_ran == r->n && !r->n_sampled && isnan(r->max_error));
     for (uint32_t k = 0; k < r->n; k++) {
         assert_int_equal(r->node[k].from, CD_NETWORK_RUN_DB);
-        assert_string_equal(r->node[k].schedule, cd_schedule_db_find(book, l.graph->node[k].key)->origin);
+        assert_string_equal(r->node[k].schedule,
+                            cd_schedule_db_find(book, l.graph->node[k].key)->origin);
         assert_true(isnan(r->node[k].warm_s) && isnan(r->node[k].cool_s));
     }
     double s;
@@ -100,7 +112,9 @@ static void test_replay(void **state) {
     }
     double rate = 0, longer = 0;
     assert_ok(rr_refill(&l, r, &rate, &err));
-    for (uint32_t k = 0; k < r->n; k++) longer += (double)(l.graph->node[k].read_bytes + l.graph->node[k].write_bytes) / rate - (r->node[k].place_s - r->node[k].warm_s);
+    for (uint32_t k = 0; k < r->n; k++)
+        longer += (double)(l.graph->node[k].read_bytes + l.graph->node[k].write_bytes) / rate -
+                  (r->node[k].place_s - r->node[k].warm_s);
     assert_true(isinf(rate) || (rate > 0 && fabs(longer) < 1e-12));
     /* In place against the whole: other processes may disturb either. */
     double place;
@@ -115,11 +129,13 @@ static void test_workers(void **state) {
     (void)state;
     cd_network_loaded l = load(DATA "recurrent.onnx");
     cd_network_run *r = run(&l, (cd_network_run_options){.workers = 2, .check = true});
-    if (!(r->workers == 2 && r->max_error >= 0 && r->max_error < 1e-5)) fail_msg("%u workers, error %g", r->workers, r->max_error);
+    if (!(r->workers == 2 && r->max_error >= 0 && r->max_error < 1e-5))
+        fail_msg("%u workers, error %g", r->workers, r->max_error);
     for (uint32_t k = 0; k < r->n; k++) {
         const cd_network_node *n = &l.graph->node[k];
         assert_true(r->node[k].worker < 2);
-        for (uint32_t e = 0; e < n->n_after; e++) assert_true(r->node[l.graph->after[n->first + e]].end_s <= r->node[k].start_s);
+        for (uint32_t e = 0; e < n->n_after; e++)
+            assert_true(r->node[l.graph->after[n->first + e]].end_s <= r->node[k].start_s);
     }
     cd_network_run_free(r);
     cd_network_load_free(&l);
@@ -132,7 +148,8 @@ static void test_left_out(void **state) {
     cd_network_run *r = run(&l, (cd_network_run_options){0});
     assert_true(r->n_left == 3 && r->n_ran == r->n - 3 && r->n_ran > 0);
     for (uint32_t k = 0; k < r->n; k++) {
-        assert_int_equal(r->node[k].from == CD_NETWORK_RUN_NOTHING, l.graph->node[k].kind == CD_NODE_UNKNOWN);
+        assert_int_equal(r->node[k].from == CD_NETWORK_RUN_NOTHING,
+                         l.graph->node[k].kind == CD_NODE_UNKNOWN);
         assert_int_equal(r->node[k].from == CD_NETWORK_RUN_NOTHING, r->node[k].why != NULL);
         assert_int_equal(r->node[k].from == CD_NETWORK_RUN_NOTHING, isnan(r->node[k].place_s));
     }
@@ -152,15 +169,25 @@ static void test_opencl(void **state) {
     cd_network_loaded l;
     cd_network_run *r = NULL;
     static const char *const dim[] = {"height=16"};
-    assert_ok(cd_network_load(&(cd_network_load_options){.network = DATA "whole.onnx", .batch = 2, .target = "opencl", .onnx = &(cd_onnx_options){.dim = dim, .n_dim = 1}}, &l, &err));
-    const cdmpp_status st = cd_network_run_measure(&l, &(cd_network_run_options){.measure = measure, .target = "opencl", .trials = 2, .budget_s = 0.02, .check = true}, &r, &err);
+    assert_ok(cd_network_load(
+        &(cd_network_load_options){.network = DATA "whole.onnx",
+                                   .batch = 2,
+                                   .target = "opencl",
+                                   .onnx = &(cd_onnx_options){.dim = dim, .n_dim = 1}},
+        &l, &err));
+    const cdmpp_status st = cd_network_run_measure(
+        &l,
+        &(cd_network_run_options){
+            .measure = measure, .target = "opencl", .trials = 2, .budget_s = 0.02, .check = true},
+        &r, &err);
     if (st == CDMPP_EBACKEND) { /* no device here */
         print_message("%s\n", err.msg);
         cd_network_load_free(&l);
         skip();
     }
     if (st) fail_msg("%s %s", err.key, err.msg);
-    assert_true(r->n_ran == r->n && r->max_error >= 0 && r->max_error < 1e-4 && r->pass_s > 0 && r->memory.all > r->memory.weights);
+    assert_true(r->n_ran == r->n && r->max_error >= 0 && r->max_error < 1e-4 && r->pass_s > 0 &&
+                r->memory.all > r->memory.weights);
     for (uint32_t k = 0; k < r->n; k++) {
         assert_true(r->node[k].place_s > 0 && isnan(r->node[k].warm_s));
         if (k) assert_true(r->node[k].start_s >= r->node[k - 1].end_s);
@@ -173,7 +200,11 @@ static void test_opencl(void **state) {
 static void test_until(void **state) {
     (void)state;
     cd_network_loaded l = load(DATA "recurrent.onnx");
-    cd_network_run_options a = {.measure = measure, .target = TARGET, .trials = 1, .budget_s = 0.02, .until_s = cd_clock_wall() - 1};
+    cd_network_run_options a = {.measure = measure,
+                                .target = TARGET,
+                                .trials = 1,
+                                .budget_s = 0.02,
+                                .until_s = cd_clock_wall() - 1};
     cd_network_run *r = NULL;
     cdmpp_err err = {0};
     assert_status(cd_network_run_measure(&l, &a, &r, &err), CDMPP_EBACKEND);

@@ -9,7 +9,9 @@ static mp products(void) {
     mg m = mg_new("made", 13);
     const uint32_t x = mg_in(&m, 3, 3, 4, 10);
     const uint32_t a = mg_op(&m, "Softmax", "axis=2", 1, x);
-    const uint32_t b = mg_op(&m, "MatMul", "", 2, mg_op(&m, "Reshape", "", 2, a, mg_ints(&m, 2, 12, 10)), mg_w(&m, 2, 10, 7));
+    const uint32_t b =
+        mg_op(&m, "MatMul", "", 2, mg_op(&m, "Reshape", "", 2, a, mg_ints(&m, 2, 12, 10)),
+              mg_w(&m, 2, 10, 7));
     mg_end(&m, mg_op(&m, "Softmax", "axis=1", 1, mg_op(&m, "MatMul", "", 2, b, mg_w(&m, 2, 7, 5))));
     return mp_new(&m);
 }
@@ -18,7 +20,8 @@ static mp products(void) {
 static mp chain(int channels, int edge) {
     mg m = mg_new("made", 13);
     const uint32_t x = mg_in(&m, 4, 1, channels, edge, edge);
-    const uint32_t a = mg_op(&m, "Conv", "pads:1,1,1,1", 2, x, mg_w(&m, 4, channels, channels, 3, 3));
+    const uint32_t a =
+        mg_op(&m, "Conv", "pads:1,1,1,1", 2, x, mg_w(&m, 4, channels, channels, 3, 3));
     mg_end(&m, mg_op(&m, "Conv", "pads:1,1,1,1", 2, a, mg_w(&m, 4, channels, channels, 3, 3)));
     return mp_new(&m);
 }
@@ -32,7 +35,8 @@ static void cut_named(const mp *p, cd_shard_plan *q, uint32_t op, const char *na
             mp_cut(q, op, &w[k], 2, &at, 1);
             return;
         }
-    fail_msg("operator %u (%s) has no %s; %s first", op, p->net.op[op].type, name ? name : "way", n ? w[0].name : "nothing");
+    fail_msg("operator %u (%s) has no %s; %s first", op, p->net.op[op].type, name ? name : "way",
+             n ? w[0].name : "nothing");
 }
 
 /* The operators of a type. */
@@ -54,11 +58,13 @@ static void test_network(void **state) {
         constants += x->constant;
         results += x->result;
         assert_true(x->name[0] && x->element_bytes == 4);
-        if (x->from != CD_SHARD_NET_OUTSIDE) assert_int_equal(p.net.op[x->from].arg[p.net.op[x->from].n_arg - 1], t);
+        if (x->from != CD_SHARD_NET_OUTSIDE)
+            assert_int_equal(p.net.op[x->from].arg[p.net.op[x->from].n_arg - 1], t);
     }
     assert_true(constants == 2 && results == 1);
     for (uint32_t k = 0; k < p.net.n_op; k++) {
-        assert_true(p.net.op[k].dag && p.net.op[k].n_arg == p.net.op[k].dag->n_arg && p.net.op[k].pin == UINT32_MAX);
+        assert_true(p.net.op[k].dag && p.net.op[k].n_arg == p.net.op[k].dag->n_arg &&
+                    p.net.op[k].pin == UINT32_MAX);
         for (uint32_t i = 0; i + 1 < p.net.op[k].n_arg; i++) {
             const uint32_t from = p.net.tensor[p.net.op[k].arg[i]].from;
             assert_true(from == CD_SHARD_NET_OUTSIDE || from < k);
@@ -126,10 +132,13 @@ static void test_within(void **state) {
         cut_named(&p, q, find(&p, "Conv", 0), by_rows ? "H" : "O", 2);
         if (by_rows) cut_named(&p, q, find(&p, "Conv", 1), "H", 2);
         cd_plan_run *r = mp_open(&p, q);
-        assert_true(mp_error(r, &o) == 0 && o.between == 0 && o.within == (by_rows ? 0 : 4 * 6 * 6 * 4));
+        assert_true(mp_error(r, &o) == 0 && o.between == 0 &&
+                    o.within == (by_rows ? 0 : 4 * 6 * 6 * 4));
         const uint32_t k = find(&p, "Conv", 0);
-        assert_true(o.passes >= 3 && o.low_s <= o.median_s && o.median_s <= o.high_s && o.replans == 0 && o.failures == 0);
-        assert_true(o.step[k].seconds > 0 && o.step[k].part_s[0] > 0 && o.step[k].part_s[1] > 0 && o.step[k].start_s < o.step[k].end_s);
+        assert_true(o.passes >= 3 && o.low_s <= o.median_s && o.median_s <= o.high_s &&
+                    o.replans == 0 && o.failures == 0);
+        assert_true(o.step[k].seconds > 0 && o.step[k].part_s[0] > 0 && o.step[k].part_s[1] > 0 &&
+                    o.step[k].start_s < o.step[k].end_s);
         cd_plan_run_result_free(&o);
         cd_plan_run_close(r);
         cd_shard_plan_free(q);
@@ -149,15 +158,31 @@ static void test_scheduled(void **state) {
     mp_device(&p, "a", "cpu", 0);
     mp_device(&p, "b", "cpu", 0);
     assert_ok(cd_schedule_db_new(&book, &err));
-    const cd_network_run_options ask = {.schedules = book, .sampled = book, .measure = measure, .target = "llvm -num-cores=1", .trials = 1, .budget_s = 0.002};
+    const cd_network_run_options ask = {.schedules = book,
+                                        .sampled = book,
+                                        .measure = measure,
+                                        .target = "llvm -num-cores=1",
+                                        .trials = 1,
+                                        .budget_s = 0.002};
     assert_ok(cd_network_run_measure(&p.loaded, &ask, &run, &err));
     cd_network_run_free(run);
-    assert_ok(cd_shard_cost_new(&(cd_shard_cost_options){.schedules = book, .machine = &p.machine, .net = &p.net, .plain = p.loaded.plain, .n_plain = p.loaded.n_plain}, &cost, &err));
+    assert_ok(cd_shard_cost_new(&(cd_shard_cost_options){.schedules = book,
+                                                         .machine = &p.machine,
+                                                         .net = &p.net,
+                                                         .plain = p.loaded.plain,
+                                                         .n_plain = p.loaded.n_plain},
+                                &cost, &err));
     for (uint32_t way = 0; way < 2; way++) {
         cd_shard_plan *q = mp_plan(&p);
         cut_named(&p, q, find(&p, "Conv", 0), way ? "I" : "O", 3);
         cut_named(&p, q, find(&p, "Conv", 1), "H", 2);
-        const cd_plan_run_options a = {.loaded = &p.loaded, .net = &p.net, .machine = &p.machine, .plan = q, .cost = cost, .measure = measure, .check = true};
+        const cd_plan_run_options a = {.loaded = &p.loaded,
+                                       .net = &p.net,
+                                       .machine = &p.machine,
+                                       .plan = q,
+                                       .cost = cost,
+                                       .measure = measure,
+                                       .check = true};
         if (cd_plan_run_open(&a, &r, &err)) mp_refused(&err);
         const double e = mp_error(r, NULL);
         if (!(e < 1e-5)) fail_msg("error %g", e);
@@ -172,7 +197,8 @@ static void test_scheduled(void **state) {
 /* ---- plans by shard_plan, of made-up times ---- */
 
 /* A part takes as long as it makes, or of a sum reads. */
-static cdmpp_status made_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_shard_plan_estimate *out, cdmpp_err *err) {
+static cdmpp_status made_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part,
+                              cd_shard_plan_estimate *out, cdmpp_err *err) {
     const mp *p = ctx;
     (void)device, (void)err;
     double elements = 0;
@@ -189,8 +215,15 @@ static cdmpp_status made_time(void *ctx, uint32_t op, uint32_t device, const cd_
 
 static cd_shard_plan_options made_ask(const mp *p) {
     const double none = (double)NAN;
-    return (cd_shard_plan_options){.net = &p->net, .machine = &p->machine, .time = made_time, .ctx = (void *)(uintptr_t)p, .margin = none, .least_s = none, .cover = none,
-                          .fixed_share = none, .split = true};
+    return (cd_shard_plan_options){.net = &p->net,
+                                   .machine = &p->machine,
+                                   .time = made_time,
+                                   .ctx = (void *)(uintptr_t)p,
+                                   .margin = none,
+                                   .least_s = none,
+                                   .cover = none,
+                                   .fixed_share = none,
+                                   .split = true};
 }
 
 static void link_all(mp *p) {
@@ -198,8 +231,14 @@ static void link_all(mp *p) {
     const cd_link_piece piece = {.bytes = 0, .seconds = 1e-6, .s_per_byte = 1e-10};
     for (uint32_t a = 0; a < p->machine.n; a++)
         for (uint32_t b = 0; b < p->machine.n; b++)
-            assert_ok(cd_link_table_add(&p->machine.links, &(cd_link){.from = p->machine.device[a].name, .to = p->machine.device[b].name, .how = "copy", .n = 3, .n_piece = 1, .piece = &piece},
-                                   &err));
+            assert_ok(cd_link_table_add(&p->machine.links,
+                                        &(cd_link){.from = p->machine.device[a].name,
+                                                   .to = p->machine.device[b].name,
+                                                   .how = "copy",
+                                                   .n = 3,
+                                                   .n_piece = 1,
+                                                   .piece = &piece},
+                                        &err));
 }
 
 /* What is copied between memories is what the plan said. */
@@ -217,7 +256,8 @@ static void test_between(void **state) {
     assert_ok(cd_shard_plan_make(&a, &q, NULL, &err));
     assert_true(q->split);
     int64_t said = 0;
-    for (uint32_t k = 0; k < q->n_copy; k++) said += q->copy[k].from != q->copy[k].to ? q->copy[k].bytes : 0;
+    for (uint32_t k = 0; k < q->n_copy; k++)
+        said += q->copy[k].from != q->copy[k].to ? q->copy[k].bytes : 0;
     cd_plan_run *r = mp_open(&p, q);
     assert_true(mp_error(r, &o) < 1e-5);
     assert_true(said > 0);
@@ -275,7 +315,8 @@ static void test_failure_planned(void **state) {
     cd_plan_run *r = mp_open(&p, q);
     cd_plan_run_result o;
     cd_plan_run_break(r, 1, 0);
-    assert_ok(cd_plan_run_watch(r, &again, &(cd_plan_run_watch_options){.drift = 1e9}, 0.002, &o, &err));
+    assert_ok(
+        cd_plan_run_watch(r, &again, &(cd_plan_run_watch_options){.drift = 1e9}, 0.002, &o, &err));
     assert_true(o.failures == 1 && o.replans == 1 && o.max_error < 1e-5);
     assert_true(!uses(cd_plan_run_now(r), 1) && uses(cd_plan_run_now(r), 2));
     cd_plan_run_result_free(&o);
@@ -298,7 +339,8 @@ static void test_drift(void **state) {
     mp_place(q, p.net.n_op - 1, 1);
     cd_plan_run *r = mp_open(&p, q);
     cd_plan_run_result o;
-    assert_ok(cd_plan_run_watch(r, &again, &(cd_plan_run_watch_options){.drift = 40}, 0.02, &o, &err));
+    assert_ok(
+        cd_plan_run_watch(r, &again, &(cd_plan_run_watch_options){.drift = 40}, 0.02, &o, &err));
     assert_true(o.replans == 0 && o.max_error < 1e-5 && o.passes >= 3);
     cd_plan_run_result_free(&o);
     cd_plan_run_slow(r, 1, 100);
@@ -308,7 +350,8 @@ static void test_drift(void **state) {
     unsigned replans = 0;
     for (int k = 0; k < 20 && !replans; k++) { /* others may disturb the device that is not slow */
         if (k) cd_plan_run_result_free(&o);
-        assert_ok(cd_plan_run_watch(r, &again, &(cd_plan_run_watch_options){.drift = 4, .patience = 4}, 0.05, &o, &err));
+        assert_ok(cd_plan_run_watch(
+            r, &again, &(cd_plan_run_watch_options){.drift = 4, .patience = 4}, 0.05, &o, &err));
         replans += o.replans;
     }
     assert_true(replans && o.failures == 0 && o.max_error < 1e-5);
@@ -338,7 +381,11 @@ static void test_compare(void **state) {
 
 static cdmpp_status refused(const mp *p, const cd_shard_plan *q, cdmpp_err *err) {
     cd_plan_run *r = NULL;
-    const cd_plan_run_options a = {.loaded = &p->loaded, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure};
+    const cd_plan_run_options a = {.loaded = &p->loaded,
+                                   .net = &p->net,
+                                   .machine = &p->machine,
+                                   .plan = q,
+                                   .measure = measure};
     return cd_plan_run_open(&a, &r, err);
 }
 
@@ -353,7 +400,8 @@ static void test_errors(void **state) {
     cd_shard_plan *q = mp_plan(&p);
     const uint32_t conv = find(&p, "Conv", 0);
     cd_plan_run *r = NULL;
-    const cd_plan_run_options a = {.loaded = &p.loaded, .net = &p.net, .machine = &p.machine, .plan = q, .measure = measure};
+    const cd_plan_run_options a = {
+        .loaded = &p.loaded, .net = &p.net, .machine = &p.machine, .plan = q, .measure = measure};
     assert_ok(cd_plan_run_open(&a, &r, &err));
     assert_int_equal(cd_plan_run_check(r, &e, &err), CDMPP_EUSAGE);
     cd_plan_run_close(r);
@@ -382,5 +430,6 @@ static void test_errors(void **state) {
     mp_free(&p);
 }
 
-TESTS(up, down, test_network, test_three, test_view, test_native, test_kernels, test_within, test_scheduled, test_between,
-      test_failure, test_failure_planned, test_drift, test_compare, test_errors)
+TESTS(up, down, test_network, test_three, test_view, test_native, test_kernels, test_within,
+      test_scheduled, test_between, test_failure, test_failure_planned, test_drift, test_compare,
+      test_errors)

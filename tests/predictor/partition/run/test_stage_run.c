@@ -30,13 +30,19 @@ static void build_graph(void) {
     const uint32_t x = gm_x(&graph, M, N), y = gm_x(&graph, M, N);
     const uint32_t a = product(x), b = product(x), c = product(y), d = product(a), e = product(b);
     const uint32_t f = gm_add(&graph, "Softmax", "axis=1", a), h = product(c);
-    const uint32_t out[] = {gm_add(&graph, "Add", "", product(e), product(h)), product(d), product(f)};
-    for (size_t k = 0; k < sizeof out / sizeof *out; k++) assert_ok(cd_graph_result(graph.g, out[k], &err));
+    const uint32_t out[] = {gm_add(&graph, "Add", "", product(e), product(h)), product(d),
+                            product(f)};
+    for (size_t k = 0; k < sizeof out / sizeof *out; k++)
+        assert_ok(cd_graph_result(graph.g, out[k], &err));
     assert_ok(graph.st);
 }
 
 static cdmpp_status pick_all(cdmpp_err *err) {
-    const cd_program_select_options o = {.trials = 1, .target = "llvm -num-cores=1", .hardware = cd_target_hardware(false, 1, 64), .threads = 1, .measure = measure};
+    const cd_program_select_options o = {.trials = 1,
+                                         .target = "llvm -num-cores=1",
+                                         .hardware = cd_target_hardware(false, 1, 64),
+                                         .threads = 1,
+                                         .measure = measure};
     CD_TRY(cd_workload_build(graph.g, NULL, &work, err));
     CD_TRY(cd_program_select_run(work, &o, &picked, err));
     return ms_graph(work, picked, &arena, &g, &group, err);
@@ -45,7 +51,8 @@ static cdmpp_status pick_all(cdmpp_err *err) {
 static int up(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    const cd_measure_options o = {.threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.002}};
+    const cd_measure_options o = {
+        .threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.002}};
     if (cd_measure_open(&o, &measure, &err)) return 1;
     build_graph();
     const cdmpp_status st = pick_all(&err);
@@ -67,7 +74,13 @@ static cd_stage_run *open_block(uint32_t n_core) {
     static const int core[] = {-1, -1, -1};
     cdmpp_err err = {0};
     cd_stage_run *r = NULL;
-    assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = n_core, .core = core}, &r, &err));
+    assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work,
+                                                        .pick = picked,
+                                                        .n_op = g.n_op,
+                                                        .group = group,
+                                                        .n_core = n_core,
+                                                        .core = core},
+                                &r, &err));
     return r;
 }
 
@@ -102,20 +115,25 @@ static void check_stages(cd_stage_run *r, const cd_stage_step *stage, uint32_t n
         double total, barrier = 0;
         assert_ok(cd_stage_exec_pass(s, pass % 2 ? ran : NULL, &total, &err));
         results(s, got);
-        for (uint32_t k = 0; k < g.n_op; k++) assert_memory_equal(want[k], got[k], 4 * (size_t)cd_graph_shape_elements(&work->buffer[work->group[group[k]].write].shape));
+        for (uint32_t k = 0; k < g.n_op; k++)
+            assert_memory_equal(want[k], got[k],
+                                4 * (size_t)cd_graph_shape_elements(
+                                        &work->buffer[work->group[group[k]].write].shape));
         for (uint32_t i = 0; i < n_stage && pass % 2; i++) {
             double end = barrier;
             for (uint32_t p = 0; p < stage[i].n_group; p++)
                 for (uint32_t q = stage[i].first[p]; q < stage[i].first[p + 1]; q++) {
                     const cd_multi_action_time *x = &ran[stage[i].op[q]];
                     assert_true(x->done && x->start_s >= barrier && x->end_s <= total);
-                    if (q > stage[i].first[p]) assert_true(x->start_s >= ran[stage[i].op[q - 1]].end_s);
+                    if (q > stage[i].first[p])
+                        assert_true(x->start_s >= ran[stage[i].op[q - 1]].end_s);
                     end = fmax(end, x->end_s);
                 }
             barrier = end;
         }
         for (uint32_t k = 0; k < g.n_op && pass % 2; k++)
-            for (uint32_t e = 0; e < g.op[k].n_after; e++) assert_true(ran[g.after[g.op[k].first + e]].end_s <= ran[k].start_s);
+            for (uint32_t e = 0; e < g.op[k].n_after; e++)
+                assert_true(ran[g.after[g.op[k].first + e]].end_s <= ran[k].start_s);
     }
     cd_stage_exec_close(s);
 }
@@ -135,7 +153,9 @@ static void test_values(void **state) {
         one_after_the_other(r);
         for (uint64_t seed = 0; seed < 5; seed++) {
             cd_stage_plan plan;
-            assert_ok(cd_stage_search(&g, &(cd_stage_options){.r = 3, .s = 4, .time = drawn_time, .ctx = &seed}, &plan, &err));
+            assert_ok(cd_stage_search(
+                &g, &(cd_stage_options){.r = 3, .s = 4, .time = drawn_time, .ctx = &seed}, &plan,
+                &err));
             check_stages(r, plan.stage, plan.n_stage);
             cd_stage_plan_free(&plan);
         }
@@ -159,8 +179,10 @@ static void test_measured(void **state) {
     check_stages(r, plan.stage, plan.n_stage);
     assert_ok(cd_stage_search(&g, &a, &again, &err));
     assert_int_equal(m.n, n);
-    assert_true(again.total_s == plan.total_s && again.total_s > 0 && again.total_s <= again.alone_s);
-    for (uint32_t k = 0; k < plan.n_stage; k++) assert_true(ms_time(&plan.stage[k], &m) == plan.stage[k].seconds);
+    assert_true(again.total_s == plan.total_s && again.total_s > 0 &&
+                again.total_s <= again.alone_s);
+    for (uint32_t k = 0; k < plan.n_stage; k++)
+        assert_true(ms_time(&plan.stage[k], &m) == plan.stage[k].seconds);
     cd_stage_exec *s[2];
     double seconds[2];
     assert_ok(cd_stage_exec_open(r, NULL, 0, &s[0], &err));
@@ -188,7 +210,8 @@ static void test_blocks(void **state) {
             for (uint32_t e = 0; e < part.op[k].n_after; e++) {
                 const uint32_t before = of[part.after[part.op[k].first + e]];
                 bool known = false;
-                for (uint32_t i = 0; i < work->group[of[k]].n_after; i++) known = known || work->group[of[k]].after[i] == before;
+                for (uint32_t i = 0; i < work->group[of[k]].n_after; i++)
+                    known = known || work->group[of[k]].after[i] == before;
                 assert_true(known);
             }
     }
@@ -203,18 +226,53 @@ static void test_bad(void **state) {
     cd_stage_run *r = NULL;
     cd_stage_exec *s;
     float x[M * N];
-    assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = 0, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = CD_STAGE_OPS + 1, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = 1, .group = group, .core = core}, &r, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = 1, .group = none, .n_core = 1, .core = core}, &r, &err), CDMPP_EBACKEND);
-    for (int k = 0; k < 2; k++) { /* a group that holds weights, one whose program cannot be built */
+    assert_int_equal(
+        cd_stage_run_open(
+            &(cd_stage_run_options){
+                .work = work, .pick = picked, .n_op = 0, .group = group, .n_core = 1, .core = core},
+            &r, &err),
+        CDMPP_ERANGE);
+    assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work,
+                                                               .pick = picked,
+                                                               .n_op = CD_STAGE_OPS + 1,
+                                                               .group = group,
+                                                               .n_core = 1,
+                                                               .core = core},
+                                       &r, &err),
+                     CDMPP_ERANGE);
+    assert_int_equal(cd_stage_run_open(
+                         &(cd_stage_run_options){
+                             .work = work, .pick = picked, .n_op = 1, .group = group, .core = core},
+                         &r, &err),
+                     CDMPP_ERANGE);
+    assert_int_equal(
+        cd_stage_run_open(
+            &(cd_stage_run_options){
+                .work = work, .pick = picked, .n_op = 1, .group = none, .n_core = 1, .core = core},
+            &r, &err),
+        CDMPP_EBACKEND);
+    for (int k = 0; k < 2;
+         k++) { /* a group that holds weights, one whose program cannot be built */
         cd_workload_group *one = &work->group[group[0]];
         cdmpp_status *st = &picked->task[one->task].status;
         *st = k ? CDMPP_EBACKEND : CDMPP_OK, one->weights = !k;
-        assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = 1, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_EBACKEND);
+        assert_int_equal(cd_stage_run_open(&(cd_stage_run_options){.work = work,
+                                                                   .pick = picked,
+                                                                   .n_op = 1,
+                                                                   .group = group,
+                                                                   .n_core = 1,
+                                                                   .core = core},
+                                           &r, &err),
+                         CDMPP_EBACKEND);
         *st = CDMPP_OK, one->weights = false;
     }
-    assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = 1, .core = nowhere}, &r, &err));
+    assert_ok(cd_stage_run_open(&(cd_stage_run_options){.work = work,
+                                                        .pick = picked,
+                                                        .n_op = g.n_op,
+                                                        .group = group,
+                                                        .n_core = 1,
+                                                        .core = nowhere},
+                                &r, &err));
     const uint32_t first[] = {0, 1}, op[] = {0};
     const cd_stage_step one = {.n_group = 1, .first = first, .op = op};
     assert_int_equal(cd_stage_exec_open(r, &one, 1, &s, &err), CDMPP_EIO);
@@ -240,16 +298,20 @@ TEST(test_longest_group_is_dealt_first) {
 
 /* ---- operators in pieces ---- */
 
-static const cd_codegen_code *code_of(uint32_t op) { return picked->task[work->group[group[op]].task].item.build.code; }
+static const cd_codegen_code *code_of(uint32_t op) {
+    return picked->task[work->group[group[op]].task].item.build.code;
+}
 
 /* All operators in their order, those that can in pieces. */
 static uint32_t split_all(cd_stage_step *stage, uint32_t *op, uint32_t n_core) {
     static const uint32_t first[] = {0, 1};
     uint32_t n = 0;
     for (uint32_t k = 0; k < g.n_op; k++) {
-        const bool can = cd_multi_splits(code_of(k)) && code_of(k)->part[0].iterations >= (int64_t)n_core;
+        const bool can =
+            cd_multi_splits(code_of(k)) && code_of(k)->part[0].iterations >= (int64_t)n_core;
         op[k] = k, n += can;
-        stage[k] = (cd_stage_step){.n_group = 1, .first = first, .op = &op[k], .split = can ? n_core : 0};
+        stage[k] =
+            (cd_stage_step){.n_group = 1, .first = first, .op = &op[k], .split = can ? n_core : 0};
     }
     return n;
 }
@@ -277,7 +339,9 @@ TEST(test_bad_pieces) {
     (void)split_all(stage, op, 2);
     while (!stage[at].split) at++;
     assert_ok(cd_stage_exec_open(r, &stage[at], 1, &s, &err));
-    assert_true(s->dn.n_action == 2 && s->action[0].begin == 0 && s->action[0].end == s->action[1].begin && s->action[1].end == code_of(at)->part[0].iterations);
+    assert_true(s->dn.n_action == 2 && s->action[0].begin == 0 &&
+                s->action[0].end == s->action[1].begin &&
+                s->action[1].end == code_of(at)->part[0].iterations);
     s->action[1].begin--;
     assert_int_equal(cd_multi_executor_open(&s->dn, &other, &err), CDMPP_EINVALID);
     assert_non_null(strstr(err.msg, "touch the same bytes"));
@@ -296,4 +360,5 @@ TEST(test_bad_pieces) {
     cd_stage_run_close(r);
 }
 
-TESTS(up, down, test_longest_group_is_dealt_first, test_values, test_measured, test_blocks, test_bad, test_split, test_bad_pieces)
+TESTS(up, down, test_longest_group_is_dealt_first, test_values, test_measured, test_blocks,
+      test_bad, test_split, test_bad_pieces)

@@ -12,12 +12,17 @@
 #include "profiler/host/host.h"
 #include "tmp.h"
 
-#define PRODUCT(n)                                                                                                                                       \
-    "{\"workload_key\": \"[\\\"p" #n "\\\"]\", \"ops\": [{\"name\": \"A\", \"shape\": [" #n ", 64], \"dtype\": \"float32\"},"                            \
-    "{\"name\": \"B\", \"shape\": [64, 48], \"dtype\": \"float32\"}, {\"name\": \"C\", \"axis\": [[\"i\", 0, " #n "], [\"j\", 0, 48]],"                  \
-    "\"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}], \"args\": [\"A\", \"B\", \"C\"]}"
+#define PRODUCT(n)                                                                                 \
+    "{\"workload_key\": \"[\\\"p" #n "\\\"]\", \"ops\": [{\"name\": \"A\", \"shape\": [" #n        \
+    ", 64], \"dtype\": \"float32\"},"                                                              \
+    "{\"name\": \"B\", \"shape\": [64, 48], \"dtype\": \"float32\"}, {\"name\": \"C\", \"axis\": " \
+    "[[\"i\", 0, " #n "], [\"j\", 0, 48]],"                                                        \
+    "\"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}], "    \
+    "\"args\": [\"A\", \"B\", \"C\"]}"
 /* Rows in parallel. */
-#define RECORD(n, steps) "{\"i\": [[\"[\\\"p" #n "\\\"]\", " PROG_CPU ", \"\", 0, []], [[], " steps "]], \"r\": [[0.1], 0, 0.5, 1600000000], \"v\": \"v0.6\"}\n"
+#define RECORD(n, steps)                                                                           \
+    "{\"i\": [[\"[\\\"p" #n "\\\"]\", " PROG_CPU ", \"\", 0, []], [[], " steps                     \
+    "]], \"r\": [[0.1], 0, 0.5, 1600000000], \"v\": \"v0.6\"}\n"
 #define ROWS "[[\"AN\", 2, 0, 3]]"
 
 static cdmpp_err err;
@@ -25,13 +30,17 @@ static tmp_dir dir;
 static const char *tasks, *log_path, *empty;
 static int threads;
 
-static const char *put(const char *name, const char *text) { return tmp_put(&dir, name, text, strlen(text)); }
+static const char *put(const char *name, const char *text) {
+    return tmp_put(&dir, name, text, strlen(text));
+}
 
 static int up(void **state) {
     static char t[600], l[600], e[600];
     (void)state;
     dir = tmp_make();
-    tasks = strcpy(t, put("t.tasks.json", "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [" PRODUCT(32) "," PRODUCT(64) "]}"));
+    tasks = strcpy(
+        t, put("t.tasks.json", "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [" PRODUCT(
+                                   32) "," PRODUCT(64) "]}"));
     log_path = strcpy(l, put("l.json", RECORD(32, ROWS) RECORD(64, ROWS)));
     empty = strcpy(e, put("e.json", ""));
     threads = cd_affinity_count() >= 2 ? 2 : 1;
@@ -45,9 +54,18 @@ static int down(void **state) {
 }
 
 static cd_together_options options(const char *const *file) {
-    return (cd_together_options){.measure = {.task_file = &tasks, .n_task_file = 1, .threads = threads, .target = "llvm", .best = {.path = file, .n_path = 1, .max = 2},
-                                             .measure = {.cache = dir.path, .jobs = 1, .timing = {.budget_s = 0.002, .warmup_s = 1e-4, .min_repeat_s = 1e-4}}},
-                                 .run = true, .policy = {.window_s = 0.005, .rounds = 2, .limit_s = 60}};
+    return (cd_together_options){.measure = {.task_file = &tasks,
+                                             .n_task_file = 1,
+                                             .threads = threads,
+                                             .target = "llvm",
+                                             .best = {.path = file, .n_path = 1, .max = 2},
+                                             .measure = {.cache = dir.path,
+                                                         .jobs = 1,
+                                                         .timing = {.budget_s = 0.002,
+                                                                    .warmup_s = 1e-4,
+                                                                    .min_repeat_s = 1e-4}}},
+                                 .run = true,
+                                 .policy = {.window_s = 0.005, .rounds = 2, .limit_s = 60}};
 }
 
 /* What is kept measured best; equal shares are the tuned ones here, so they do not run. */
@@ -69,7 +87,8 @@ static void check_table(const cd_together *t) {
     for (int k = 0; k < 2; k++) {
         assert_string_equal(m->name[k], k ? "[\"p64\"]" : "[\"p32\"]");
         assert_true(isinf(m->seconds[k][0]) && m->seconds[k][1] > 1e-8 && m->seconds[k][1] < 1);
-        if (threads == 2) assert_true(m->seconds[k][2] <= m->seconds[k][1]); /* it may leave a thread idle */
+        if (threads == 2)
+            assert_true(m->seconds[k][2] <= m->seconds[k][1]); /* it may leave a thread idle */
         assert_true(m->bytes[k] == 4 * ((k ? 64 : 32) * (64 + 48) + 64 * 48));
     }
     assert_close(t->tuned.sequential_s, m->seconds[0][threads] + m->seconds[1][threads], 1e-12, 0);
@@ -86,7 +105,8 @@ static void check_csv(const cd_together *t) {
     assert_int_equal(back.n_op, 2);
     for (int k = 0; k < 2; k++) {
         assert_string_equal(back.name[k], t->table.name[k]);
-        for (int n = 1; n <= threads; n++) assert_close(back.seconds[k][n], t->table.seconds[k][n], 0, 1e-8);
+        for (int n = 1; n <= threads; n++)
+            assert_close(back.seconds[k][n], t->table.seconds[k][n], 0, 1e-8);
     }
     cd_arena_free(&back.arena);
 }
@@ -102,7 +122,9 @@ static void check_prints(const cd_together *t) {
     cd_buf_clear(&b);
     cd_partition_report_together_json(t, &b);
     assert_ok(cd_json_parse(&a, b.p, b.n, &j, &err));
-    assert_non_null(strstr(b.p, "\"measured\":[{\"name\":\"[\\\"p32\\\"]\",\"threads\":1,\"error_no\":0,\"seconds\":"));
+    assert_non_null(strstr(
+        b.p,
+        "\"measured\":[{\"name\":\"[\\\"p32\\\"]\",\"threads\":1,\"error_no\":0,\"seconds\":"));
     assert_non_null(strstr(b.p, "\"ways\":[{\"name\":\"one after the other\",\"predicted_s\":"));
     cd_arena_free(&a);
     cd_buf_free(&b);

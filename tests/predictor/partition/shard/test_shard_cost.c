@@ -16,26 +16,40 @@ static tmp_dir dir;
 static cd_model *model;
 static cd_task_registry *tasks, *parts_of;
 static cd_schedule_db *book, *empty;
-static cd_te_shard part[PARTS];      /* 64, 128 ... of the rows; the last one all of them under another name */
+static cd_te_shard
+    part[PARTS]; /* 64, 128 ... of the rows; the last one all of them under another name */
 static const int64_t rows[PARTS] = {64, 128, 192, 256, 384, EDGE};
 static uint32_t part_arg[3] = {0, 1, 2};
 static cd_box box[PARTS][3];
 
 static const uint32_t arg[3] = {0, 1, 2};
 static const int64_t square[2] = {EDGE, EDGE};
-static const cd_shard_net_tensor tensor[3] = {{.name = "a", .rank = 2, .shape = square, .element_bytes = 4, .from = CD_SHARD_NET_OUTSIDE},
-                                         {.name = "b", .rank = 2, .shape = square, .element_bytes = 4, .from = CD_SHARD_NET_OUTSIDE, .constant = true},
-                                         {.name = "d", .rank = 2, .shape = square, .element_bytes = 4, .from = 0, .result = true}};
+static const cd_shard_net_tensor tensor[3] = {
+    {.name = "a", .rank = 2, .shape = square, .element_bytes = 4, .from = CD_SHARD_NET_OUTSIDE},
+    {.name = "b",
+     .rank = 2,
+     .shape = square,
+     .element_bytes = 4,
+     .from = CD_SHARD_NET_OUTSIDE,
+     .constant = true},
+    {.name = "d", .rank = 2, .shape = square, .element_bytes = 4, .from = 0, .result = true}};
 static cd_shard_net_op op[2];
-static cd_shard_net net = {.name = "one", .batch = 1, .n_tensor = 3, .n_op = 2, .tensor = tensor, .op = op};
+static cd_shard_net net = {
+    .name = "one", .batch = 1, .n_tensor = 3, .n_op = 2, .tensor = tensor, .op = op};
 static cd_machine machine;
 
 static void put_task(cd_buf *b, int64_t m, int i) {
-    cd_buf_putf(b, "%s{\"workload_key\": \"[\\\"p%d\\\"]\", \"ops\": [{\"name\": \"A\", \"shape\": [%lld, %d], \"dtype\": \"float32\"}, "
-                   "{\"name\": \"B\", \"shape\": [%d, %d], \"dtype\": \"float32\"}, {\"name\": \"C\", \"axis\": [[\"i\", 0, %lld], [\"j\", 0, %d]], "
-                   "\"reduce_axis\": [[\"k\", 0, %d]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}, "
-                   "{\"name\": \"D\", \"axis\": [[\"i\", 0, %lld], [\"j\", 0, %d]], \"body\": \"max(C[i, j], 0)\"}]}",
-                i ? ", " : "", i, (long long)m, EDGE, EDGE, EDGE, (long long)m, EDGE, EDGE, (long long)m, EDGE);
+    cd_buf_putf(
+        b,
+        "%s{\"workload_key\": \"[\\\"p%d\\\"]\", \"ops\": [{\"name\": \"A\", \"shape\": [%lld, "
+        "%d], \"dtype\": \"float32\"}, "
+        "{\"name\": \"B\", \"shape\": [%d, %d], \"dtype\": \"float32\"}, {\"name\": \"C\", "
+        "\"axis\": [[\"i\", 0, %lld], [\"j\", 0, %d]], "
+        "\"reduce_axis\": [[\"k\", 0, %d]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}, "
+        "{\"name\": \"D\", \"axis\": [[\"i\", 0, %lld], [\"j\", 0, %d]], \"body\": \"max(C[i, j], "
+        "0)\"}]}",
+        i ? ", " : "", i, (long long)m, EDGE, EDGE, EDGE, (long long)m, EDGE, EDGE, (long long)m,
+        EDGE);
 }
 
 static cdmpp_status make_parts(cdmpp_err *err) {
@@ -51,7 +65,12 @@ static cdmpp_status make_parts(cdmpp_err *err) {
         box[i][0] = (cd_box){2, {0, 0}, {rows[i], EDGE}};
         box[i][1] = (cd_box){2, {0, 0}, {EDGE, EDGE}};
         box[i][2] = box[i][0];
-        part[i] = (cd_te_shard){.dag = cd_task_registry_at(parts_of, i)->dag ? (cd_te_dag *)(uintptr_t)t->dag : NULL, .n_arg = 3, .of = part_arg, .box = box[i], .workload_key = t->workload_key};
+        part[i] = (cd_te_shard){
+            .dag = cd_task_registry_at(parts_of, i)->dag ? (cd_te_dag *)(uintptr_t)t->dag : NULL,
+            .n_arg = 3,
+            .of = part_arg,
+            .box = box[i],
+            .workload_key = t->workload_key};
     }
     return st;
 }
@@ -64,7 +83,8 @@ static cdmpp_status make_book(cdmpp_err *err) {
 }
 
 static int set_up(void **state) {
-    static const char *const set[] = {"train.rounds=20", "model.folds=2", "fit.epochs=1", "net.device=false"};
+    static const char *const set[] = {"train.rounds=20", "model.folds=2", "fit.epochs=1",
+                                      "net.device=false"};
     static const char *const target[] = {CHIP};
     cdmpp_err err = {0};
     char h5[256], path[256];
@@ -73,8 +93,20 @@ static int set_up(void **state) {
     cdmpp_status st = cd_task_registry_new(&tasks, &err);
     if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
     const cd_task *t = st ? NULL : cd_task_registry_at(tasks, 0);
-    if (t) op[0] = (cd_shard_net_op){.name = "product", .type = "Dense", .key = t->workload_key, .dag = t->dag, .n_arg = 3, .arg = arg, .pin = UINT32_MAX};
-    op[1] = (cd_shard_net_op){.name = "riddle", .type = "Riddle", .key = "[\"riddle\"]", .n_arg = 3, .arg = arg, .pin = UINT32_MAX};
+    if (t)
+        op[0] = (cd_shard_net_op){.name = "product",
+                                  .type = "Dense",
+                                  .key = t->workload_key,
+                                  .dag = t->dag,
+                                  .n_arg = 3,
+                                  .arg = arg,
+                                  .pin = UINT32_MAX};
+    op[1] = (cd_shard_net_op){.name = "riddle",
+                              .type = "Riddle",
+                              .key = "[\"riddle\"]",
+                              .n_arg = 3,
+                              .arg = arg,
+                              .pin = UINT32_MAX};
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "parts.cdmpp"));
     if (!st) st = made_extract(&dir, op[0].key, target, 1, h5, &err);
     if (!st) st = made_learn(h5, set, 4, path, &err);
@@ -82,10 +114,14 @@ static int set_up(void **state) {
     if (!st) st = make_parts(&err);
     if (!st) st = make_book(&err);
     machine.n = 4;
-    machine.device[0] = (cd_machine_device){.name = "cpu0", .kind = "cpu", .target = CHIP, .as = "chip", .times = 1, .scale = 1};
-    machine.device[1] = (cd_machine_device){.name = "slow", .kind = "cpu", .target = CHIP, .as = "chip", .times = 3, .scale = 2};
-    machine.device[2] = (cd_machine_device){.name = "gpu0", .kind = "opencl", .as = "chip", .times = 1, .scale = 1};
-    machine.device[3] = (cd_machine_device){.name = "other", .kind = "cpu", .target = CHIP, .as = "nobody", .times = 1, .scale = 1};
+    machine.device[0] = (cd_machine_device){
+        .name = "cpu0", .kind = "cpu", .target = CHIP, .as = "chip", .times = 1, .scale = 1};
+    machine.device[1] = (cd_machine_device){
+        .name = "slow", .kind = "cpu", .target = CHIP, .as = "chip", .times = 3, .scale = 2};
+    machine.device[2] =
+        (cd_machine_device){.name = "gpu0", .kind = "opencl", .as = "chip", .times = 1, .scale = 1};
+    machine.device[3] = (cd_machine_device){
+        .name = "other", .kind = "cpu", .target = CHIP, .as = "nobody", .times = 1, .scale = 1};
     if (st) print_error("%s: %s\n", err.key, err.msg);
     return st != CDMPP_OK;
 }
@@ -104,14 +140,22 @@ static int tear_down(void **state) {
 /* One model for all devices of the machine, by their names there. */
 static const cd_shard_cost_model *answers(const cd_model *m) {
     static cd_shard_cost_model all[CD_MACHINE_DEVICES];
-    for (uint32_t k = 0; k < machine.n; k++) all[k] = (cd_shard_cost_model){.model = m, .device = machine.device[k].as};
+    for (uint32_t k = 0; k < machine.n; k++)
+        all[k] = (cd_shard_cost_model){.model = m, .device = machine.device[k].as};
     return m ? all : NULL;
 }
 
-static cd_shard_cost *open_with(const cd_model *m, const cd_schedule_db *b, uint32_t trials, cd_threads *pool) {
+static cd_shard_cost *open_with(const cd_model *m, const cd_schedule_db *b, uint32_t trials,
+                                cd_threads *pool) {
     cdmpp_err err = {0};
     cd_shard_cost *p;
-    const cd_shard_cost_options a = {.model = answers(m), .schedules = b, .machine = &machine, .net = &net, .trials = trials, .seed = 5, .pool = pool};
+    const cd_shard_cost_options a = {.model = answers(m),
+                                     .schedules = b,
+                                     .machine = &machine,
+                                     .net = &net,
+                                     .trials = trials,
+                                     .seed = 5,
+                                     .pool = pool};
     assert_ok(cd_shard_cost_new(&a, &p, &err));
     return p;
 }
@@ -176,7 +220,9 @@ static void test_schedules_follow(void **state) {
         assert_null(strchr(line, '\n'));
         assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
         assert_true(cd_str_is(r.workload_key, part[i].workload_key));
-        assert_true(r.origin.n > 14 && (!memcmp(r.origin.p, "as the whole's", 14) || !memcmp(r.origin.p, "best of 64", 10))); /* where that is poor */
+        assert_true(r.origin.n > 14 &&
+                    (!memcmp(r.origin.p, "as the whole's", 14) ||
+                     !memcmp(r.origin.p, "best of 64", 10))); /* where that is poor */
         const cd_task *t = cd_task_registry_find(cd_shard_cost_tasks(p), r.workload_key);
         assert_non_null(t);
         assert_true(cd_te_dag_equal(t->dag, part[i].dag));
@@ -189,7 +235,8 @@ static void test_schedules_follow(void **state) {
 }
 
 /* Together or alone, in any order, on any number of threads. */
-static void answers_of(const cd_schedule_db *b, uint32_t trials, int threads, bool backwards, bool together, double s[PARTS], char line[PARTS][4096]) {
+static void answers_of(const cd_schedule_db *b, uint32_t trials, int threads, bool backwards,
+                       bool together, double s[PARTS], char line[PARTS][4096]) {
     cdmpp_err err = {0};
     cd_threads *pool = NULL;
     cd_shard_cost_want want[2 * PARTS];
@@ -226,13 +273,15 @@ static void test_drawn_where_none_is_followed(void **state) {
     (void)state;
     cd_shard_cost *p = open_with(model, empty, 0, NULL), *none = open_with(NULL, empty, 0, NULL);
     char best[64];
-    snprintf(best, sizeof best, "best of %d predicted by ", CD_SCHEDULE_DB_TRIALS); /* as cdmpp-replay draws */
+    snprintf(best, sizeof best, "best of %d predicted by ",
+             CD_SCHEDULE_DB_TRIALS); /* as cdmpp-replay draws */
     assert_true(isfinite(asked(p, 0, 0, NULL)));
     assert_non_null(strstr(line_of(p, 0, NULL), best));
     for (int i = 0; i < PARTS - 1; i++) {
         assert_true(isfinite(asked(p, 0, 0, &part[i])));
         assert_non_null(strstr(line_of(p, 0, &part[i]), best));
-        assert_non_null(strstr(line_of(none, 0, &part[i]), "drawn")); /* to be run, though nobody knows its time */
+        assert_non_null(strstr(line_of(none, 0, &part[i]),
+                               "drawn")); /* to be run, though nobody knows its time */
     }
     cd_shard_cost_free(p);
     cd_shard_cost_free(none);
@@ -281,7 +330,8 @@ static void test_what_is_refused(void **state) {
     cd_shard_cost *p = open_with(model, book, 0, NULL);
     assert_status(cd_shard_cost_time(p, 2, 0, NULL, &out, &err), CDMPP_EINVALID);
     assert_status(cd_shard_cost_time(p, 0, 4, NULL, &out, &err), CDMPP_EINVALID);
-    assert_status(cd_shard_cost_prepare(p, &(cd_shard_cost_want){7, 0, NULL}, 1, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_cost_prepare(p, &(cd_shard_cost_want){7, 0, NULL}, 1, &err),
+                  CDMPP_EINVALID);
     cd_shard_cost_free(p);
     p = open_with(model, book, 0, NULL);
     machine.device[1].scale = NAN;
@@ -316,8 +366,10 @@ static void test_real_parts(void **state) {
             assert_true(isfinite(s));
             if (!i && !way[k].reduce) assert_true(s == whole);
             assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
-            assert_ok(cd_program_lower(prog, cd_task_registry_find(cd_shard_cost_tasks(p), r.workload_key), &r, &err));
-            if (way[k].reduce && strstr(line, "as the whole's")) assert_int_equal(r.step[0].kind, CD_RECORD_STEP_CHW);
+            assert_ok(cd_program_lower(
+                prog, cd_task_registry_find(cd_shard_cost_tasks(p), r.workload_key), &r, &err));
+            if (way[k].reduce && strstr(line, "as the whole's"))
+                assert_int_equal(r.step[0].kind, CD_RECORD_STEP_CHW);
             cd_te_shard_free(x);
         }
         if (!way[k].reduce) continue;
@@ -355,8 +407,10 @@ static void test_sums_keep_the_tiles(void **state) {
     for (uint32_t k = 0; k < of.n_step; k++) {
         if (of.step[k].kind != CD_RECORD_STEP_SP || of.step[k].stage != 2) continue;
         for (uint32_t j = 0; j < r.n_step; j++)
-            if (r.step[j].kind == CD_RECORD_STEP_SP && r.step[j].stage == 2 && r.step[j].i[0] == of.step[k].i[0] && r.step[j].n_list == of.step[k].n_list)
-                same += !memcmp(r.step[j].list, of.step[k].list, r.step[j].n_list * sizeof *r.step[j].list);
+            if (r.step[j].kind == CD_RECORD_STEP_SP && r.step[j].stage == 2 &&
+                r.step[j].i[0] == of.step[k].i[0] && r.step[j].n_list == of.step[k].n_list)
+                same += !memcmp(r.step[j].list, of.step[k].list,
+                                r.step[j].n_list * sizeof *r.step[j].list);
         tiled++;
     }
     assert_true(tiled >= 3 && same + 1 >= tiled); /* the sum's own lengths may have had to change */
@@ -386,7 +440,13 @@ static void test_plain_stays_plain(void **state) {
     cd_arena mem = {0};
     (void)state;
     for (int n = 0; n < 2; n++) {
-        const cd_shard_cost_options a = {.model = answers(model), .schedules = n ? book : empty, .machine = &machine, .net = &net, .plain = &op[0].key, .n_plain = 1, .trials = 4};
+        const cd_shard_cost_options a = {.model = answers(model),
+                                         .schedules = n ? book : empty,
+                                         .machine = &machine,
+                                         .net = &net,
+                                         .plain = &op[0].key,
+                                         .n_plain = 1,
+                                         .trials = 4};
         cd_shard_cost *p;
         cd_record r;
         assert_ok(cd_shard_cost_new(&a, &p, &err));
@@ -405,14 +465,19 @@ static void test_plain_stays_plain(void **state) {
 
 /* A device of another kind, of ten times the peaks: a tenth of the time. */
 static void test_another_kind_goes_by_the_rooflines(void **state) {
-    static float here[CD_N_DEVICE_COL], there[CD_N_DEVICE_COL]; /* logarithms of ratios to the reference */
+    static float here[CD_N_DEVICE_COL],
+        there[CD_N_DEVICE_COL]; /* logarithms of ratios to the reference */
     cdmpp_err err = {0};
     cd_shard_cost_model by[CD_MACHINE_DEVICES];
     cd_shard_cost *p, *q;
     (void)state;
-    here[CD_N_DEVICE_KIND + CD_DEVICE_COL_flops] = here[CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth] = 1;
-    for (uint32_t k = 0; k < machine.n; k++) by[k] = (cd_shard_cost_model){.model = model, .device = machine.device[k].as, .here = here, .there = there};
-    const cd_shard_cost_options a = {.model = by, .schedules = book, .machine = &machine, .net = &net, .seed = 5};
+    here[CD_N_DEVICE_KIND + CD_DEVICE_COL_flops] =
+        here[CD_N_DEVICE_KIND + CD_DEVICE_COL_bandwidth] = 1;
+    for (uint32_t k = 0; k < machine.n; k++)
+        by[k] = (cd_shard_cost_model){
+            .model = model, .device = machine.device[k].as, .here = here, .there = there};
+    const cd_shard_cost_options a = {
+        .model = by, .schedules = book, .machine = &machine, .net = &net, .seed = 5};
     assert_ok(cd_shard_cost_new(&a, &p, &err));
     q = open_with(model, book, 0, NULL);
     assert_close(asked(p, 0, 0, NULL), asked(q, 0, 0, NULL) / 10, 1e-6, 0);
@@ -423,7 +488,8 @@ static void test_another_kind_goes_by_the_rooflines(void **state) {
 
 /* Every allocation fails once: an error and nothing lost, or an answer. */
 static cdmpp_status all_of_it(const cd_model *m, cdmpp_err *err) {
-    const cd_shard_cost_options a = {.model = answers(m), .schedules = book, .machine = &machine, .net = &net, .seed = 5};
+    const cd_shard_cost_options a = {
+        .model = answers(m), .schedules = book, .machine = &machine, .net = &net, .seed = 5};
     const cd_shard_cost_want want[] = {{0, 0, &part[3]}, {0, 0, NULL}, {1, 0, NULL}};
     cd_shard_cost *p = NULL;
     cd_shard_plan_estimate out;
@@ -438,8 +504,7 @@ static cdmpp_status all_of_it(const cd_model *m, cdmpp_err *err) {
 
 static void test_out_of_memory(void **state) {
     (void)state;
-    for (int with = 0; with < 2; with++)
-        FAULT_SWEEP(f, 1) {
+    for (int with = 0; with < 2; with++) FAULT_SWEEP(f, 1) {
             f.step = 1 + (f.k / 40) * (with ? 11 : 1); /* all of the first, then ever fewer */
             f.st = all_of_it(with ? model : NULL, &f.err);
         }
@@ -464,7 +529,8 @@ TEST(test_moved) {
     free(ops);
 }
 
-TESTS(set_up, tear_down, test_moved, test_whole_is_the_book, test_schedules_follow, test_equal_questions_equal_answers,
-      test_drawn_where_none_is_followed, test_more_candidates_are_no_slower, test_reasons_are_kept,
-      test_what_is_refused, test_plain_stays_plain, test_real_parts, test_sums_keep_the_tiles,
-      test_untold_target, test_another_kind_goes_by_the_rooflines, test_out_of_memory)
+TESTS(set_up, tear_down, test_moved, test_whole_is_the_book, test_schedules_follow,
+      test_equal_questions_equal_answers, test_drawn_where_none_is_followed,
+      test_more_candidates_are_no_slower, test_reasons_are_kept, test_what_is_refused,
+      test_plain_stays_plain, test_real_parts, test_sums_keep_the_tiles, test_untold_target,
+      test_another_kind_goes_by_the_rooflines, test_out_of_memory)

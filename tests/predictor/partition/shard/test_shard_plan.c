@@ -6,12 +6,11 @@
 #include "made_snet_kinds.h"
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-
 /* ---- the slow truth: where each element lies, and whether a piece lies in a row there ---- */
 enum { CELLS = 24, SIDE_MAX = 64 };
 typedef struct {
     uint32_t device;
-    cd_box box;                 /* in the shape (6, 4) */
+    cd_box box; /* in the shape (6, 4) */
     int64_t pack;
 } side;
 typedef struct {
@@ -40,12 +39,15 @@ static int flat_at(const cd_box *in, int cell) {
     return cell;
 }
 
-static int own_at(const cd_box *in, int cell) { return (int)((cell / MS_C - in->lo[0]) * in->n[1] + cell % MS_C - in->lo[1]); }
+static int own_at(const cd_box *in, int cell) {
+    return (int)((cell / MS_C - in->lo[0]) * in->n[1] + cell % MS_C - in->lo[1]);
+}
 
 static bool is_row(const cd_box *b) { return in_row(b, flat_at, NULL); }
 
 static double link_s(const ms_net *m, uint32_t from, uint32_t to, int64_t bytes) {
-    const cd_link *l = cd_link_table_find(&m->machine.links, m->machine.device[from].name, m->machine.device[to].name);
+    const cd_link *l = cd_link_table_find(&m->machine.links, m->machine.device[from].name,
+                                          m->machine.device[to].name);
     if (from == to) return 0;
     return l ? cd_link_cost(l, bytes) : (double)INFINITY;
 }
@@ -57,13 +59,16 @@ static cd_box both(const cd_box *a, const cd_box *b, int *n) {
     for (int k = 0; k < CELLS; k++) {
         if (!has(a, k) || !has(b, k)) continue;
         const int v[2] = {k / MS_C, k % MS_C};
-        for (int d = 0; d < 2; d++) low[d] = v[d] < low[d] ? v[d] : low[d], high[d] = v[d] > high[d] ? v[d] : high[d];
+        for (int d = 0; d < 2; d++)
+            low[d] = v[d] < low[d] ? v[d] : low[d], high[d] = v[d] > high[d] ? v[d] : high[d];
         ++*n;
     }
     return (cd_box){2, {low[0], low[1]}, {high[0] - low[0] + 1, high[1] - low[1] + 1}};
 }
 
-static bool same(const cd_box *a, const cd_box *b) { return a->lo[0] == b->lo[0] && a->lo[1] == b->lo[1] && a->n[0] == b->n[0] && a->n[1] == b->n[1]; }
+static bool same(const cd_box *a, const cd_box *b) {
+    return a->lo[0] == b->lo[0] && a->lo[1] == b->lo[1] && a->n[0] == b->n[0] && a->n[1] == b->n[1];
+}
 
 /* All cells are in a buffer, one behind the other. */
 static bool in_place(const cd_box *b, const cd_box *of) {
@@ -77,16 +82,20 @@ typedef struct {
     bool wait[8];
 } phases;
 
-static void count(const ms_net *m, const side *made, uint32_t n_made, const side *read, uint32_t n_read, bool still, bill *out, phases *p) {
+static void count(const ms_net *m, const side *made, uint32_t n_made, const side *read,
+                  uint32_t n_read, bool still, bill *out, phases *p) {
 #define MEM(d) m->machine.device[d].memory
     for (uint32_t j = 0; j < n_read; j++) {
         const side *q = &read[j];
         bool found = false;
         for (uint32_t i = 0; i < n_made && !found; i++)
-            if (MEM(made[i].device) == MEM(q->device) && in_place(&q->box, &made[i].box)) found = true, p->wait[q->device] |= made[i].device != q->device && !still;
+            if (MEM(made[i].device) == MEM(q->device) && in_place(&q->box, &made[i].box))
+                found = true, p->wait[q->device] |= made[i].device != q->device && !still;
         for (uint32_t i = 0; i < j && !found; i++)
             if (MEM(read[i].device) == MEM(q->device) && in_place(&q->box, &read[i].box))
-                found = true, p->wait[q->device] |= read[i].device != q->device && !(still && MEM(0) == MEM(q->device) && is_row(&q->box));
+                found = true,
+                p->wait[q->device] |= read[i].device != q->device &&
+                                      !(still && MEM(0) == MEM(q->device) && is_row(&q->box));
         for (uint32_t i = 0; i < n_made && !found; i++) {
             int n;
             const side *o = &made[i];
@@ -95,12 +104,15 @@ static void count(const ms_net *m, const side *made, uint32_t n_made, const side
             const double copy = n * 4 / 5e9;
             if (MEM(o->device) == MEM(q->device)) {
                 p->wait[q->device] |= o->device != q->device && !still;
-                if (!is_row(&q->box) || !is_row(&o->box)) p->work[q->device] += copy, out->within += n * 4;
+                if (!is_row(&q->box) || !is_row(&o->box))
+                    p->work[q->device] += copy, out->within += n * 4;
                 continue;
             }
-            if (!(is_row(&o->box) ? is_row(&x) : in_row(&x, own_at, &o->box))) p->pack[o->device] += copy, out->within += n * 4;
+            if (!(is_row(&o->box) ? is_row(&x) : in_row(&x, own_at, &o->box)))
+                p->pack[o->device] += copy, out->within += n * 4;
             p->in[q->device] += link_s(m, o->device, q->device, n * 4), out->between += n * 4;
-            if (!(is_row(&q->box) ? is_row(&x) : in_row(&x, own_at, &q->box))) p->work[q->device] += copy, out->within += n * 4;
+            if (!(is_row(&q->box) ? is_row(&x) : in_row(&x, own_at, &q->box)))
+                p->work[q->device] += copy, out->within += n * 4;
         }
         if (q->pack) p->work[q->device] += (double)q->pack * 4 / 5e9, out->within += q->pack * 4;
     }
@@ -127,7 +139,8 @@ static side in_tensor(const cd_te_dag *dag, uint32_t arg, const cd_box *b, uint3
     return s;
 }
 
-static uint32_t pieces(const ms_net *m, uint32_t op, const cd_shard_plan_op *o, uint32_t tensor, bool made, side *out) {
+static uint32_t pieces(const ms_net *m, uint32_t op, const cd_shard_plan_op *o, uint32_t tensor,
+                       bool made, side *out) {
     const cd_te_dag *dag = m->op[op].dag;
     const cd_box all = {2, {0, 0}, {MS_H, MS_C}};
     uint32_t n = 0, n_way, last = m->op[op].n_arg - 1;
@@ -137,18 +150,24 @@ static uint32_t pieces(const ms_net *m, uint32_t op, const cd_shard_plan_op *o, 
     if (!o->dim[0]) return out[0] = (side){o->part[0].device, all, 0}, 1;
     assert_ok(cd_te_shard_axes(dag, &a, &way, &n_way, &err));
     for (uint32_t i = 0; i < n_way; i++)
-        if (way[i].reduce == o->reduce && way[i].op == o->way_op && way[i].axis == o->axis) w = way[i];
+        if (way[i].reduce == o->reduce && way[i].op == o->way_op && way[i].axis == o->axis)
+            w = way[i];
     assert_string_equal(w.name, o->dim);
     for (uint32_t i = 0; i < o->n_part + (o->join != UINT32_MAX); i++) {
         cd_te_shard *p;
-        if (i < o->n_part) assert_ok(cd_te_shard_make(dag, &w, o->part[i].lo, o->part[i].hi, &p, &err));
+        if (i < o->n_part)
+            assert_ok(cd_te_shard_make(dag, &w, o->part[i].lo, o->part[i].hi, &p, &err));
         else assert_ok(cd_te_shard_join(dag, &w, o->n_part, &p, &err));
         const uint32_t device = i < o->n_part ? o->part[i].device : o->join;
         for (uint32_t k = 0; k < p->n_arg; k++) {
-            if (made ? k + 1 < p->n_arg : k + 1 == p->n_arg || p->of[k] & CD_TE_SHARD_PARTIAL || m->op[op].arg[p->of[k]] != tensor) continue;
+            if (made ? k + 1 < p->n_arg
+                     : k + 1 == p->n_arg || p->of[k] & CD_TE_SHARD_PARTIAL ||
+                           m->op[op].arg[p->of[k]] != tensor)
+                continue;
             side s = in_tensor(dag, made ? last : p->of[k], &p->box[k], device);
             bool twice = false;
-            for (uint32_t j = 0; j < n; j++) twice = twice || (out[j].device == s.device && same(&out[j].box, &s.box));
+            for (uint32_t j = 0; j < n; j++)
+                twice = twice || (out[j].device == s.device && same(&out[j].box, &s.box));
             if (!twice) out[n++] = s;
         }
         cd_te_shard_free(p);
@@ -166,8 +185,11 @@ static double exchanges(const ms_net *m, const cd_shard_plan_op *op, bill *out) 
             phases p = {0};
             for (uint32_t t = 0; t < m->net.n_tensor; t++) {
                 bool reads = false;
-                for (uint32_t a = 0; a + 1 < m->op[k].n_arg; a++) reads = reads || m->op[k].arg[a] == t;
-                if (!reads || m->tensor[t].constant || m->tensor[t].from != (from == k ? CD_SHARD_NET_OUTSIDE : from)) continue;
+                for (uint32_t a = 0; a + 1 < m->op[k].n_arg; a++)
+                    reads = reads || m->op[k].arg[a] == t;
+                if (!reads || m->tensor[t].constant ||
+                    m->tensor[t].from != (from == k ? CD_SHARD_NET_OUTSIDE : from))
+                    continue;
                 const uint32_t n = from == k ? 1 : pieces(m, from, &op[from], t, true, made);
                 if (from == k) made[0] = (side){0, {2, {0, 0}, {MS_H, MS_C}}, 0};
                 count(m, made, n, read, pieces(m, k, &op[k], t, false, read), from == k, out, &p);
@@ -176,7 +198,8 @@ static double exchanges(const ms_net *m, const cd_shard_plan_op *op, bill *out) 
         }
         phases p = {0};
         const side home = {0, {2, {0, 0}, {MS_H, MS_C}}, 0};
-        if (m->tensor[m->op[k].arg[m->op[k].n_arg - 1]].result) count(m, made, pieces(m, k, &op[k], 0, true, made), &home, 1, false, out, &p);
+        if (m->tensor[m->op[k].arg[m->op[k].n_arg - 1]].result)
+            count(m, made, pieces(m, k, &op[k], 0, true, made), &home, 1, false, out, &p);
         sum += end(m, &p, out);
     }
     return sum;
@@ -186,11 +209,14 @@ static double exchanges(const ms_net *m, const cd_shard_plan_op *op, bill *out) 
 /* Of n parts on devices of one memory (share s, in all sum), on processors of their own or on one. */
 static double slow(const cd_contention *c, double s, double sum, uint32_t n, bool turns) {
     if (!(c->peak_bytes_per_s > 0)) return 1;
-    return (sum > 1 ? 1 - s + s * sum : 1) * (n < 2 ? 1 : turns ? 1 + (c->turn - 1) * (n - 1) : c->beside);
+    return (sum > 1 ? 1 - s + s * sum : 1) * (n < 2   ? 1
+                                              : turns ? 1 + (c->turn - 1) * (n - 1)
+                                                      : c->beside);
 }
 
 /* Partial sums of all elements come to the device that joins. */
-static double join_seconds(ms_net *m, uint32_t k, const cd_shard_plan_op *o, const cd_te_shard_axis *w) {
+static double join_seconds(ms_net *m, uint32_t k, const cd_shard_plan_op *o,
+                           const cd_te_shard_axis *w) {
     cd_te_shard *p;
     cd_shard_plan_estimate a;
     double in = 0;
@@ -200,7 +226,8 @@ static double join_seconds(ms_net *m, uint32_t k, const cd_shard_plan_op *o, con
     cd_te_shard_free(p);
     for (uint32_t i = 0; i < o->n_part; i++) {
         const uint32_t from = o->part[i].device;
-        if (m->machine.device[from].memory != m->machine.device[o->join].memory) in += link_s(m, from, o->join, CELLS * 4);
+        if (m->machine.device[from].memory != m->machine.device[o->join].memory)
+            in += link_s(m, from, o->join, CELLS * 4);
         else if (from != o->join) wait = true;
     }
     return in + (wait ? m->machine.device[o->join].sync_s : 0) + 1e-6 + a.seconds;
@@ -216,7 +243,9 @@ static double op_seconds(ms_net *m, uint32_t k, const cd_shard_plan_op *o) {
     uint32_t n_way = 0;
     assert_ok(cd_te_shard_axes(m->op[k].dag, &own, &way, &n_way, &err));
     for (uint32_t i = 0; i < n_way; i++)
-        if (way[i].reduce == o->reduce && way[i].op == o->way_op && way[i].axis == o->axis && o->dim[0]) w = &way[i];
+        if (way[i].reduce == o->reduce && way[i].op == o->way_op && way[i].axis == o->axis &&
+            o->dim[0])
+            w = &way[i];
     for (uint32_t i = 0; i < o->n_part; i++) {
         cd_te_shard *p = NULL;
         if (w) assert_ok(cd_te_shard_make(m->op[k].dag, w, o->part[i].lo, o->part[i].hi, &p, &err));
@@ -227,7 +256,9 @@ static double op_seconds(ms_net *m, uint32_t k, const cd_shard_plan_op *o) {
     }
     for (uint32_t i = 0; i < o->n_part; i++) {
         const cd_machine_device *d = &m->machine.device[o->part[i].device];
-        most = fmax(most, 1e-6 + a[i].seconds * slow(&m->machine.contention, a[i].memory_share, sum[d->memory], beside[d->memory], d->core >= 0));
+        most =
+            fmax(most, 1e-6 + a[i].seconds * slow(&m->machine.contention, a[i].memory_share,
+                                                  sum[d->memory], beside[d->memory], d->core >= 0));
     }
     if (o->join != UINT32_MAX) most += join_seconds(m, k, o, w);
     cd_arena_free(&own);
@@ -259,7 +290,12 @@ static void check_plan(ms_net *m, const cd_shard_plan *p) {
 static void op_of(const cd_shard_planner *s, uint32_t k, uint32_t option, cd_shard_plan_op *out) {
     const cd_shard_planner_kind *kind = &s->kind[s->node[k].kind];
     const cd_shard_planner_option *o = &kind->option[option];
-    *out = (cd_shard_plan_op){.dim = "", .n_part = o->n_part, .part = o->part, .join = o->join, .join_s = o->join_s, .seconds = o->seconds};
+    *out = (cd_shard_plan_op){.dim = "",
+                              .n_part = o->n_part,
+                              .part = o->part,
+                              .join = o->join,
+                              .join_s = o->join_s,
+                              .seconds = o->seconds};
     if (o->way == CD_SHARD_PLANNER_NONE) return;
     const cd_te_shard_axis *w = &kind->way[o->way];
     out->dim = w->name, out->reduce = w->reduce, out->way_op = w->op, out->axis = w->axis;
@@ -277,9 +313,14 @@ static double least_of_all(ms_net *m, cd_shard_planner *s) {
         for (uint32_t x = 0; x < s->node[i].n_some; x++) {
             op_of(s, i, s->node[i].some[x], &op[0]);
             ms_net one = *m;
-            one.net.n_op = 1, one.net.op = one.op, one.op[0] = m->op[i], one.net.tensor = one.tensor;
-            for (uint32_t t = 0; t < one.net.n_tensor; t++) /* its own result is of operator 0, others' are not there */
-                one.tensor[t].from = one.tensor[t].from == i ? 0 : one.tensor[t].from == CD_SHARD_NET_OUTSIDE ? CD_SHARD_NET_OUTSIDE : 9;
+            one.net.n_op = 1, one.net.op = one.op, one.op[0] = m->op[i],
+            one.net.tensor = one.tensor;
+            for (uint32_t t = 0; t < one.net.n_tensor;
+                 t++) /* its own result is of operator 0, others' are not there */
+                one.tensor[t].from = one.tensor[t].from == i ? 0
+                                     : one.tensor[t].from == CD_SHARD_NET_OUTSIDE
+                                         ? CD_SHARD_NET_OUTSIDE
+                                         : 9;
             single[i][x] = op[0].seconds + exchanges(&one, op, &b);
             for (uint32_t j = 0; j < i; j++)
                 for (uint32_t y = 0; y < s->node[j].n_some; y++) {
@@ -288,8 +329,11 @@ static double least_of_all(ms_net *m, cd_shard_planner *s) {
                     op_of(s, j, s->node[j].some[y], &op[1]);
                     const uint32_t t = m->op[j].arg[m->op[j].n_arg - 1];
                     bool reads = false;
-                    for (uint32_t a = 0; a + 1 < m->op[i].n_arg; a++) reads = reads || m->op[i].arg[a] == t;
-                    if (reads) count(m, made, pieces(m, j, &op[1], t, true, made), read, pieces(m, i, &op[0], t, false, read), false, &b, &p);
+                    for (uint32_t a = 0; a + 1 < m->op[i].n_arg; a++)
+                        reads = reads || m->op[i].arg[a] == t;
+                    if (reads)
+                        count(m, made, pieces(m, j, &op[1], t, true, made), read,
+                              pieces(m, i, &op[0], t, false, read), false, &b, &p);
                     pair[j][i][y][x] = end(m, &p, &b);
                 }
         }
@@ -306,7 +350,8 @@ static double least_of_all(ms_net *m, cd_shard_planner *s) {
 }
 
 static void never_worse(const cd_shard_plan *p) {
-    for (uint32_t i = 0; i < p->n_base; i++) assert_true(p->predicted_s <= p->base[i].predicted_s * (1 + 1e-12));
+    for (uint32_t i = 0; i < p->n_base; i++)
+        assert_true(p->predicted_s <= p->base[i].predicted_s * (1 + 1e-12));
     assert_true(p->bound_s <= p->predicted_s);
 }
 
@@ -319,9 +364,11 @@ static void equals_every_plan(void **state) {
         cd_shard_plan *p, **base;
         cd_shard_planner s;
         ms_begin(&m, seed);
-        assert_ok(ms_machine(&m, 2, seed % 2 ? apart : NULL, 1e-6 * ms_unit(&m), 1e-8 * ms_unit(&m), &err));
+        assert_ok(ms_machine(&m, 2, seed % 2 ? apart : NULL, 1e-6 * ms_unit(&m), 1e-8 * ms_unit(&m),
+                             &err));
         if (seed % 3 == 0) m.machine.contention = (cd_contention){1e9, 1.1, 1.4, 0, 0};
-        if (seed % 12 == 0) m.machine.device[0].core = m.machine.device[1].core = 0; /* both on one processor */
+        if (seed % 12 == 0)
+            m.machine.device[0].core = m.machine.device[1].core = 0; /* both on one processor */
         ms_draw(&m, &kinds, 1 + (uint32_t)seed % 3);
         ms_speeds(&m);
         cd_shard_plan_options a = ms_ask(&m);
@@ -354,7 +401,8 @@ static void laws_of_larger(void **state) {
     for (uint64_t seed = 100; seed < 130; seed++) {
         cd_shard_plan *p, **base;
         ms_begin(&m, seed);
-        assert_ok(ms_machine(&m, 2 + (uint32_t)seed % 3, memory[seed % 3 == 1 ? 1 : seed % 2 * 2], 1e-6 * ms_unit(&m), 1e-8 * ms_unit(&m), &err));
+        assert_ok(ms_machine(&m, 2 + (uint32_t)seed % 3, memory[seed % 3 == 1 ? 1 : seed % 2 * 2],
+                             1e-6 * ms_unit(&m), 1e-8 * ms_unit(&m), &err));
         ms_draw(&m, &kinds, 12);
         ms_speeds(&m);
         cd_shard_plan_options a = ms_ask(&m);

@@ -11,7 +11,8 @@ static cd_shard_plan *made(ms_net *m) {
     ms_begin(m, 3);
     assert_ok(ms_machine(m, 2, NULL, 1e-7, 1e-9, &err));
     const uint32_t x = ms_tensor(m, 2, ms_shape, CD_SHARD_NET_OUTSIDE, false);
-    const uint32_t last = ms_op(m, &kinds, MS_FLIP, ms_op(m, &kinds, MS_DENSE, ms_op(m, &kinds, MS_CONV, x, x), x), x);
+    const uint32_t last = ms_op(m, &kinds, MS_FLIP,
+                                ms_op(m, &kinds, MS_DENSE, ms_op(m, &kinds, MS_CONV, x, x), x), x);
     m->tensor[last].result = true;
     for (uint32_t d = 0; d < 2; d++) m->speed[d] = (ms_speed){.per_flop = 1e-6};
     const cd_shard_plan_options a = ms_ask(m);
@@ -89,7 +90,8 @@ static void test_dims(void **state) {
         cd_shard_plan *p;
         ask.dims = name[i];
         assert_ok(cd_shard_plan_make(&ask, &p, NULL, &err));
-        for (uint32_t k = 0; k < p->n_op; k++) assert_true(!p->op[k].dim[0] || !strcmp(p->op[k].dim, name[i]));
+        for (uint32_t k = 0; k < p->n_op; k++)
+            assert_true(!p->op[k].dim[0] || !strcmp(p->op[k].dim, name[i]));
         cd_shard_plan_free(p);
     }
     m.net.n_op = 0;

@@ -7,7 +7,6 @@
 #include "made_snet_kinds.h"
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-
 static cd_shard_plan *plan_of(ms_net *m, const cd_shard_plan_options *a) {
     cd_shard_plan *p = NULL;
     (void)m;
@@ -27,7 +26,8 @@ static void twice_as_fast_on_two_alike(void **state) {
     static ms_net m;
     chain(&m, 1, 8, MS_DENSE);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
-    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
+    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s =
+        m.machine.device[1].sync_s = 0;
     const cd_shard_plan_options a = ms_ask(&m);
     cd_shard_plan *p = plan_of(&m, &a);
     assert_close(p->predicted_gain, 2, 1e-9, 0);
@@ -44,7 +44,8 @@ static void no_gain_is_above_the_ceiling(void **state) {
     static ms_net m;
     chain(&m, 1, 8, MS_DENSE);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
-    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
+    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s =
+        m.machine.device[1].sync_s = 0;
     m.speed[0] = m.speed[1] = (ms_speed){.per_flop = 1e-6, .knee = (double)m.op[0].dag->flop / 2};
     const cd_shard_plan_options a = ms_ask(&m);
     cd_shard_plan *p = plan_of(&m, &a);
@@ -63,7 +64,8 @@ static void baselines_by_name(void **state) {
     static ms_net m;
     chain(&m, 1, 8, MS_DENSE);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
-    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
+    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s =
+        m.machine.device[1].sync_s = 0;
     cd_shard_plan_options a = ms_ask(&m);
     a.fixed_share = 0.75;
     cd_shard_plan *p = plan_of(&m, &a);
@@ -71,7 +73,8 @@ static void baselines_by_name(void **state) {
     for (int k = 0; k < 6; k++) assert_string_equal(p->base[k].name, name[k]);
     const double alone = p->base[0].predicted_s;
     assert_close(p->base[1].predicted_s, alone, 1e-9, 0);
-    assert_close(p->base[2].predicted_s, alone, 1e-9, 0); /* a chain has nothing to run side by side */
+    assert_close(p->base[2].predicted_s, alone, 1e-9,
+                 0); /* a chain has nothing to run side by side */
     assert_close(p->base[3].predicted_s, alone / 2, 1e-9, 0);
     assert_close(p->base[4].predicted_s, alone * 0.75, 0.1, 0); /* by whole granules */
     assert_close(p->base[5].predicted_s, alone / 2, 1e-9, 0);
@@ -89,7 +92,8 @@ static void waking_is_paid_once(void **state) {
     static ms_net m;
     chain(&m, 1, 8, MS_DENSE);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
-    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
+    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s =
+        m.machine.device[1].sync_s = 0;
     const cd_shard_plan_options a = ms_ask(&m);
     cd_shard_plan *p = plan_of(&m, &a);
     const double alone = p->base[0].predicted_s, both = p->predicted_s;
@@ -123,12 +127,15 @@ static void shares_steady_parts(void **state) {
             assert_ok(cd_shard_planner_nodes(&s[i], &err));
         }
         for (uint32_t k = 2; k < s[0].kind[0].n_option && k < s[1].kind[0].n_option; k++) {
-            const cd_shard_planner_option *x = &s[0].kind[0].option[k], *y = &s[1].kind[0].option[k];
+            const cd_shard_planner_option *x = &s[0].kind[0].option[k],
+                                          *y = &s[1].kind[0].option[k];
             if (strcmp(x->name, y->name) != 0) break;
             const cd_te_shard_axis *v = &s[0].kind[0].way[x->way];
             const cd_te_op *op = &m.op[0].dag->op[v->op];
-            const double share = (double)(x->part[0].hi - x->part[0].lo) / (double)v->extent, alone = s[0].kind[0].alone[0] - m.machine.device[0].launch_s;
-            const double t = x->part[0].seconds - m.machine.device[0].launch_s, u = y->part[0].seconds - m.machine.device[0].launch_s;
+            const double share = (double)(x->part[0].hi - x->part[0].lo) / (double)v->extent,
+                         alone = s[0].kind[0].alone[0] - m.machine.device[0].launch_s;
+            const double t = x->part[0].seconds - m.machine.device[0].launch_s,
+                         u = y->part[0].seconds - m.machine.device[0].launch_s;
             const bool inner = !v->reduce && v->axis + 1 == op->n_axis;
             if (x->part[0].device) continue;
             assert_close(u, inner ? t : sqrt(t * share * alone), 1e-9, 0);
@@ -176,7 +183,9 @@ static void alike_exchange_only_halos(void **state) {
     cd_shard_plan *p = plan_of(&m, &a);
     assert_string_equal(p->op[1].dim, p->op[0].dim);
     for (uint32_t i = 0; i < p->n_copy; i++)
-        if (p->copy[i].before == 1) assert_true(!p->copy[i].bytes && p->copy[i].from != p->copy[i].to && p->copy[i].seconds == 2e-6);
+        if (p->copy[i].before == 1)
+            assert_true(!p->copy[i].bytes && p->copy[i].from != p->copy[i].to &&
+                        p->copy[i].seconds == 2e-6);
     cd_shard_plan_free(p);
     ms_free(&m);
 }
@@ -194,7 +203,8 @@ static void thirty_times_slower(void **state) {
     assert_true(p->predicted_s == p->base[0].predicted_s && p->predicted_gain == 1 && !p->n_copy);
     assert_close(p->rho, 31, 1e-3, 0);
     assert_close(p->ceiling, 1 + 1.0 / 31, 1e-3, 0);
-    assert_string_equal(p->verdict, "do not split, all on d0: d1 is 31 times slower and would have to be 1.63 times faster to be worth it; at most 1.03x");
+    assert_string_equal(p->verdict, "do not split, all on d0: d1 is 31 times slower and would have "
+                                    "to be 1.63 times faster to be worth it; at most 1.03x");
     assert_string_equal(p->op[0].why, "all on d0: d1 is 31 times slower, at most 1.03x");
     cd_shard_plan_free(p);
     ms_free(&m);
@@ -209,9 +219,11 @@ static void margins(void **state) {
     cd_shard_plan_options a = ms_ask(&m);
     a.margin = 0.6; /* half is the most that can be saved */
     cd_shard_plan *p = plan_of(&m, &a);
-    assert_true(!p->split && p->predicted_s == p->base[0].predicted_s && !strncmp(p->verdict, "do not split, all on d0", 23));
+    assert_true(!p->split && p->predicted_s == p->base[0].predicted_s &&
+                !strncmp(p->verdict, "do not split, all on d0", 23));
     cd_shard_plan_free(p);
-    a.margin = 0, a.least_s = 1; /* no operator saves a second, but all of them what a baseline shows */
+    a.margin = 0,
+    a.least_s = 1; /* no operator saves a second, but all of them what a baseline shows */
     p = plan_of(&m, &a);
     assert_true(p->split && p->predicted_s <= p->base[3].predicted_s);
     cd_shard_plan_free(p);
@@ -234,7 +246,8 @@ static void pins(void **state) {
     m.op[1].pin = 1, m.op[1].pin_why = "rules:7", m.op[2].allowed = 1, m.op[3].dag = NULL;
     const cd_shard_plan_options a = ms_ask(&m);
     cd_shard_plan *p = plan_of(&m, &a);
-    assert_true(p->split && p->op[0].dim[0] && !p->op[1].dim[0] && !p->op[2].dim[0] && !p->op[3].dim[0]);
+    assert_true(p->split && p->op[0].dim[0] && !p->op[1].dim[0] && !p->op[2].dim[0] &&
+                !p->op[3].dim[0]);
     assert_int_equal(p->op[1].part[0].device, 1);
     assert_int_equal(p->op[2].part[0].device, 0);
     assert_string_equal(p->op[1].why, "on d1: pinned (rules:7)");
@@ -256,9 +269,11 @@ static void key_operators(void **state) {
     static ms_net m;
     ms_begin(&m, 1);
     uint32_t t = ms_tensor(&m, 2, ms_shape, CD_SHARD_NET_OUTSIDE, false);
-    t = ms_op(&m, &kinds, MS_ADD, t, t), t = ms_op(&m, &kinds, MS_CONV, t, t), t = ms_op(&m, &kinds, MS_DENSE, t, t);
+    t = ms_op(&m, &kinds, MS_ADD, t, t), t = ms_op(&m, &kinds, MS_CONV, t, t),
+    t = ms_op(&m, &kinds, MS_DENSE, t, t);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
-    m.machine.device[0].sync_s = m.machine.device[1].sync_s = m.machine.device[0].launch_s = m.machine.device[1].launch_s = 0;
+    m.machine.device[0].sync_s = m.machine.device[1].sync_s = m.machine.device[0].launch_s =
+        m.machine.device[1].launch_s = 0;
     cd_shard_plan_options a = ms_ask(&m);
     a.cover = 0.5; /* conv has 600 of 816 operations */
     cd_shard_plan *p = plan_of(&m, &a), *q;
@@ -317,12 +332,19 @@ static void bad_input(void **state) {
     a = ms_ask(&m), m.nan = true, m.op[1].key = "another";
     fails(&m, &a, CDMPP_ERANGE, "operator op1, all of it on d1: nan seconds");
     m.nan = false;
-    m.op[0].allowed = 4, fails(&m, &a, CDMPP_EINVALID, "operator op0 (Gemm): no device may run it"), m.op[0].allowed = 0;
-    m.op[0].pin = 5, fails(&m, &a, CDMPP_EINVALID, "pinned to device 5 of 2"), m.op[0].pin = UINT32_MAX;
-    m.infinite = true, m.op[0].pin = 1, fails(&m, &a, CDMPP_EINVALID, "node op0 (Gemm) has no time on d1, where it is pinned: d1"), m.infinite = false;
-    m.machine.links.n = 0, fails(&m, &a, CDMPP_EINVALID, "no device that can run it has links from and to d0"), m.op[0].pin = UINT32_MAX;
+    m.op[0].allowed = 4, fails(&m, &a, CDMPP_EINVALID, "operator op0 (Gemm): no device may run it"),
+    m.op[0].allowed = 0;
+    m.op[0].pin = 5, fails(&m, &a, CDMPP_EINVALID, "pinned to device 5 of 2"),
+    m.op[0].pin = UINT32_MAX;
+    m.infinite = true, m.op[0].pin = 1,
+    fails(&m, &a, CDMPP_EINVALID, "node op0 (Gemm) has no time on d1, where it is pinned: d1"),
+    m.infinite = false;
+    m.machine.links.n = 0,
+    fails(&m, &a, CDMPP_EINVALID, "no device that can run it has links from and to d0"),
+    m.op[0].pin = UINT32_MAX;
     cd_shard_plan *p = plan_of(&m, &a); /* no link: all on the first */
-    assert_true(!p->split && isinf(p->base[1].predicted_s) && p->predicted_s == p->base[0].predicted_s);
+    assert_true(!p->split && isinf(p->base[1].predicted_s) &&
+                p->predicted_s == p->base[0].predicted_s);
     cd_shard_plan_free(p);
     m.infinite = true;
     p = plan_of(&m, &a);
@@ -347,16 +369,20 @@ static void no_time_is_not_cannot(void **state) {
     a.why = none_lowers;
     m.infinite = true, m.op[2].allowed = 1;
     cd_shard_plan *p = plan_of(&m, &a);
-    assert_string_equal(p->op[0].why, "all on d0: no time is known on d1 (none of 64 drawn schedules lowers)");
+    assert_string_equal(p->op[0].why,
+                        "all on d0: no time is known on d1 (none of 64 drawn schedules lowers)");
     assert_string_equal(p->op[2].why, "all on d0: no other device may run it");
-    assert_string_equal(p->verdict, "do not split, all on d0: 2 of 3 operators have no time on d1, the first is op0: none of 64 drawn schedules lowers");
+    assert_string_equal(p->verdict, "do not split, all on d0: 2 of 3 operators have no time on d1, "
+                                    "the first is op0: none of 64 drawn schedules lowers");
     cd_shard_plan_free(p);
     m.infinite = false, m.op[0].allowed = m.op[1].allowed = 1;
     p = plan_of(&m, &a);
     assert_string_equal(p->verdict, "do not split, all on d0: d1 may not run 3 of 3 operators");
     cd_shard_plan_free(p);
     m.infinite = true, m.op[0].allowed = 0, m.op[0].pin = 1;
-    fails(&m, &a, CDMPP_EINVALID, "node op0 (Gemm) has no time on d1 (none of 64 drawn schedules lowers), where it is pinned: d1");
+    fails(&m, &a, CDMPP_EINVALID,
+          "node op0 (Gemm) has no time on d1 (none of 64 drawn schedules lowers), where it is "
+          "pinned: d1");
     ms_free(&m);
 }
 
@@ -368,7 +394,8 @@ static void nothing_in_it(void **state) {
     const uint32_t apart[] = {0, 1};
     ms_begin(&m, 1);
     assert_ok(ms_machine(&m, 2, apart, 1, 1, &err));
-    const uint32_t t = ms_tensor(&m, 2, none, CD_SHARD_NET_OUTSIDE, false), u = ms_tensor(&m, 2, none, 0, false);
+    const uint32_t t = ms_tensor(&m, 2, none, CD_SHARD_NET_OUTSIDE, false),
+                   u = ms_tensor(&m, 2, none, 0, false);
     m.tensor[u].result = true;
     m.arg[0][0] = t, m.arg[0][1] = u;
     m.op[0] = (cd_shard_net_op){"op", "?", NULL, NULL, NULL, 2, m.arg[0], 1, NULL, 0};
@@ -385,5 +412,6 @@ static void nothing_in_it(void **state) {
     ms_free(&m);
 }
 
-TESTS(ms_up, ms_down, baselines_by_name, twice_as_fast_on_two_alike, no_gain_is_above_the_ceiling, waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos,
-      thirty_times_slower, margins, pins, key_operators, announced, bad_input, no_time_is_not_cannot, nothing_in_it)
+TESTS(ms_up, ms_down, baselines_by_name, twice_as_fast_on_two_alike, no_gain_is_above_the_ceiling,
+      waking_is_paid_once, shares_steady_parts, alike_exchange_only_halos, thirty_times_slower,
+      margins, pins, key_operators, announced, bad_input, no_time_is_not_cannot, nothing_in_it)

@@ -12,8 +12,17 @@ typedef struct {
 static void make(made *m) {
     *m = (made){0};
     for (uint32_t k = 0; k < OPS; k++) {
-        for (uint32_t i = 0; i < PARTS; i++) m->part[k][i] = (cd_shard_plan_part){.device = i, .lo = 4 * i, .hi = 4 * i + 4, .seconds = 1};
-        m->op[k] = (cd_shard_plan_op){.name = "a", .type = "t", .dim = "H", .way_op = k, .axis = 1, .n_part = PARTS, .part = m->part[k], .join = UINT32_MAX};
+        for (uint32_t i = 0; i < PARTS; i++)
+            m->part[k][i] =
+                (cd_shard_plan_part){.device = i, .lo = 4 * i, .hi = 4 * i + 4, .seconds = 1};
+        m->op[k] = (cd_shard_plan_op){.name = "a",
+                                      .type = "t",
+                                      .dim = "H",
+                                      .way_op = k,
+                                      .axis = 1,
+                                      .n_part = PARTS,
+                                      .part = m->part[k],
+                                      .join = UINT32_MAX};
     }
     m->plan = (cd_shard_plan){.n_op = OPS, .op = m->op};
 }
@@ -37,7 +46,9 @@ TEST(what_counts) {
             case 9: b.op[k].name = b.op[k].type = "other"; break;
             default: break;
             }
-            if (cd_shard_plan_same(&a.plan, &b.plan) != (change > 7) || cd_shard_plan_same(&b.plan, &a.plan) != (change > 7)) fail_msg("operator %u, change %d", k, change);
+            if (cd_shard_plan_same(&a.plan, &b.plan) != (change > 7) ||
+                cd_shard_plan_same(&b.plan, &a.plan) != (change > 7))
+                fail_msg("operator %u, change %d", k, change);
         }
     make(&a), make(&b);
     b.plan.n_op = OPS - 1;

@@ -32,7 +32,12 @@ static void make(made *m, uint64_t seed, uint32_t n, double edges) {
         m->op[k] = (cd_shard_select_op){"op", 2 + (uint32_t)(unit(m) * 4), m->option[k]};
         for (uint32_t i = 0; i < OPTIONS; i++) {
             m->share[k][i][0] = ratio[i], m->share[k][i][1] = 1 - ratio[i];
-            m->option[k][i] = (cd_shard_select_option){ways[i], i < 2 ? -1 : i < 4 ? 2 : 1, i > 1 && unit(m) < 0.1 ? (double)INFINITY : unit(m), m->share[k][i]};
+            m->option[k][i] = (cd_shard_select_option){
+                ways[i],
+                i < 2   ? -1
+                : i < 4 ? 2
+                        : 1,
+                i > 1 && unit(m) < 0.1 ? (double)INFINITY : unit(m), m->share[k][i]};
         }
     }
     for (uint32_t a = 0; a < n; a++)
@@ -41,7 +46,8 @@ static void make(made *m, uint64_t seed, uint32_t n, double edges) {
             double *x = m->exchange[m->p.n_edge];
             m->edge[m->p.n_edge++] = (cd_shard_select_edge){a, b, x};
             for (uint32_t i = 0; i < m->op[a].n_option; i++)
-                for (uint32_t j = 0; j < m->op[b].n_option; j++) x[i * m->op[b].n_option + j] = i == j ? 0 : unit(m) * 0.5;
+                for (uint32_t j = 0; j < m->op[b].n_option; j++)
+                    x[i * m->op[b].n_option + j] = i == j ? 0 : unit(m) * 0.5;
         }
 }
 
@@ -60,9 +66,11 @@ static void no_worse(const made *m, const cd_shard_select_plan *r) {
     uint32_t choice[OPS];
     for (int kind = CD_SHARD_SELECT_ALONE; kind <= CD_SHARD_SELECT_GREEDY; kind++)
         for (uint32_t d = 0; d < 2; d++) {
-            assert_ok(cd_shard_select_baseline(&m->p, (cd_shard_select_base)kind, d, 0.5, choice, &err));
+            assert_ok(
+                cd_shard_select_baseline(&m->p, (cd_shard_select_base)kind, d, 0.5, choice, &err));
             assert_true(r->total_s <= cd_shard_select_cost(&m->p, choice, NULL) * (1 + 1e-12));
-            for (uint32_t k = 0; k < m->p.n_op && kind == CD_SHARD_SELECT_ALONE; k++) assert_int_equal(choice[k], d);
+            for (uint32_t k = 0; k < m->p.n_op && kind == CD_SHARD_SELECT_ALONE; k++)
+                assert_int_equal(choice[k], d);
         }
 }
 
@@ -92,7 +100,8 @@ static void narrow_tables(void **state) {
         assert_ok(cd_shard_select_solve(&m.p, 0, &r, &err));
         assert_ok(cd_shard_select_solve(&m.p, 150, &q, &err));
         no_worse(&m, &q);
-        assert_true(q.bound_s <= q.total_s && q.bound_s <= r.total_s * (1 + 1e-9) && r.bound_s <= r.total_s);
+        assert_true(q.bound_s <= q.total_s && q.bound_s <= r.total_s * (1 + 1e-9) &&
+                    r.bound_s <= r.total_s);
         if (r.exact) assert_true(r.total_s <= q.total_s * (1 + 1e-12));
         lost += q.total_s / r.total_s - 1;
         cd_shard_select_plan_free(&r);
@@ -113,20 +122,27 @@ static void bad_input(void **state) {
     (void)state;
     static made m;
     uint32_t choice[OPS];
-    make(&m, 3, 4, 1), m.share[1][0][0] = 1.2, fails(&m, CDMPP_ERANGE, "operator 1 (op), option cpu: ratio 1.2 on cpu");
+    make(&m, 3, 4, 1), m.share[1][0][0] = 1.2,
+                       fails(&m, CDMPP_ERANGE, "operator 1 (op), option cpu: ratio 1.2 on cpu");
     make(&m, 3, 4, 1), m.share[1][0][1] = -0.1, fails(&m, CDMPP_ERANGE, "ratio -0.1 on npu");
     make(&m, 3, 4, 1), m.share[1][1][0] = 0.5, fails(&m, CDMPP_ERANGE, "ratios are 1.5 together");
-    make(&m, 3, 4, 1), m.option[2][0].seconds = (double)NAN, fails(&m, CDMPP_ERANGE, "operator 2 (op), option cpu");
-    make(&m, 3, 4, 1), m.exchange[0][1] = -1, fails(&m, CDMPP_ERANGE, "exchange from op (cpu) to op (npu): -1");
+    make(&m, 3, 4, 1), m.option[2][0].seconds = (double)NAN,
+                       fails(&m, CDMPP_ERANGE, "operator 2 (op), option cpu");
+    make(&m, 3, 4, 1), m.exchange[0][1] = -1,
+                       fails(&m, CDMPP_ERANGE, "exchange from op (cpu) to op (npu): -1");
     make(&m, 3, 4, 1), m.edge[0].to = 9, fails(&m, CDMPP_EINVALID, "operators 0 to 9 of 4");
-    make(&m, 3, 4, 0), m.op[0].n_option = m.op[1].n_option = 2, m.edge[m.p.n_edge] = (cd_shard_select_edge){1, 0, m.exchange[0]}, m.p.n_edge++, fails(&m, CDMPP_EINVALID, "a cycle");
+    make(&m, 3, 4, 0), m.op[0].n_option = m.op[1].n_option = 2,
+                       m.edge[m.p.n_edge] = (cd_shard_select_edge){1, 0, m.exchange[0]},
+                       m.p.n_edge++, fails(&m, CDMPP_EINVALID, "a cycle");
     make(&m, 3, 4, 1), m.op[0].n_option = 0, fails(&m, CDMPP_EINVALID, "has no option");
     make(&m, 3, 4, 1);
     for (int i = 0; i < OPTIONS; i++) m.option[3][i].seconds = (double)INFINITY;
     fails(&m, CDMPP_EINVALID, "no plan is possible: operator 3 (op)");
     make(&m, 3, 4, 1);
-    assert_status(cd_shard_select_baseline(&m.p, CD_SHARD_SELECT_FIXED, 0, 1.5, choice, &err), CDMPP_ERANGE);
-    assert_status(cd_shard_select_baseline(&m.p, CD_SHARD_SELECT_ALONE, 2, 0, choice, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_select_baseline(&m.p, CD_SHARD_SELECT_FIXED, 0, 1.5, choice, &err),
+                  CDMPP_ERANGE);
+    assert_status(cd_shard_select_baseline(&m.p, CD_SHARD_SELECT_ALONE, 2, 0, choice, &err),
+                  CDMPP_EINVALID);
 }
 
 TESTS(NULL, NULL, equals_every_plan, narrow_tables, bad_input)

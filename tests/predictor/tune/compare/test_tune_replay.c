@@ -22,10 +22,18 @@ static void read_logs(const cd_buf *b, cd_tune_replay_logs *l) {
     tmp_remove(&d);
 }
 
-static cd_tune_replay *play(const cd_tune_replay_logs *l, const cd_tune_tuner *t, size_t n_seed, size_t batch, size_t trials, cd_threads *pool) {
+static cd_tune_replay *play(const cd_tune_replay_logs *l, const cd_tune_tuner *t, size_t n_seed,
+                            size_t batch, size_t trials, cd_threads *pool) {
     cdmpp_err err = {0};
     cd_tune_replay *r = NULL;
-    const cd_tune_replay_spec s = {.tuner = &t, .n_tuner = 1, .n_seed = n_seed, .seed = 1, .batch = batch, .trials = trials, .epsilon = -1, .pool = pool};
+    const cd_tune_replay_spec s = {.tuner = &t,
+                                   .n_tuner = 1,
+                                   .n_seed = n_seed,
+                                   .seed = 1,
+                                   .batch = batch,
+                                   .trials = trials,
+                                   .epsilon = -1,
+                                   .pool = pool};
     assert_ok(cd_tune_replay_play(l, &s, &r, &err));
     return r;
 }
@@ -93,9 +101,11 @@ static void test_chance_has_its_closed_form(void **state) {
     static const size_t at[] = {1, 5, 10, 25, 40};
     for (size_t j = 0; j < sizeof at / sizeof *at; j++) {
         const double k = (double)at[j], mean = (N + 1) / (k + 1);
-        const double var = k * (N + 1) * (N - k) / ((k + 1) * (k + 1) * (k + 2)); /* of the least of k */
+        const double var =
+            k * (N + 1) * (N - k) / ((k + 1) * (k + 1) * (k + 2)); /* of the least of k */
         double sum = 0;
-        for (size_t s = 0; s < SEEDS; s++) sum += 1e3 * cd_tune_replay_best(&l.log[0], cd_tune_replay_at(r, 0, 0, s), at[j]);
+        for (size_t s = 0; s < SEEDS; s++)
+            sum += 1e3 * cd_tune_replay_best(&l.log[0], cd_tune_replay_at(r, 0, 0, s), at[j]);
         assert_close(sum / SEEDS, mean, 0, 4 * sqrt(var / SEEDS));
     }
     cd_tune_replay_free(r);
@@ -128,18 +138,22 @@ static void test_any_pool_gives_the_same(void **state) {
 }
 
 /* A tuner that repeats itself must not look good. */
-static cdmpp_status ask_again(cd_tune_search *b, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
+static cdmpp_status ask_again(cd_tune_search *b, size_t n, const cd_tune_cand **out, size_t *got,
+                              cdmpp_err *err) {
     ((planted_search *)b)->at = 0;
     return planted_ask(b, n, out, got, err);
 }
-static cdmpp_status open_again(const cd_tune_search_setup *u, cd_tune_search **out, cdmpp_err *err) {
-    static const cd_tune_search_kind kind = {"again", open_again, ask_again, planted_tell, planted_free};
+static cdmpp_status open_again(const cd_tune_search_setup *u, cd_tune_search **out,
+                               cdmpp_err *err) {
+    static const cd_tune_search_kind kind = {"again", open_again, ask_again, planted_tell,
+                                             planted_free};
     return planted_open_as(&kind, u, NULL, out, err);
 }
 
 static void test_repetition_is_refused(void **state) {
     (void)state;
-    static const cd_tune_search_kind kind = {"again", open_again, ask_again, planted_tell, planted_free};
+    static const cd_tune_search_kind kind = {"again", open_again, ask_again, planted_tell,
+                                             planted_free};
     const cd_tune_tuner again = {"again", "", &kind, NULL, false}, *t = &again;
     cd_buf b = {0};
     cd_tune_replay_logs l;
@@ -147,7 +161,8 @@ static void test_repetition_is_refused(void **state) {
     cdmpp_err err = {0};
     planted_task(&b, "t", 40, by_number);
     read_logs(&b, &l);
-    const cd_tune_replay_spec s = {.tuner = &t, .n_tuner = 1, .n_seed = 1, .batch = 5, .trials = 20, .epsilon = -1};
+    const cd_tune_replay_spec s = {
+        .tuner = &t, .n_tuner = 1, .n_seed = 1, .batch = 5, .trials = 20, .epsilon = -1};
     assert_int_equal(cd_tune_replay_play(&l, &s, &r, &err), CDMPP_EINVALID);
     assert_non_null(strstr(err.key, "again"));
     cd_tune_replay_logs_free(&l);
@@ -171,22 +186,30 @@ static void test_rows_and_failed_tasks(void **state) {
     static double secret[50];
     for (int i = 0; i < 50; i++) secret[i] = l.log[0].seconds[i];
     planted_secret = secret;
-    const cd_tune_replay_spec s = {.tuner = both, .n_tuner = 2, .n_seed = 4, .seed = 1, .batch = 10, .trials = 60, .epsilon = -1};
+    const cd_tune_replay_spec s = {.tuner = both,
+                                   .n_tuner = 2,
+                                   .n_seed = 4,
+                                   .seed = 1,
+                                   .batch = 10,
+                                   .trials = 60,
+                                   .epsilon = -1};
     cd_tune_replay *r = NULL;
     assert_ok(cd_tune_replay_play(&l, &s, &r, &err));
     const size_t at[] = {1, 60};
     assert_ok(cd_tune_replay_table(&l, r, at, 2, &row, &err));
     for (int k = 0; k < 4; k++) assert_int_equal(row[k].n_task, 2); /* without the dead one */
-    assert_close(row[2].mean, 1, 0, 1e-12);   /* perfect at 1 */
+    assert_close(row[2].mean, 1, 0, 1e-12);                         /* perfect at 1 */
     assert_int_equal(row[2].wins, 2);
-    assert_int_equal(row[0].wins, 1);      /* chance: the single candidate */
+    assert_int_equal(row[0].wins, 1); /* chance: the single candidate */
     assert_true(row[0].mean < 1 && row[0].median < 1);
-    assert_close(row[1].mean, 1, 0, 1e-12);   /* everything was measured */
+    assert_close(row[1].mean, 1, 0, 1e-12); /* everything was measured */
     assert_int_equal(row[1].wins, 2);
     cd_tune_replay_curve c;
     assert_ok(cd_tune_replay_by_trials(&l, r, 0, 60, &c, &err));
     assert_close(c.median[59], 1, 0, 1e-12);
-    for (size_t k = 1; k < 60; k++) assert_true(c.median[k] >= c.median[k - 1] && c.low[k] <= c.median[k] && c.median[k] <= c.high[k]);
+    for (size_t k = 1; k < 60; k++)
+        assert_true(c.median[k] >= c.median[k - 1] && c.low[k] <= c.median[k] &&
+                    c.median[k] <= c.high[k]);
     cd_tune_replay_curve_free(&c);
     assert_ok(cd_tune_replay_by_seconds(&l, r, 1, 20, &c, &err));
     assert_close(c.median[19], 1, 0, 1e-12);
@@ -230,7 +253,8 @@ static void test_printed_forms(void **state) {
     planted_task(&b, "b", 12, half_fail);
     read_logs(&b, &l);
     const cd_tune_tuner *t[] = {&planted_chance};
-    const cd_tune_replay_spec spec = {.tuner = t, .n_tuner = 1, .n_seed = 2, .seed = 5, .batch = 10, .trials = 20, .epsilon = -1};
+    const cd_tune_replay_spec spec = {
+        .tuner = t, .n_tuner = 1, .n_seed = 2, .seed = 5, .batch = 10, .trials = 20, .epsilon = -1};
     cd_tune_replay *r = NULL;
     assert_ok(cd_tune_replay_play(&l, &spec, &r, &err));
     const size_t at[] = {5, 20};
@@ -257,6 +281,6 @@ static void test_printed_forms(void **state) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, test_equal_steps_are_merged, test_the_perfect_tuner_finds_the_best_at_once, test_chance_has_its_closed_form,
-      test_any_pool_gives_the_same, test_repetition_is_refused, test_rows_and_failed_tasks, test_only_failures_are_no_figure,
-      test_printed_forms)
+TESTS(NULL, NULL, test_equal_steps_are_merged, test_the_perfect_tuner_finds_the_best_at_once,
+      test_chance_has_its_closed_form, test_any_pool_gives_the_same, test_repetition_is_refused,
+      test_rows_and_failed_tasks, test_only_failures_are_no_figure, test_printed_forms)

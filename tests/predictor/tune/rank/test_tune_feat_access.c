@@ -13,7 +13,8 @@ static const char *const task[] = {
     /* M[i, j] += A[i, k]*B[k, j] of 8 x 4 x 16 */
     "\"ops\": [{\"name\": \"A\", \"shape\": [8, 16], \"dtype\": \"float32\"},"
     "{\"name\": \"B\", \"shape\": [16, 4], \"dtype\": \"float32\"},"
-    "{\"name\": \"M\", \"axis\": [[\"i\", 0, 8], [\"j\", 0, 4]], \"reduce_axis\": [[\"k\", 0, 16]], \"reduce\": \"sum\","
+    "{\"name\": \"M\", \"axis\": [[\"i\", 0, 8], [\"j\", 0, 4]], \"reduce_axis\": [[\"k\", 0, "
+    "16]], \"reduce\": \"sum\","
     "\"body\": \"A[i, k]*B[k, j]\"}]",
     "\"ops\": [{\"name\": \"A\", \"shape\": [64], \"dtype\": \"float32\"},"
     "{\"name\": \"D\", \"axis\": [[\"i\", 0, 64]], \"body\": \"A[i] + A[63 - i]\"}]",
@@ -50,15 +51,20 @@ static cdmpp_status read(fixture *f, size_t k, cd_tune_feat_kind kind, const cha
     cd_record r;
     snprintf(key, sizeof key, "%zu", k);
     assert_ok(prog_record(&f->a, key, PROG_CPU, steps, &r, &err));
-    const cd_tune_cand c = {.key = cd_record_steps_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
-    const cd_tune_task t = {.task = cd_task_registry_at(f->tasks, k), .target = "llvm", .hardware = r.hardware, .flop = -1};
+    const cd_tune_cand c = {
+        .key = cd_record_steps_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
+    const cd_tune_task t = {.task = cd_task_registry_at(f->tasks, k),
+                            .target = "llvm",
+                            .hardware = r.hardware,
+                            .flop = -1};
     f->row.n = 0;
     return cd_tune_feat_read(&f->feat, kind, &t, &c, &f->row, &err);
 }
 
 static double log2p(double x) { return x < 0 ? -log2(1 - x) : log2(1 + x); }
 
-static size_t check_loop(const fixture *f, size_t at, double length, int level, double topdown, double bottomup, int kind) {
+static size_t check_loop(const fixture *f, size_t at, double length, int level, double topdown,
+                         double bottomup, int kind) {
     const float *v = f->row.v + at;
     assert_close((double)v[0], log2p(length), 1e-6, 0);
     assert_int_equal((int)v[1], level);
@@ -69,10 +75,13 @@ static size_t check_loop(const fixture *f, size_t at, double length, int level, 
 }
 
 static size_t check(const fixture *f, size_t at, const double *want, size_t n) {
-    for (size_t k = 0; k < n; k++) assert_close((double)f->row.v[at + k], log2p(want[k]), 1e-6, 1e-6);
+    for (size_t k = 0; k < n; k++)
+        assert_close((double)f->row.v[at + k], log2p(want[k]), 1e-6, 1e-6);
     return at + n;
 }
-#define CHECK(f, at, ...) check(f, at, (const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+#define CHECK(f, at, ...)                                                                          \
+    check(f, at, (const double[]){__VA_ARGS__},                                                    \
+          sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 
 static void test_element_wise(void **state) {
     fixture *f = *state;
@@ -90,8 +99,11 @@ static void test_element_wise(void **state) {
 static void test_kinds_and_borders(void **state) {
     fixture *f = *state;
     size_t at = CD_TUNE_FEAT_UNROLLS;
-    assert_int_equal(read(f, 0, CD_TUNE_ITERVAR, "[[\"SP\", 1, 0, 8, [1], 1], [\"SP\", 1, 2, 4, [2], 1], [\"AN\", 1, 0, 3], "
-                          "[\"AN\", 1, 3, 2], [\"PR\", 1, 0, \"auto_unroll_max_step$16\"]]"), CDMPP_OK);
+    assert_int_equal(
+        read(f, 0, CD_TUNE_ITERVAR,
+             "[[\"SP\", 1, 0, 8, [1], 1], [\"SP\", 1, 2, 4, [2], 1], [\"AN\", 1, 0, 3], "
+             "[\"AN\", 1, 3, 2], [\"PR\", 1, 0, \"auto_unroll_max_step$16\"]]"),
+        CDMPP_OK);
     assert_close((double)f->row.v[0], 16, 0, 0);
     assert_close((double)f->row.v[1], 0, 0, 0);
     at = check_loop(f, at, 8, 1, 8, 32, CD_TUNE_PARALLEL);
@@ -111,20 +123,25 @@ static void test_reuse(void **state) {
     size_t at = CD_TUNE_FEAT_UNROLLS;
     assert_int_equal(read(f, 1, CD_TUNE_ITERVAR, "[]"), CDMPP_OK);
     at = check_loop(f, at, 8, 1, 8, 512, CD_TUNE_SERIAL);
-    at = CHECK(f, at, 0, 0, 0, /* A */ 16, -1, 128, 4, 0, 0, /* B */ 0, -1, 64, 8, 0, 0, /* M */ 4, -1, 32, 1, 0, 0,
-               4, -1, 32, 16, 0, 0, 4, -1, 32, 16, 0, 0);
+    at = CHECK(f, at, 0, 0, 0, /* A */ 16, -1, 128, 4, 0, 0, /* B */ 0, -1, 64, 8, 0, 0, /* M */ 4,
+               -1, 32, 1, 0, 0, 4, -1, 32, 16, 0, 0, 4, -1, 32, 16, 0, 0);
     at = check_loop(f, at, 4, 2, 32, 64, CD_TUNE_SERIAL);
-    at = CHECK(f, at, 0, 0, 0, 0, -1, 16, 4, 0, 0, 1, -1, 64, 1, 0, 0, 1, -1, 4, 1, 0, 0, 1, -1, 4, 16, 0, 0, 1, -1, 4, 16, 0, 0);
+    at = CHECK(f, at, 0, 0, 0, 0, -1, 16, 4, 0, 0, 1, -1, 64, 1, 0, 0, 1, -1, 4, 1, 0, 0, 1, -1, 4,
+               16, 0, 0, 1, -1, 4, 16, 0, 0);
     at = check_loop(f, at, 16, 3, 512, 16, CD_TUNE_SERIAL);
-    at = CHECK(f, at, 1, 1, 0, 1, -1, 16, 1, 0, 0, 4, -1, 16, 1, 0, 0, 0, -1, 1, 16, 0, 0, 0, -1, 1, 16, 0, 0);
+    at = CHECK(f, at, 1, 1, 0, 1, -1, 16, 1, 0, 0, 4, -1, 16, 1, 0, 0, 0, -1, 1, 16, 0, 0, 0, -1, 1,
+               16, 0, 0);
     assert_int_equal(at, f->row.n);
 }
 
 /* A cache of 2 x 2 tiles: its index is that of the tile, and its name comes after M's. */
 static void test_cache_is_as_large_as_its_tile(void **state) {
     fixture *f = *state;
-    assert_int_equal(read(f, 1, CD_TUNE_ITERVAR, "[[\"CHW\", 2, \"local\"], [\"SP\", 3, 0, 8, [2], 1], [\"SP\", 3, 2, 4, [2], 1], "
-                          "[\"RE\", 3, [0, 2, 1, 3]], [\"CA\", 2, 3, 1]]"), CDMPP_OK);
+    assert_int_equal(
+        read(f, 1, CD_TUNE_ITERVAR,
+             "[[\"CHW\", 2, \"local\"], [\"SP\", 3, 0, 8, [2], 1], [\"SP\", 3, 2, 4, [2], 1], "
+             "[\"RE\", 3, [0, 2, 1, 3]], [\"CA\", 2, 3, 1]]"),
+        CDMPP_OK);
     const cd_tune_touches *t = &f->feat.touches;
     uint32_t found = 0;
     for (uint32_t k = 0; k < t->n_access; k++) {
@@ -152,7 +169,8 @@ static void test_signs_of_strides(void **state) {
 static void test_curves(void **state) {
     fixture *f = *state;
     const double count[] = {0, 2, 5}, topdown[] = {0, 3, 5}, zero[] = {0, 0, 0};
-    const double *const pair[4][2] = {{count, zero}, {zero, count}, {count, topdown}, {topdown, count}};
+    const double *const pair[4][2] = {
+        {count, zero}, {zero, count}, {count, topdown}, {topdown, count}};
     assert_int_equal(read(f, 0, CD_TUNE_CURVE, "[]"), CDMPP_OK);
     assert_int_equal(f->row.n, CD_TUNE_FEAT_UNROLLS + 2 * 4 * 2 * CD_TUNE_CURVE_POINTS);
     for (int b = 0; b < 2; b++)
@@ -160,7 +178,8 @@ static void test_curves(void **state) {
             for (int i = 0; i < CD_TUNE_CURVE_POINTS; i++) {
                 int j = 2;
                 while (j && pair[p][0][j] > i) j--;
-                const float *v = f->row.v + CD_TUNE_FEAT_UNROLLS + 2 * ((b * 4 + p) * CD_TUNE_CURVE_POINTS + i);
+                const float *v =
+                    f->row.v + CD_TUNE_FEAT_UNROLLS + 2 * ((b * 4 + p) * CD_TUNE_CURVE_POINTS + i);
                 assert_close((double)v[0], pair[p][1][j], 1e-6, 1e-6);
                 assert_close((double)v[1], i - pair[p][0][j], 1e-6, 1e-6);
             }
@@ -168,12 +187,17 @@ static void test_curves(void **state) {
 
 static void test_knobs_keep_their_columns(void **state) {
     fixture *f = *state;
-    assert_int_equal(read(f, 0, CD_TUNE_KNOB, "[[\"SP\", 1, 0, 8, [2, 4], 1], [\"PR\", 1, 0, \"auto_unroll_max_step$64\"]]"), CDMPP_OK);
+    assert_int_equal(
+        read(f, 0, CD_TUNE_KNOB,
+             "[[\"SP\", 1, 0, 8, [2, 4], 1], [\"PR\", 1, 0, \"auto_unroll_max_step$64\"]]"),
+        CDMPP_OK);
     assert_int_equal(f->row.n, 3);
     assert_close((double)f->row.v[0], 2, 0, 0);
     assert_close((double)f->row.v[1], 4, 0, 0);
     assert_close((double)f->row.v[2], 64, 0, 0);
-    assert_int_equal(read(f, 0, CD_TUNE_KNOB, "[[\"PR\", 1, 0, \"auto_unroll_max_step$16\"], [\"AN\", 1, 0, 3]]"), CDMPP_OK);
+    assert_int_equal(read(f, 0, CD_TUNE_KNOB,
+                          "[[\"PR\", 1, 0, \"auto_unroll_max_step$16\"], [\"AN\", 1, 0, 3]]"),
+                     CDMPP_OK);
     assert_int_equal(f->row.n, 4); /* no split; a new knob */
     assert_close((double)f->row.v[0], 0, 0, 0);
     assert_close((double)f->row.v[2], 16, 0, 0);
@@ -192,5 +216,6 @@ static void test_no_program(void **state) {
     assert_int_equal(f->row.n, CD_N_COL);
 }
 
-TESTS(up, down, test_element_wise, test_kinds_and_borders, test_reuse, test_cache_is_as_large_as_its_tile, test_signs_of_strides,
-      test_curves, test_knobs_keep_their_columns, test_no_program)
+TESTS(up, down, test_element_wise, test_kinds_and_borders, test_reuse,
+      test_cache_is_as_large_as_its_tile, test_signs_of_strides, test_curves,
+      test_knobs_keep_their_columns, test_no_program)

@@ -25,7 +25,8 @@ static planted *make(uint64_t seed, size_t rows) {
         p->start[i + 1] = p->start[i] + n;
         for (size_t r = p->start[i]; r < p->start[i + 1]; r++) {
             float *v = p->x + r * WIDTH;
-            for (size_t c = 0; c < WIDTH; c++) v[c] = (float)(cd_rng_at(seed + 1, r * WIDTH + c) % 16);
+            for (size_t c = 0; c < WIDTH; c++)
+                v[c] = (float)(cd_rng_at(seed + 1, r * WIDTH + c) % 16);
             p->y[i] += fabs((double)v[2] - 5) < 3 ? 4 : 1;
             p->y[i] += (double)v[7] * 0.3;
         }
@@ -39,7 +40,8 @@ typedef cdmpp_status fit(const cd_tune_fit *f, cd_xgb **out, cdmpp_err *err);
 
 static double held_out(const planted *p, fit *how, uint64_t seed) {
     cdmpp_err err = {0};
-    const cd_tune_fit f = {.x = p->x, .width = WIDTH, .n = TRAIN, .start = p->start, .y = p->y, .seed = seed};
+    const cd_tune_fit f = {
+        .x = p->x, .width = WIDTH, .n = TRAIN, .start = p->start, .y = p->y, .seed = seed};
     double score[N] = {0};
     cd_xgb *g;
     assert_ok(how(&f, &g, &err));
@@ -65,7 +67,8 @@ static void test_planted_ranking_is_found(void **state) {
 
 static void bytes_of(const planted *p, fit *how, uint64_t seed, cd_buf *b) {
     cdmpp_err err = {0};
-    const cd_tune_fit f = {.x = p->x, .width = WIDTH, .n = TRAIN, .start = p->start, .y = p->y, .seed = seed};
+    const cd_tune_fit f = {
+        .x = p->x, .width = WIDTH, .n = TRAIN, .start = p->start, .y = p->y, .seed = seed};
     cd_xgb *g;
     assert_ok(how(&f, &g, &err));
     assert_ok(cd_xgb_save(g, b, &err));
@@ -81,7 +84,8 @@ static void test_same_trees_for_a_seed(void **state) {
         for (uint64_t j = 0; j < 3; j++) bytes_of(p, how[k], j / 2, &b[j]);
         assert_int_equal(b[0].n, b[1].n);
         assert_memory_equal(b[0].p, b[1].p, b[0].n);
-        if (how[k] == cd_tune_fit_pairs) assert_true(b[0].n != b[2].n || memcmp(b[0].p, b[2].p, b[0].n) != 0);
+        if (how[k] == cd_tune_fit_pairs)
+            assert_true(b[0].n != b[2].n || memcmp(b[0].p, b[2].p, b[0].n) != 0);
         for (int j = 0; j < 3; j++) cd_buf_free(&b[j]);
     }
     free(p);
@@ -143,10 +147,13 @@ static void test_recall(void **state) {
     const float score[] = {4, 2, 3, 1};
     const size_t rank[] = {0, 1, 2, 3}, worst[] = {3, 2, 1, 0};
     cd_tune_place place[4];
-    assert_close(cd_tune_fit_recall(score, rank, 4, 4, place), (0 + 1.0 / 2 + 2.0 / 3 + 3.0 / 4) / 4, 1e-15, 0);
-    assert_close(cd_tune_fit_recall(score, rank, 4, 8, place), (0 + 1.0 / 2 + 2.0 / 3 + 3.0 / 4) / 8, 1e-15, 0);
-    assert_close(cd_tune_fit_recall(score, worst, 4, 3, place), (0 + 0.0 / 2 + 1.0 / 3) / 3, 1e-15, 0);
+    assert_close(cd_tune_fit_recall(score, rank, 4, 4, place),
+                 (0 + 1.0 / 2 + 2.0 / 3 + 3.0 / 4) / 4, 1e-15, 0);
+    assert_close(cd_tune_fit_recall(score, rank, 4, 8, place),
+                 (0 + 1.0 / 2 + 2.0 / 3 + 3.0 / 4) / 8, 1e-15, 0);
+    assert_close(cd_tune_fit_recall(score, worst, 4, 3, place), (0 + 0.0 / 2 + 1.0 / 3) / 3, 1e-15,
+                 0);
 }
 
-TESTS(NULL, NULL, test_planted_ranking_is_found, test_same_trees_for_a_seed, test_pairs_go_on, test_first_tree_of_pack_sum, test_nothing_to_learn,
-      test_recall)
+TESTS(NULL, NULL, test_planted_ranking_is_found, test_same_trees_for_a_seed, test_pairs_go_on,
+      test_first_tree_of_pack_sum, test_nothing_to_learn, test_recall)

@@ -10,14 +10,16 @@
 static const char *const task[] = {
     "\"ops\": [{\"name\": \"A\", \"shape\": [64, 256], \"dtype\": \"float32\"},"
     "{\"name\": \"B\", \"shape\": [256, 64], \"dtype\": \"float32\"},"
-    "{\"name\": \"M\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 64]], \"reduce_axis\": [[\"k\", 0, 256]], \"reduce\": \"sum\","
+    "{\"name\": \"M\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 64]], \"reduce_axis\": [[\"k\", 0, "
+    "256]], \"reduce\": \"sum\","
     "\"body\": \"A[i, k]*B[k, j]\"}]",
     "\"ops\": [{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"float32\"},"
     "{\"name\": \"C\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 64]], \"body\": \"exp(A[i, j])\"}]",
 };
 
 enum { N = 200, TRAIN = 120 };
-static const cd_tune_ranker_kind *const kinds[] = {&cd_tune_rank_ansor, &cd_tune_rank_knob, &cd_tune_rank_itervar, &cd_tune_rank_curve};
+static const cd_tune_ranker_kind *const kinds[] = {&cd_tune_rank_ansor, &cd_tune_rank_knob,
+                                                   &cd_tune_rank_itervar, &cd_tune_rank_curve};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 typedef struct {
@@ -33,12 +35,18 @@ static void make(fixture *f, size_t n) {
     cdmpp_err err = {0};
     char steps[400];
     cd_record r;
-    const int i = 1 << cd_rng_at(n, 0) % 6, j = 1 << cd_rng_at(n, 1) % 6, k = 1 << cd_rng_at(n, 2) % 7, p = (int)(cd_rng_at(n, 3) % 2);
-    snprintf(steps, sizeof steps, "[[\"SP\", 2, 0, 64, [%d], 1], [\"SP\", 2, 2, 64, [%d], 1], [\"SP\", 2, 4, 256, [%d], 1], "
-             "[\"RE\", 2, [0, 2, 4, 5, 1, 3]], [\"AN\", 2, 0, %d]]", i, j, k, p ? 3 : 0);
+    const int i = 1 << cd_rng_at(n, 0) % 6, j = 1 << cd_rng_at(n, 1) % 6,
+              k = 1 << cd_rng_at(n, 2) % 7, p = (int)(cd_rng_at(n, 3) % 2);
+    snprintf(
+        steps, sizeof steps,
+        "[[\"SP\", 2, 0, 64, [%d], 1], [\"SP\", 2, 2, 64, [%d], 1], [\"SP\", 2, 4, 256, [%d], 1], "
+        "[\"RE\", 2, [0, 2, 4, 5, 1, 3]], [\"AN\", 2, 0, %d]]",
+        i, j, k, p ? 3 : 0);
     assert_ok(prog_record(&f->a, "0", PROG_CPU, steps, &r, &err));
-    f->cand[n] = (cd_tune_cand){.key = cd_record_steps_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
-    f->seconds[n] = 1e-3 * exp(0.4 * fabs(log2(i) - 3) + 0.5 * fabs(log2(j) - 4) + 0.2 * fabs(log2(k) - 2) + 0.3 * !p);
+    f->cand[n] = (cd_tune_cand){
+        .key = cd_record_steps_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
+    f->seconds[n] = 1e-3 * exp(0.4 * fabs(log2(i) - 3) + 0.5 * fabs(log2(j) - 4) +
+                               0.2 * fabs(log2(k) - 2) + 0.3 * !p);
 }
 
 static int up(void **state) {
@@ -46,7 +54,10 @@ static int up(void **state) {
     cdmpp_err err = {0};
     f = (fixture){0};
     assert_ok(prog_tasks(task, sizeof task / sizeof *task, &f.tasks, &err));
-    f.matmul = (cd_tune_task){.task = cd_task_registry_at(f.tasks, 0), .target = "llvm", .hardware = {1, 64, 64, 0, 0, 0, 0, 0}, .flop = -1};
+    f.matmul = (cd_tune_task){.task = cd_task_registry_at(f.tasks, 0),
+                              .target = "llvm",
+                              .hardware = {1, 64, 64, 0, 0, 0, 0, 0},
+                              .flop = -1};
     f.exp = f.matmul;
     f.exp.task = cd_task_registry_at(f.tasks, 1);
     for (size_t n = 0; n < N; n++) make(&f, n);
@@ -72,7 +83,8 @@ static cd_tune_ranker *opened(const cd_tune_ranker_kind *k, uint64_t seed, bool 
 /* In batches of ten. */
 static void tell(const fixture *f, cd_tune_ranker *r, const double *seconds, size_t n) {
     cdmpp_err err = {0};
-    for (size_t i = 0; i < n; i += 10) assert_ok(r->kind->learn(r, &f->matmul, f->cand + i, seconds + i, 10, &err));
+    for (size_t i = 0; i < n; i += 10)
+        assert_ok(r->kind->learn(r, &f->matmul, f->cand + i, seconds + i, 10, &err));
 }
 
 /* Curves do not tell how a loop is run: the speed depends little on it. */
@@ -102,7 +114,8 @@ static void test_nothing_told_is_random(void **state) {
     cdmpp_err err = {0};
     for (int k = 0; k < KINDS; k++) {
         double a[N], b[N], c[N];
-        cd_tune_ranker *r = opened(kinds[k], 1, false), *other = opened(kinds[k], 2, false), *ice = opened(kinds[k], 1, true);
+        cd_tune_ranker *r = opened(kinds[k], 1, false), *other = opened(kinds[k], 2, false),
+                       *ice = opened(kinds[k], 1, true);
         assert_false(r->kind->ready(r, &f->matmul));
         assert_ok(r->kind->rank(r, &f->matmul, f->cand, N, a, &err));
         assert_ok(r->kind->rank(r, &f->matmul, f->cand, N, b, &err));
@@ -131,7 +144,8 @@ static void test_same_told_same_scores(void **state) {
         assert_ok(r->kind->learn(r, &f->matmul, f->cand + 50, f->seconds + 50, 10, &err));
         tell(f, s, f->seconds, 60);
         assert_ok(r->kind->rank(r, &f->matmul, f->cand, N, a, &err));
-        for (size_t i = 0; i < N; i++) assert_ok(s->kind->rank(s, &f->matmul, &f->cand[i], 1, &b[i], &err)); /* one by one */
+        for (size_t i = 0; i < N; i++)
+            assert_ok(s->kind->rank(s, &f->matmul, &f->cand[i], 1, &b[i], &err)); /* one by one */
         assert_memory_equal(a, b, sizeof a);
         kinds[k]->free(r);
         kinds[k]->free(s);
@@ -181,4 +195,5 @@ static void test_tasks(void **state) {
     }
 }
 
-TESTS(up, down, test_planted_ranking_is_found, test_nothing_told_is_random, test_same_told_same_scores, test_failures, test_tasks)
+TESTS(up, down, test_planted_ranking_is_found, test_nothing_told_is_random,
+      test_same_told_same_scores, test_failures, test_tasks)

@@ -19,7 +19,8 @@ static cd_tune_cand cand[N];
 static cd_tune_task task;
 
 static int set_up(void **state) {
-    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.tuner=true", "fit.epochs=1", "net.device=false"};
+    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.tuner=true",
+                                      "fit.epochs=1", "net.device=false"};
     static const char *const target[] = {TARGET};
     cdmpp_err err = {0};
     char h5[256], path[256];
@@ -27,7 +28,10 @@ static int set_up(void **state) {
     dir = tmp_make();
     cdmpp_status st = cd_task_registry_new(&tasks, &err);
     if (!st) st = cd_task_registry_load(tasks, MADE_TASKS, &err);
-    task = (cd_tune_task){.task = cd_task_registry_at(tasks, 0), .target = TARGET, .flop = -1, .hardware = {8, 64, 64, 0, 0, 0, 0, 0}};
+    task = (cd_tune_task){.task = cd_task_registry_at(tasks, 0),
+                          .target = TARGET,
+                          .flop = -1,
+                          .hardware = {8, 64, 64, 0, 0, 0, 0, 0}};
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "tune.cdmpp"));
     if (!st) st = made_extract(&dir, task.task->workload_key, target, 1, h5, &err);
     if (!st) st = made_learn(h5, set, 5, path, &err);
@@ -38,7 +42,8 @@ static int set_up(void **state) {
         made_steps(&b, i);
         st = cd_record_read_steps(&mem, b.p, b.n, &r, &err);
         cd_buf_free(&b);
-        cand[i] = (cd_tune_cand){.key = cd_record_steps_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
+        cand[i] = (cd_tune_cand){
+            .key = cd_record_steps_key(r.step, r.n_step), .n_step = r.n_step, .step = r.step};
     }
     task.flop = cd_task_flop(task.task);
     if (st) print_error("%s: %s\n", err.key, err.msg);
@@ -75,19 +80,29 @@ static void expected(const cd_model *m, double *score) {
     cd_scorer *s;
     cd_scored *o = calloc(N, sizeof *o);
     const cd_scorer_options opt = {0};
-    const cd_aim aim = {.workload_key = task.task->workload_key, .task = task.task, .target = {TARGET, strlen(TARGET)},
-                        .has_hardware = true, .hardware = task.hardware, .flop = task.flop, .device = {"", 0}};
+    const cd_aim aim = {.workload_key = task.task->workload_key,
+                        .task = task.task,
+                        .target = {TARGET, strlen(TARGET)},
+                        .has_hardware = true,
+                        .hardware = task.hardware,
+                        .flop = task.flop,
+                        .device = {"", 0}};
     assert_ok(cd_scorer_new(m, NULL, &opt, &s, &err));
     cd_scorer_start(s);
     for (int i = 0; i < N; i++) {
         cd_buf b = {0};
         made_steps(&b, i);
-        assert_ok(cd_scorer_add(s, &(cd_candidate){.form = CD_CANDIDATE_STEPS, .aim = &aim, .text = {b.p, b.n}}, &o[i], &err));
+        assert_ok(cd_scorer_add(
+            s, &(cd_candidate){.form = CD_CANDIDATE_STEPS, .aim = &aim, .text = {b.p, b.n}}, &o[i],
+            &err));
         cd_buf_free(&b);
     }
     assert_ok(cd_scorer_finish(s, &err));
-    for (int i = 0; i < N; i++) assert_true(isfinite(o[i].pred.order_s) && !isnan(o[i].pred.low_s) == !isnan(o[i].pred.rel_std));
-    for (int i = 0; i < N; i++) score[i] = -log(o[i].pred.median_s) - 0.5 * expected_error(&o[i].pred);
+    for (int i = 0; i < N; i++)
+        assert_true(isfinite(o[i].pred.order_s) &&
+                    !isnan(o[i].pred.low_s) == !isnan(o[i].pred.rel_std));
+    for (int i = 0; i < N; i++)
+        score[i] = -log(o[i].pred.median_s) - 0.5 * expected_error(&o[i].pred);
     cd_scorer_free(s);
     free(o);
 }
@@ -97,7 +112,8 @@ static void test_says_what_the_model_says(void **state) {
     cdmpp_err err = {0};
     (void)state;
     expected(cd_model_tuner(model), want);
-    cd_tune_ranker *r = open_with(&cd_tune_rank_model, 1, false), *r2 = open_with(&cd_tune_rank_model, 2, false);
+    cd_tune_ranker *r = open_with(&cd_tune_rank_model, 1, false),
+                   *r2 = open_with(&cd_tune_rank_model, 2, false);
     assert_ok(r->kind->rank(r, &task, cand, N, got, &err));
     for (int i = 0; i < N; i++) assert_close(got[i], want[i], 1e-5, 0);
     assert_ok(r->kind->rank(r, &task, cand, N, again, &err)); /* from memory */
@@ -121,12 +137,15 @@ static void test_learns_what_was_measured(void **state) {
     for (int frozen = 0; frozen < 2; frozen++) {
         cd_tune_ranker *r = open_with(&cd_tune_rank_model, 1, frozen);
         assert_ok(r->kind->rank(r, &task, cand, N, before, &err));
-        for (int i = 0; i < N; i++) seconds[i] = i % 5 ? 2 * exp(-before[i]) : CD_TUNE_FAILED_S; /* slower; some fail */
+        for (int i = 0; i < N; i++)
+            seconds[i] = i % 5 ? 2 * exp(-before[i]) : CD_TUNE_FAILED_S; /* slower; some fail */
         assert_ok(r->kind->learn(r, &task, cand, seconds, 60, &err));
         assert_ok(r->kind->rank(r, &task, cand, N, after, &err));
         if (frozen) assert_memory_equal(after, before, sizeof after);
         /* twice as slow as feared: believed in part, and more is feared of a model that errs */
-        else assert_true(mean_of(after) < mean_of(before) - 0.2 && mean_of(after) > mean_of(before) - 2 * log(2));
+        else
+            assert_true(mean_of(after) < mean_of(before) - 0.2 &&
+                        mean_of(after) > mean_of(before) - 2 * log(2));
         assert_true(r->kind->ready(r, &task));
         r->kind->free(r);
     }
@@ -136,7 +155,11 @@ static void test_no_program_and_no_device(void **state) {
     double score[2];
     cdmpp_err err = {0};
     (void)state;
-    const cd_record_step wrong = {.kind = CD_RECORD_STEP_SP, .stage = 2, .i = {77, 512, 1}, .n_list = 1, .list = (const int32_t[]){2}};
+    const cd_record_step wrong = {.kind = CD_RECORD_STEP_SP,
+                                  .stage = 2,
+                                  .i = {77, 512, 1},
+                                  .n_list = 1,
+                                  .list = (const int32_t[]){2}};
     const cd_tune_cand two[2] = {{.key = 1, .n_step = 1, .step = &wrong}, cand[0]};
     cd_tune_ranker *r = open_with(&cd_tune_rank_model, 1, false);
     assert_ok(r->kind->rank(r, &task, two, 2, score, &err));
@@ -179,7 +202,8 @@ static int less_first(const void *a, const void *b) {
  * of those, none above the best answer. The worst is first, so that it is one of the others. */
 static void test_others_are_moved_as_a_whole(void **state) {
     enum { MANY = 3 * N, LOOKED_AT = 256 };
-    static double small[MANY], whole[MANY], want[MANY], got[MANY], least[MANY], difference[LOOKED_AT];
+    static double small[MANY], whole[MANY], want[MANY], got[MANY], least[MANY],
+        difference[LOOKED_AT];
     static cd_tune_cand more[MANY];
     double one[N], two[N], top = -INFINITY;
     size_t worst = 0, n = 0;
@@ -213,5 +237,6 @@ static void test_others_are_moved_as_a_whole(void **state) {
     r->kind->free(r);
 }
 
-TESTS(set_up, tear_down, test_says_what_the_model_says, test_learns_what_was_measured, test_no_program_and_no_device,
-      test_whole_model_has_the_last_word, test_others_are_moved_as_a_whole)
+TESTS(set_up, tear_down, test_says_what_the_model_says, test_learns_what_was_measured,
+      test_no_program_and_no_device, test_whole_model_has_the_last_word,
+      test_others_are_moved_as_a_whole)

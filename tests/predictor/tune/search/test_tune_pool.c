@@ -10,10 +10,12 @@ static void test_keys(void **state) {
     double v;
     (void)state;
     assert_false(cd_tune_key_set_find(&k, 0, &v));
-    for (uint64_t i = 0; i < 5000; i++) assert_ok(cd_tune_key_set_put(&k, i << 40, (double)i, &err)); /* all in one place */
+    for (uint64_t i = 0; i < 5000; i++)
+        assert_ok(cd_tune_key_set_put(&k, i << 40, (double)i, &err)); /* all in one place */
     assert_ok(cd_tune_key_set_put(&k, (uint64_t)7 << 40, 70, &err));
     assert_int_equal(k.n, 5000);
-    for (uint64_t i = 0; i < 5000; i += 499) assert_true(cd_tune_key_set_find(&k, i << 40, &v) && v == (double)i);
+    for (uint64_t i = 0; i < 5000; i += 499)
+        assert_true(cd_tune_key_set_find(&k, i << 40, &v) && v == (double)i);
     assert_true(cd_tune_key_set_find(&k, (uint64_t)7 << 40, &v) && v == 70);
     assert_false(cd_tune_key_set_find(&k, 1, NULL));
     cd_tune_key_set_clear(&k);
@@ -23,14 +25,16 @@ static void test_keys(void **state) {
 
 /* ---- a pool of given scores ---- */
 static double given[64];
-static cdmpp_status as_given(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, size_t n, double *score, cdmpp_err *err) {
+static cdmpp_status as_given(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c,
+                             size_t n, double *score, cdmpp_err *err) {
     (void)r;
     (void)t;
     (void)err;
     for (size_t i = 0; i < n; i++) score[i] = given[c[i].row];
     return CDMPP_OK;
 }
-static cdmpp_status learn_nothing(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, const double *s, size_t n, cdmpp_err *err) {
+static cdmpp_status learn_nothing(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c,
+                                  const double *s, size_t n, cdmpp_err *err) {
     (void)r;
     (void)t;
     (void)c;
@@ -39,7 +43,8 @@ static cdmpp_status learn_nothing(cd_tune_ranker *r, const cd_tune_task *t, cons
     (void)err;
     return CDMPP_OK;
 }
-static const cd_tune_ranker_kind kind = {.name = "given", .rank = as_given, .learn = learn_nothing, .ready = toy_ready, .seconds = true};
+static const cd_tune_ranker_kind kind = {
+    .name = "given", .rank = as_given, .learn = learn_nothing, .ready = toy_ready, .seconds = true};
 static cd_tune_ranker ranker = {&kind};
 
 typedef struct {
@@ -67,7 +72,9 @@ static void add(rig *r, const uint32_t knob[4], uint32_t row, double score) {
     cd_tune_cand c;
     size_t at;
     bool is_new;
-    for (int k = 0; k < 4; k++) r->space->choice[k] = (cd_sketch_choice){.pick = knob[k], .n = 8, .kind = CD_SKETCH_CHOICE_TILE, .at = (uint16_t)k};
+    for (int k = 0; k < 4; k++)
+        r->space->choice[k] = (cd_sketch_choice){
+            .pick = knob[k], .n = 8, .kind = CD_SKETCH_CHOICE_TILE, .at = (uint16_t)k};
     assert_ok(toy_give(r->space, &c, &err));
     c.row = row;
     given[row] = score;
@@ -100,7 +107,8 @@ static void test_what_is_known_is_not_picked(void **state) {
     rig r;
     (void)state;
     up(&r);
-    for (uint32_t i = 0; i < 8; i++) add(&r, (const uint32_t[]){i, 7 - i, 1, 1}, i, i == 7 ? (double)-INFINITY : (double)i);
+    for (uint32_t i = 0; i < 8; i++)
+        add(&r, (const uint32_t[]){i, 7 - i, 1, 1}, i, i == 7 ? (double)-INFINITY : (double)i);
     assert_ok(cd_tune_pool_rank(&r.p, &ranker, &r.space->space.of, &err));
     assert_ok(cd_tune_tried_take(&r.b, &r.p.cand[6], &err));
     assert_ok(cd_tune_pool_pick(&r.p, &r.b, 2, &err));
@@ -123,7 +131,8 @@ static void test_good_are_the_best(void **state) {
     (void)state;
     up(&r);
     double seconds = 1;
-    for (uint64_t i = 0; i < 3000; i++) { /* each faster than all before: the worst case for memory */
+    for (uint64_t i = 0; i < 3000;
+         i++) { /* each faster than all before: the worst case for memory */
         const cdmpp_status st = toy_draw(&r.space->space, i, &c, &err);
         if (st) continue;
         const double s = i % 3 ? seconds *= 0.999 : CD_TUNE_FAILED_S;
@@ -132,10 +141,12 @@ static void test_good_are_the_best(void **state) {
     assert_int_equal(r.b.n_good, CD_TUNE_GOOD);
     for (size_t i = 1; i < r.b.n_good; i++) {
         assert_true(r.b.good[i - 1].seconds < r.b.good[i].seconds);
-        assert_int_equal(r.b.good[i].cand.key, cd_record_steps_key(r.b.good[i].cand.step, r.b.good[i].cand.n_step));
+        assert_int_equal(r.b.good[i].cand.key,
+                         cd_record_steps_key(r.b.good[i].cand.step, r.b.good[i].cand.n_step));
     }
     assert_true(r.b.n_copied <= 4 * CD_TUNE_GOOD);
     down(&r);
 }
 
-TESTS(NULL, NULL, test_keys, test_no_twins, test_what_is_known_is_not_picked, test_good_are_the_best)
+TESTS(NULL, NULL, test_keys, test_no_twins, test_what_is_known_is_not_picked,
+      test_good_are_the_best)

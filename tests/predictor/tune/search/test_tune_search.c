@@ -8,7 +8,8 @@
 #include "predictor/tune/search/search_internal.h"
 #include "tune_toy.h"
 
-static const cd_tune_search_kind *const kinds[] = {&cd_tune_search_grid, &cd_tune_search_random, &cd_tune_search_ga, &cd_tune_search_best,
+static const cd_tune_search_kind *const kinds[] = {&cd_tune_search_grid,   &cd_tune_search_random,
+                                                   &cd_tune_search_ga,     &cd_tune_search_best,
                                                    &cd_tune_search_evolve, &cd_tune_search_anneal};
 enum { KINDS = sizeof kinds / sizeof *kinds, ASKS = 40, BATCH = 10 };
 
@@ -16,15 +17,23 @@ typedef struct {
     toy_space *space;
     toy_ranker ranker;
     cd_tune_search *search;
-    double best;                /* seconds of the best told */
-    uint64_t digest;            /* of all keys in order */
+    double best;     /* seconds of the best told */
+    uint64_t digest; /* of all keys in order */
     size_t n;
 } rig;
 
-static void open_rig(rig *r, const cd_tune_search_kind *kind, uint32_t knobs, uint32_t sides, bool listed, uint64_t seed) {
+static void open_rig(rig *r, const cd_tune_search_kind *kind, uint32_t knobs, uint32_t sides,
+                     bool listed, uint64_t seed) {
     cdmpp_err err = {0};
-    *r = (rig){.space = toy_new(knobs, sides, listed), .best = INFINITY, .ranker = {.ranker = {&toy_rank_kind}, .error = 0.5}};
-    const cd_tune_search_setup s = {.space = &r->space->space, .ranker = &r->ranker.ranker, .seed = seed, .epsilon = -1, .population = 64, .generations = 4};
+    *r = (rig){.space = toy_new(knobs, sides, listed),
+               .best = INFINITY,
+               .ranker = {.ranker = {&toy_rank_kind}, .error = 0.5}};
+    const cd_tune_search_setup s = {.space = &r->space->space,
+                                    .ranker = &r->ranker.ranker,
+                                    .seed = seed,
+                                    .epsilon = -1,
+                                    .population = 64,
+                                    .generations = 4};
     assert_ok(kind->open(&s, &r->search, &err));
 }
 
@@ -39,7 +48,9 @@ static double fails(const cd_tune_cand *c) {
     (void)c;
     return CD_TUNE_FAILED_S;
 }
-static double half_fails(const cd_tune_cand *c) { return c->choice[0].pick % 2 ? CD_TUNE_FAILED_S : toy_seconds(c); }
+static double half_fails(const cd_tune_cand *c) {
+    return c->choice[0].pick % 2 ? CD_TUNE_FAILED_S : toy_seconds(c);
+}
 
 /* One batch asked for and told; how many. */
 static size_t step(rig *r, size_t n, toy_clock *clock) {
@@ -89,7 +100,8 @@ static void test_never_twice_and_to_the_end(void **state) {
     for (int k = 0; k < KINDS; k++) {
         rig r;
         open_rig(&r, kinds[k], 3, 6, true, 1);
-        assert_int_equal(run(&r, 1000, right), 6 * 6 * 6 - 6); /* the last ask gives fewer, then none */
+        assert_int_equal(run(&r, 1000, right),
+                         6 * 6 * 6 - 6); /* the last ask gives fewer, then none */
         close_rig(&r);
         open_rig(&r, kinds[k], 8, 12, false, 1);
         assert_int_equal(run(&r, 400, right), 400);
@@ -222,8 +234,10 @@ static double best_of(const cd_tune_search_kind *kind, size_t trials, uint64_t s
 static void test_guided_beat_random(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed < 4; seed++) {
-        const double random = best_of(&cd_tune_search_random, 400, seed), ga = best_of(&cd_tune_search_ga, 400, seed);
-        const double best = best_of(&cd_tune_search_best, 40, seed), evolve = best_of(&cd_tune_search_evolve, 40, seed);
+        const double random = best_of(&cd_tune_search_random, 400, seed),
+                     ga = best_of(&cd_tune_search_ga, 400, seed);
+        const double best = best_of(&cd_tune_search_best, 40, seed),
+                     evolve = best_of(&cd_tune_search_evolve, 40, seed);
         const double anneal = best_of(&cd_tune_search_anneal, 40, seed);
         assert_true(ga < 0.7 * random);
         assert_true(best < 0.5 * random);
@@ -253,7 +267,8 @@ static void test_lists_are_ranked_whole(void **state) {
         open_rig(&r, kinds[k], 4, 6, true, 5);
         r.ranker.error = 0;
         step(&r, BATCH, right);
-        for (size_t i = 0; i < r.space->n_all; i++) least = fmin(least, toy_seconds(&r.space->all[i]));
+        for (size_t i = 0; i < r.space->n_all; i++)
+            least = fmin(least, toy_seconds(&r.space->all[i]));
         assert_true(r.best == least);
         close_rig(&r);
     }
@@ -262,11 +277,14 @@ static void test_lists_are_ranked_whole(void **state) {
 /* Every allocation fails once: an error, nothing lost, and the search goes on where it can. */
 static void test_out_of_memory(void **state) {
     (void)state;
-    for (int k = 0; k < KINDS; k++)
-        FAULT_SWEEP(f, 1) {
+    for (int k = 0; k < KINDS; k++) FAULT_SWEEP(f, 1) {
             fault_off();
             rig r = {.space = toy_new(3, 6, k % 2), .ranker = {.ranker = {&toy_rank_kind}}};
-            const cd_tune_search_setup s = {.space = &r.space->space, .ranker = &r.ranker.ranker, .epsilon = -1, .population = 16, .generations = 2};
+            const cd_tune_search_setup s = {.space = &r.space->space,
+                                            .ranker = &r.ranker.ranker,
+                                            .epsilon = -1,
+                                            .population = 16,
+                                            .generations = 2};
             const cd_tune_cand *c = NULL;
             double seconds[BATCH];
             size_t got = 1;
@@ -292,9 +310,17 @@ TEST(test_share_of_random_ones) {
     for (size_t k = 0; k < 3; k++)
         for (int kind = 0; kind < 2; kind++) {
             cdmpp_err err = {0};
-            rig r = {.space = toy_new(6, 6, false), .best = INFINITY, .ranker = {.ranker = {&toy_rank_kind}, .error = 0.5}};
-            const cd_tune_search_setup s = {.space = &r.space->space, .ranker = &r.ranker.ranker, .seed = 5, .epsilon = share[k], .population = 64, .generations = 4};
-            assert_ok((kind ? &cd_tune_search_evolve : &cd_tune_search_best)->open(&s, &r.search, &err));
+            rig r = {.space = toy_new(6, 6, false),
+                     .best = INFINITY,
+                     .ranker = {.ranker = {&toy_rank_kind}, .error = 0.5}};
+            const cd_tune_search_setup s = {.space = &r.space->space,
+                                            .ranker = &r.ranker.ranker,
+                                            .seed = 5,
+                                            .epsilon = share[k],
+                                            .population = 64,
+                                            .generations = 4};
+            assert_ok(
+                (kind ? &cd_tune_search_evolve : &cd_tune_search_best)->open(&s, &r.search, &err));
             const cd_tune_guide *g = (const cd_tune_guide *)r.search;
             for (int i = 0; i < 10; i++) {
                 (void)step(&r, i % 2 ? 3 : 7, right);
@@ -306,7 +332,8 @@ TEST(test_share_of_random_ones) {
         }
 }
 
-TESTS(NULL, NULL, test_share_of_random_ones, test_never_twice_and_to_the_end, test_unlisted_space_ends, test_seed_and_told_decide,
-      test_failures_do_not_end_it, test_empty_space, test_what_was_told_is_not_asked, test_ranker_learns_and_its_errors_arrive,
-      test_ranks_no_more_than_it_makes, test_guided_beat_random, test_grid_finds_the_optimum, test_lists_are_ranked_whole,
-      test_out_of_memory)
+TESTS(NULL, NULL, test_share_of_random_ones, test_never_twice_and_to_the_end,
+      test_unlisted_space_ends, test_seed_and_told_decide, test_failures_do_not_end_it,
+      test_empty_space, test_what_was_told_is_not_asked, test_ranker_learns_and_its_errors_arrive,
+      test_ranks_no_more_than_it_makes, test_guided_beat_random, test_grid_finds_the_optimum,
+      test_lists_are_ranked_whole, test_out_of_memory)

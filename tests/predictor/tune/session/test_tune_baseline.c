@@ -25,7 +25,11 @@ static int teardown(void **state) {
 
 static cd_tune_task task_of(size_t i, const char *target) {
     const bool gpu = cd_target_is_gpu((cd_str){target, strlen(target)});
-    return (cd_tune_task){.task = cd_task_registry_at(tasks, i), .target = target, .hardware = cd_target_hardware(gpu, gpu ? 0 : 2, 64), .gpu = gpu, .flop = -1};
+    return (cd_tune_task){.task = cd_task_registry_at(tasks, i),
+                          .target = target,
+                          .hardware = cd_target_hardware(gpu, gpu ? 0 : 2, 64),
+                          .gpu = gpu,
+                          .flop = -1};
 }
 
 static void test_lowers(void **state) {
@@ -54,7 +58,10 @@ static void test_lowers(void **state) {
 static size_t smallest(void) {
     size_t best = 0;
     for (size_t i = 0; i < cd_task_registry_count(tasks); i++)
-        if (cd_task_registry_at(tasks, i)->dag && cd_task_flop(cd_task_registry_at(tasks, i)) < cd_task_flop(cd_task_registry_at(tasks, best))) best = i;
+        if (cd_task_registry_at(tasks, i)->dag &&
+            cd_task_flop(cd_task_registry_at(tasks, i)) <
+                cd_task_flop(cd_task_registry_at(tasks, best)))
+            best = i;
     return best;
 }
 
@@ -102,7 +109,10 @@ static void test_emits(void **state) {
     snprintf(path, sizeof path, "%s/t.c", dir);
     put_file(path, &kernel);
     /* without -march: what it was made for need not be this machine's */
-    snprintf(command, sizeof command, "cd %s && cc -O1 -march=native -fopenmp t.c -o t -lm && ./t 2 > out && grep -q '^[0-9.e-]* s$' out && grep -q 'sum [0-9]' out; r=$?; rm -rf %s; exit $r", dir, dir);
+    snprintf(command, sizeof command,
+             "cd %s && cc -O1 -march=native -fopenmp t.c -o t -lm && ./t 2 > out && grep -q "
+             "'^[0-9.e-]* s$' out && grep -q 'sum [0-9]' out; r=$?; rm -rf %s; exit $r",
+             dir, dir);
     assert_int_equal(system(command), 0);
     cd_buf_clear(&kernel);
     emit("opencl", &kernel, &host, name);
@@ -116,7 +126,8 @@ static void test_emits(void **state) {
     assert_string_equal(name, "t.cu");
     assert_non_null(strstr(kernel.p, "__global__"));
     assert_non_null(strstr(kernel.p, "cudaLaunchKernel"));
-    if (getenv("CDMPP_EMIT_CUDA")) put_file(getenv("CDMPP_EMIT_CUDA"), &kernel); /* to be compiled by hand */
+    if (getenv("CDMPP_EMIT_CUDA"))
+        put_file(getenv("CDMPP_EMIT_CUDA"), &kernel); /* to be compiled by hand */
     cd_buf_free(&kernel);
     cd_buf_free(&host);
 }

@@ -11,16 +11,22 @@
 #include "fault.h"
 #include "tmp.h"
 
-#define HELLO "echo '{\"hello\":\"cdmpp-worker\",\"protocol\":1,\"version\":\"x\",\"device\":\"Board 9\",\"model\":\"board-9\",\"isa\":\"aarch64\",\"cpus\":3}'; "
-#define LOOP "while read -r l; do case $l in *lease*) ;; *) continue ;; esac; n=${l#*:}; n=${n%%,*}; "
-#define ANSWER "echo \"{\\\"lease\\\":$n,\\\"error_no\\\":0,\\\"costs\\\":[0.$n],\\\"total_s\\\":2,\\\"timestamp\\\":1700000000}\"; "
+#define HELLO                                                                                      \
+    "echo '{\"hello\":\"cdmpp-worker\",\"protocol\":1,\"version\":\"x\",\"device\":\"Board "       \
+    "9\",\"model\":\"board-9\",\"isa\":\"aarch64\",\"cpus\":3}'; "
+#define LOOP                                                                                       \
+    "while read -r l; do case $l in *lease*) ;; *) continue ;; esac; n=${l#*:}; n=${n%%,*}; "
+#define ANSWER                                                                                     \
+    "echo "                                                                                        \
+    "\"{\\\"lease\\\":$n,\\\"error_no\\\":0,\\\"costs\\\":[0.$n],\\\"total_s\\\":2,"               \
+    "\\\"timestamp\\\":1700000000}\"; "
 
 enum { N = 3 };
 static cdmpp_err err;
 static cd_task_registry *tasks;
 static cd_tune_task task;
 static cd_arena arena;
-static cd_tune_cand cand[N];    /* the same schedule: the board does not mind */
+static cd_tune_cand cand[N]; /* the same schedule: the board does not mind */
 static volatile sig_atomic_t stop;
 
 static int set_up(void **state) {
@@ -29,7 +35,10 @@ static int set_up(void **state) {
     (void)state;
     assert_ok(cd_task_registry_new(&tasks, &err));
     assert_ok(cd_task_registry_load_all(tasks, file, 1, NULL, &err));
-    task = (cd_tune_task){.task = cd_task_registry_at(tasks, 0), .target = "llvm", .hardware = cd_target_hardware(false, 3, 64), .flop = 1};
+    task = (cd_tune_task){.task = cd_task_registry_at(tasks, 0),
+                          .target = "llvm",
+                          .hardware = cd_target_hardware(false, 3, 64),
+                          .flop = 1};
     assert_ok(cd_program_new(&p, &err));
     for (size_t i = 0; i < N; i++) assert_ok(cd_tune_baseline(&arena, p, &task, &cand[i], &err));
     cd_program_free(p);
@@ -50,7 +59,11 @@ typedef struct board {
 
 static cdmpp_status open_board(const char *script, cd_record_log *log, board *b, cdmpp_err *e) {
     static const char *const host[] = {"pi"};
-    const cd_remote_measure_options o = {.host = host, .n_host = 1, .transport = script, .measure = {.stop = &stop, .pin = true}, .policy = {.retry_s = 0.005}};
+    const cd_remote_measure_options o = {.host = host,
+                                         .n_host = 1,
+                                         .transport = script,
+                                         .measure = {.stop = &stop, .pin = true},
+                                         .policy = {.retry_s = 0.005}};
     *b = (board){0};
     CD_TRY(cd_remote_measure_open(&o, &b->remote, e));
     const cd_tune_measure_setup s = {.board = b->remote, .tasks = tasks, .log = log, .stop = &stop};
@@ -74,7 +87,9 @@ TEST(a_batch) {
     const cd_tune_measure_kind k = cd_tune_measure_of(b.m);
     assert_ok(k.measure(k.ctx, &task, cand, N, trial, &done, &err));
     assert_int_equal(done, N);
-    for (int i = 0; i < N; i++) assert_true(fabs(trial[i].seconds - 0.1 * (i + 1)) < 1e-12 && trial[i].error_no == 0 && trial[i].run_s == 2);
+    for (int i = 0; i < N; i++)
+        assert_true(fabs(trial[i].seconds - 0.1 * (i + 1)) < 1e-12 && trial[i].error_no == 0 &&
+                    trial[i].run_s == 2);
     close_board(&b);
     assert_ok(cd_record_log_close(log, &err));
     assert_ok(cd_file_read(tmp_path(&d, "out.json"), 0, &text, &n, &err));
@@ -89,7 +104,8 @@ TEST(a_batch_that_is_cut_off) {
     board b;
     size_t done;
     char script[800];
-    snprintf(script, sizeof script, "f=/tmp/cdmpp-cut-%ld; [ -e $f ] && exit 1; %s", (long)getpid(), HELLO LOOP "if [ $n = 3 ]; then touch $f; exit; fi; " ANSWER "done");
+    snprintf(script, sizeof script, "f=/tmp/cdmpp-cut-%ld; [ -e $f ] && exit 1; %s", (long)getpid(),
+             HELLO LOOP "if [ $n = 3 ]; then touch $f; exit; fi; " ANSWER "done");
     assert_ok(open_board(script, NULL, &b, &err));
     const cd_tune_measure_kind k = cd_tune_measure_of(b.m);
     assert_status(k.measure(k.ctx, &task, cand, N, trial, &done, &err), CDMPP_EBACKEND);
@@ -105,7 +121,9 @@ TEST(two_sides) {
     board b;
     assert_ok(open_board(HELLO LOOP "[ $n -lt 10 ] || n=9; " ANSWER "done", NULL, &b, &err));
     assert_ok(cd_tune_result_make(b.m, &task, &cand[0], &r, &err));
-    assert_true(fabs(r.untuned.seconds - 0.3) < 1e-12 && fabs(r.tuned.seconds - 0.4) < 1e-12); /* of 1 3 5 and 2 4 6: above 50 ms three times */
+    assert_true(fabs(r.untuned.seconds - 0.3) < 1e-12 &&
+                fabs(r.tuned.seconds - 0.4) <
+                    1e-12); /* of 1 3 5 and 2 4 6: above 50 ms three times */
     assert_int_equal(r.verdict, CD_TUNE_WORSE);
     cd_tune_result_free(&r);
     close_board(&b);
@@ -115,7 +133,11 @@ TEST(two_sides) {
 TEST(a_side_that_fails) {
     cd_tune_result r;
     board b;
-    assert_ok(open_board(HELLO "c=0; while read -r l; do case $l in *check*true*) c=1 ;; *lease*) n=${l#*:}; n=${n%%,*}; case $c$n in 12) echo '{\"lease\":2,\"error_no\":5,\"costs\":[1e10],\"total_s\":2,\"timestamp\":1,\"message\":\"off\"}' ;; *) " ANSWER ";; esac ;; esac; done",
+    assert_ok(open_board(HELLO "c=0; while read -r l; do case $l in *check*true*) c=1 ;; *lease*) "
+                               "n=${l#*:}; n=${n%%,*}; case $c$n in 12) echo "
+                               "'{\"lease\":2,\"error_no\":5,\"costs\":[1e10],\"total_s\":2,"
+                               "\"timestamp\":1,\"message\":\"off\"}' ;; *) " ANSWER
+                               ";; esac ;; esac; done",
                          NULL, &b, &err));
     assert_ok(cd_tune_result_make(b.m, &task, &cand[0], &r, &err));
     assert_int_equal(r.verdict, CD_TUNE_WRONG);
@@ -131,7 +153,8 @@ TEST(no_memory) {
         cd_tune_result r = {0};
         board b;
         size_t done;
-        f.step = 499; /* most allocations are those of lowering, and each run begins four processes */
+        f.step =
+            499; /* most allocations are those of lowering, and each run begins four processes */
         f.st = open_board(HELLO LOOP "[ $n -lt 10 ] || n=9; " ANSWER "done", NULL, &b, &f.err);
         if (!f.st) {
             const cd_tune_measure_kind k = cd_tune_measure_of(b.m);

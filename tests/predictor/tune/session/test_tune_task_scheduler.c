@@ -9,12 +9,14 @@ enum { N = 3, ROUND = 8 };
 
 typedef struct {
     cd_tune_task_scheduler *s;
-    uint64_t n[N];              /* trials of each */
+    uint64_t n[N]; /* trials of each */
     double spent_s;
 } rig;
 
 /* Seconds of trial k of a task: falls along ln k with its own slope. */
-static double planted(const double *slope, const double *start, uint32_t task, uint64_t k) { return start[task] * pow((double)(k + 1), -slope[task]); }
+static double planted(const double *slope, const double *start, uint32_t task, uint64_t k) {
+    return start[task] * pow((double)(k + 1), -slope[task]);
+}
 
 static void give(rig *r, const double *slope, const double *start, uint32_t task, uint32_t n) {
     cdmpp_err err = {0};
@@ -34,7 +36,8 @@ static cd_tune_task_scheduler_end run(rig *r, const double *slope, const double 
     return end;
 }
 
-static void open_rig(rig *r, const double *weight, const cd_tune_task_scheduler_options *o, const char *group) {
+static void open_rig(rig *r, const double *weight, const cd_tune_task_scheduler_options *o,
+                     const char *group) {
     cdmpp_err err = {0};
     cd_tune_task_scheduler_task t[N];
     for (int i = 0; i < N; i++) t[i] = (cd_tune_task_scheduler_task){weight[i], 1e9, group};
@@ -66,14 +69,16 @@ static void test_weight_decides(void **state) {
 /* Of tasks that are equally fast after as many rounds the next round goes to the one that still gains. */
 static void test_gain_decides(void **state) {
     (void)state;
-    const double flat[N] = {0, 0, 0}, now = 1e-3, slope[N] = {0, 0, 0.5}, start[N] = {now, now, now * sqrt(6 * ROUND)};
+    const double flat[N] = {0, 0, 0}, now = 1e-3, slope[N] = {0, 0, 0.5},
+                 start[N] = {now, now, now * sqrt(6 * ROUND)};
     const cd_tune_task_scheduler_options o = {.trials = 60 * ROUND, .per_round = ROUND};
     uint32_t task, n;
     rig r;
     open_rig(&r, alike, &o, NULL);
     for (int k = 0; k < 6; k++)
         for (uint32_t i = 0; i < N; i++) give(&r, i == 2 ? slope : flat, start, i, ROUND);
-    for (uint32_t i = 0; i < N; i++) assert_close(cd_tune_task_scheduler_best(r.s, i), now, 1e-9, 0);
+    for (uint32_t i = 0; i < N; i++)
+        assert_close(cd_tune_task_scheduler_best(r.s, i), now, 1e-9, 0);
     assert_true(cd_tune_task_scheduler_gradient(r.s, 2) < cd_tune_task_scheduler_gradient(r.s, 0));
     assert_int_equal(cd_tune_task_scheduler_next(r.s, 0, &task, &n), CD_TUNE_GOES_ON);
     assert_int_equal(task, 2);
@@ -90,16 +95,21 @@ static void test_groups(void **state) {
     open_rig(&together, alike, &o, "conv");
     assert_int_equal(run(&alone, slope, start), CD_TUNE_NO_TRIALS);
     assert_int_equal(run(&together, slope, start), CD_TUNE_NO_TRIALS);
-    for (uint32_t i = 0; i < N; i++) assert_true(cd_tune_task_scheduler_gradient(together.s, i) >= cd_tune_task_scheduler_gradient(alone.s, i));
-    assert_true(cd_tune_task_scheduler_gradient(together.s, 1) <= cd_tune_task_scheduler_gradient(together.s, 0));
+    for (uint32_t i = 0; i < N; i++)
+        assert_true(cd_tune_task_scheduler_gradient(together.s, i) >=
+                    cd_tune_task_scheduler_gradient(alone.s, i));
+    assert_true(cd_tune_task_scheduler_gradient(together.s, 1) <=
+                cd_tune_task_scheduler_gradient(together.s, 0));
     cd_tune_task_scheduler_free(alone.s);
     cd_tune_task_scheduler_free(together.s);
 }
 
 /* TVM's gradient (task_scheduler.py) by hand: alpha 0.2, beta 2, a window of 3 rounds; a group is of tasks that are called alike. */
 TEST(test_gradient_by_hand) {
-    static const double after[6] = {8e-3, 7e-3, 5e-3, 4e-3, 3.5e-3, 2e-3}; /* the best after each round */
-    const cd_tune_task_scheduler_task t[4] = {{1, 1e9, "conv"}, {3, 1e9, "conv"}, {1, 1e9, "dense"}, {1, 1e9, NULL}};
+    static const double after[6] = {8e-3, 7e-3,   5e-3,
+                                    4e-3, 3.5e-3, 2e-3}; /* the best after each round */
+    const cd_tune_task_scheduler_task t[4] = {
+        {1, 1e9, "conv"}, {3, 1e9, "conv"}, {1, 1e9, "dense"}, {1, 1e9, NULL}};
     const cd_tune_task_scheduler_options o = {.trials = 1000, .per_round = ROUND};
     cdmpp_err err = {0};
     cd_tune_task_scheduler *s;
@@ -107,16 +117,27 @@ TEST(test_gradient_by_hand) {
     assert_ok(cd_tune_task_scheduler_new(t, 4, &o, &s, &err));
     assert_true(isinf(cd_tune_task_scheduler_gradient(s, 0)));
     for (int k = 0; k < 6; k++) {
-        for (int j = 0; j < ROUND; j++) v[j] = after[k] * (1 + ROUND - 1 - j); /* the last one is the best */
-        for (uint32_t i = 1; i < 4; i++) assert_ok(cd_tune_task_scheduler_add(s, i, v, ROUND, 1, &err));
-        const double best = after[k], backward = k >= 3 ? (best - after[k - 3]) / 3 : 0, next = best - best / (k + 1);
-        for (uint32_t i = 2; i < 4; i++) assert_close(cd_tune_task_scheduler_gradient(s, i), 0.2 * backward + 0.8 * (next - best), 1e-9, 0);
-        assert_close(cd_tune_task_scheduler_gradient(s, 1), 3 * (0.2 * backward + 0.8 * (next - best)), 1e-9, 0); /* its group is no faster */
+        for (int j = 0; j < ROUND; j++)
+            v[j] = after[k] * (1 + ROUND - 1 - j); /* the last one is the best */
+        for (uint32_t i = 1; i < 4; i++)
+            assert_ok(cd_tune_task_scheduler_add(s, i, v, ROUND, 1, &err));
+        const double best = after[k], backward = k >= 3 ? (best - after[k - 3]) / 3 : 0,
+                     next = best - best / (k + 1);
+        for (uint32_t i = 2; i < 4; i++)
+            assert_close(cd_tune_task_scheduler_gradient(s, i),
+                         0.2 * backward + 0.8 * (next - best), 1e-9, 0);
+        assert_close(cd_tune_task_scheduler_gradient(s, 1),
+                     3 * (0.2 * backward + 0.8 * (next - best)), 1e-9,
+                     0); /* its group is no faster */
     }
     for (int j = 0; j < ROUND; j++) v[j] = 0.5e-3;
-    assert_ok(cd_tune_task_scheduler_add(s, 0, v, ROUND, 1, &err)); /* a fast one: twice its time is possible for the others of the group */
-    assert_close(cd_tune_task_scheduler_gradient(s, 1), 3 * (0.2 * (2e-3 - 5e-3) / 3 + 0.8 * (2 * 0.5e-3 - 2e-3)), 1e-9, 0);
-    assert_close(cd_tune_task_scheduler_gradient(s, 2), 0.2 * (2e-3 - 5e-3) / 3 + 0.8 * -2e-3 / 6, 1e-9, 0);
+    assert_ok(cd_tune_task_scheduler_add(
+        s, 0, v, ROUND, 1,
+        &err)); /* a fast one: twice its time is possible for the others of the group */
+    assert_close(cd_tune_task_scheduler_gradient(s, 1),
+                 3 * (0.2 * (2e-3 - 5e-3) / 3 + 0.8 * (2 * 0.5e-3 - 2e-3)), 1e-9, 0);
+    assert_close(cd_tune_task_scheduler_gradient(s, 2), 0.2 * (2e-3 - 5e-3) / 3 + 0.8 * -2e-3 / 6,
+                 1e-9, 0);
     cd_tune_task_scheduler_free(s);
 }
 
@@ -133,8 +154,12 @@ static void test_gain_is_extrapolated(void **state) {
     const double now = planted(slope, slow, 0, 79), then = planted(slope, slow, 0, 87);
     assert_close(cd_tune_task_scheduler_gain(r.s, 0), now - then, 1e-6, 0);
     assert_close(cd_tune_task_scheduler_gain(r.s, 1), 0, 0, 1e-15);
-    give(&r, slope, slow, 0, 1); /* an odd number of trials: the law goes through the half that is rounded up, and the last */
-    const double fall = log(planted(slope, slow, 0, 40) / planted(slope, slow, 0, 80)) / log(81 / 41.0), last = planted(slope, slow, 0, 80);
+    give(
+        &r, slope, slow, 0,
+        1); /* an odd number of trials: the law goes through the half that is rounded up, and the last */
+    const double fall = log(planted(slope, slow, 0, 40) / planted(slope, slow, 0, 80)) /
+                        log(81 / 41.0),
+                 last = planted(slope, slow, 0, 80);
     assert_close(cd_tune_task_scheduler_gain(r.s, 0), last * (1 - pow(89 / 81.0, -fall)), 1e-9, 0);
     cd_tune_task_scheduler_free(r.s);
 }
@@ -158,7 +183,7 @@ static void test_stops_when_it_does_not_pay(void **state) {
     assert_true(many > few);
     cd_tune_task_scheduler_free(r.s);
     o.runs = 0;
-    o.min_gain = 0.05;          /* (n/2)^-0.01 / n^-0.01: 0.7 % */
+    o.min_gain = 0.05; /* (n/2)^-0.01 / n^-0.01: 0.7 % */
     const double flat[N] = {0.01, 0.01, 0.01};
     open_rig(&r, alike, &o, NULL);
     assert_int_equal(run(&r, flat, slow), CD_TUNE_NO_GAIN);
@@ -188,7 +213,8 @@ static void test_ends(void **state) {
     assert_int_equal(run(&r, flat, slow), CD_TUNE_NO_TASK);
     for (int i = 0; i < N; i++) assert_true(r.n[i] == 3 * ROUND);
     cd_tune_task_scheduler_free(r.s);
-    o = (cd_tune_task_scheduler_options){.trials = 1000, .per_round = ROUND}; /* all fail: left after some rounds */
+    o = (cd_tune_task_scheduler_options){.trials = 1000,
+                                         .per_round = ROUND}; /* all fail: left after some rounds */
     open_rig(&r, alike, &o, NULL);
     for (int k = 0; k < 4; k++) {
         double s[ROUND];
@@ -224,5 +250,5 @@ static void test_resumed(void **state) {
     cd_tune_task_scheduler_free(r.s);
 }
 
-TESTS(NULL, NULL, test_weight_decides, test_gain_decides, test_groups, test_gradient_by_hand, test_gain_is_extrapolated, test_stops_when_it_does_not_pay,
-      test_ends, test_resumed)
+TESTS(NULL, NULL, test_weight_decides, test_gain_decides, test_groups, test_gradient_by_hand,
+      test_gain_is_extrapolated, test_stops_when_it_does_not_pay, test_ends, test_resumed)

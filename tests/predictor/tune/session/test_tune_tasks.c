@@ -10,13 +10,17 @@
 /* Three tasks; the second has a target, the third one that nothing here runs; two networks. */
 static const char file[] =
     "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": ["
-    "{\"workload_key\": \"[\\\"a\\\"]\", \"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": \"A[i] + 1.0\"}]},"
+    "{\"workload_key\": \"[\\\"a\\\"]\", \"ops\": [{\"name\": \"A\", \"shape\": [8], \"dtype\": "
+    "\"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 8]], \"body\": \"A[i] + 1.0\"}]},"
     "{\"workload_key\": \"[\\\"ab\\\"]\", \"target\": \"cuda -model=x\", \"desc\": \"one more\", "
-    "\"ops\": [{\"name\": \"A\", \"shape\": [4], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 4]], \"body\": \"A[i] + 1.0\"}]},"
+    "\"ops\": [{\"name\": \"A\", \"shape\": [4], \"dtype\": \"float32\"}, {\"name\": \"B\", "
+    "\"axis\": [[\"i\", 0, 4]], \"body\": \"A[i] + 1.0\"}]},"
     "{\"workload_key\": \"[\\\"c\\\"]\", \"target\": \"hexagon\", "
-    "\"ops\": [{\"name\": \"A\", \"shape\": [2], \"dtype\": \"float32\"}, {\"name\": \"B\", \"axis\": [[\"i\", 0, 2]], \"body\": \"A[i] + 1.0\"}]}], \"networks\": {"
+    "\"ops\": [{\"name\": \"A\", \"shape\": [2], \"dtype\": \"float32\"}, {\"name\": \"B\", "
+    "\"axis\": [[\"i\", 0, 2]], \"body\": \"A[i] + 1.0\"}]}], \"networks\": {"
     "\"first\": [{\"workload_key\": \"[\\\"a\\\"]\", \"weight\": 3}],"
-    "\"second\": [{\"workload_key\": \"[\\\"ab\\\"]\", \"weight\": 5}, {\"workload_key\": \"[\\\"a\\\"]\", \"weight\": 7}]}}";
+    "\"second\": [{\"workload_key\": \"[\\\"ab\\\"]\", \"weight\": 5}, {\"workload_key\": "
+    "\"[\\\"a\\\"]\", \"weight\": 7}]}}";
 
 static cdmpp_err err;
 static tmp_dir dir;
@@ -60,17 +64,21 @@ static void end(void) {
 
 static bool is(uint32_t k, const char *key, double weight, const char *name) {
     const cd_tune_unit *u = &t.unit[k];
-    return k < t.n && !strcmp(u->of.task->workload_key, key) && u->weight == weight && !strcmp(u->name, name);
+    return k < t.n && !strcmp(u->of.task->workload_key, key) && u->weight == weight &&
+           !strcmp(u->name, name);
 }
 
 TEST(all_of_a_file) {
     assert_ok(read_it((cd_tune_tasks_options){.threads = 3}));
-    assert_true(t.n == 2 && t.n_left_out == 1 && is(0, "[\"a\"]", 1, "[\"a\"]") && is(1, "[\"ab\"]", 1, "one more"));
+    assert_true(t.n == 2 && t.n_left_out == 1 && is(0, "[\"a\"]", 1, "[\"a\"]") &&
+                is(1, "[\"ab\"]", 1, "one more"));
     assert_string_equal(t.unit[0].of.target, "llvm");
     assert_string_equal(t.unit[1].of.target, "cuda -model=x");
-    assert_true(!t.unit[0].of.gpu && t.unit[1].of.gpu && t.unit[0].of.hardware.num_cores == 3 && t.unit[0].of.hardware.vector_unit_bytes == 64);
+    assert_true(!t.unit[0].of.gpu && t.unit[1].of.gpu && t.unit[0].of.hardware.num_cores == 3 &&
+                t.unit[0].of.hardware.vector_unit_bytes == 64);
     assert_true(t.unit[0].of.flop == 8);
-    assert_non_null(strstr(said, "[\"c\"] is left out: nothing here runs its target; use --target"));
+    assert_non_null(
+        strstr(said, "[\"c\"] is left out: nothing here runs its target; use --target"));
     end();
     assert_ok(read_it((cd_tune_tasks_options){.target = "llvm -mcpu=all"}));
     assert_true(t.n == 3 && !t.unit[1].of.gpu);
@@ -80,7 +88,8 @@ TEST(all_of_a_file) {
 
 TEST(a_network_of_a_file) {
     assert_ok(read_it((cd_tune_tasks_options){.of_network = "second"}));
-    assert_true(t.n == 2 && !t.n_left_out && is(0, "[\"ab\"]", 5, "one more") && is(1, "[\"a\"]", 7, "[\"a\"]"));
+    assert_true(t.n == 2 && !t.n_left_out && is(0, "[\"ab\"]", 5, "one more") &&
+                is(1, "[\"a\"]", 7, "[\"a\"]"));
     end();
     assert_ok(read_it((cd_tune_tasks_options){.of_network = "first"}));
     assert_true(t.n == 1 && is(0, "[\"a\"]", 3, "[\"a\"]"));
@@ -137,12 +146,14 @@ TEST(a_network_at_several_sizes) {
     double one = 0, all = 0;
     uint32_t n = 0;
     for (int k = 1; k <= 4; k *= 2) {
-        assert_ok(read_it((cd_tune_tasks_options){.network = "gcn", .batch = k, .target = "llvm", .threads = 1}));
+        assert_ok(read_it(
+            (cd_tune_tasks_options){.network = "gcn", .batch = k, .target = "llvm", .threads = 1}));
         for (uint32_t i = 0; i < t.n; i++) one += t.unit[i].weight;
         n += t.n;
         end();
     }
-    assert_ok(read_it((cd_tune_tasks_options){.network = "gcn", .dim = {1, range}, .target = "llvm", .threads = 1}));
+    assert_ok(read_it((cd_tune_tasks_options){
+        .network = "gcn", .dim = {1, range}, .target = "llvm", .threads = 1}));
     assert_true(t.n > 3 && t.n <= n && !t.workload && cd_task_registry_count(t.tasks) == t.n);
     for (uint32_t i = 0; i < t.n; i++) {
         all += t.unit[i].weight;
@@ -151,7 +162,8 @@ TEST(a_network_at_several_sizes) {
     }
     assert_true(all == one);
     end();
-    assert_status(read_it((cd_tune_tasks_options){.network = "gcn", .dim = {1, other}}), CDMPP_EUSAGE);
+    assert_status(read_it((cd_tune_tasks_options){.network = "gcn", .dim = {1, other}}),
+                  CDMPP_EUSAGE);
     end();
 }
 
@@ -160,9 +172,13 @@ TEST(several_sizes_without_memory) {
     FAULT_SWEEP(f, 2) {
         cd_tune_tasks x = {0};
         f.step = 13;
-        f.st = cd_tune_tasks_read(&(cd_tune_tasks_options){.network = "gcn", .input_size = 8, .dim = {1, range}, .threads = 1}, NULL, &x, &f.err);
+        f.st = cd_tune_tasks_read(
+            &(cd_tune_tasks_options){
+                .network = "gcn", .input_size = 8, .dim = {1, range}, .threads = 1},
+            NULL, &x, &f.err);
         cd_tune_tasks_free(&x);
     }
 }
 
-TESTS(set_up, tear_down, all_of_a_file, a_network_of_a_file, some_of_them, a_built_in_network, a_network_at_several_sizes, several_sizes_without_memory)
+TESTS(set_up, tear_down, all_of_a_file, a_network_of_a_file, some_of_them, a_built_in_network,
+      a_network_at_several_sizes, several_sizes_without_memory)

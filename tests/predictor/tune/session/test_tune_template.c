@@ -13,7 +13,8 @@ typedef struct {
     uint64_t key[64];
 } fake;
 
-static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n, cd_tune_trial *out, size_t *done, cdmpp_err *err) {
+static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n,
+                            cd_tune_trial *out, size_t *done, cdmpp_err *err) {
     fake *f = ctx;
     (void)t, (void)err;
     for (*done = 0; *done < n; ++*done) {
@@ -35,12 +36,23 @@ typedef struct {
 /* A matrix product, and a task that has no template. */
 static void open_rig(rig *g, const cd_task_registry *t, const char *tuner, const char *fallback) {
     cdmpp_err err = {0};
-    *g = (rig){.device = {.name = "c", .kind = CD_DEVICE_CPU, .simd_bits = 256, .l1_kb = 32, .l2_kb = 256}};
+    *g =
+        (rig){.device = {
+                  .name = "c", .kind = CD_DEVICE_CPU, .simd_bits = 256, .l1_kb = 32, .l2_kb = 256}};
     const size_t task[TASKS] = {T_MM, T_DEPTHWISE};
     for (int i = 0; i < TASKS; i++)
-        g->unit[i] = (cd_tune_unit){.of = {.task = cd_task_registry_at(t, task[i]), .target = "llvm", .hardware = {1, 64, 64, 0, 0, 0, 0, 0}, .flop = 100}, .weight = 1, .name = "t"};
-    const cd_tune_run_options o = {.tuner = cd_tune_tuner_find(tuner), .fallback = fallback ? cd_tune_tuner_find(fallback) : NULL, .templates = {.machine = &g->device},
-                                   .epsilon = -1, .sched = {.trials_per_task = WANT, .per_round = 3}, .meter = {&g->f, measure, now}};
+        g->unit[i] = (cd_tune_unit){.of = {.task = cd_task_registry_at(t, task[i]),
+                                           .target = "llvm",
+                                           .hardware = {1, 64, 64, 0, 0, 0, 0, 0},
+                                           .flop = 100},
+                                    .weight = 1,
+                                    .name = "t"};
+    const cd_tune_run_options o = {.tuner = cd_tune_tuner_find(tuner),
+                                   .fallback = fallback ? cd_tune_tuner_find(fallback) : NULL,
+                                   .templates = {.machine = &g->device},
+                                   .epsilon = -1,
+                                   .sched = {.trials_per_task = WANT, .per_round = 3},
+                                   .meter = {&g->f, measure, now}};
     assert_ok(cd_tune_run_new(g->unit, TASKS, &o, &g->run, &err));
 }
 
@@ -61,7 +73,8 @@ static void test_best_first(void **state) {
         cdmpp_err err = {0};
         open_rig(&g, *state, tuner[k], NULL);
         go(&g);
-        assert_ok(cd_tune_template_space(&g.unit[0].of, &(cd_tune_template_options){.machine = &g.device}, 0, &s, &m, &err));
+        assert_ok(cd_tune_template_space(
+            &g.unit[0].of, &(cd_tune_template_options){.machine = &g.device}, 0, &s, &m, &err));
         assert_ok(s->kind->list(s, &all, &n, &err));
         assert_int_equal(g.f.n, WANT);
         for (size_t i = 0; i < WANT; i++) assert_int_equal(g.f.key[i], all[i].key);
@@ -78,7 +91,8 @@ static void test_fallback(void **state) {
     rig g;
     open_rig(&g, *state, "template", "random");
     go(&g);
-    const cd_tune_task_state *with = cd_tune_run_state(g.run, 0), *without = cd_tune_run_state(g.run, 1);
+    const cd_tune_task_state *with = cd_tune_run_state(g.run, 0),
+                             *without = cd_tune_run_state(g.run, 1);
     assert_true(!with->fell_back && with->n_point == WANT);
     assert_true(without->fell_back && !without->status && without->n_point == WANT);
     assert_non_null(strstr(without->why.msg, "depthwise"));

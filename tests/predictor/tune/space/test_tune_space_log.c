@@ -61,7 +61,8 @@ TEST(test_order_is_by_value) {
     for (uint32_t i = 0; i < 6; i++) {
         static const int sorted[] = {1, 2, 3, 256, 258, 512};
         const cd_tune_cand *c = &l.log[0].cand[i];
-        assert_true(c->n_step > 0 && c->step[0].list[0] == sorted[i] && c->choice[1].pick == i && c->row == i);
+        assert_true(c->n_step > 0 && c->step[0].list[0] == sorted[i] && c->choice[1].pick == i &&
+                    c->row == i);
     }
     cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);
@@ -83,9 +84,11 @@ static void test_changes_are_near(void **state) {
         assert_int_not_equal(c.key, from->key);
         assert_ok(s->kind->change(s, from, i, &again, &err));
         assert_int_equal(c.key, again.key);
-        one_number += (c.choice[1].pick == from->choice[1].pick) != (c.choice[2].pick == from->choice[2].pick);
+        one_number += (c.choice[1].pick == from->choice[1].pick) !=
+                      (c.choice[2].pick == from->choice[2].pick);
     }
-    assert_true(one_number == 200); /* 18 candidates differ in one number alone, and only 16 are looked at */
+    assert_true(one_number ==
+                200); /* 18 candidates differ in one number alone, and only 16 are looked at */
     cd_tune_space_free(s);
     cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);
@@ -106,7 +109,9 @@ static void test_a_child_has_the_choices_of_its_parents(void **state) {
         assert_ok(s->kind->cross(s, x, y, i, &c, &err));
         assert_true(c.key != x->key && c.key != y->key);
         bool mixed = true;
-        for (uint32_t k = 1; k < c.n_choice; k++) mixed = mixed && (c.choice[k].pick == x->choice[k].pick || c.choice[k].pick == y->choice[k].pick);
+        for (uint32_t k = 1; k < c.n_choice; k++)
+            mixed = mixed && (c.choice[k].pick == x->choice[k].pick ||
+                              c.choice[k].pick == y->choice[k].pick);
         own += mixed;
     }
     assert_true(own > 60); /* the others drew a parent, whose nearest they are */
@@ -129,7 +134,8 @@ static void test_draws_reach_all_alike(void **state) {
         assert_ok(s->kind->draw(s, i, &c, &err));
         seen[c.row]++;
     }
-    for (int i = 0; i < 16; i++) assert_true(seen[i] > 850 && seen[i] < 1150); /* 1000, deviation 31 */
+    for (int i = 0; i < 16; i++)
+        assert_true(seen[i] > 850 && seen[i] < 1150); /* 1000, deviation 31 */
     cd_tune_space_free(s);
     cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);
@@ -149,8 +155,10 @@ static void test_follow_finds_the_same_and_the_nearest(void **state) {
     cd_tune_cand c;
     cd_record r;
     bool exact;
-    static const char near[] = "[[\"SP\",2,0,512,[4,32],1],[\"PR\",2,0,\"auto_unroll_max_step$16\"]]";
-    static const char same[] = "[[\"SP\",2,0,512,[4,64],1],[\"PR\",2,0,\"auto_unroll_max_step$16\"]]";
+    static const char near[] =
+        "[[\"SP\",2,0,512,[4,32],1],[\"PR\",2,0,\"auto_unroll_max_step$16\"]]";
+    static const char same[] =
+        "[[\"SP\",2,0,512,[4,64],1],[\"PR\",2,0,\"auto_unroll_max_step$16\"]]";
     static const char other[] = "[[\"SP\",2,0,512,[4],1]]";
     assert_ok(cd_record_read_steps(&a, near, strlen(near), &r, &err));
     assert_ok(s->kind->follow(s, &r, &c, &exact, &err));
@@ -192,5 +200,6 @@ static void test_few_candidates(void **state) {
     cd_buf_free(&b);
 }
 
-TESTS(NULL, NULL, test_order_is_by_value, test_order_is_that_of_the_choices, test_changes_are_near, test_a_child_has_the_choices_of_its_parents,
-      test_draws_reach_all_alike, test_follow_finds_the_same_and_the_nearest, test_few_candidates)
+TESTS(NULL, NULL, test_order_is_by_value, test_order_is_that_of_the_choices, test_changes_are_near,
+      test_a_child_has_the_choices_of_its_parents, test_draws_reach_all_alike,
+      test_follow_finds_the_same_and_the_nearest, test_few_candidates)

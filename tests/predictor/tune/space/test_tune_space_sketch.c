@@ -4,22 +4,29 @@
 #include "predictor/tune/core/core.h"
 #include "prog_matmul.h"
 
-#define VECTOR                                                                                                       \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [6, 4], \"dtype\": \"float32\"},"                                         \
-    "{\"name\": \"B\", \"axis\": [[\"i\", 0, 6], [\"j\", 0, 4]], \"body\": \"A[i, j]*A[i, j]\"}], \"args\": [\"A\", \"B\"]"
-#define SMALL                                                                                                        \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [3, 2], \"dtype\": \"float32\"}, {\"name\": \"B\", \"shape\": [2, 3], \"dtype\": \"float32\"}," \
-    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 3], [\"j\", 0, 3]], \"reduce_axis\": [[\"k\", 0, 2]], \"reduce\": \"sum\"," \
+#define VECTOR                                                                                     \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [6, 4], \"dtype\": \"float32\"},"                      \
+    "{\"name\": \"B\", \"axis\": [[\"i\", 0, 6], [\"j\", 0, 4]], \"body\": \"A[i, j]*A[i, "        \
+    "j]\"}], \"args\": [\"A\", \"B\"]"
+#define SMALL                                                                                      \
+    "\"ops\": [{\"name\": \"A\", \"shape\": [3, 2], \"dtype\": \"float32\"}, {\"name\": \"B\", "   \
+    "\"shape\": [2, 3], \"dtype\": \"float32\"},"                                                  \
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 3], [\"j\", 0, 3]], \"reduce_axis\": [[\"k\", 0, "    \
+    "2]], \"reduce\": \"sum\","                                                                    \
     "\"body\": \"A[i, k]*B[k, j]\"}], \"args\": [\"A\", \"B\", \"C\"]"
 
-static const cd_hardware cpu = {8, 64, 64, 0, 0, 0, 0, 0}, gpu = {-1, 16, 64, 49152, INT32_MAX, 1024, 8, 32};
+static const cd_hardware cpu = {8, 64, 64, 0, 0, 0, 0, 0},
+                         gpu = {-1, 16, 64, 49152, INT32_MAX, 1024, 8, 32};
 
 static cd_tune_space *space_of(const cd_task_registry *tasks, size_t k, bool on_gpu) {
     cdmpp_err err = {0};
     cd_tune_space *s = NULL;
     bool naive;
-    const cd_tune_task t = {.task = cd_task_registry_at(tasks, k), .target = on_gpu ? "cuda" : "llvm", .hardware = on_gpu ? gpu : cpu,
-                            .gpu = on_gpu, .flop = -1};
+    const cd_tune_task t = {.task = cd_task_registry_at(tasks, k),
+                            .target = on_gpu ? "cuda" : "llvm",
+                            .hardware = on_gpu ? gpu : cpu,
+                            .gpu = on_gpu,
+                            .flop = -1};
     assert_ok(cd_tune_space_sketch(&t, 1, &s, &naive, &err));
     return s;
 }
@@ -35,7 +42,11 @@ static const cd_task_registry *others(void) {
 /* Its steps make a loop nest; its key is theirs. */
 static void check_program(fixture *f, const cd_tune_space *s, const cd_tune_cand *c) {
     cdmpp_err err = {0};
-    const cd_record r = {.target = {s->of.target, 4}, .has_hardware = true, .hardware = s->of.hardware, .step = c->step, .n_step = c->n_step};
+    const cd_record r = {.target = {s->of.target, 4},
+                         .has_hardware = true,
+                         .hardware = s->of.hardware,
+                         .step = c->step,
+                         .n_step = c->n_step};
     assert_int_equal(c->key, cd_record_steps_key(c->step, c->n_step));
     assert_ok(cd_program_lower(f->p, s->of.task, &r, &err));
 }
@@ -91,7 +102,8 @@ static void test_small_spaces_are_listed(void **state) {
             if (i % 16 == 0) check_program(f, s, &all[i]);
         }
         for (uint64_t i = 0; i < 300; i++)
-            if (!s->kind->draw(s, i, &c, &err)) assert_true(cd_tune_key_set_find(&seen, c.key, NULL));
+            if (!s->kind->draw(s, i, &c, &err))
+                assert_true(cd_tune_key_set_find(&seen, c.key, NULL));
         assert_ok(s->kind->list(s, &again, &m, &err));
         assert_true(again == all && m == n);
         cd_tune_key_set_free(&seen);
@@ -123,4 +135,5 @@ static void test_large_spaces_are_walked(void **state) {
     cd_tune_space_free(s);
 }
 
-TESTS(up, down, test_candidates_are_programs, test_small_spaces_are_listed, test_large_spaces_are_walked)
+TESTS(up, down, test_candidates_are_programs, test_small_spaces_are_listed,
+      test_large_spaces_are_walked)

@@ -6,10 +6,14 @@
 
 static const cd_hardware hw = {1, 64, 64, 0, 0, 0, 0, 0};
 
-static cd_tune_task task_of(void **state, size_t k) { return (cd_tune_task){.task = cd_task_registry_at(*state, k), .target = "llvm", .hardware = hw, .flop = -1}; }
+static cd_tune_task task_of(void **state, size_t k) {
+    return (cd_tune_task){
+        .task = cd_task_registry_at(*state, k), .target = "llvm", .hardware = hw, .flop = -1};
+}
 
 /* Every length of the block stands in the steps. */
-static void check_lengths(const cd_template_nest *n, const cd_template_block *b, const cd_tune_cand *c) {
+static void check_lengths(const cd_template_nest *n, const cd_template_block *b,
+                          const cd_tune_cand *c) {
     uint32_t axis = 0;
     for (uint32_t k = 0; k < c->n_step; k++) {
         const cd_record_step *t = &c->step[k];
@@ -40,7 +44,11 @@ static void test_programs(void **state) {
         assert_true(n_all >= 10 && n_all <= CD_TUNE_TEMPLATES);
         for (size_t i = 0; i < n_all; i++) {
             cd_tune_cand c;
-            const cd_record r = {.target = {"llvm", 4}, .has_hardware = true, .hardware = hw, .step = all[i].step, .n_step = all[i].n_step};
+            const cd_record r = {.target = {"llvm", 4},
+                                 .has_hardware = true,
+                                 .hardware = hw,
+                                 .step = all[i].step,
+                                 .n_step = all[i].n_step};
             assert_int_equal(all[i].row, i);
             assert_int_equal(all[i].key, cd_record_steps_key(r.step, r.n_step));
             for (size_t j = 0; j < i; j++) assert_int_not_equal(all[i].key, all[j].key);
@@ -88,7 +96,8 @@ static void test_no_template(void **state) {
         const cd_tune_task t = task_of(state, k);
         cd_tune_space *s;
         cdmpp_err err = {0};
-        assert_int_equal(cd_tune_space_template(&t, &made_machine, 0, &s, &err), CDMPP_EUNSUPPORTED);
+        assert_int_equal(cd_tune_space_template(&t, &made_machine, 0, &s, &err),
+                         CDMPP_EUNSUPPORTED);
     }
 }
 

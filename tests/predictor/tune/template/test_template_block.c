@@ -28,7 +28,8 @@ static bool listed(const cd_template_block *b, uint32_t n, int32_t i, int32_t j)
 
 static void test_vectors(void **state) {
     (void)state;
-    for (int64_t n = 0; n < 200; n++) assert_int_equal(cd_template_vectors(&made_machine, n), vectors(8, n));
+    for (int64_t n = 0; n < 200; n++)
+        assert_int_equal(cd_template_vectors(&made_machine, n), vectors(8, n));
 }
 
 /* Every pair of lengths is in the list if and only if it keeps the limits. */
@@ -46,7 +47,9 @@ static void test_register_blocks_are_all(void **state) {
             assert_ok(cd_template_register_blocks(&n, &m, &a, &b, &n_b, &err));
             for (int32_t i = 1; i <= n.extent[0]; i++)
                 for (int32_t j = 1; j <= n.extent[1]; j++) {
-                    const bool legal = n.extent[0] % i == 0 && n.extent[1] % j == 0 && i <= 64 && j <= 64 && i * vectors(8, j) + vectors(8, j) <= m.registers &&
+                    const bool legal = n.extent[0] % i == 0 && n.extent[1] % j == 0 && i <= 64 &&
+                                       j <= 64 &&
+                                       i * vectors(8, j) + vectors(8, j) <= m.registers &&
                                        dense_bytes(i, j, 1) <= m.l1_bytes;
                     n_legal += legal;
                     assert_int_equal(listed(b, n_b, i, j), legal);
@@ -64,7 +67,8 @@ static void test_bytes(void **state) {
     assert_int_equal(cd_template_l2_bytes(&n, &made_machine, &b), dense_bytes(8, 40, 6));
     /* A window of 3 x 3 over a tile of 2 x 7: (2 + 2) x (7 + 2) places of the input, their 8 channels in a line each. */
     const cd_template_nest c = made_nest(*state, T_CONV);
-    b = (cd_template_block){.s1 = {1, 1, 1}, .s2 = {1, 1, 1}, .s3 = {2, 7, 16}, .r1 = {1, 1, 1, 3, 3, 8}};
+    b = (cd_template_block){
+        .s1 = {1, 1, 1}, .s2 = {1, 1, 1}, .s3 = {2, 7, 16}, .r1 = {1, 1, 1, 3, 3, 8}};
     assert_int_equal(cd_template_l1_bytes(&c, &made_machine, &b), 4 * 9 * 64 + 3 * 3 * 8 * 16 * 4);
 }
 
@@ -72,15 +76,20 @@ static void test_bytes(void **state) {
 static void test_rows_that_meet(void **state) {
     (void)state;
     cd_template_nest n = {.n_space = 2, .n_axis = 3, .extent = {64, 64, 1024}};
-    n.in[0] = (cd_template_operand){.rank = 2, .extent = {64, 1024}, .factor = {{1, 0, 0}, {0, 0, 1}}};
-    n.in[1] = (cd_template_operand){.rank = 2, .extent = {1024, 64}, .factor = {{0, 0, 1}, {0, 1, 0}}, .packed = true};
+    n.in[0] =
+        (cd_template_operand){.rank = 2, .extent = {64, 1024}, .factor = {{1, 0, 0}, {0, 0, 1}}};
+    n.in[1] = (cd_template_operand){
+        .rank = 2, .extent = {1024, 64}, .factor = {{0, 0, 1}, {0, 1, 0}}, .packed = true};
     cd_template_block b = {.s1 = {1, 1}, .s2 = {1, 1}, .s3 = {2, 16}, .r1 = {1, 1, 16}};
-    assert_int_equal(cd_template_l1_bytes(&n, &made_machine, &b), 2 * 64 + 16 * 16 * 4); /* 8192 bytes: two ways of a page */
+    assert_int_equal(cd_template_l1_bytes(&n, &made_machine, &b),
+                     2 * 64 + 16 * 16 * 4); /* 8192 bytes: two ways of a page */
     b.s3[0] = 4;
     assert_int_equal(cd_template_l1_bytes(&n, &made_machine, &b), 4 * 4096 + 16 * 16 * 4);
 }
 
-static bool equal(const cd_template_block *x, const cd_template_block *y) { return !memcmp(x, y, sizeof *x); }
+static bool equal(const cd_template_block *x, const cd_template_block *y) {
+    return !memcmp(x, y, sizeof *x);
+}
 
 /* All are legal, different, and the same again; more of them begin with the fewer. */
 static void test_best(void **state) {
@@ -137,7 +146,8 @@ static void test_threads(void **state) {
     assert_int_equal(n_b, 10);
     for (uint32_t k = 0; k < n_b; k++) {
         int64_t tiles = 1;
-        for (uint32_t x = 0; x < n.n_space; x++) tiles *= n.extent[x] / (b[k].s1[x] * b[k].s2[x] * b[k].s3[x]);
+        for (uint32_t x = 0; x < n.n_space; x++)
+            tiles *= n.extent[x] / (b[k].s1[x] * b[k].s2[x] * b[k].s3[x]);
         assert_true(tiles >= 7);
     }
     cd_arena_free(&a);
@@ -146,19 +156,24 @@ static void test_threads(void **state) {
 /* What the cost is for: sums that wait for each other, and tiles that do not fit, cost more. */
 static void test_cost(void **state) {
     const cd_template_nest n = made_nest(*state, T_MM);
-    const cd_template_block wide = {.s1 = {1, 1}, .s2 = {1, 1}, .s3 = {4, 8}, .r1 = {1, 1, 12}, .unroll = 16};
+    const cd_template_block wide = {
+        .s1 = {1, 1}, .s2 = {1, 1}, .s3 = {4, 8}, .r1 = {1, 1, 12}, .unroll = 16};
     cd_template_block one = wide;
     one.s3[0] = 1;
-    assert_true(cd_template_cost(&n, &made_machine, &one) > 1.2 * cd_template_cost(&n, &made_machine, &wide));
+    assert_true(cd_template_cost(&n, &made_machine, &one) >
+                1.2 * cd_template_cost(&n, &made_machine, &wide));
     cd_template_machine slow = made_machine;
     slow.l1_bytes = 256;
     assert_true(cd_template_cost(&n, &slow, &wide) > cd_template_cost(&n, &made_machine, &wide));
     assert_true(cd_template_kernel_cost(&n, &made_machine, (int32_t[]){4, 8}) >= 4);
-    cd_template_machine three = made_machine; /* 6 * 5 tiles: even for three threads, eight rounds for four */
+    cd_template_machine three =
+        made_machine; /* 6 * 5 tiles: even for three threads, eight rounds for four */
     three.threads = 3;
-    assert_close(cd_template_cost(&n, &three, &wide), cd_template_cost(&n, &made_machine, &wide), 1e-12, 0);
+    assert_close(cd_template_cost(&n, &three, &wide), cd_template_cost(&n, &made_machine, &wide),
+                 1e-12, 0);
     three.threads = 4;
-    assert_close(cd_template_cost(&n, &three, &wide), 32.0 / 30 * cd_template_cost(&n, &made_machine, &wide), 1e-12, 0);
+    assert_close(cd_template_cost(&n, &three, &wide),
+                 32.0 / 30 * cd_template_cost(&n, &made_machine, &wide), 1e-12, 0);
 }
 
 static void test_memory(void **state) {
@@ -172,4 +187,5 @@ static void test_memory(void **state) {
     }
 }
 
-TESTS(up, down, test_vectors, test_register_blocks_are_all, test_bytes, test_rows_that_meet, test_best, test_legal, test_threads, test_cost, test_memory)
+TESTS(up, down, test_vectors, test_register_blocks_are_all, test_bytes, test_rows_that_meet,
+      test_best, test_legal, test_threads, test_cost, test_memory)

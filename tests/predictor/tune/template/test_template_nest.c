@@ -11,8 +11,10 @@ static void test_dense(void **state) {
     assert_int_equal(n.extent[0], 24);
     assert_int_equal(n.extent[1], 40);
     assert_int_equal(n.extent[2], 12);
-    assert_true(cd_template_touches(&n.in[0], 0) && !cd_template_touches(&n.in[0], 1) && cd_template_touches(&n.in[0], 2));
-    assert_true(!cd_template_touches(&n.in[1], 0) && cd_template_touches(&n.in[1], 1) && cd_template_touches(&n.in[1], 2));
+    assert_true(cd_template_touches(&n.in[0], 0) && !cd_template_touches(&n.in[0], 1) &&
+                cd_template_touches(&n.in[0], 2));
+    assert_true(!cd_template_touches(&n.in[1], 0) && cd_template_touches(&n.in[1], 1) &&
+                cd_template_touches(&n.in[1], 2));
     assert_true(!n.in[0].packed && n.in[1].packed && !n.in[0].guarded && !n.in[1].guarded);
 }
 
@@ -20,7 +22,8 @@ static void test_convolution(void **state) {
     const cd_template_nest n = made_nest(*state, T_CONV);
     assert_int_equal(n.n_space, 3);
     assert_int_equal(n.n_axis, 6);
-    assert_true(n.in[0].guarded && n.in[0].op == 1 && !n.in[1].guarded); /* the padding has a nest of its own */
+    assert_true(n.in[0].guarded && n.in[0].op == 1 &&
+                !n.in[1].guarded);             /* the padding has a nest of its own */
     assert_int_equal(n.in[0].factor[0][0], 1); /* row h + y */
     assert_int_equal(n.in[0].factor[0][3], 1);
     assert_int_equal(n.in[0].factor[1][3], 0);
@@ -44,19 +47,26 @@ static void test_words(void **state) {
 
 /* Every refusal says what is missing. */
 static void test_others_are_refused(void **state) {
-    static const struct { size_t task; const char *why; } no[] = {
-        {T_DEPTHWISE, "depthwise"}, {T_POOL, "no product"}, {T_MAX, "no plain sum"}, {T_TWO, "2 reductions"}, {T_CROOKED, "not linear"},
-        {T_ADD, "0 reductions"}, {T_INTEGER, "float32"}};
+    static const struct {
+        size_t task;
+        const char *why;
+    } no[] = {{T_DEPTHWISE, "depthwise"}, {T_POOL, "no product"},    {T_MAX, "no plain sum"},
+              {T_TWO, "2 reductions"},    {T_CROOKED, "not linear"}, {T_ADD, "0 reductions"},
+              {T_INTEGER, "float32"}};
     cd_template_nest n;
     for (size_t k = 0; k < sizeof no / sizeof *no; k++) {
         cdmpp_err err = {0};
-        assert_int_equal(cd_template_nest_read(cd_task_registry_at(*state, no[k].task), false, &n, &err), CDMPP_EUNSUPPORTED);
+        assert_int_equal(
+            cd_template_nest_read(cd_task_registry_at(*state, no[k].task), false, &n, &err),
+            CDMPP_EUNSUPPORTED);
         if (!strstr(err.msg, no[k].why)) fail_msg("%zu: %s", no[k].task, err.msg);
     }
     cdmpp_err err = {0};
-    assert_int_equal(cd_template_nest_read(cd_task_registry_at(*state, T_MM), true, &n, &err), CDMPP_EUNSUPPORTED);
+    assert_int_equal(cd_template_nest_read(cd_task_registry_at(*state, T_MM), true, &n, &err),
+                     CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "CPUs"));
-    assert_int_equal(cd_template_nest_read(&(cd_task){.workload_key = "k"}, false, &n, &err), CDMPP_ENOTASK);
+    assert_int_equal(cd_template_nest_read(&(cd_task){.workload_key = "k"}, false, &n, &err),
+                     CDMPP_ENOTASK);
 }
 
 TESTS(up, down, test_dense, test_convolution, test_batch, test_words, test_others_are_refused)

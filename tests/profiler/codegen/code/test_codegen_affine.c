@@ -57,12 +57,14 @@ static int64_t eval(const cd_expr *e, const int64_t *v) {
 static const cd_expr *random_expr(unsigned depth) {
     if (!depth) return rand() % 3 ? var((uint32_t)rand() % N_VAR) : lit(rand() % 19 - 6);
     if (rand() % 8 == 0) {
-        const cd_expr *c = cd_expr_new_bin(&pool, CD_LT, random_expr(depth - 1), random_expr(depth - 1));
+        const cd_expr *c =
+            cd_expr_new_bin(&pool, CD_LT, random_expr(depth - 1), random_expr(depth - 1));
         return cd_expr_new_select(&pool, c, random_expr(depth - 1), random_expr(depth - 1));
     }
     const cd_expr_op op = (cd_expr_op)(CD_ADD + rand() % 9);
     const bool div = op == CD_DIV || op == CD_MOD || op == CD_FDIV || op == CD_FMOD;
-    return cd_expr_new_bin(&pool, op, random_expr(depth - 1), div || op == CD_MUL ? lit(1 + rand() % 16) : random_expr(depth - 1));
+    return cd_expr_new_bin(&pool, op, random_expr(depth - 1),
+                           div || op == CD_MUL ? lit(1 + rand() % 16) : random_expr(depth - 1));
 }
 
 /* Variable 0: itself, a number, number + lane, itself + lane; the others themselves. */
@@ -72,7 +74,8 @@ TEST(test_same_value) {
         const cd_expr *e = random_expr(1 + (unsigned)rand() % 4);
         const int kind = rand() % 4;
         const int64_t lanes = kind < 2 ? 1 : 4, base = rand() % 8;
-        env.var[0] = (struct cd_codegen_env_var){.fixed = kind == 1, .lane = kind > 1, .both = kind == 3, .value = kind == 3 ? 0 : base};
+        env.var[0] = (struct cd_codegen_env_var){
+            .fixed = kind == 1, .lane = kind > 1, .both = kind == 3, .value = kind == 3 ? 0 : base};
         env.bound[0] = (cd_bound){0, kind == 3 ? 8 : 11};
         cd_codegen_env_set_lanes(&env, lanes);
         const cd_expr *r = cd_codegen_env_apply(&env, e);
@@ -80,7 +83,11 @@ TEST(test_same_value) {
         for (int t = 0; t < 20; t++) {
             const int64_t lane = rand() % lanes, x = kind == 3 ? rand() % 9 : rand() % 12;
             const int64_t after[N_VAR + 1] = {x, rand() % 12, rand() % 12, lane};
-            const int64_t before[N_VAR] = {kind == 0 ? x : kind == 1 ? base : kind == 2 ? base + lane : x + lane, after[1], after[2]};
+            const int64_t before[N_VAR] = {kind == 0   ? x
+                                           : kind == 1 ? base
+                                           : kind == 2 ? base + lane
+                                                       : x + lane,
+                                           after[1], after[2]};
             assert_int_equal(eval(r, after), eval(e, before));
             const cd_bound b = cd_codegen_range_of(&env.ranges, r);
             assert_true(b.lo <= eval(r, after) && eval(r, after) <= b.hi);
@@ -120,14 +127,19 @@ static void expect(const cd_expr *e, const char *text) {
     cd_codegen_affine a;
     cd_codegen_env_affine_applied(&env, r, &a);
     for (uint32_t t = 0; t < a.n; t++)
-        if (a.t[t].atom->op == CD_VAR) cd_buf_putf(&b, "%lld*%s + ", (long long)a.t[t].k, name[a.t[t].atom->u.i]);
-        else cd_buf_putf(&b, "%lld*(%s) + ", (long long)a.t[t].k, cd_expr_op_name((cd_expr_op)a.t[t].atom->op));
+        if (a.t[t].atom->op == CD_VAR)
+            cd_buf_putf(&b, "%lld*%s + ", (long long)a.t[t].k, name[a.t[t].atom->u.i]);
+        else
+            cd_buf_putf(&b, "%lld*(%s) + ", (long long)a.t[t].k,
+                        cd_expr_op_name((cd_expr_op)a.t[t].atom->op));
     cd_buf_putf(&b, "%lld", (long long)a.c);
     assert_string_equal(b.p, text);
     cd_buf_free(&b);
 }
 
-static const cd_expr *bin(cd_expr_op op, const cd_expr *a, const cd_expr *b) { return cd_expr_new_bin(&pool, op, a, b); }
+static const cd_expr *bin(cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+    return cd_expr_new_bin(&pool, op, a, b);
+}
 
 TEST(test_quotients) {
     const cd_expr *i = var(0), *j = var(1), *sum = bin(CD_ADD, bin(CD_MUL, i, lit(24)), j);

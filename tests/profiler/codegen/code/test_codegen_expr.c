@@ -21,7 +21,9 @@ static int teardown(void **s) {
 
 static const cd_expr *var(uint32_t k) { return cd_expr_new_var(&pool, CD_I32, k); }
 static const cd_expr *lit(int64_t v) { return cd_expr_new_int(&pool, CD_I32, v); }
-static const cd_expr *bin(cd_expr_op op, const cd_expr *a, const cd_expr *b) { return cd_expr_new_bin(&pool, op, a, b); }
+static const cd_expr *bin(cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+    return cd_expr_new_bin(&pool, op, a, b);
+}
 
 static cdmpp_status put_var(cd_codegen_expr *w, const cd_expr *v, cdmpp_err *err) {
     (void)err;
@@ -37,7 +39,8 @@ static cdmpp_status put_load(cd_codegen_expr *w, const cd_expr *l, cdmpp_err *er
 
 static void expect(cd_dialect d, const cd_expr *e, const char *text) {
     cd_buf b = {0};
-    cd_codegen_expr w = {.dialect = d, .out = &b, .ranges = &ranges, .var = put_var, .load = put_load};
+    cd_codegen_expr w = {
+        .dialect = d, .out = &b, .ranges = &ranges, .var = put_var, .load = put_load};
     assert_int_equal(cd_codegen_expr_write(&w, e, NULL), CDMPP_OK);
     assert_string_equal(b.p, text);
     cd_buf_free(&b);
@@ -50,27 +53,40 @@ TEST(test_integers) {
     expect(CD_DIALECT_C, bin(CD_FDIV, var(1), lit(8)), "(v1 >> 3)");
     expect(CD_DIALECT_C, bin(CD_FMOD, var(1), lit(6)), "cd_floormod_i32(v1, 6)");
     expect(CD_DIALECT_C, bin(CD_FDIV, var(2), lit(6)), "cd_floordiv_i32(v2, 6)");
-    expect(CD_DIALECT_CUDA, cd_expr_new_int(&pool, CD_I64, INT64_MIN), "(-9223372036854775807LL - 1)");
+    expect(CD_DIALECT_CUDA, cd_expr_new_int(&pool, CD_I64, INT64_MIN),
+           "(-9223372036854775807LL - 1)");
     expect(CD_DIALECT_OPENCL, cd_expr_new_int(&pool, CD_I64, 5), "5L");
 }
 
 TEST(test_calls) {
     const cd_expr *i = var(0), *x = cd_expr_new_load(&pool, CD_F32, 3, &i, 1);
     const cd_expr *c = bin(CD_LT, i, lit(3)), *zero = cd_expr_new_float(&pool, CD_F32, 0);
-    expect(CD_DIALECT_C, cd_expr_new_call(&pool, CD_F32, "if_then_else", (const cd_expr *[]){c, x, zero}, 3), "((v0 < 3) ? T3[v0] : 0.0f)");
+    expect(CD_DIALECT_C,
+           cd_expr_new_call(&pool, CD_F32, "if_then_else", (const cd_expr *[]){c, x, zero}, 3),
+           "((v0 < 3) ? T3[v0] : 0.0f)");
     expect(CD_DIALECT_C, cd_expr_new_call(&pool, CD_F32, "exp", &x, 1), "expf(T3[v0])");
     expect(CD_DIALECT_OPENCL, cd_expr_new_call(&pool, CD_F32, "exp", &x, 1), "exp(T3[v0])");
-    expect(CD_DIALECT_C, cd_expr_new_call(&pool, CD_F32, "call_pure_extern", (const cd_expr *[]){cd_expr_new_str(&pool, "erff"), x}, 2), "erff(T3[v0])");
-    expect(CD_DIALECT_C, bin(CD_MAX, x, cd_expr_new_float(&pool, CD_F32, -3.4028234663852886e38)), "cd_max_f32(T3[v0], (-3.40282347e+38f))");
-    expect(CD_DIALECT_C, cd_expr_new_cast(&pool, CD_DTYPE(CD_T_BFLOAT, 16), x), "cd_bf16_to_f32(cd_f32_to_bf16((float)T3[v0]))");
-    expect(CD_DIALECT_C, cd_expr_new_call(&pool, CD_F32, "call_pure_extern", (const cd_expr *[]){cd_expr_new_str(&pool, "erf"), x}, 2), "erff(T3[v0])");
+    expect(CD_DIALECT_C,
+           cd_expr_new_call(&pool, CD_F32, "call_pure_extern",
+                            (const cd_expr *[]){cd_expr_new_str(&pool, "erff"), x}, 2),
+           "erff(T3[v0])");
+    expect(CD_DIALECT_C, bin(CD_MAX, x, cd_expr_new_float(&pool, CD_F32, -3.4028234663852886e38)),
+           "cd_max_f32(T3[v0], (-3.40282347e+38f))");
+    expect(CD_DIALECT_C, cd_expr_new_cast(&pool, CD_DTYPE(CD_T_BFLOAT, 16), x),
+           "cd_bf16_to_f32(cd_f32_to_bf16((float)T3[v0]))");
+    expect(CD_DIALECT_C,
+           cd_expr_new_call(&pool, CD_F32, "call_pure_extern",
+                            (const cd_expr *[]){cd_expr_new_str(&pool, "erf"), x}, 2),
+           "erff(T3[v0])");
 }
 
 TEST(test_refused) {
     const cd_expr *x = cd_expr_new_float(&pool, CD_F32, 1);
-    const cd_expr *bad[] = {cd_expr_new_call(&pool, CD_F32, "call_pure_extern", (const cd_expr *[]){cd_expr_new_str(&pool, "system"), x}, 2),
-                            cd_expr_new_call(&pool, CD_F32, "no_such_intrinsic", &x, 1), cd_expr_new_float(&pool, CD_DTYPE(CD_T_FLOAT, 128), 1),
-                            cd_expr_new_str(&pool, "text")};
+    const cd_expr *bad[] = {
+        cd_expr_new_call(&pool, CD_F32, "call_pure_extern",
+                         (const cd_expr *[]){cd_expr_new_str(&pool, "system"), x}, 2),
+        cd_expr_new_call(&pool, CD_F32, "no_such_intrinsic", &x, 1),
+        cd_expr_new_float(&pool, CD_DTYPE(CD_T_FLOAT, 128), 1), cd_expr_new_str(&pool, "text")};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         cd_buf b = {0};
         cdmpp_err err = {0};
@@ -108,14 +124,18 @@ static const cd_expr *random_expr(unsigned depth) {
     const cd_expr_op op = (cd_expr_op)(CD_ADD + rand() % 9);
     const bool div = op == CD_DIV || op == CD_MOD || op == CD_FDIV || op == CD_FMOD;
     if (!div) return bin(op, random_expr(depth - 1), random_expr(depth - 1));
-    return bin(op, random_expr(depth - 1), rand() % 3 ? lit(1 + rand() % 7) : rand() % 2 ? lit(-1 - rand() % 7) : bin(CD_MAX, var(1), lit(1)));
+    return bin(op, random_expr(depth - 1),
+               rand() % 3   ? lit(1 + rand() % 7)
+               : rand() % 2 ? lit(-1 - rand() % 7)
+                            : bin(CD_MAX, var(1), lit(1)));
 }
 
 /* Law: every value lies in the range, every decision holds. */
 TEST(test_ranges_hold) {
     srand(7);
     for (int k = 0; k < 3000; k++) {
-        const cd_expr *e = random_expr(3), *c = bin((cd_expr_op)(CD_EQ + rand() % 6), e, random_expr(2));
+        const cd_expr *e = random_expr(3),
+                      *c = bin((cd_expr_op)(CD_EQ + rand() % 6), e, random_expr(2));
         const cd_bound b = cd_codegen_range_of(&ranges, e);
         const int decided = cd_codegen_range_decide(&ranges, c);
         for (int64_t i = 0; i <= 7; i++)
@@ -129,13 +149,16 @@ TEST(test_ranges_hold) {
 
 /* Where each variable occurs once, the bounds are values. */
 TEST(test_ranges_are_tight) {
-    static const cd_expr_op with_number[] = {CD_ADD, CD_SUB, CD_MUL, CD_MIN, CD_MAX, CD_FDIV, CD_DIV}, of_two[] = {CD_ADD, CD_SUB, CD_MUL, CD_MIN, CD_MAX};
+    static const cd_expr_op with_number[] = {CD_ADD, CD_SUB,  CD_MUL, CD_MIN,
+                                             CD_MAX, CD_FDIV, CD_DIV},
+                            of_two[] = {CD_ADD, CD_SUB, CD_MUL, CD_MIN, CD_MAX};
     srand(8);
     for (int k = 0; k < 2000; k++) {
         const cd_expr *side[2];
         for (uint32_t s = 0; s < 2; s++) {
             const cd_expr_op op = with_number[rand() % 7];
-            side[s] = bin(op, var(s), lit(op == CD_FDIV || op == CD_DIV ? 1 + rand() % 7 : rand() % 9 - 3));
+            side[s] = bin(op, var(s),
+                          lit(op == CD_FDIV || op == CD_DIV ? 1 + rand() % 7 : rand() % 9 - 3));
         }
         const cd_expr *e = bin(of_two[rand() % 5], side[0], side[1]);
         const cd_bound b = cd_codegen_range_of(&ranges, e);
@@ -151,17 +174,24 @@ TEST(test_ranges_are_tight) {
 
 /* A remainder is exact within one period; else it is of all that a remainder can be. */
 TEST(test_ranges_of_remainders) {
-    const struct { cd_expr_op op; uint32_t var; int64_t by, lo, hi; } t[] = {
-        {CD_FMOD, 0, 8, 0, 7}, {CD_FMOD, 0, 7, 0, 6}, {CD_MOD, 0, 8, 0, 7}, {CD_MOD, 0, 5, 0, 4}, {CD_FMOD, 1, 5, 0, 4}, {CD_MOD, 1, 5, -4, 4}};
+    const struct {
+        cd_expr_op op;
+        uint32_t var;
+        int64_t by, lo, hi;
+    } t[] = {{CD_FMOD, 0, 8, 0, 7}, {CD_FMOD, 0, 7, 0, 6}, {CD_MOD, 0, 8, 0, 7},
+             {CD_MOD, 0, 5, 0, 4},  {CD_FMOD, 1, 5, 0, 4}, {CD_MOD, 1, 5, -4, 4}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         const cd_bound b = cd_codegen_range_of(&ranges, bin(t[k].op, var(t[k].var), lit(t[k].by)));
         assert_true(b.lo == t[k].lo && b.hi == t[k].hi);
     }
     const cd_expr *far = bin(CD_ADD, var(0), lit(-15)); /* -15 .. -8 */
-    const cd_bound in = cd_codegen_range_of(&ranges, bin(CD_FMOD, far, lit(16))), under = cd_codegen_range_of(&ranges, bin(CD_MOD, far, lit(6)));
+    const cd_bound in = cd_codegen_range_of(&ranges, bin(CD_FMOD, far, lit(16))),
+                   under = cd_codegen_range_of(&ranges, bin(CD_MOD, far, lit(6)));
     assert_true(in.lo == 1 && in.hi == 8 && under.lo == -5 && under.hi == 0);
-    const cd_bound unknown = cd_codegen_range_of(&ranges, bin(CD_FDIV, var(2), lit(4))), rest = cd_codegen_range_of(NULL, bin(CD_FMOD, var(0), lit(4)));
+    const cd_bound unknown = cd_codegen_range_of(&ranges, bin(CD_FDIV, var(2), lit(4))),
+                   rest = cd_codegen_range_of(NULL, bin(CD_FMOD, var(0), lit(4)));
     assert_true(unknown.lo == CD_NEG_INF && unknown.hi == CD_INF && rest.lo == 0 && rest.hi == 3);
 }
 
-TESTS(setup, teardown, test_integers, test_calls, test_refused, test_ranges_hold, test_ranges_are_tight, test_ranges_of_remainders)
+TESTS(setup, teardown, test_integers, test_calls, test_refused, test_ranges_hold,
+      test_ranges_are_tight, test_ranges_of_remainders)

@@ -8,17 +8,24 @@
 #include "profiler/backend/backend.h"
 #include "profiler/codegen/codegen.h"
 
-static const char *const matmul[] = {
-    "\"ops\": [" GP_IN("A", "512, 512") "," GP_IN("B", "512, 512") ", {\"name\": \"C\", \"axis\": [[\"i\", 0, 512], [\"j\", 0, 512]],"
-    "\"reduce_axis\": [[\"k\", 0, 512]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"},"
-    "{\"name\": \"D\", \"axis\": [[\"i\", 0, 512], [\"j\", 0, 512]], \"body\": \"max(C[i, j], 0.0)\"}]"};
+static const char *const matmul[] = {"\"ops\": [" GP_IN("A", "512, 512") "," GP_IN(
+    "B", "512, 512") ", {\"name\": \"C\", \"axis\": [[\"i\", 0, 512], [\"j\", 0, 512]],"
+                     "\"reduce_axis\": [[\"k\", 0, 512]], \"reduce\": \"sum\", \"body\": \"A[i, "
+                     "k]*B[k, j]\"},"
+                     "{\"name\": \"D\", \"axis\": [[\"i\", 0, 512], [\"j\", 0, 512]], \"body\": "
+                     "\"max(C[i, j], 0.0)\"}]"};
 /* Blocks, virtual threads, threads, two stages in shared memory, one of them with vectors of four. */
 static const char tiled[] =
-    "[[\"SP\",2,0,512,[2,4,8,2],1],[\"SP\",2,5,512,[4,8,8,1],1],[\"SP\",2,10,512,[2,4],1],[\"RE\",2,[0,5,1,6,2,7,10,11,3,8,12,4,9]],"
-    "[\"FSP\",3,0,0,3],[\"FSP\",3,4,1,3],[\"RE\",3,[0,4,1,5,2,6,3,7]],[\"CA\",2,3,5],[\"CHR\",1,\"shared\",[2]],[\"CA\",2,3,6],[\"CHR\",0,\"shared\",[3]],"
-    "[\"CA\",1,4,6],[\"FU\",5,[0,1]],[\"AN\",5,0,5],[\"FU\",5,[1,2]],[\"AN\",5,1,4],[\"FU\",5,[2,3]],[\"AN\",5,2,6],"
-    "[\"FU\",3,[0,1]],[\"SP\",3,0,2048,[4],1],[\"AN\",3,1,2],[\"FFSP\",3,0,[1,0],1,1],[\"AN\",3,1,6],"
-    "[\"FU\",1,[0,1]],[\"SP\",1,0,1024,[1],1],[\"AN\",1,1,2],[\"FFSP\",1,0,[1,0],1,1],[\"AN\",1,1,6],[\"PR\",4,0,\"auto_unroll_max_step$16\"]]";
+    "[[\"SP\",2,0,512,[2,4,8,2],1],[\"SP\",2,5,512,[4,8,8,1],1],[\"SP\",2,10,512,[2,4],1],[\"RE\","
+    "2,[0,5,1,6,2,7,10,11,3,8,12,4,9]],"
+    "[\"FSP\",3,0,0,3],[\"FSP\",3,4,1,3],[\"RE\",3,[0,4,1,5,2,6,3,7]],[\"CA\",2,3,5],[\"CHR\",1,"
+    "\"shared\",[2]],[\"CA\",2,3,6],[\"CHR\",0,\"shared\",[3]],"
+    "[\"CA\",1,4,6],[\"FU\",5,[0,1]],[\"AN\",5,0,5],[\"FU\",5,[1,2]],[\"AN\",5,1,4],[\"FU\",5,[2,3]"
+    "],[\"AN\",5,2,6],"
+    "[\"FU\",3,[0,1]],[\"SP\",3,0,2048,[4],1],[\"AN\",3,1,2],[\"FFSP\",3,0,[1,0],1,1],[\"AN\",3,1,"
+    "6],"
+    "[\"FU\",1,[0,1]],[\"SP\",1,0,1024,[1],1],[\"AN\",1,1,2],[\"FFSP\",1,0,[1,0],1,1],[\"AN\",1,1,"
+    "6],[\"PR\",4,0,\"auto_unroll_max_step$16\"]]";
 
 typedef struct {
     cd_task_registry *tasks;
@@ -71,7 +78,8 @@ TEST(test_tiled) {
     /* Three statements depend on the virtual thread (start, update, result); the two fills do not. */
     assert_int_equal(times(cuda.text.p, "for (int v0 = 0; v0 < 8; v0++)"), 3);
     assert_int_equal(times(cuda.text.p, "__shared__"), 2);
-    assert_non_null(strstr(cuda.text.p, "[1024]; /* C */")); /* 128 elements for each of 8 virtual threads */
+    assert_non_null(
+        strstr(cuda.text.p, "[1024]; /* C */")); /* 128 elements for each of 8 virtual threads */
     assert_int_equal(times(cuda.text.p, "*(float4 *)"), 1);
     assert_int_equal(times(cl.text.p, "vstore4(vload4("), 1);
     assert_ok(cd_codegen(&f.nest, CD_DIALECT_CUDA, "p", &again, &err));
@@ -82,7 +90,8 @@ TEST(test_tiled) {
 
 /* Both loops of virtual threads stay: the sums are kept for each pair of them. */
 TEST(test_two_virtual_threads) {
-    static const char fused[] = "[\"FU\",5,[1,2]],[\"AN\",5,1,4],[\"FU\",5,[2,3]],[\"AN\",5,2,6]", apart[] = "[\"AN\",5,1,4],[\"AN\",5,2,4],[\"FU\",5,[3,4]],[\"AN\",5,3,6]";
+    static const char fused[] = "[\"FU\",5,[1,2]],[\"AN\",5,1,4],[\"FU\",5,[2,3]],[\"AN\",5,2,6]",
+                      apart[] = "[\"AN\",5,1,4],[\"AN\",5,2,4],[\"FU\",5,[3,4]],[\"AN\",5,3,6]";
     const char *at = strstr(tiled, fused);
     char steps[sizeof tiled + sizeof apart];
     fixture f;
@@ -102,8 +111,8 @@ TEST(test_refused) {
     static const struct {
         const char *steps;
         cdmpp_status st;
-    } t[] = {{"[]", CDMPP_EREJECTED}, /* no threads */
-             {"[[\"AN\",3,0,6]]", CDMPP_EREJECTED}, /* one stage without */
+    } t[] = {{"[]", CDMPP_EREJECTED},                              /* no threads */
+             {"[[\"AN\",3,0,6]]", CDMPP_EREJECTED},                /* one stage without */
              {"[[\"AN\",3,1,6],[\"AN\",2,1,6]]", CDMPP_EREJECTED}, /* below a loop of nobody */
              {"[[\"AN\",3,0,5],[\"AN\",2,0,5]]", CDMPP_OK}};
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
@@ -128,12 +137,25 @@ TEST(test_compiler) {
     cdmpp_err err = {0};
     SKIP_WITHOUT_OPENCL();
     assert_ok(cd_backend_opencl.open("", "", &b, &err));
-    static char good[] = "__kernel void f(__global float *x) { x[0] = cd_max_f32(1.0f, 2.0f); }", bad[] = "__kernel void f() { nonsense; }";
+    static char good[] = "__kernel void f(__global float *x) { x[0] = cd_max_f32(1.0f, 2.0f); }",
+                bad[] = "__kernel void f() { nonsense; }";
     uint32_t list[1] = {0};
-    cd_codegen_launch launch = {.entry = "f", .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = 1, .buffer = list};
-    cd_codegen_buffer buffer = {.name = "x", .dtype = CD_F32, .elements = 1, .bytes = 4, .is_arg = true, .written = true};
-    cd_codegen_code c[2] = {{.dialect = CD_DIALECT_OPENCL, .text = {.p = bad, .n = strlen(bad)}, .n_launch = 1, .launch = &launch, .n_buffer = 1, .buffer = &buffer},
-                    {.dialect = CD_DIALECT_OPENCL, .text = {.p = good, .n = strlen(good)}, .n_launch = 1, .launch = &launch, .n_buffer = 1, .buffer = &buffer}};
+    cd_codegen_launch launch = {
+        .entry = "f", .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = 1, .buffer = list};
+    cd_codegen_buffer buffer = {
+        .name = "x", .dtype = CD_F32, .elements = 1, .bytes = 4, .is_arg = true, .written = true};
+    cd_codegen_code c[2] = {{.dialect = CD_DIALECT_OPENCL,
+                             .text = {.p = bad, .n = strlen(bad)},
+                             .n_launch = 1,
+                             .launch = &launch,
+                             .n_buffer = 1,
+                             .buffer = &buffer},
+                            {.dialect = CD_DIALECT_OPENCL,
+                             .text = {.p = good, .n = strlen(good)},
+                             .n_launch = 1,
+                             .launch = &launch,
+                             .n_buffer = 1,
+                             .buffer = &buffer}};
     cd_build p[2] = {{.code = &c[0]}, {.code = &c[1]}};
     cd_loaded *l = NULL;
     double s = 0;

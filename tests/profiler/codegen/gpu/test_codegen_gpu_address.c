@@ -23,7 +23,9 @@ static int tear_down(void **state) {
 }
 
 static const cd_expr *lit(int64_t k) { return cd_expr_new_int(&pool, CD_I32, k); }
-static const cd_expr *bin(cd_expr_op op, const cd_expr *a, const cd_expr *b) { return cd_expr_new_bin(&pool, op, a, b); }
+static const cd_expr *bin(cd_expr_op op, const cd_expr *a, const cd_expr *b) {
+    return cd_expr_new_bin(&pool, op, a, b);
+}
 
 static int64_t eval(const cd_expr *e, const int64_t *x) {
     if (e->op == CD_INT) return e->u.i;
@@ -46,7 +48,9 @@ static int64_t eval_sum(const cd_gpu_sum *s, const int64_t *x) {
     return all;
 }
 
-static cd_gpu_sum one(const cd_expr *e, int64_t by) { return (cd_gpu_sum){.n = 1, .term = {{e, by}}}; }
+static cd_gpu_sum one(const cd_expr *e, int64_t by) {
+    return (cd_gpu_sum){.n = 1, .term = {{e, by}}};
+}
 
 static void step_is(const cd_expr *e, int64_t by, int64_t want) {
     const cd_gpu_sum s = one(e, by);
@@ -74,15 +78,16 @@ static void test_steps_of_known_forms(void **state) {
     step_is(bin(CD_SUB, x, x), 1, 0);
     step_is(bin(CD_MUL, x, lit(6)), 1, 6);
     step_is(bin(CD_MUL, lit(6), x), 1, 6);
-    step_is(bin(CD_FMOD, bin(CD_ADD, eight, x), lit(8)), 1, 1); /* y*8 + x, x below 4: within one turn of 8 */
+    step_is(bin(CD_FMOD, bin(CD_ADD, eight, x), lit(8)), 1,
+            1); /* y*8 + x, x below 4: within one turn of 8 */
     step_is(bin(CD_FDIV, bin(CD_ADD, eight, x), lit(8)), 3, 0);
     step_is(bin(CD_FMOD, bin(CD_ADD, eight, bin(CD_MUL, x, lit(2))), lit(8)), 1, 2);
-    no_step(bin(CD_FMOD, bin(CD_ADD, y, x), lit(8)));           /* a turn may end anywhere */
+    no_step(bin(CD_FMOD, bin(CD_ADD, y, x), lit(8))); /* a turn may end anywhere */
     no_step(bin(CD_FDIV, bin(CD_ADD, eight, x), lit(6)));
     no_step(bin(CD_FMOD, bin(CD_ADD, eight, bin(CD_MUL, x, lit(4))), lit(8)));
     no_step(bin(CD_MUL, x, y));
     no_step(bin(CD_MIN, x, y));
-    no_step(bin(CD_FMOD, bin(CD_SUB, eight, x), lit(8)));       /* downwards */
+    no_step(bin(CD_FMOD, bin(CD_SUB, eight, x), lit(8))); /* downwards */
     const cd_gpu_sum both = {.n = 2, .constant = 100, .term = {{x, 3}, {bin(CD_SUB, y, x), 1}}};
     int64_t by;
     assert_true(cd_gpu_sum_step(&both, x, WIDTH, &by));
@@ -105,8 +110,10 @@ static void test_promises_hold(void **state) {
     (void)state;
     srand(3);
     for (int round = 0; round < 20000; round++) {
-        cd_gpu_sum s = {.n = 1 + (uint32_t)(rand() % 3), .constant = rand() % 3 ? rand() % 33 - 16 : 0};
-        for (uint32_t k = 0; k < s.n; k++) s.term[k].e = random_expr(3), s.term[k].by = rand() % 17 - 8;
+        cd_gpu_sum s = {.n = 1 + (uint32_t)(rand() % 3),
+                        .constant = rand() % 3 ? rand() % 33 - 16 : 0};
+        for (uint32_t k = 0; k < s.n; k++)
+            s.term[k].e = random_expr(3), s.term[k].by = rand() % 17 - 8;
         int64_t by = 0;
         const bool known = cd_gpu_sum_step(&s, v[0], WIDTH, &by);
         const int64_t divides = cd_gpu_sum_divisor(&s, v[0]);
@@ -116,8 +123,10 @@ static void test_promises_hold(void **state) {
         for (int t = 0; t < 12; t++) {
             int64_t x[N_VAR] = {0, rand() % 40, rand() % 40};
             const int64_t first = eval_sum(&s, x);
-            if (divides ? first % divides != 0 : first != 0) fail_msg("%lld is no multiple of %lld", (long long)first, (long long)divides);
-            for (x[0] = 1; x[0] < WIDTH && known; x[0]++) assert_int_equal(eval_sum(&s, x), first + x[0] * by);
+            if (divides ? first % divides != 0 : first != 0)
+                fail_msg("%lld is no multiple of %lld", (long long)first, (long long)divides);
+            for (x[0] = 1; x[0] < WIDTH && known; x[0]++)
+                assert_int_equal(eval_sum(&s, x), first + x[0] * by);
         }
     }
     assert_true(promised > 3000 && moved > 1000 && divided > 1000); /* promises are made */
@@ -133,8 +142,10 @@ static void test_divisors_of_known_forms(void **state) {
         s.constant = row[k].constant;
         assert_int_equal(cd_gpu_sum_divisor(&s, v[0]), row[k].want);
     }
-    const cd_gpu_sum here = one(v[0], 3), quotient = one(bin(CD_FDIV, bin(CD_MUL, v[1], lit(16)), lit(4)), 1),
-                     product = one(bin(CD_MUL, bin(CD_MUL, v[1], lit(6)), lit(5)), 1), rest = one(bin(CD_FMOD, bin(CD_MUL, v[1], lit(6)), lit(4)), 1);
+    const cd_gpu_sum here = one(v[0], 3),
+                     quotient = one(bin(CD_FDIV, bin(CD_MUL, v[1], lit(16)), lit(4)), 1),
+                     product = one(bin(CD_MUL, bin(CD_MUL, v[1], lit(6)), lit(5)), 1),
+                     rest = one(bin(CD_FMOD, bin(CD_MUL, v[1], lit(6)), lit(4)), 1);
     assert_int_equal(cd_gpu_sum_divisor(&here, v[0]), 0); /* it is 0 there */
     assert_int_equal(cd_gpu_sum_divisor(&quotient, v[0]), 4);
     assert_int_equal(cd_gpu_sum_divisor(&product, v[0]), 30);
@@ -156,12 +167,16 @@ static void test_place_of_an_element(void **state) {
     for (int round = 0; round < 3000; round++) {
         const bool begins = rand() & 1;
         slot.min = begins ? min : NULL;
-        const cd_expr *q = random_expr(2), *x[2] = {random_expr(2), bin(CD_ADD, bin(CD_MUL, bin(CD_FDIV, q, lit(4)), lit(4)), bin(CD_FMOD, q, lit(4)))};
+        const cd_expr *q = random_expr(2),
+                      *x[2] = {random_expr(2),
+                               bin(CD_ADD, bin(CD_MUL, bin(CD_FDIV, q, lit(4)), lit(4)),
+                                   bin(CD_FMOD, q, lit(4)))};
         cd_gpu_sum s;
         assert_ok(cd_gpu_address(&g, 0, x, 2, &s, &err));
         for (int t = 0; t < 4; t++) {
             const int64_t at[N_VAR] = {rand() % 30, rand() % 30, rand() % 30};
-            const int64_t want = (eval(x[0], at) - (begins ? at[1] : 0)) * 10 + eval(x[1], at) - (begins ? 3 : 0);
+            const int64_t want =
+                (eval(x[0], at) - (begins ? at[1] : 0)) * 10 + eval(x[1], at) - (begins ? 3 : 0);
             assert_int_equal(eval_sum(&s, at), want);
         }
         for (uint32_t k = 0; k < s.n; k++) { /* joined, and nothing is left that is 0 */
@@ -179,4 +194,5 @@ static void test_place_of_an_element(void **state) {
     assert_true(s.wide);
 }
 
-TESTS(set_up, tear_down, test_steps_of_known_forms, test_promises_hold, test_divisors_of_known_forms, test_place_of_an_element)
+TESTS(set_up, tear_down, test_steps_of_known_forms, test_promises_hold,
+      test_divisors_of_known_forms, test_place_of_an_element)

@@ -42,7 +42,8 @@ static cdmpp_status generate(void *ctx, const gp_program *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status run_one(emulated *m, const gp_program *p, const cd_codegen_code *c, bool backwards, cdmpp_err *err) {
+static cdmpp_status run_one(emulated *m, const gp_program *p, const cd_codegen_code *c,
+                            bool backwards, cdmpp_err *err) {
     void **memory = gp_content(p, c);
     cdmpp_status st = CDMPP_OK;
     m->e.memory = memory;
@@ -52,7 +53,8 @@ static cdmpp_status run_one(emulated *m, const gp_program *p, const cd_codegen_c
         *(void **)(void *)&m->e.call = dlsym(m->library, name);
         if (!m->e.call) st = CD_FAIL(err, EBACKEND, "no %s", name);
         else if (!emu_launch(&m->e, &c->launch[k], backwards))
-            st = CD_FAIL(err, ENUMERIC, "task %s, program %u: not all threads meet at a barrier", p->task->workload_key, p->number);
+            st = CD_FAIL(err, ENUMERIC, "task %s, program %u: not all threads meet at a barrier",
+                         p->task->workload_key, p->number);
     }
     if (!st) st = gp_compare(p, memory, err);
     if (st && getenv("CDMPP_SHOW")) {
@@ -83,7 +85,8 @@ static bool build_emulated(emulated *m, tmp_dir *d) {
     fputs(cd_codegen_prelude(CD_DIALECT_CUDA), f);
     fputs(m->text.p, f);
     fclose(f);
-    snprintf(command, sizeof command, "g++ -w -O0 -ffp-contract=off -shared -fPIC -o %s %s", library, source);
+    snprintf(command, sizeof command, "g++ -w -O0 -ffp-contract=off -shared -fPIC -o %s %s",
+             library, source);
     if (system(command)) return false;
     m->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (!m->library) return false;
@@ -97,7 +100,9 @@ static unsigned trials(unsigned usual) {
     const char *more = getenv("CDMPP_TRIALS"); /* a longer search, by hand */
     return more ? (unsigned)atoi(more) : usual;
 }
-static uint64_t seed(void) { return getenv("CDMPP_SEED") ? (uint64_t)atoi(getenv("CDMPP_SEED")) : 5; }
+static uint64_t seed(void) {
+    return getenv("CDMPP_SEED") ? (uint64_t)atoi(getenv("CDMPP_SEED")) : 5;
+}
 
 typedef cdmpp_status each_fn(unsigned trials, uint64_t seed, gp_fn *fn, void *ctx, cdmpp_err *err);
 
@@ -122,9 +127,7 @@ static unsigned emulate(each_fn *each, unsigned n) {
     return ran;
 }
 
-TEST(test_emulated) {
-    assert_true(emulate(gp_each, trials(1)) >= GP_TASKS);
-}
+TEST(test_emulated) { assert_true(emulate(gp_each, trials(1)) >= GP_TASKS); }
 
 /* Steps of any kind: most programs have no threads, or none where they must be. */
 TEST(test_odd) {
@@ -135,7 +138,8 @@ TEST(test_odd) {
 
 /* ---- OpenCL ---- */
 
-static cdmpp_status opencl_program(cd_backend *b, const gp_program *p, const cd_codegen_code *c, cdmpp_err *err) {
+static cdmpp_status opencl_program(cd_backend *b, const gp_program *p, const cd_codegen_code *c,
+                                   cdmpp_err *err) {
     const cd_backend_kind *kind = &cd_backend_opencl;
     cd_build build = {.code = c};
     cd_loaded *l = NULL;
@@ -146,7 +150,8 @@ static cdmpp_status opencl_program(cd_backend *b, const gp_program *p, const cd_
     if (!st) st = kind->load(b, &build, (const void *const *)memory, &l, err);
     if (!st) st = kind->run(l, 3, &s, err); /* more than once: results must not pile up */
     if (!st && !(s > 0)) st = CD_FAIL(err, ENUMERIC, "a run of %g s", s);
-    for (uint32_t k = 0; k < c->n_arg && !st; k++) st = kind->read(l, k, memory[k], (size_t)c->buffer[k].bytes, err);
+    for (uint32_t k = 0; k < c->n_arg && !st; k++)
+        st = kind->read(l, k, memory[k], (size_t)c->buffer[k].bytes, err);
     if (!st) st = gp_compare(p, memory, err);
     kind->unload(l);
     cd_mem_free(build.object);
@@ -157,7 +162,8 @@ static cdmpp_status opencl_program(cd_backend *b, const gp_program *p, const cd_
 /* Compiling takes long: three of the tasks, unless CDMPP_OPENCL asks for all. */
 static cdmpp_status run_opencl(void *ctx, const gp_program *p, cdmpp_err *err) {
     cd_codegen_code c;
-    const bool some = !strcmp(p->task->workload_key, "1") || !strcmp(p->task->workload_key, "4") || !strcmp(p->task->workload_key, "10");
+    const bool some = !strcmp(p->task->workload_key, "1") || !strcmp(p->task->workload_key, "4") ||
+                      !strcmp(p->task->workload_key, "10");
     if (!some && !getenv("CDMPP_OPENCL")) return CDMPP_OK;
     cdmpp_status st = cd_codegen(p->nest, CD_DIALECT_OPENCL, "p", &c, err);
     if (!st) st = opencl_program(ctx, p, &c, err);

@@ -31,7 +31,8 @@ static void check_case(const char *name, const cd_graph *g, const cd_workload_op
     cd_workload *w;
     double *out[8];
     assert_ok(cd_workload_build(g, o, &w, &err));
-    for (uint32_t i = 0; i < w->n_unsupported; i++) print_error("%s: %s: %s\n", name, w->unsupported[i].op, w->unsupported[i].reason);
+    for (uint32_t i = 0; i < w->n_unsupported; i++)
+        print_error("%s: %s: %s\n", name, w->unsupported[i].op, w->unsupported[i].reason);
     assert_int_equal(w->n_unsupported, 0);
     const char *why = we_run(w, mg_content, out);
     if (why) fail_msg("%s: %s", name, why);
@@ -41,7 +42,8 @@ static void check_case(const char *name, const cd_graph *g, const cd_workload_op
         assert_int_equal(n, cd_graph_shape_elements(&w->buffer[w->output[k]].shape));
         for (size_t i = 0; i < n; i++)
             if (!(fabs(out[k][i] - want[i]) <= 2e-5 * (1 + fabs(want[i]))))
-                fail_msg("%s result %u element %zu (layout %d, depth %u): %g, not %g", name, k, i, (int)o->layout, o->max_depth, out[k][i], want[i]);
+                fail_msg("%s result %u element %zu (layout %d, depth %u): %g, not %g", name, k, i,
+                         (int)o->layout, o->max_depth, out[k][i], want[i]);
         free(want);
         free(out[k]);
     }
@@ -52,7 +54,10 @@ TEST(test_values) {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int way = 0; way < 4; way++) {
             mg m = mg_new(cases[c].name, cases[c].opset);
-            const cd_workload_options o = {.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256, .weights = true};
+            const cd_workload_options o = {.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC
+                                                             : CD_WORKLOAD_LAYOUT_NCHW,
+                                           .max_depth = way & 2 ? 1 : 256,
+                                           .weights = true};
             cases[c].make(&m);
             check_case(cases[c].name, m.g, &o);
             cd_graph_free(m.g);
@@ -70,14 +75,24 @@ TEST(test_gather_elements) {
         const uint32_t x = mg_in(&m, 2, ROWS, COLUMNS), pick = mg_w(&m, 2, ROWS, PICKS);
         static const int64_t at[ROWS * PICKS] = {3, 0, 1, 1, 2, 0};
         uint32_t at_t, y;
-        assert_ok(cd_graph_constant(m.g, "at", CD_I64, &(cd_graph_shape){2, {ROWS, PICKS}}, at, NULL, &at_t, &err));
+        assert_ok(cd_graph_constant(m.g, "at", CD_I64, &(cd_graph_shape){2, {ROWS, PICKS}}, at,
+                                    NULL, &at_t, &err));
         y = mg_op(&m, "GatherElements", "axis=1", 2, x, at_t);
         mg_end(&m, mg_op(&m, "Mul", "", 2, y, pick));
-        assert_ok(cd_workload_build(m.g, &(cd_workload_options){.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256, .weights = true}, &w, &err));
+        assert_ok(
+            cd_workload_build(m.g,
+                              &(cd_workload_options){.layout = way & 1 ? CD_WORKLOAD_LAYOUT_NHWC
+                                                                       : CD_WORKLOAD_LAYOUT_NCHW,
+                                                     .max_depth = way & 2 ? 1 : 256,
+                                                     .weights = true},
+                              &w, &err));
         assert_int_equal(w->n_unsupported, 0);
         const char *why = we_run(w, mg_content, out);
         if (why) fail_msg("%s", why);
-        for (int i = 0; i < ROWS * PICKS; i++) assert_close(out[0][i], mg_content(m.g, x, i / PICKS * COLUMNS + at[i]) * mg_content(m.g, pick, i), 1e-6, 1e-6);
+        for (int i = 0; i < ROWS * PICKS; i++)
+            assert_close(out[0][i],
+                         mg_content(m.g, x, i / PICKS * COLUMNS + at[i]) * mg_content(m.g, pick, i),
+                         1e-6, 1e-6);
         free(out[0]);
         cd_workload_free(w);
         cd_graph_free(m.g);
@@ -124,7 +139,8 @@ TEST(test_many_operands) {
             const int64_t elements = cd_graph_shape_elements(&w->buffer[w->output[0]].shape);
             assert_int_equal(elements, o ? 2 : 2 * n[k]);
             for (int64_t i = 0; i < elements; i++)
-                if (!(fabs(out[i] - combined(g, op[o], n[k], i)) <= 0)) fail_msg("%s of %u, element %lld: %g", op[o], n[k], (long long)i, out[i]);
+                if (!(fabs(out[i] - combined(g, op[o], n[k], i)) <= 0))
+                    fail_msg("%s of %u, element %lld: %g", op[o], n[k], (long long)i, out[i]);
             free(out);
             cd_workload_free(w);
             cd_graph_free(g);

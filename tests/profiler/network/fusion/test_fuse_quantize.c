@@ -17,7 +17,8 @@ static void check_scale(float low, float high) {
     assert_true(zero >= 0 && zero <= 255 && scale > 0);
     const double lo = fmin(0, (double)low), hi = fmax(0, (double)high);
     for (int i = 0; i <= 1000; i++) {
-        const double x = lo + (hi - lo) * i / 1000, q = fmin(fmax(nearbyint(x / (double)scale) + zero, 0), 255);
+        const double x = lo + (hi - lo) * i / 1000,
+                     q = fmin(fmax(nearbyint(x / (double)scale) + zero, 0), 255);
         assert_true(fabs((q - zero) * (double)scale - x) <= 1.001 * (double)scale);
         if (i % 1000) assert_true(fabs((q - zero) * (double)scale - x) <= 0.5001 * (double)scale);
     }
@@ -30,7 +31,8 @@ TEST(test_scale) {
     for (uint64_t k = 0; k < 200; k++) {
         const double size = pow(10, 20 * cd_rng_unit(1, k) - 10);
         check_scale((float)(-size * cd_rng_unit(2, k)), (float)(size * cd_rng_unit(3, k)));
-        check_scale((float)(size * cd_rng_unit(4, k)), (float)(size * 2)); /* 0 is outside: the range is widened */
+        check_scale((float)(size * cd_rng_unit(4, k)),
+                    (float)(size * 2)); /* 0 is outside: the range is widened */
         check_scale((float)(-2 * size), (float)(-size * cd_rng_unit(5, k)));
     }
     cd_fuse_quantize_scale(0, 0, &scale, &zero);
@@ -47,12 +49,16 @@ static cd_graph *chain(void) {
     gm m = {0};
     assert_ok(cd_graph_new("chain", &m.g, &err));
     const uint32_t x = gm_x(&m, 1, 3, 8, 8);
-    const uint32_t a = gm_add(&m, "Relu", "", gm_add(&m, "Conv", "pads=1,1,1,1", x, gm_w(&m, 16, 3, 3, 3), gm_w(&m, 16)));
-    const uint32_t b = gm_add(&m, "Relu", "", gm_add(&m, "Conv", "", a, gm_w(&m, 16, 16, 1, 1), gm_w(&m, 16)));
-    const uint32_t c = gm_add(&m, "Conv", "group=16 pads=1,1,1,1", gm_add(&m, "Add", "", a, b), gm_w(&m, 16, 1, 3, 3), gm_w(&m, 16));
+    const uint32_t a = gm_add(
+        &m, "Relu", "", gm_add(&m, "Conv", "pads=1,1,1,1", x, gm_w(&m, 16, 3, 3, 3), gm_w(&m, 16)));
+    const uint32_t b =
+        gm_add(&m, "Relu", "", gm_add(&m, "Conv", "", a, gm_w(&m, 16, 16, 1, 1), gm_w(&m, 16)));
+    const uint32_t c = gm_add(&m, "Conv", "group=16 pads=1,1,1,1", gm_add(&m, "Add", "", a, b),
+                              gm_w(&m, 16, 1, 3, 3), gm_w(&m, 16));
     const uint32_t d = gm_add(&m, "Flatten", "", gm_add(&m, "GlobalAveragePool", "", c));
     const uint32_t e = gm_add(&m, "Gemm", "transB=1", d, gm_w(&m, 16, 16), gm_w(&m, 16));
-    const uint32_t f = gm_add(&m, "MatMul", "", gm_add(&m, "Reshape", "", e, gm_ints(&m, 1, 4, 4)), gm_add(&m, "Reshape", "", d, gm_ints(&m, 1, 4, 4)));
+    const uint32_t f = gm_add(&m, "MatMul", "", gm_add(&m, "Reshape", "", e, gm_ints(&m, 1, 4, 4)),
+                              gm_add(&m, "Reshape", "", d, gm_ints(&m, 1, 4, 4)));
     assert_int_equal(m.st, CDMPP_OK);
     assert_ok(cd_graph_result(m.g, f, &err));
     return m.g;
@@ -88,9 +94,16 @@ TEST(test_layers) {
     assert_string_equal(w->layer[4].why, "a product of two tensors of data");
     assert_true(w->layer[1].flop == 2.0 * 16 * 16 * 64);
     assert_true(count(w, CD_DTYPE(CD_T_UINT, 8)) >= 3);
-    assert_true(w->n_group <= groups + 2); /* x alone gets programs of its own: the rest is part of what there is */
+    assert_true(w->n_group <=
+                groups +
+                    2); /* x alone gets programs of its own: the rest is part of what there is */
     cd_workload_free(w);
-    assert_int_equal(cd_workload_build(g, &(cd_workload_options){.quantize = &(cd_quantize){CD_QUANTIZE_RANGES, 2, low, high, NULL}}, &w, &err), CDMPP_EINVALID);
+    assert_int_equal(
+        cd_workload_build(g,
+                          &(cd_workload_options){
+                              .quantize = &(cd_quantize){CD_QUANTIZE_RANGES, 2, low, high, NULL}},
+                          &w, &err),
+        CDMPP_EINVALID);
     cd_graph_free(g);
 }
 
@@ -102,7 +115,8 @@ TEST(test_float) {
     assert_int_equal(v->n_layer, 5);
     assert_int_equal(w->n_task, v->n_task);
     for (uint32_t k = 0; k < w->n_task; k++)
-        assert_string_equal(cd_task_registry_at(w->tasks, w->task[k].task)->workload_key, cd_task_registry_at(v->tasks, v->task[k].task)->workload_key);
+        assert_string_equal(cd_task_registry_at(w->tasks, w->task[k].task)->workload_key,
+                            cd_task_registry_at(v->tasks, v->task[k].task)->workload_key);
     cd_workload_free(v);
     cd_workload_free(w);
     cd_graph_free(g);
@@ -137,8 +151,11 @@ static const char *why_of(cd_dtype t, int64_t zero, bool data) {
     cd_workload *w;
     assert_ok(cd_graph_new("file", &m.g, &err));
     uint32_t x = gm_x(&m, 1, 8, 4, 4);
-    if (data) x = gm_add(&m, "DequantizeLinear", "", gm_add(&m, "QuantizeLinear", "", x, number(&m, 0.1)), number(&m, 0.1));
-    const uint32_t k = gm_add(&m, "DequantizeLinear", "", bytes(&m, t, GM_SHAPE(8, 8, 1, 1)), number(&m, 0.01), constant(&m, t, zero));
+    if (data)
+        x = gm_add(&m, "DequantizeLinear", "", gm_add(&m, "QuantizeLinear", "", x, number(&m, 0.1)),
+                   number(&m, 0.1));
+    const uint32_t k = gm_add(&m, "DequantizeLinear", "", bytes(&m, t, GM_SHAPE(8, 8, 1, 1)),
+                              number(&m, 0.01), constant(&m, t, zero));
     assert_ok(cd_graph_result(m.g, gm_add(&m, "Conv", "", x, k), &err));
     w = built(m.g, NULL);
     assert_int_equal(w->n_layer, 1);
@@ -168,13 +185,19 @@ TEST(test_file_zeros) {
         (void)gm_add(&m, "DynamicQuantizeLinear", "", x);
         const uint32_t q = m.out[0], s = m.out[1], z = m.out[2];
         m.n_out = 0;
-        x = k ? gm_add(&m, "DequantizeLinear", "", gm_add(&m, "QuantizeLinear", "", x, number(&m, 0.1)), number(&m, 0.1)) : gm_add(&m, "DequantizeLinear", "", q, s, z);
-        const uint32_t w = gm_add(&m, "DequantizeLinear", "axis=0", bytes(&m, i8, GM_SHAPE(8, 8, 1, 1)), number(&m, 0.01), k ? bytes(&m, i8, GM_SHAPE(8)) : constant(&m, i8, 0));
+        x = k ? gm_add(&m, "DequantizeLinear", "",
+                       gm_add(&m, "QuantizeLinear", "", x, number(&m, 0.1)), number(&m, 0.1))
+              : gm_add(&m, "DequantizeLinear", "", q, s, z);
+        const uint32_t w =
+            gm_add(&m, "DequantizeLinear", "axis=0", bytes(&m, i8, GM_SHAPE(8, 8, 1, 1)),
+                   number(&m, 0.01), k ? bytes(&m, i8, GM_SHAPE(8)) : constant(&m, i8, 0));
         assert_ok(cd_graph_result(m.g, gm_add(&m, "Conv", "", x, w), &err));
         cd_workload *v = built(m.g, NULL);
         assert_int_equal(v->n_unsupported, 0);
         assert_int_equal(v->n_layer, 1);
-        assert_string_equal(v->layer[0].why, k ? "its weight has a zero point that is not one known number" : "its input has a zero point that is not one known number");
+        assert_string_equal(v->layer[0].why,
+                            k ? "its weight has a zero point that is not one known number"
+                              : "its input has a zero point that is not one known number");
         cd_workload_free(v);
         cd_graph_free(m.g);
     }
@@ -185,10 +208,14 @@ TEST(test_qlinear) {
     const cd_dtype i8 = CD_DTYPE(CD_T_INT, 8), u8 = CD_DTYPE(CD_T_UINT, 8);
     gm m = {0};
     assert_ok(cd_graph_new("qlinear", &m.g, &err));
-    const uint32_t s = number(&m, 0.1), z = constant(&m, u8, 7), zw = constant(&m, i8, 0), x = gm_add(&m, "QuantizeLinear", "", gm_x(&m, 1, 8, 4, 4), s, z);
-    const uint32_t y = gm_add(&m, "QLinearConv", "pads=1,1,1,1", x, s, z, bytes(&m, i8, GM_SHAPE(12, 8, 3, 3)), s, zw, s, z, bytes(&m, CD_I32, GM_SHAPE(12)));
+    const uint32_t s = number(&m, 0.1), z = constant(&m, u8, 7), zw = constant(&m, i8, 0),
+                   x = gm_add(&m, "QuantizeLinear", "", gm_x(&m, 1, 8, 4, 4), s, z);
+    const uint32_t y =
+        gm_add(&m, "QLinearConv", "pads=1,1,1,1", x, s, z, bytes(&m, i8, GM_SHAPE(12, 8, 3, 3)), s,
+               zw, s, z, bytes(&m, CD_I32, GM_SHAPE(12)));
     const uint32_t r = gm_add(&m, "Reshape", "", y, gm_ints(&m, 12, 16));
-    const uint32_t p = gm_add(&m, "QLinearMatMul", "", r, s, z, bytes(&m, i8, GM_SHAPE(16, 4)), s, zw, s, z);
+    const uint32_t p =
+        gm_add(&m, "QLinearMatMul", "", r, s, z, bytes(&m, i8, GM_SHAPE(16, 4)), s, zw, s, z);
     assert_ok(cd_graph_result(m.g, gm_add(&m, "DequantizeLinear", "", p, s, z), &err));
     cd_workload *w = built(m.g, NULL);
     assert_int_equal(w->n_layer, 2);
@@ -203,12 +230,18 @@ TEST(test_whole_numbers) {
     const cd_dtype i8 = CD_DTYPE(CD_T_INT, 8), u8 = CD_DTYPE(CD_T_UINT, 8);
     gm m = {0};
     assert_ok(cd_graph_new("whole", &m.g, &err));
-    const uint32_t s = number(&m, 0.1), z = constant(&m, u8, 7), x = gm_add(&m, "QuantizeLinear", "", gm_x(&m, 1, 8, 4, 4), s, z);
-    const uint32_t k = gm_add(&m, "DequantizeLinear", "", bytes(&m, i8, GM_SHAPE(8, 8, 1, 1)), number(&m, 0.01), constant(&m, i8, 0));
-    const uint32_t y = gm_add(&m, "Conv", "", gm_add(&m, "DequantizeLinear", "", x, s, z), k), r = gm_add(&m, "Reshape", "", y, gm_ints(&m, 8, 16));
+    const uint32_t s = number(&m, 0.1), z = constant(&m, u8, 7),
+                   x = gm_add(&m, "QuantizeLinear", "", gm_x(&m, 1, 8, 4, 4), s, z);
+    const uint32_t k = gm_add(&m, "DequantizeLinear", "", bytes(&m, i8, GM_SHAPE(8, 8, 1, 1)),
+                              number(&m, 0.01), constant(&m, i8, 0));
+    const uint32_t y = gm_add(&m, "Conv", "", gm_add(&m, "DequantizeLinear", "", x, s, z), k),
+                   r = gm_add(&m, "Reshape", "", y, gm_ints(&m, 8, 16));
     m.n_out = 3;
     (void)gm_add(&m, "DynamicQuantizeLinear", "", r);
-    assert_ok(cd_graph_result(m.g, gm_add(&m, "MatMulInteger", "", m.out[0], bytes(&m, i8, GM_SHAPE(16, 4)), m.out[2], constant(&m, i8, 0)), &err));
+    assert_ok(cd_graph_result(m.g,
+                              gm_add(&m, "MatMulInteger", "", m.out[0],
+                                     bytes(&m, i8, GM_SHAPE(16, 4)), m.out[2], constant(&m, i8, 0)),
+                              &err));
     cd_workload *w = built(m.g, NULL);
     assert_int_equal(w->n_layer, 2);
     assert_null(w->layer[0].why);
@@ -228,7 +261,8 @@ TEST(test_refused) {
     gm m = {0};
     cd_workload *w;
     assert_ok(cd_graph_new("refused", &m.g, &err));
-    const uint32_t q = gm_add(&m, "QuantizeLinear", "", gm_x(&m, 1, 8, 4, 4), number(&m, 0.1), bytes(&m, CD_DTYPE(CD_T_UINT, 8), GM_SHAPE(2)));
+    const uint32_t q = gm_add(&m, "QuantizeLinear", "", gm_x(&m, 1, 8, 4, 4), number(&m, 0.1),
+                              bytes(&m, CD_DTYPE(CD_T_UINT, 8), GM_SHAPE(2)));
     assert_ok(cd_graph_result(m.g, q, &err));
     assert_ok(cd_workload_build(m.g, NULL, &w, &err));
     assert_int_equal(w->n_unsupported, 1);
@@ -244,10 +278,16 @@ TEST(test_no_memory) {
     FAULT_SWEEP(f, 1) {
         cd_workload *w = NULL;
         f.step = 7;
-        f.st = cd_workload_build(g, &(cd_workload_options){.quantize = &(cd_quantize){CD_QUANTIZE_RANGES, 3, low, high, NULL}, .weights = true}, &w, &f.err);
+        f.st =
+            cd_workload_build(g,
+                              &(cd_workload_options){.quantize = &(cd_quantize){CD_QUANTIZE_RANGES,
+                                                                                3, low, high, NULL},
+                                                     .weights = true},
+                              &w, &f.err);
         cd_workload_free(w);
     }
     cd_graph_free(g);
 }
 
-TESTS(NULL, NULL, test_scale, test_layers, test_float, test_file, test_file_zeros, test_qlinear, test_whole_numbers, test_refused, test_no_memory)
+TESTS(NULL, NULL, test_scale, test_layers, test_float, test_file, test_file_zeros, test_qlinear,
+      test_whole_numbers, test_refused, test_no_memory)

@@ -14,7 +14,8 @@ static cd_fusion_rules rules(const char *list) {
     tmp_dir d = tmp_make();
     char text[2048];
     cd_fusion_rules r;
-    const int n = snprintf(text, sizeof text, "{\"schema\":\"cdmpp.fusion_rules/1\",\"rules\":[%s]}", list);
+    const int n =
+        snprintf(text, sizeof text, "{\"schema\":\"cdmpp.fusion_rules/1\",\"rules\":[%s]}", list);
     assert_ok(cd_fusion_rules_read(tmp_put(&d, "r.json", text, (size_t)n), &r, &err));
     tmp_remove(&d);
     return r;
@@ -25,11 +26,14 @@ static uint32_t groups(const cd_graph *g, const char *list, char *open, size_t n
     cd_fusion_rules r = {0};
     cd_workload *w;
     if (list) r = rules(list);
-    assert_ok(cd_workload_build(g, &(cd_workload_options){.layout = CD_WORKLOAD_LAYOUT_NCHW, .rules = list ? &r : NULL}, &w, &err));
+    assert_ok(cd_workload_build(
+        g, &(cd_workload_options){.layout = CD_WORKLOAD_LAYOUT_NCHW, .rules = list ? &r : NULL}, &w,
+        &err));
     const uint32_t n = w->n_group;
     *open = 0;
     for (uint32_t k = 0; k < w->open.n; k++)
-        snprintf(open + strlen(open), n_open - strlen(open), "%s%s+%s", k ? "," : "", w->open.rule[k].first, w->open.rule[k].second);
+        snprintf(open + strlen(open), n_open - strlen(open), "%s%s+%s", k ? "," : "",
+                 w->open.rule[k].first, w->open.rule[k].second);
     cd_workload_free(w);
     cd_fusion_rules_free(&r);
     return n;
@@ -53,12 +57,28 @@ TEST(test_pairs) {
     cd_graph *g = conv_bn_relu();
     char open[256];
     const uint32_t all = groups(g, NULL, open, sizeof open);
-    assert_int_equal(groups(g, RULE("Conv", "BatchNormalization", "true") "," RULE("BatchNormalization", "Relu", "true"), open, sizeof open), all);
+    assert_int_equal(groups(g,
+                            RULE("Conv", "BatchNormalization",
+                                 "true") "," RULE("BatchNormalization", "Relu", "true"),
+                            open, sizeof open),
+                     all);
     assert_string_equal(open, "");
-    assert_int_equal(groups(g, RULE("Conv", "BatchNormalization", "true") "," RULE("BatchNormalization", "Relu", "false"), open, sizeof open), all + 1);
+    assert_int_equal(groups(g,
+                            RULE("Conv", "BatchNormalization",
+                                 "true") "," RULE("BatchNormalization", "Relu", "false"),
+                            open, sizeof open),
+                     all + 1);
     assert_string_equal(open, "");
-    assert_int_equal(groups(g, RULE("Conv", "BatchNormalization", "false") "," RULE("BatchNormalization", "Relu", "true"), open, sizeof open), all + 1);
-    assert_int_equal(groups(g, RULE("Conv", "BatchNormalization", "false") "," RULE("BatchNormalization", "Relu", "false"), open, sizeof open), all + 2);
+    assert_int_equal(groups(g,
+                            RULE("Conv", "BatchNormalization",
+                                 "false") "," RULE("BatchNormalization", "Relu", "true"),
+                            open, sizeof open),
+                     all + 1);
+    assert_int_equal(groups(g,
+                            RULE("Conv", "BatchNormalization",
+                                 "false") "," RULE("BatchNormalization", "Relu", "false"),
+                            open, sizeof open),
+                     all + 2);
     cd_graph_free(g);
 }
 
@@ -69,7 +89,11 @@ TEST(test_not_known) {
     const uint32_t all = groups(g, NULL, open, sizeof open);
     assert_int_equal(groups(g, "", open, sizeof open), all + 2);
     assert_string_equal(open, "Conv+BatchNormalization,BatchNormalization+Relu");
-    assert_int_equal(groups(g, RULE("Conv", "BatchNormalization", "true") "," RULE("BatchNormalization", "Relu", "null"), open, sizeof open), all + 1);
+    assert_int_equal(groups(g,
+                            RULE("Conv", "BatchNormalization",
+                                 "true") "," RULE("BatchNormalization", "Relu", "null"),
+                            open, sizeof open),
+                     all + 1);
     assert_string_equal(open, "BatchNormalization+Relu");
     cd_graph_free(g);
 }
@@ -79,11 +103,28 @@ TEST(test_chains) {
     cd_graph *g = conv_bn_relu();
     char open[256];
     const uint32_t all = groups(g, NULL, open, sizeof open);
-#define CHAIN(f) ",{\"before\":\"Conv\",\"first\":\"BatchNormalization\",\"second\":\"Relu\",\"fused\":" f "}"
-    assert_int_equal(groups(g, RULE("Conv", "BatchNormalization", "true") "," RULE("BatchNormalization", "Relu", "false") CHAIN("true"), open, sizeof open), all);
-    assert_int_equal(groups(g, RULE("Conv", "BatchNormalization", "true") "," RULE("BatchNormalization", "Relu", "true") CHAIN("false"), open, sizeof open), all + 1);
-    assert_int_equal(groups(g, RULE("Conv", "BatchNormalization", "false") "," RULE("BatchNormalization", "Relu", "true") CHAIN("false"), open, sizeof open), all + 1);
-    assert_int_equal(groups(g, RULE("Conv", "BatchNormalization", "true") "," RULE("BatchNormalization", "Relu", "true") CHAIN("null"), open, sizeof open), all);
+#define CHAIN(f)                                                                                   \
+    ",{\"before\":\"Conv\",\"first\":\"BatchNormalization\",\"second\":\"Relu\",\"fused\":" f "}"
+    assert_int_equal(groups(g,
+                            RULE("Conv", "BatchNormalization", "true") "," RULE(
+                                "BatchNormalization", "Relu", "false") CHAIN("true"),
+                            open, sizeof open),
+                     all);
+    assert_int_equal(groups(g,
+                            RULE("Conv", "BatchNormalization", "true") "," RULE(
+                                "BatchNormalization", "Relu", "true") CHAIN("false"),
+                            open, sizeof open),
+                     all + 1);
+    assert_int_equal(groups(g,
+                            RULE("Conv", "BatchNormalization", "false") "," RULE(
+                                "BatchNormalization", "Relu", "true") CHAIN("false"),
+                            open, sizeof open),
+                     all + 1);
+    assert_int_equal(groups(g,
+                            RULE("Conv", "BatchNormalization", "true") "," RULE(
+                                "BatchNormalization", "Relu", "true") CHAIN("null"),
+                            open, sizeof open),
+                     all);
     cd_graph_free(g);
 }
 
@@ -94,7 +135,9 @@ TEST(test_several_readers) {
     assert_ok(cd_graph_new("n", &m.g, &err));
     const uint32_t r = gm_add(&m, "Relu", "", gm_x(&m, 4, 8));
     assert_ok(cd_graph_result(m.g, gm_add(&m, "Add", "", gm_add(&m, "Sigmoid", "", r), r), &err));
-#define PAIRS RULE("Relu", "Sigmoid", "true") "," RULE("Relu", "Add", "true") "," RULE("Sigmoid", "Add", "true")
+#define PAIRS                                                                                      \
+    RULE("Relu", "Sigmoid", "true")                                                                \
+    "," RULE("Relu", "Add", "true") "," RULE("Sigmoid", "Add", "true")
     assert_int_equal(groups(m.g, NULL, open, sizeof open), 1);
     assert_int_equal(groups(m.g, PAIRS, open, sizeof open), 2);
     assert_string_equal(open, "Relu+*");
@@ -102,7 +145,10 @@ TEST(test_several_readers) {
     assert_string_equal(open, "");
     assert_int_equal(groups(m.g, PAIRS "," RULE("Relu", "*", "false"), open, sizeof open), 2);
     assert_string_equal(open, "");
-    assert_int_equal(groups(m.g, RULE("Relu", "*", "true") "," PAIRS "," RULE("Sigmoid", "Add", "false"), open, sizeof open), 3);
+    assert_int_equal(groups(m.g,
+                            RULE("Relu", "*", "true") "," PAIRS "," RULE("Sigmoid", "Add", "false"),
+                            open, sizeof open),
+                     3);
     cd_graph_free(m.g);
 }
 
@@ -112,7 +158,8 @@ TEST(test_readers_behind_views) {
     char open[256];
     assert_ok(cd_graph_new("n", &m.g, &err));
     const uint32_t r = gm_add(&m, "Relu", "", gm_x(&m, 4, 8)), flat = gm_add(&m, "Flatten", "", r);
-    assert_ok(cd_graph_result(m.g, gm_add(&m, "Add", "", gm_add(&m, "Sigmoid", "", flat), flat), &err));
+    assert_ok(
+        cd_graph_result(m.g, gm_add(&m, "Add", "", gm_add(&m, "Sigmoid", "", flat), flat), &err));
     assert_int_equal(groups(m.g, PAIRS "," RULE("Relu", "*", "false"), open, sizeof open), 2);
     assert_int_equal(groups(m.g, PAIRS "," RULE("Relu", "*", "true"), open, sizeof open), 1);
     cd_graph_free(m.g);
@@ -127,21 +174,26 @@ TEST(test_names) {
     gm_add(&m, "Conv", "", gm_x(&m, 1, 1, 6, 6), gm_w(&m, 8, 1, 3, 3));
     gm_add(&m, "Relu", "", x);
     static const char *const want[] = {"DepthwiseConv", "Conv", "Conv", "Relu"};
-    for (uint32_t k = 0; k < 4; k++) assert_string_equal(cd_fusion_rules_name(m.g, &m.g->node[k]), want[k]);
+    for (uint32_t k = 0; k < 4; k++)
+        assert_string_equal(cd_fusion_rules_name(m.g, &m.g->node[k]), want[k]);
     cd_graph_free(m.g);
 }
 
 /* Rules that allow all pairs of a network leave TVM's groups as they are. */
 TEST(test_all_allowed) {
-    static const char *const names[] = {"mobilenet-v3", "squeezenet-1.1", "bert-tiny", "densenet-121"};
+    static const char *const names[] = {"mobilenet-v3", "squeezenet-1.1", "bert-tiny",
+                                        "densenet-121"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         cd_graph *g;
         cd_workload *tvm, *w = NULL;
         cd_fusion_rules r = {0};
         assert_ok(cd_zoo_build(names[k], &(cd_zoo_options){0}, &g, &err));
         assert_ok(cd_workload_build(g, NULL, &tvm, &err));
-        for (uint32_t open = 1; open; open = w->open.n) { /* allow what was missing, until nothing is */
-            for (uint32_t i = 0; w && i < w->open.n; i++) assert_ok(cd_fusion_rules_add(&r, NULL, w->open.rule[i].first, w->open.rule[i].second, CD_FUSION_FUSED, &err));
+        for (uint32_t open = 1; open;
+             open = w->open.n) { /* allow what was missing, until nothing is */
+            for (uint32_t i = 0; w && i < w->open.n; i++)
+                assert_ok(cd_fusion_rules_add(&r, NULL, w->open.rule[i].first,
+                                              w->open.rule[i].second, CD_FUSION_FUSED, &err));
             cd_workload_free(w);
             assert_ok(cd_workload_build(g, &(cd_workload_options){.rules = &r}, &w, &err));
         }
@@ -156,17 +208,36 @@ TEST(test_all_allowed) {
 }
 
 TEST(test_bad_files) {
-    static const char *const text[] = {"{", "[]", "{\"schema\":\"other\",\"rules\":[]}", "{\"schema\":\"cdmpp.fusion_rules/1\"}", "{\"schema\":\"cdmpp.fusion_rules/1\",\"rules\":[3]}",
-                                       "{\"schema\":\"cdmpp.fusion_rules/1\",\"rules\":[{\"first\":\"Conv\",\"second\":\"Relu\"}]}",
-                                       "{\"schema\":\"cdmpp.fusion_rules/1\",\"rules\":[{\"first\":\"Conv\",\"second\":\"Relu\",\"fused\":1}]}",
-                                       "{\"schema\":\"cdmpp.fusion_rules/1\",\"rules\":[{\"first\":\"\",\"second\":\"Relu\",\"fused\":true}]}",
-                                       "{\"schema\":\"cdmpp.fusion_rules/1\",\"rules\":[{\"first\":\"Conv\",\"second\":\"Relu\",\"fused\":true,\"before\":7}]}"};
-    static const char *const key[] = {"", "", "", "rules", "rules[0]", "rules[0].fused", "rules[0].fused", "rules[0].first", "rules[0].before"};
+    static const char *const text[] = {
+        "{",
+        "[]",
+        "{\"schema\":\"other\",\"rules\":[]}",
+        "{\"schema\":\"cdmpp.fusion_rules/1\"}",
+        "{\"schema\":\"cdmpp.fusion_rules/1\",\"rules\":[3]}",
+        "{\"schema\":\"cdmpp.fusion_rules/"
+        "1\",\"rules\":[{\"first\":\"Conv\",\"second\":\"Relu\"}]}",
+        "{\"schema\":\"cdmpp.fusion_rules/"
+        "1\",\"rules\":[{\"first\":\"Conv\",\"second\":\"Relu\",\"fused\":1}]}",
+        "{\"schema\":\"cdmpp.fusion_rules/"
+        "1\",\"rules\":[{\"first\":\"\",\"second\":\"Relu\",\"fused\":true}]}",
+        "{\"schema\":\"cdmpp.fusion_rules/"
+        "1\",\"rules\":[{\"first\":\"Conv\",\"second\":\"Relu\",\"fused\":true,\"before\":7}]}"};
+    static const char *const key[] = {"",
+                                      "",
+                                      "",
+                                      "rules",
+                                      "rules[0]",
+                                      "rules[0].fused",
+                                      "rules[0].fused",
+                                      "rules[0].first",
+                                      "rules[0].before"};
     tmp_dir d = tmp_make();
     for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
         cd_fusion_rules r;
         err = (cdmpp_err){0};
-        assert_int_not_equal(cd_fusion_rules_read(tmp_put(&d, "r.json", text[k], strlen(text[k])), &r, &err), CDMPP_OK);
+        assert_int_not_equal(
+            cd_fusion_rules_read(tmp_put(&d, "r.json", text[k], strlen(text[k])), &r, &err),
+            CDMPP_OK);
         assert_non_null(strstr(err.path, "r.json"));
         if (*key[k] && !strstr(err.key, key[k])) fail_msg("%s: key %s", text[k], err.key);
         cd_fusion_rules_free(&r);
@@ -176,7 +247,9 @@ TEST(test_bad_files) {
 
 TEST(test_faults) {
     tmp_dir d = tmp_make();
-    const char *text = "{\"schema\":\"cdmpp.fusion_rules/1\",\"rules\":[" RULE("Conv", "BatchNormalization", "true") "]}", *path = tmp_put(&d, "r.json", text, strlen(text));
+    const char *text = "{\"schema\":\"cdmpp.fusion_rules/1\",\"rules\":[" RULE(
+                   "Conv", "BatchNormalization", "true") "]}",
+               *path = tmp_put(&d, "r.json", text, strlen(text));
     cd_graph *g = conv_bn_relu();
     FAULT_SWEEP(f, 3) {
         cd_fusion_rules r;
@@ -190,4 +263,5 @@ TEST(test_faults) {
     tmp_remove(&d);
 }
 
-TESTS(NULL, NULL, test_pairs, test_not_known, test_chains, test_several_readers, test_readers_behind_views, test_names, test_all_allowed, test_bad_files, test_faults)
+TESTS(NULL, NULL, test_pairs, test_not_known, test_chains, test_several_readers,
+      test_readers_behind_views, test_names, test_all_allowed, test_bad_files, test_faults)

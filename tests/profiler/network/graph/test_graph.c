@@ -24,20 +24,21 @@ static void check_shape(gm *m, uint32_t t, cd_graph_shape want, const char *file
     bool same = s->rank == want.rank;
     for (uint32_t d = 0; same && d < want.rank; d++) same = s->dim[d] == want.dim[d];
     if (same) return;
-    for (uint32_t d = 0; d < s->rank; d++) print_error("%s%lld", d ? "," : "found [", (long long)s->dim[d]);
+    for (uint32_t d = 0; d < s->rank; d++)
+        print_error("%s%lld", d ? "," : "found [", (long long)s->dim[d]);
     print_error("]\n");
     _fail(file, line);
 }
-#define assert_shape(t, ...) \
-    do { \
-        const uint32_t t_ = (t); \
-        check_shape(m, t_, GM_SHAPE(__VA_ARGS__), __FILE__, __LINE__); \
+#define assert_shape(t, ...)                                                                       \
+    do {                                                                                           \
+        const uint32_t t_ = (t);                                                                   \
+        check_shape(m, t_, GM_SHAPE(__VA_ARGS__), __FILE__, __LINE__);                             \
     } while (0)
 #define assert_flop(want) assert_close(last(m)->flop, (double)(want), 1e-12, 0)
-#define assert_refused(t, want) \
-    do { \
-        (void)(t); \
-        assert_status_of(m, CDMPP_##want, __LINE__); \
+#define assert_refused(t, want)                                                                    \
+    do {                                                                                           \
+        (void)(t);                                                                                 \
+        assert_status_of(m, CDMPP_##want, __LINE__);                                               \
     } while (0)
 static void assert_status_of(const gm *m, cdmpp_status want, int line) {
     if (m->st == want && m->err.msg[0]) return;
@@ -47,14 +48,17 @@ static void assert_status_of(const gm *m, cdmpp_status want, int line) {
 static void check_ints(gm *m, uint32_t t, size_t n, const int64_t *want, int line) {
     if (m->st) check_status(m->st, CDMPP_OK, &m->err, "gm_add", __FILE__, line);
     const cd_graph_tensor *x = &m->g->tensor[t];
-    if (!x->value || (size_t)cd_graph_shape_elements(&x->shape) != n || (n && memcmp(x->value, want, n * sizeof *want))) {
-        print_error("line %d: %zu elements %s\n", line, (size_t)cd_graph_shape_elements(&x->shape), x->value ? "differ" : "unknown");
+    if (!x->value || (size_t)cd_graph_shape_elements(&x->shape) != n ||
+        (n && memcmp(x->value, want, n * sizeof *want))) {
+        print_error("line %d: %zu elements %s\n", line, (size_t)cd_graph_shape_elements(&x->shape),
+                    x->value ? "differ" : "unknown");
         for (size_t k = 0; x->value && k < n; k++) print_error(" %lld", (long long)x->value[k]);
         fail();
     }
     assert_true(t >= m->g->n_tensor || x->node == CD_GRAPH_NONE || m->g->node[x->node].folded);
 }
-#define assert_ints(t, ...) check_ints(m, (t), sizeof((int64_t[]){__VA_ARGS__}) / 8, (int64_t[]){__VA_ARGS__}, __LINE__)
+#define assert_ints(t, ...)                                                                        \
+    check_ints(m, (t), sizeof((int64_t[]){__VA_ARGS__}) / 8, (int64_t[]){__VA_ARGS__}, __LINE__)
 
 static void convolutions(void **state) {
     gm *m = *state;
@@ -72,7 +76,9 @@ static void convolutions(void **state) {
     assert_shape(gm_add(m, "Conv", "group=3", x, gm_w(m, 6, 1, 3, 3)), 1, 6, 222, 222);
     assert_flop(2.0 * 222 * 222 * 6 * 9);
     assert_shape(gm_add(m, "Conv", "", gm_x(m, 2, 3, 16), gm_w(m, 8, 3, 3)), 2, 8, 14);
-    assert_shape(gm_add(m, "Conv", "strides=1,2,2 pads=1,3,3,1,3,3", gm_x(m, 1, 3, 8, 112, 112), gm_w(m, 64, 3, 3, 7, 7)), 1, 64, 8, 56, 56);
+    assert_shape(gm_add(m, "Conv", "strides=1,2,2 pads=1,3,3,1,3,3", gm_x(m, 1, 3, 8, 112, 112),
+                        gm_w(m, 64, 3, 3, 7, 7)),
+                 1, 64, 8, 56, 56);
     assert_refused(gm_add(m, "Conv", "", x, gm_w(m, 64, 4, 7, 7)), ESCHEMA);
     assert_refused(gm_add(m, "Conv", "", gm_x(m, 1, 3, 4, 4), w), ESCHEMA);
     assert_refused(gm_add(m, "Conv", "strides=0,1", x, w), ERANGE);
@@ -101,9 +107,12 @@ static void pools(void **state) {
     const uint32_t x = gm_x(m, 1, 8, 7, 6);
     assert_shape(gm_add(m, "MaxPool", "kernel_shape=3,2 strides=2,2", x), 1, 8, 3, 3);
     assert_flop(8 * 9 * 6);
-    assert_shape(gm_add(m, "AveragePool", "kernel_shape=2,2 strides=2,2 ceil_mode=1", x), 1, 8, 4, 3);
+    assert_shape(gm_add(m, "AveragePool", "kernel_shape=2,2 strides=2,2 ceil_mode=1", x), 1, 8, 4,
+                 3);
     /* The third window would begin behind the 2 elements and the padding before them. */
-    assert_shape(gm_add(m, "MaxPool", "kernel_shape=[2] strides=[2] pads=1,1 ceil_mode=1", gm_x(m, 1, 1, 3)), 1, 1, 2);
+    assert_shape(
+        gm_add(m, "MaxPool", "kernel_shape=[2] strides=[2] pads=1,1 ceil_mode=1", gm_x(m, 1, 1, 3)),
+        1, 1, 2);
     m->n_out = 2;
     assert_shape(gm_add(m, "MaxPool", "kernel_shape=2,2", x), 1, 8, 6, 5);
     assert_int_equal(m->g->tensor[m->out[1]].dtype, CD_I64);
@@ -111,7 +120,9 @@ static void pools(void **state) {
     assert_flop(8 * 42);
     assert_refused(gm_add(m, "MaxPool", "", x), ESCHEMA);
     assert_shape(gm_add(m, "MaxUnpool", "kernel_shape=2,2 strides=2,2", x, x), 1, 8, 14, 12);
-    assert_shape(gm_add(m, "RoiAlign", "output_height=7 output_width=5", x, gm_x(m, 9, 4), gm_x(m, 9)), 9, 8, 7, 5);
+    assert_shape(
+        gm_add(m, "RoiAlign", "output_height=7 output_width=5", x, gm_x(m, 9, 4), gm_x(m, 9)), 9, 8,
+        7, 5);
 }
 
 static void products(void **state) {
@@ -121,31 +132,41 @@ static void products(void **state) {
     assert_shape(gm_add(m, "MatMul", "", gm_x(m, 7), gm_x(m, 3, 7, 4)), 3, 4);
     assert_shape(gm_add(m, "MatMul", "", gm_x(m, 5, 7), gm_x(m, 7)), 5);
     assert_refused(gm_add(m, "MatMul", "", gm_x(m, 5, 7), gm_x(m, 5, 7)), ESCHEMA);
-    assert_shape(gm_add(m, "Gemm", "transB=1", gm_x(m, 3, 512), gm_w(m, 1000, 512), gm_w(m, 1000)), 3, 1000);
+    assert_shape(gm_add(m, "Gemm", "transB=1", gm_x(m, 3, 512), gm_w(m, 1000, 512), gm_w(m, 1000)),
+                 3, 1000);
     assert_flop(3 * 1000 * (2.0 * 512 + 1));
     assert_shape(gm_add(m, "Gemm", "transA=1", gm_x(m, 512, 3), gm_w(m, 512, 10)), 3, 10);
     assert_flop(3 * 10 * 2.0 * 512);
-    assert_refused(gm_add(m, "Gemm", "", gm_x(m, 3, 512), gm_w(m, 512, 10), gm_w(m, 4, 3, 10)), ESCHEMA);
-    assert_shape(gm_add(m, "Einsum", "equation=bhid,bhjd->bhij", gm_x(m, 2, 4, 5, 8), gm_x(m, 2, 4, 6, 8)), 2, 4, 5, 6);
+    assert_refused(gm_add(m, "Gemm", "", gm_x(m, 3, 512), gm_w(m, 512, 10), gm_w(m, 4, 3, 10)),
+                   ESCHEMA);
+    assert_shape(
+        gm_add(m, "Einsum", "equation=bhid,bhjd->bhij", gm_x(m, 2, 4, 5, 8), gm_x(m, 2, 4, 6, 8)),
+        2, 4, 5, 6);
     assert_flop(2.0 * 2 * 4 * 5 * 6 * 8);
-    assert_shape(gm_add(m, "Einsum", "equation=...ij,jk", gm_x(m, 9, 5, 8), gm_x(m, 8, 3)), 9, 5, 3);
+    assert_shape(gm_add(m, "Einsum", "equation=...ij,jk", gm_x(m, 9, 5, 8), gm_x(m, 8, 3)), 9, 5,
+                 3);
     assert_shape(gm_add(m, "Einsum", "equation=ii->i", gm_x(m, 5, 5)), 5);
     assert_flop(0);
-    assert_refused(gm_add(m, "Einsum", "equation=ij,jk->ik", gm_x(m, 5, 8), gm_x(m, 7, 3)), ESCHEMA);
+    assert_refused(gm_add(m, "Einsum", "equation=ij,jk->ik", gm_x(m, 5, 8), gm_x(m, 7, 3)),
+                   ESCHEMA);
     assert_refused(gm_add(m, "Einsum", "equation=ij->z", gm_x(m, 5, 8)), ESCHEMA);
 }
 
 static void recurrent(void **state) {
     gm *m = *state;
-    const uint32_t x = gm_x(m, 32, 1, 256), w = gm_w(m, 1, 1024, 256), r = gm_w(m, 1, 1024, 256), b = gm_w(m, 1, 2048);
+    const uint32_t x = gm_x(m, 32, 1, 256), w = gm_w(m, 1, 1024, 256), r = gm_w(m, 1, 1024, 256),
+                   b = gm_w(m, 1, 2048);
     m->n_out = 3;
     assert_shape(gm_add(m, "LSTM", "hidden_size=256", x, w, r, b), 32, 1, 1, 256);
     assert_shape(m->out[1], 1, 1, 256);
     assert_flop(32.0 * 256 * (4 * (2 * 256 + 2 * 256 + 4) + 5));
     m->n_out = 2;
-    assert_shape(gm_add(m, "GRU", "direction=bidirectional", x, gm_w(m, 2, 192, 256), gm_w(m, 2, 192, 64)), 32, 2, 1, 64);
+    assert_shape(
+        gm_add(m, "GRU", "direction=bidirectional", x, gm_w(m, 2, 192, 256), gm_w(m, 2, 192, 64)),
+        32, 2, 1, 64);
     assert_shape(m->out[1], 2, 1, 64);
-    assert_shape(gm_add(m, "RNN", "layout=1", gm_x(m, 4, 9, 6), gm_w(m, 1, 5, 6), gm_w(m, 1, 5, 5)), 4, 9, 1, 5);
+    assert_shape(gm_add(m, "RNN", "layout=1", gm_x(m, 4, 9, 6), gm_w(m, 1, 5, 6), gm_w(m, 1, 5, 5)),
+                 4, 9, 1, 5);
     assert_refused(gm_add(m, "LSTM", "hidden_size=128", x, w, r), ESCHEMA);
     assert_refused(gm_add(m, "GRU", "direction=up", x, w, r), ESCHEMA);
 }
@@ -158,7 +179,8 @@ static void elementwise(void **state) {
     assert_shape(gm_add(m, "Sum", "", x, y, x), 2, 3, 4);
     assert_flop(48);
     assert_shape(gm_add(m, "Relu", "", x), 2, 3, 4);
-    assert_shape(gm_add(m, "Where", "", gm_add(m, "Less", "", x, y), x, gm_x(m, 5, 1, 1, 1)), 5, 2, 3, 4);
+    assert_shape(gm_add(m, "Where", "", gm_add(m, "Less", "", x, y), x, gm_x(m, 5, 1, 1, 1)), 5, 2,
+                 3, 4);
     assert_shape(gm_add(m, "PRelu", "", x, gm_w(m, 3, 1)), 2, 3, 4);
     assert_refused(gm_add(m, "PRelu", "", x, gm_w(m, 5, 2, 3, 4)), ESCHEMA);
     assert_refused(gm_add(m, "Add", "", x, gm_x(m, 5)), ESCHEMA);
@@ -248,10 +270,16 @@ static void moving(void **state) {
     const uint32_t x = gm_x(m, 2, 10, 4);
     assert_shape(gm_add(m, "Concat", "axis=-2", x, gm_x(m, 2, 5, 4)), 2, 15, 4);
     assert_refused(gm_add(m, "Concat", "axis=0", x, gm_x(m, 2, 5, 4)), ESCHEMA);
-    assert_shape(gm_add(m, "Slice", "", x, gm_ints(m, 1, 2), gm_ints(m, INT64_MAX, -1), gm_ints(m, 0, 1), gm_ints(m, 1, 3)), 1, 3, 4);
-    assert_shape(gm_add(m, "Slice", "", x, gm_ints(m, -1), gm_ints(m, INT64_MIN), gm_ints(m, 1), gm_ints(m, -2)), 2, 5, 4);
+    assert_shape(gm_add(m, "Slice", "", x, gm_ints(m, 1, 2), gm_ints(m, INT64_MAX, -1),
+                        gm_ints(m, 0, 1), gm_ints(m, 1, 3)),
+                 1, 3, 4);
+    assert_shape(gm_add(m, "Slice", "", x, gm_ints(m, -1), gm_ints(m, INT64_MIN), gm_ints(m, 1),
+                        gm_ints(m, -2)),
+                 2, 5, 4);
     assert_shape(gm_add(m, "Slice", "", x, gm_ints(m, 7), gm_ints(m, 3), gm_ints(m, 1)), 2, 0, 4);
-    assert_refused(gm_add(m, "Slice", "", x, gm_ints(m, 7), gm_ints(m, 3), gm_ints(m, 1), gm_ints(m, 0)), ESCHEMA);
+    assert_refused(
+        gm_add(m, "Slice", "", x, gm_ints(m, 7), gm_ints(m, 3), gm_ints(m, 1), gm_ints(m, 0)),
+        ESCHEMA);
     assert_shape(gm_add(m, "Gather", "axis=1", x, gm_ints(m, 1, -1, 0)), 2, 3, 4);
     assert_shape(gm_add(m, "Gather", "axis=1", x, gm_scalar(m, 1)), 2, 4);
     assert_refused(gm_add(m, "Gather", "axis=1", x, gm_scalar(m, 10)), ESCHEMA);
@@ -264,7 +292,8 @@ static void moving(void **state) {
     assert_shape(gm_add(m, "Tile", "", x, gm_ints(m, 1, 2, 3)), 2, 20, 12);
     assert_shape(gm_add(m, "GatherND", "batch_dims=1", x, gm_x(m, 2, 6, 1)), 2, 6, 4);
     assert_shape(gm_add(m, "ScatterND", "", x, gm_x(m, 6, 2), gm_x(m, 6, 4)), 2, 10, 4);
-    assert_shape(gm_add(m, "OneHot", "axis=1", gm_x(m, 2, 3), gm_scalar(m, 5), gm_x(m, 2)), 2, 5, 3);
+    assert_shape(gm_add(m, "OneHot", "axis=1", gm_x(m, 2, 3), gm_scalar(m, 5), gm_x(m, 2)), 2, 5,
+                 3);
     assert_refused(gm_add(m, "NonZero", "", x), EUNSUPPORTED);
     m->g->opset = 9;
     assert_shape(gm_add(m, "Slice", "starts=[1] ends=[-1] axes=[1]", x), 2, 8, 4);
@@ -275,7 +304,8 @@ static void moving(void **state) {
 static void images(void **state) {
     gm *m = *state;
     const uint32_t x = gm_x(m, 1, 16, 5, 5), none = CD_GRAPH_NONE;
-    assert_shape(gm_add(m, "Resize", "mode=linear", x, none, gm_reals(m, 1, 1, 2, 1.5)), 1, 16, 10, 7);
+    assert_shape(gm_add(m, "Resize", "mode=linear", x, none, gm_reals(m, 1, 1, 2, 1.5)), 1, 16, 10,
+                 7);
     assert_flop(16.0 * 70 * 9);
     assert_shape(gm_add(m, "Resize", "", x, none, none, gm_ints(m, 1, 16, 3, 8)), 1, 16, 3, 8);
     assert_refused(gm_add(m, "Resize", "", x, none, none, none), ESCHEMA);
@@ -292,7 +322,8 @@ static void folding(void **state) {
     gm *m = *state;
     const uint32_t x = gm_x(m, 6, 8), s = gm_add(m, "Shape", "", x), one = gm_scalar(m, 1);
     const uint32_t n = gm_add(m, "Gather", "axis=0", s, gm_scalar(m, 0));
-    const uint32_t u = gm_add(m, "Unsqueeze", "", n, gm_ints(m, 0)), c = gm_add(m, "Concat", "axis=0", u, gm_ints(m, -1, 4));
+    const uint32_t u = gm_add(m, "Unsqueeze", "", n, gm_ints(m, 0)),
+                   c = gm_add(m, "Concat", "axis=0", u, gm_ints(m, -1, 4));
     assert_ints(c, 6, -1, 4);
     assert_shape(gm_add(m, "Reshape", "", x, c), 6, 2, 4);
     assert_false(last(m)->folded);
@@ -300,19 +331,30 @@ static void folding(void **state) {
     assert_ints(gm_add(m, "Mod", "", gm_ints(m, 7, -7), gm_scalar(m, 3)), 1, 2);
     assert_ints(gm_add(m, "Equal", "", gm_ints(m, 7, -1), gm_scalar(m, -1)), 0, 1);
     assert_ints(gm_add(m, "Where", "", m->out[0], gm_ints(m, 1, 2), gm_ints(m, 3, 4)), 3, 2);
-    assert_ints(gm_add(m, "Slice", "", gm_ints(m, 1, 2, 3, 4), gm_ints(m, -1), gm_ints(m, -9), gm_ints(m, 0), gm_ints(m, -1)), 4, 3, 2, 1);
-    assert_ints(gm_add(m, "Transpose", "", gm_add(m, "Reshape", "", gm_ints(m, 1, 2, 3, 4), gm_ints(m, 2, 2))), 1, 3, 2, 4);
+    assert_ints(gm_add(m, "Slice", "", gm_ints(m, 1, 2, 3, 4), gm_ints(m, -1), gm_ints(m, -9),
+                       gm_ints(m, 0), gm_ints(m, -1)),
+                4, 3, 2, 1);
+    assert_ints(gm_add(m, "Transpose", "",
+                       gm_add(m, "Reshape", "", gm_ints(m, 1, 2, 3, 4), gm_ints(m, 2, 2))),
+                1, 3, 2, 4);
     assert_ints(gm_add(m, "ReduceProd", "keepdims=0", gm_ints(m, 3, 4, 5)), 60);
     assert_ints(gm_add(m, "Range", "", gm_scalar(m, 2), gm_scalar(m, 9), gm_scalar(m, 3)), 2, 5, 8);
     assert_ints(gm_add(m, "Expand", "", one, gm_ints(m, 3)), 1, 1, 1);
     assert_ints(gm_add(m, "Tile", "", gm_ints(m, 1, 2), gm_ints(m, 2)), 1, 2, 1, 2);
     assert_ints(gm_add(m, "NonZero", "", gm_ints(m, 0, 5, 0, 6)), 1, 3);
     assert_ints(gm_add(m, "ConstantOfShape", "value=7 dtype=7", gm_ints(m, 3)), 7, 7, 7);
-    assert_ints(gm_add(m, "Cast", "to=7", gm_add(m, "Floor", "", gm_add(m, "Mul", "", gm_reals(m, 5, -2.5), gm_reals(m, 1.5, 1)))), 7, -3);
+    assert_ints(gm_add(m, "Cast", "to=7",
+                       gm_add(m, "Floor", "",
+                              gm_add(m, "Mul", "", gm_reals(m, 5, -2.5), gm_reals(m, 1.5, 1)))),
+                7, -3);
     assert_ints(gm_add(m, "Cast", "to=6", gm_ints(m, (int64_t)1 << 32 | 5)), 5);
     assert_ints(gm_add(m, "Add", "", gm_ints(m, INT64_MAX), one), INT64_MIN);
-    assert_ints(gm_add(m, "ReduceMax", "axes=[1]", gm_add(m, "Reshape", "", gm_ints(m, 1, 9, 3, 4), gm_ints(m, 2, 2))), 9, 4);
-    assert_ints(gm_add(m, "Clip", "", gm_ints(m, INT64_MAX, 5, -9), CD_GRAPH_NONE, gm_scalar(m, INT64_MAX - 1)), INT64_MAX - 1, 5, -9);
+    assert_ints(gm_add(m, "ReduceMax", "axes=[1]",
+                       gm_add(m, "Reshape", "", gm_ints(m, 1, 9, 3, 4), gm_ints(m, 2, 2))),
+                9, 4);
+    assert_ints(gm_add(m, "Clip", "", gm_ints(m, INT64_MAX, 5, -9), CD_GRAPH_NONE,
+                       gm_scalar(m, INT64_MAX - 1)),
+                INT64_MAX - 1, 5, -9);
     m->n_out = 2;
     gm_add(m, "Split", "", gm_ints(m, 1, 2, 3), gm_ints(m, 1, 2));
     assert_ints(m->out[1], 2, 3);
@@ -338,7 +380,8 @@ static void limits(void **state) {
     gm *m = *state;
     cdmpp_err err = {0};
     uint32_t t;
-    const cd_graph_shape big = {2, {(int64_t)1 << 30, (int64_t)1 << 30}}, below = {1, {-1}}, deep = {CD_GRAPH_MAX_RANK + 1, {1}};
+    const cd_graph_shape big = {2, {(int64_t)1 << 30, (int64_t)1 << 30}}, below = {1, {-1}},
+                         deep = {CD_GRAPH_MAX_RANK + 1, {1}};
     const cd_graph_shape hidden = {3, {0, INT64_MAX, INT64_MAX}};
     assert_status(cd_graph_input(m->g, "x", CD_F32, &big, &t, &err), CDMPP_ERANGE);
     assert_status(cd_graph_input(m->g, "x", CD_F32, &below, &t, &err), CDMPP_ERANGE);
@@ -351,7 +394,8 @@ static void limits(void **state) {
     assert_refused(gm_add(m, "Flatten", "axis=x", n), ESCHEMA);
     assert_int_equal(m->g->n_node, 0);
     /* Content that is too large stays unknown, and what needs it says so. */
-    const uint32_t c = gm_add(m, "ConstantOfShape", "value=1 dtype=7", gm_ints(m, CD_GRAPH_MAX_VALUE + 1));
+    const uint32_t c =
+        gm_add(m, "ConstantOfShape", "value=1 dtype=7", gm_ints(m, CD_GRAPH_MAX_VALUE + 1));
     assert_true(!m->st && !m->g->tensor[c].value && m->g->tensor[c].is_weight);
     assert_refused(gm_add(m, "Expand", "", gm_x(m, 1), c), EUNSUPPORTED);
     const cd_graph_shape o = {1, {5}};
@@ -366,8 +410,10 @@ static void limits(void **state) {
 TEST(table) {
     size_t n = 0;
     for (const cd_graph_rule *r, *before = NULL; (r = cd_graph_rule_at(n)); before = r, n++) {
-        assert_true(r->infer && r->first >= 1 && (!r->last || r->last >= r->first) && r->min_in >= 0);
-        assert_true((r->max_in < 0 || r->max_in >= r->min_in) && (r->max_out < 0 || r->max_out >= 1));
+        assert_true(r->infer && r->first >= 1 && (!r->last || r->last >= r->first) &&
+                    r->min_in >= 0);
+        assert_true((r->max_in < 0 || r->max_in >= r->min_in) &&
+                    (r->max_out < 0 || r->max_out >= 1));
         if (!before) continue;
         const int order = strcmp(before->op, r->op);
         assert_true(order < 0 || (order == 0 && before->last && before->last < r->first));
@@ -383,7 +429,8 @@ static void printing(void **state) {
     const cd_json *j, *node, *v;
     double flop;
     cd_str s;
-    const uint32_t c = gm_add(m, "Conv", "auto_pad=SAME_UPPER", gm_x(m, 1, 3, 8, 8), gm_w(m, 4, 3, 3, 3), CD_GRAPH_NONE);
+    const uint32_t c = gm_add(m, "Conv", "auto_pad=SAME_UPPER", gm_x(m, 1, 3, 8, 8),
+                              gm_w(m, 4, 3, 3, 3), CD_GRAPH_NONE);
     assert_ok(cd_graph_rename(m->g, c, "a \"b\"", &err));
     gm_add(m, "Dropout", "", c);
     assert_ok(cd_graph_result(m->g, m->out[0], &err));
@@ -395,7 +442,8 @@ static void printing(void **state) {
     assert_ok(cd_json_arr(v, 2, &node, &err));
     assert_ok(cd_json_need_real(node, "flop", 0, 1e9, &flop, &err));
     assert_close(flop, 4.0 * 64 * 54, 0, 0);
-    assert_true(cd_json_get(node, "in")->n == 3 && cd_json_get(node, "in")->u.child->next->next->kind == CD_JSON_NULL);
+    assert_true(cd_json_get(node, "in")->n == 3 &&
+                cd_json_get(node, "in")->u.child->next->next->kind == CD_JSON_NULL);
     assert_int_equal(cd_json_get(cd_json_get(node, "attributes"), "pads")->n, 4);
     assert_ok(cd_json_need_str(cd_json_get(node, "out")->u.child, "name", &s, &err));
     assert_true(cd_str_is(s, "a \"b\""));
@@ -410,8 +458,10 @@ static void printing(void **state) {
 
 static int run_suite(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(convolutions), T(transposed), T(pools), T(products), T(recurrent), T(elementwise),
-        T(normalisations), T(reductions), T(shapes), T(moving), T(images), T(folding), T(weights), T(limits), T(table), T(printing)};
+    const struct CMUnitTest tests[] = {
+        T(convolutions),   T(transposed), T(pools),  T(products), T(recurrent), T(elementwise),
+        T(normalisations), T(reductions), T(shapes), T(moving),   T(images),    T(folding),
+        T(weights),        T(limits),     T(table),  T(printing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

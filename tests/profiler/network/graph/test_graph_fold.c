@@ -25,8 +25,10 @@ static const cd_graph_tensor *made(const gm *m, uint32_t t) {
 
 /* ---- two operands ---- */
 enum { A = 9, B = 8 };
-static const int64_t ints_a[A] = {0, 1, -1, 7, -7, 6, 1000003, INT64_MAX, INT64_MIN}, ints_b[B] = {1, 2, -3, 7, -7, 63, 3, -1};
-static const double reals_a[A] = {0, 1, -1, 2.5, -7.5, 0.1f, 1e30f, -3, 8}, reals_b[B] = {1, 2, -3, 7.5, -7.5, 0.5, 3, -0.25};
+static const int64_t ints_a[A] = {0, 1, -1, 7, -7, 6, 1000003, INT64_MAX, INT64_MIN},
+                     ints_b[B] = {1, 2, -3, 7, -7, 63, 3, -1};
+static const double reals_a[A] = {0, 1, -1, 2.5, -7.5, 0.1f, 1e30f, -3, 8},
+                    reals_b[B] = {1, 2, -3, 7.5, -7.5, 0.5, 3, -0.25};
 
 /* Wraps at 64 bits. */
 __extension__ typedef __int128 wide;
@@ -73,21 +75,31 @@ static double real_truth(const char *op, double a, double b) {
     return a >= b;
 }
 
-static const char *const both[] = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Sum", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"};
-static const char *const integers[] = {"Mod", "fmod", "And", "Or", "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor"};
+static const char *const both[] = {"Add",         "Sub",     "Mul",           "Div",   "Pow",
+                                   "Min",         "Max",     "Sum",           "Equal", "Less",
+                                   "LessOrEqual", "Greater", "GreaterOrEqual"};
+static const char *const integers[] = {"Mod", "fmod",       "And",       "Or",
+                                       "Xor", "BitwiseAnd", "BitwiseOr", "BitwiseXor"};
 
 static void check_ints(gm *m, const char *op) {
     const bool f = !strcmp(op, "fmod");
     for (int i = 0; i < A; i++)
         for (int j = 0; j < B; j++) {
             int64_t want = 0;
-            if (strstr("And Or Xor", op) && ints_a[i] != 0 && ints_a[i] != 1) continue; /* of truth values */
+            if (strstr("And Or Xor", op) && ints_a[i] != 0 && ints_a[i] != 1)
+                continue; /* of truth values */
             if (strstr("And Or Xor", op) && ints_b[j] != 1) continue;
-            if (ints_a[i] == INT64_MIN && ints_b[j] == -1 && (f || strstr("Div Mod", op))) continue; /* not defined */
+            if (ints_a[i] == INT64_MIN && ints_b[j] == -1 && (f || strstr("Div Mod", op)))
+                continue; /* not defined */
             const bool defined = int_truth(op, ints_a[i], ints_b[j], &want);
-            const cd_graph_tensor *t = made(m, gm_add(m, f ? "Mod" : op, f ? "fmod=1" : "", gm_const_ints(m, 1, &ints_a[i]), gm_const_ints(m, 1, &ints_b[j])));
-            if ((t->value != NULL) != defined) fail_msg("%s %lld %lld", op, (long long)ints_a[i], (long long)ints_b[j]);
-            if (defined && t->value[0] != want) fail_msg("%s(%lld, %lld) is %lld", op, (long long)ints_a[i], (long long)ints_b[j], (long long)t->value[0]);
+            const cd_graph_tensor *t =
+                made(m, gm_add(m, f ? "Mod" : op, f ? "fmod=1" : "",
+                               gm_const_ints(m, 1, &ints_a[i]), gm_const_ints(m, 1, &ints_b[j])));
+            if ((t->value != NULL) != defined)
+                fail_msg("%s %lld %lld", op, (long long)ints_a[i], (long long)ints_b[j]);
+            if (defined && t->value[0] != want)
+                fail_msg("%s(%lld, %lld) is %lld", op, (long long)ints_a[i], (long long)ints_b[j],
+                         (long long)t->value[0]);
         }
 }
 
@@ -95,9 +107,11 @@ static void check_reals(gm *m, const char *op) {
     for (int i = 0; i < A; i++)
         for (int j = 0; j < B; j++) {
             const double want = (double)(float)real_truth(op, reals_a[i], reals_b[j]); /* float32 */
-            const cd_graph_tensor *t = made(m, gm_add(m, op, "", gm_const_reals(m, 1, &reals_a[i]), gm_const_reals(m, 1, &reals_b[j])));
+            const cd_graph_tensor *t = made(m, gm_add(m, op, "", gm_const_reals(m, 1, &reals_a[i]),
+                                                      gm_const_reals(m, 1, &reals_b[j])));
             const double got = t->dtype == CD_BOOL ? (double)t->value[0] : t->fvalue[0];
-            if (isnan(want) ? !isnan(got) : got != want) fail_msg("%s(%g, %g) is %g, not %g", op, reals_a[i], reals_b[j], got, want);
+            if (isnan(want) ? !isnan(got) : got != want)
+                fail_msg("%s(%g, %g) is %g, not %g", op, reals_a[i], reals_b[j], got, want);
         }
 }
 
@@ -110,13 +124,16 @@ static void two_operands(void **state) {
     }
     for (size_t k = 0; k < sizeof integers / sizeof *integers; k++) check_ints(m, integers[k]);
     static const char *const zero[] = {"Div", "Mod"}; /* left to the run time */
-    for (int k = 0; k < 2; k++) assert_null(made(m, gm_add(m, zero[k], "", gm_ints(m, 1, 2), gm_ints(m, 1, 0)))->value);
+    for (int k = 0; k < 2; k++)
+        assert_null(made(m, gm_add(m, zero[k], "", gm_ints(m, 1, 2), gm_ints(m, 1, 0)))->value);
     static const char *const logic[] = {"And", "Or", "Xor"};
     for (int k = 0; k < 3; k++) { /* of 0 and 0, 0 and 1, 1 and 1 */
-        const cd_graph_tensor *b = made(m, gm_add(m, logic[k], "", gm_ints(m, 0, 0, 1), gm_ints(m, 0, 1, 1)));
+        const cd_graph_tensor *b =
+            made(m, gm_add(m, logic[k], "", gm_ints(m, 0, 0, 1), gm_ints(m, 0, 1, 1)));
         assert_true(b->value[0] == 0 && b->value[1] == (k > 0) && b->value[2] == (k < 2));
     }
-    const cd_graph_tensor *t = made(m, gm_add(m, "Min", "", gm_ints(m, 5, 2, 9), gm_ints(m, 4), gm_ints(m, 3, 8, 7))); /* several, broadcast */
+    const cd_graph_tensor *t = made(m, gm_add(m, "Min", "", gm_ints(m, 5, 2, 9), gm_ints(m, 4),
+                                              gm_ints(m, 3, 8, 7))); /* several, broadcast */
     assert_true(t->value[0] == 3 && t->value[1] == 2 && t->value[2] == 4);
 }
 
@@ -138,17 +155,22 @@ static double one_truth(const char *op, double x) {
 
 static void one_operand(void **state) {
     gm *m = *state;
-    static const char *const real[] = {"Floor", "Ceil", "Round", "Sqrt", "Exp", "Log", "Abs", "Neg", "Sign", "Reciprocal", "Sin", "Cos", "Tanh"};
+    static const char *const real[] = {"Floor", "Ceil", "Round",      "Sqrt", "Exp", "Log", "Abs",
+                                       "Neg",   "Sign", "Reciprocal", "Sin",  "Cos", "Tanh"};
     static const char *const integer[] = {"Neg", "Abs", "Sign", "BitwiseNot"};
     static const double x[] = {0, 1, 2.5, -2.5, 3.5, 0.25, -0.25, 9};
-    static const int64_t n[] = {0, 1, -1, 12, -12, INT64_MIN}, want[][6] = {{0, -1, 1, -12, 12, INT64_MIN}, {0, 1, 1, 12, 12, INT64_MIN}, {0, 1, -1, 1, -1, -1},
-                                                                            {-1, -2, 0, -13, 11, INT64_MAX}};
+    static const int64_t n[] = {0, 1, -1, 12, -12, INT64_MIN},
+                         want[][6] = {{0, -1, 1, -12, 12, INT64_MIN},
+                                      {0, 1, 1, 12, 12, INT64_MIN},
+                                      {0, 1, -1, 1, -1, -1},
+                                      {-1, -2, 0, -13, 11, INT64_MAX}};
     m->g->opset = 18;
     for (size_t k = 0; k < sizeof real / sizeof *real; k++) {
         const cd_graph_tensor *t = made(m, gm_add(m, real[k], "", gm_const_reals(m, 8, x)));
         for (int i = 0; i < 8; i++) {
             const double y = (double)(float)one_truth(real[k], x[i]);
-            if (isnan(y) ? !isnan(t->fvalue[i]) : t->fvalue[i] != y) fail_msg("%s(%g) is %g, not %g", real[k], x[i], t->fvalue[i], y);
+            if (isnan(y) ? !isnan(t->fvalue[i]) : t->fvalue[i] != y)
+                fail_msg("%s(%g) is %g, not %g", real[k], x[i], t->fvalue[i], y);
         }
     }
     for (int k = 0; k < 4; k++) {
@@ -161,8 +183,14 @@ static void one_operand(void **state) {
 /* ---- reductions: 2 x 3 by rows, by columns, all ---- */
 static void reductions(void **state) {
     gm *m = *state;
-    static const char *const op[] = {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMin", "ReduceMax"};
-    static const double rows[5][2] = {{6, -1}, {2, -1.0 / 3}, {6, 45}, {1, -3}, {3, 5}}, columns[5][3] = {{-2, 7, 0}, {-1, 3.5, 0}, {-3, 10, -9}, {-3, 2, -3}, {1, 5, 3}},
+    static const char *const op[] = {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMin",
+                                     "ReduceMax"};
+    static const double rows[5][2] = {{6, -1}, {2, -1.0 / 3}, {6, 45}, {1, -3}, {3, 5}},
+                        columns[5][3] = {{-2, 7, 0},
+                                         {-1, 3.5, 0},
+                                         {-3, 10, -9},
+                                         {-3, 2, -3},
+                                         {1, 5, 3}},
                         all[5] = {5, 5.0 / 6, 270, -3, 5};
     static const int64_t whole[5][2] = {{6, -1}, {2, 0}, {6, 45}, {1, -3}, {3, 5}};
     m->g->opset = 13;
@@ -172,10 +200,12 @@ static void reductions(void **state) {
         const uint32_t axis[] = {gm_ints(m, 1), gm_ints(m, 0)};
         const char *attr[] = {"axes=[1]", "axes=[0]"};
         const bool operand = k == 0; /* ReduceSum alone has an operand in version 13 */
-        const cd_graph_tensor *t = made(m, operand ? gm_add(m, op[k], "", x, axis[0]) : gm_add(m, op[k], attr[0], x));
+        const cd_graph_tensor *t =
+            made(m, operand ? gm_add(m, op[k], "", x, axis[0]) : gm_add(m, op[k], attr[0], x));
         assert_close(t->fvalue[0], rows[k][0], 1e-6, 0);
         assert_close(t->fvalue[1], rows[k][1], 1e-6, 0);
-        t = made(m, operand ? gm_add(m, op[k], "keepdims=0", x, axis[1]) : gm_add(m, op[k], "axes=[0] keepdims=0", x));
+        t = made(m, operand ? gm_add(m, op[k], "keepdims=0", x, axis[1])
+                            : gm_add(m, op[k], "axes=[0] keepdims=0", x));
         for (int i = 0; i < 3; i++) assert_close(t->fvalue[i], columns[k][i], 1e-6, 0);
         assert_int_equal(t->shape.rank, 1);
         t = made(m, gm_add(m, op[k], "keepdims=0", x));
@@ -192,14 +222,24 @@ static void is(gm *m, uint32_t t, cd_dtype type, cd_graph_shape want, int line) 
     for (uint32_t d = 0; same && d < want.rank; d++) same = x->shape.dim[d] == want.dim[d];
     if (!same) fail_msg("line %d: rank %u, type %u", line, x->shape.rank, (unsigned)x->dtype);
 }
-#define IS(t, type, ...) do { const uint32_t t_ = (t); is(m, t_, (type), GM_SHAPE(__VA_ARGS__), __LINE__); } while (0)
-#define REFUSED(t, want) do { (void)(t); if (m->st != CDMPP_##want) fail_msg("line %d: %s: %s", __LINE__, cdmpp_status_name(m->st), m->err.msg); } while (0)
+#define IS(t, type, ...)                                                                           \
+    do {                                                                                           \
+        const uint32_t t_ = (t);                                                                   \
+        is(m, t_, (type), GM_SHAPE(__VA_ARGS__), __LINE__);                                        \
+    } while (0)
+#define REFUSED(t, want)                                                                           \
+    do {                                                                                           \
+        (void)(t);                                                                                 \
+        if (m->st != CDMPP_##want)                                                                 \
+            fail_msg("line %d: %s: %s", __LINE__, cdmpp_status_name(m->st), m->err.msg);           \
+    } while (0)
 #define U8 CD_DTYPE(CD_T_UINT, 8)
 
 static void rarer_operators(void **state) {
     gm *m = *state;
     m->g->opset = 19;
-    const uint32_t x = gm_x(m, 1, 6, 9, 9), v = gm_x(m, 2, 3), n = gm_ints(m, 4, 5, 6), s = gm_scalar(m, 1);
+    const uint32_t x = gm_x(m, 1, 6, 9, 9), v = gm_x(m, 2, 3), n = gm_ints(m, 4, 5, 6),
+                   s = gm_scalar(m, 1);
     IS(gm_add(m, "BitwiseAnd", "", n, gm_ints(m, 3)), CD_I64, 3);
     REFUSED(gm_add(m, "BitwiseOr", "", v, v), ESCHEMA);
     IS(gm_add(m, "CastLike", "", v, n), CD_I64, 2, 3);
@@ -208,7 +248,8 @@ static void rarer_operators(void **state) {
     IS(gm_add(m, "DynamicQuantizeLinear", "", v), U8, 2, 3);
     assert_true(m->g->tensor[m->out[1]].dtype == CD_F32 && m->g->tensor[m->out[1]].shape.rank == 0);
     assert_true(m->g->tensor[m->out[2]].dtype == U8 && m->g->tensor[m->out[2]].shape.rank == 0);
-    IS(gm_add(m, "GatherElements", "axis=1", v, gm_add(m, "Reshape", "", n, gm_ints(m, 1, 3))), CD_F32, 1, 3);
+    IS(gm_add(m, "GatherElements", "axis=1", v, gm_add(m, "Reshape", "", n, gm_ints(m, 1, 3))),
+       CD_F32, 1, 3);
     REFUSED(gm_add(m, "GatherElements", "axis=1", v, n), ESCHEMA);
     IS(gm_add(m, "Trilu", "", v, s), CD_F32, 2, 3);
     assert_int_equal(cd_graph_node_int(&m->g->node[m->g->n_node - 1], "k", 0), 1);
@@ -216,7 +257,8 @@ static void rarer_operators(void **state) {
     assert_int_equal(cd_graph_node_int(&m->g->node[m->g->n_node - 1], "batch_axis", 9), 1);
     assert_int_equal(cd_graph_node_int(&m->g->node[m->g->n_node - 1], "time_axis", 9), 0);
     REFUSED(gm_add(m, "ReverseSequence", "", n, n), ESCHEMA);
-    IS(gm_add(m, "DeformConv", "", x, gm_w(m, 4, 6, 3, 3), gm_x(m, 1, 18, 7, 7)), CD_F32, 1, 4, 7, 7);
+    IS(gm_add(m, "DeformConv", "", x, gm_w(m, 4, 6, 3, 3), gm_x(m, 1, 18, 7, 7)), CD_F32, 1, 4, 7,
+       7);
     IS(gm_add(m, "LpPool", "kernel_shape=3,3 strides=2,2", x), CD_F32, 1, 6, 4, 4);
     assert_int_equal(cd_graph_node_int(&m->g->node[m->g->n_node - 1], "p", 9), 2);
     IS(gm_add(m, "Det", "", gm_x(m, 5, 4, 4)), CD_F32, 5);
@@ -238,7 +280,8 @@ static void rarer_operators(void **state) {
     IS(gm_add(m, "NegativeLogLikelihoodLoss", "reduction=none", v, labels), CD_F32, 2);
     assert_int_equal(made(m, gm_add(m, "NegativeLogLikelihoodLoss", "", v, labels))->shape.rank, 0);
     m->n_out = 2;
-    assert_int_equal(made(m, gm_add(m, "SoftmaxCrossEntropyLoss", "reduction=sum", v, labels))->shape.rank, 0);
+    assert_int_equal(
+        made(m, gm_add(m, "SoftmaxCrossEntropyLoss", "reduction=sum", v, labels))->shape.rank, 0);
     is(m, m->out[1], CD_F32, GM_SHAPE(2, 3), __LINE__);
 }
 
@@ -253,10 +296,12 @@ static void names_in_errors(void **state) {
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
         uint32_t out;
         cdmpp_err err = {0};
-        assert_status(cd_graph_add(m->g, tab[k].name, "MatMul", in, 2, NULL, 0, &out, 1, &err), CDMPP_ESCHEMA);
+        assert_status(cd_graph_add(m->g, tab[k].name, "MatMul", in, 2, NULL, 0, &out, 1, &err),
+                      CDMPP_ESCHEMA);
         assert_string_equal(err.key, tab[k].key);
         assert_true(err.msg[0]);
-        assert_int_equal(cd_graph_add(m->g, tab[k].name, "MatMul", in, 2, NULL, 0, &out, 1, NULL), CDMPP_ESCHEMA); /* nobody asks why */
+        assert_int_equal(cd_graph_add(m->g, tab[k].name, "MatMul", in, 2, NULL, 0, &out, 1, NULL),
+                         CDMPP_ESCHEMA); /* nobody asks why */
         assert_true(m->g->n_tensor == n_tensor && m->g->n_node == n_node);
     }
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
@@ -271,8 +316,10 @@ static void names_in_errors(void **state) {
 
 static int run_suite(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(two_operands, set_up, tear_down), cmocka_unit_test_setup_teardown(one_operand, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(reductions, set_up, tear_down), cmocka_unit_test_setup_teardown(rarer_operators, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(two_operands, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_operand, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reductions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rarer_operators, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_in_errors, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("graph_fold", tests, NULL, NULL);

@@ -23,9 +23,14 @@ static double content(const cd_graph *g, uint32_t t, int64_t i) {
     return (double)all[i];
 }
 
-static uint32_t conv(mg *m, uint32_t x, int in, int out, int kh, int kw, const char *attrs) { return mg_op(m, "Conv", attrs, 2, x, mg_w(m, 4, out, in, kh, kw)); }
+static uint32_t conv(mg *m, uint32_t x, int in, int out, int kh, int kw, const char *attrs) {
+    return mg_op(m, "Conv", attrs, 2, x, mg_w(m, 4, out, in, kh, kw));
+}
 static uint32_t relu(mg *m, uint32_t x) { return mg_op(m, "Relu", "", 1, x); }
-static uint32_t norm(mg *m, uint32_t x, int c) { return mg_op(m, "BatchNormalization", "epsilon~0.125", 5, x, mg_w(m, 1, c), mg_w(m, 1, c), mg_w(m, 1, c), mg_squares(m, c)); }
+static uint32_t norm(mg *m, uint32_t x, int c) {
+    return mg_op(m, "BatchNormalization", "epsilon~0.125", 5, x, mg_w(m, 1, c), mg_w(m, 1, c),
+                 mg_w(m, 1, c), mg_squares(m, c));
+}
 
 static uint32_t count(const cd_graph *g, const char *op) {
     uint32_t n = 0;
@@ -45,7 +50,8 @@ static cd_graph *merge_all(const cd_graph *g, uint32_t sets) {
     assert_ok(cd_merge_apply(g, set, n, &out, &origin, &err));
     for (uint32_t k = 0; k < out->n_node; k++) assert_true(origin[k] < g->n_node);
     assert_int_equal(out->n_output, g->n_output);
-    for (uint32_t k = 0; k < g->n_output; k++) assert_string_equal(out->tensor[out->output[k]].name, g->tensor[g->output[k]].name);
+    for (uint32_t k = 0; k < g->n_output; k++)
+        assert_string_equal(out->tensor[out->output[k]].name, g->tensor[g->output[k]].name);
     cd_arena_free(&a);
     return out;
 }
@@ -53,7 +59,11 @@ static cd_graph *merge_all(const cd_graph *g, uint32_t sets) {
 static void values(const cd_graph *g, int way, double **out) {
     cdmpp_err err = {0};
     cd_workload *w;
-    assert_ok(cd_workload_build(g, &(cd_workload_options){.layout = way ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW, .weights = true}, &w, &err));
+    assert_ok(cd_workload_build(
+        g,
+        &(cd_workload_options){.layout = way ? CD_WORKLOAD_LAYOUT_NHWC : CD_WORKLOAD_LAYOUT_NCHW,
+                               .weights = true},
+        &w, &err));
     assert_int_equal(w->n_unsupported, 0);
     const char *why = we_run(w, content, out);
     if (why) fail_msg("%s", why);
@@ -78,8 +88,10 @@ static void same_values(const cd_graph *g, const cd_graph *merged) {
 TEST(test_fire) {
     mg m = mg_new("fire", 13);
     const uint32_t x = mg_in(&m, 4, 1, 3, 5, 6);
-    const uint32_t a = relu(&m, mg_op(&m, "Conv", "", 3, x, mg_w(&m, 4, 4, 3, 1, 1), mg_w(&m, 1, 4)));
-    const uint32_t b = relu(&m, mg_op(&m, "Conv", "pads:1,1,1,1", 3, x, mg_w(&m, 4, 2, 3, 3, 3), mg_w(&m, 1, 2)));
+    const uint32_t a =
+        relu(&m, mg_op(&m, "Conv", "", 3, x, mg_w(&m, 4, 4, 3, 1, 1), mg_w(&m, 1, 4)));
+    const uint32_t b =
+        relu(&m, mg_op(&m, "Conv", "pads:1,1,1,1", 3, x, mg_w(&m, 4, 2, 3, 3, 3), mg_w(&m, 1, 2)));
     mg_end(&m, mg_op(&m, "Concat", "axis=1", 2, a, b));
     cd_graph *out = merge_all(m.g, 1);
     assert_int_equal(count(out, "Conv"), 1);
@@ -113,7 +125,8 @@ TEST(test_windows) {
 TEST(test_followers) {
     mg m = mg_new("followers", 13);
     const uint32_t x = mg_in(&m, 4, 1, 2, 4, 4);
-    const uint32_t a = conv(&m, x, 2, 2, 1, 1, ""), b = conv(&m, x, 2, 3, 1, 1, ""), c = conv(&m, x, 2, 2, 1, 1, "");
+    const uint32_t a = conv(&m, x, 2, 2, 1, 1, ""), b = conv(&m, x, 2, 3, 1, 1, ""),
+                   c = conv(&m, x, 2, 2, 1, 1, "");
     mg_end(&m, mg_op(&m, "Add", "", 2, relu(&m, a), a));
     mg_end(&m, relu(&m, b));
     mg_end(&m, mg_op(&m, "Sigmoid", "", 1, c));
@@ -155,9 +168,13 @@ TEST(test_refused) {
     mg_end(&m, conv(&m, x, 2, 1, 3, 3, "pads:1,1,1,1"));
     mg_end(&m, conv(&m, x, 2, 2, 1, 1, "strides:2,2"));
     assert_close(cd_merge_work(m.g, &(cd_merge_set){2, {0, 1}}), 36.0 / 12, 1e-12, 0);
-    assert_int_equal(cd_merge_apply(m.g, &(cd_merge_set){2, {0, 2}}, 1, &out, NULL, &err), CDMPP_EINVALID);
-    assert_int_equal(cd_merge_apply(m.g, (cd_merge_set[]){{2, {0, 1}}, {2, {1, 0}}}, 2, &out, NULL, &err), CDMPP_EINVALID);
-    assert_int_equal(cd_merge_apply(m.g, &(cd_merge_set){2, {0, 9}}, 1, &out, NULL, &err), CDMPP_EINVALID);
+    assert_int_equal(cd_merge_apply(m.g, &(cd_merge_set){2, {0, 2}}, 1, &out, NULL, &err),
+                     CDMPP_EINVALID);
+    assert_int_equal(
+        cd_merge_apply(m.g, (cd_merge_set[]){{2, {0, 1}}, {2, {1, 0}}}, 2, &out, NULL, &err),
+        CDMPP_EINVALID);
+    assert_int_equal(cd_merge_apply(m.g, &(cd_merge_set){2, {0, 9}}, 1, &out, NULL, &err),
+                     CDMPP_EINVALID);
     cd_graph_free(m.g);
 }
 

@@ -7,14 +7,18 @@
 #include "tests/fuzz/graph_check.h"
 #include "read_onnx.h"
 
-enum { MOST = 4000, ITEMS = 4, TEXTS = 64 }; /* changes of a file; of the items of a list so many are changed; texts of the file that others become */
+enum {
+    MOST = 4000,
+    ITEMS = 4,
+    TEXTS = 64
+}; /* changes of a file; of the items of a list so many are changed; texts of the file that others become */
 
 typedef struct odd {
     ProtobufCMessage *root;
     const char *name;
     char *text[TEXTS];
     size_t n_text, seen, every, taken, refused;
-    bool of_attribute;          /* the field is of an attribute */
+    bool of_attribute; /* the field is of an attribute */
 } odd;
 
 static cdmpp_status read_packed(const void *p, size_t n, cdmpp_err *err) {
@@ -42,7 +46,8 @@ static void try_it(odd *o) {
     const cdmpp_status st = read_packed(p, n, &err);
     st ? o->refused++ : o->taken++;
     if ((st && (err.code != st || !err.msg[0])) || st == CDMPP_ENOMEM || fault_live() != live)
-        fail_msg("%s: change %zu: status %d, error %d \"%s\", %ld blocks more", o->name, o->seen - 1, (int)st, (int)err.code, err.msg, fault_live() - live);
+        fail_msg("%s: change %zu: status %d, error %d \"%s\", %ld blocks more", o->name,
+                 o->seen - 1, (int)st, (int)err.code, err.msg, fault_live() - live);
     free(p);
 }
 
@@ -51,13 +56,39 @@ static void try_it(odd *o) {
 static void message(odd *o, ProtobufCMessage *m);
 
 /* Attributes that another one becomes: those of attention, rotation, normalisation and control. */
-static char attribute[][24] = {"left_window_size", "right_window_size", "scale", "softcap", "is_causal", "unidirectional", "num_heads", "q_num_heads", "kv_num_heads", "interleaved",
-                               "rotary_embedding_dim", "do_rotary", "rotary_interleaved", "local_window_size", "smooth_softmax", "mask_filter_value", "qkv_hidden_sizes", "is_packed_batching",
-                               "qk_matmul_output_mode", "axis", "epsilon", "activation", "activation_params", "group", "transB", "value", "value_ints", "to"};
+static char attribute[][24] = {"left_window_size",
+                               "right_window_size",
+                               "scale",
+                               "softcap",
+                               "is_causal",
+                               "unidirectional",
+                               "num_heads",
+                               "q_num_heads",
+                               "kv_num_heads",
+                               "interleaved",
+                               "rotary_embedding_dim",
+                               "do_rotary",
+                               "rotary_interleaved",
+                               "local_window_size",
+                               "smooth_softmax",
+                               "mask_filter_value",
+                               "qkv_hidden_sizes",
+                               "is_packed_batching",
+                               "qk_matmul_output_mode",
+                               "axis",
+                               "epsilon",
+                               "activation",
+                               "activation_params",
+                               "group",
+                               "transB",
+                               "value",
+                               "value_ints",
+                               "to"};
 
 /* One value of a field. */
 static void value(odd *o, ProtobufCType type, void *at) {
-    static const int64_t whole[] = {INT64_MIN, -2147483648LL, -1, 0, 1, 2, 3, 7, 16, 64, 65536, 2147483648LL, INT64_MAX};
+    static const int64_t whole[] = {INT64_MIN, -2147483648LL, -1,       0, 1, 2, 3, 7, 16, 64,
+                                    65536,     2147483648LL,  INT64_MAX};
     static const float real[] = {-1, 0, 0.5F, 1, 1e30F, INFINITY, NAN};
     switch (type) {
     case PROTOBUF_C_TYPE_INT64:
@@ -85,7 +116,8 @@ static void value(odd *o, ProtobufCType type, void *at) {
         TRY((char **)at, none);
         TRY((char **)at, other);
         for (size_t k = 0; k < o->n_text; k++) TRY((char **)at, o->text[k]);
-        for (size_t k = 0; o->of_attribute && k < sizeof attribute / sizeof *attribute; k++) TRY((char **)at, attribute[k]);
+        for (size_t k = 0; o->of_attribute && k < sizeof attribute / sizeof *attribute; k++)
+            TRY((char **)at, attribute[k]);
         *(char **)at = was;
         break;
     }
@@ -128,7 +160,8 @@ static void list(odd *o, const ProtobufCFieldDescriptor *f, size_t *n, char *ite
         try_it(o);
         memcpy(items + (was - 1) * size, kept, size);
     }
-    for (size_t i = 0; i < was && (i < ITEMS || f->type == PROTOBUF_C_TYPE_MESSAGE); i++) value(o, f->type, items + i * size);
+    for (size_t i = 0; i < was && (i < ITEMS || f->type == PROTOBUF_C_TYPE_MESSAGE); i++)
+        value(o, f->type, items + i * size);
 }
 
 static void message(odd *o, ProtobufCMessage *m) {
@@ -140,8 +173,13 @@ static void message(odd *o, ProtobufCMessage *m) {
             list(o, f, q, *(char **)at);
             continue;
         }
-        const bool pointer = f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_MESSAGE, one = f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF;
-        if (one ? *(uint32_t *)q != f->id : pointer ? !*(void **)at || *(void **)at == f->default_value : !*(protobuf_c_boolean *)q) continue;
+        const bool pointer =
+                       f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_MESSAGE,
+                   one = f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF;
+        if (one       ? *(uint32_t *)q != f->id
+            : pointer ? !*(void **)at || *(void **)at == f->default_value
+                      : !*(protobuf_c_boolean *)q)
+            continue;
         o->of_attribute = m->descriptor == &cd_onnx__attribute_proto__descriptor;
         value(o, f->type, at);
         if (one) {
@@ -188,21 +226,23 @@ static void odd_file(const char *name) {
     assert_true(o.taken + o.refused > 0);
     if (read_packed(text, n, &err)) memset(&err, 0, sizeof err); /* it needs an option */
     else FAULT_SWEEP(f, 0) {
-        f.step = 3;
-        f.st = read_packed(text, n, &f.err);
-    }
+            f.step = 3;
+            f.st = read_packed(text, n, &f.err);
+        }
     cd_onnx__model_proto__free_unpacked(m, NULL);
     cd_mem_free(text);
 }
 
-#define ODD(test, ...)                                                                          \
-    TEST(test) {                                                                                \
-        static const char *const names[] = {__VA_ARGS__};                                       \
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++) odd_file(names[k]);           \
+#define ODD(test, ...)                                                                             \
+    TEST(test) {                                                                                   \
+        static const char *const names[] = {__VA_ARGS__};                                          \
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) odd_file(names[k]);              \
     }
 ODD(attention, "attention_bare", "attention_flat", "combined", "fused")
-ODD(functions_and_control, "function", "if_known", "if_data", "loop_known", "loop_data", "sizes", "dynamic")
-ODD(contents, "constants", "attributes", "clipped", "fill", "float_input", "types", "named_batch", "stripped", "known_behind", "older_forms")
+ODD(functions_and_control, "function", "if_known", "if_data", "loop_known", "loop_data", "sizes",
+    "dynamic")
+ODD(contents, "constants", "attributes", "clipped", "fill", "float_input", "types", "named_batch",
+    "stripped", "known_behind", "older_forms")
 ODD(layers, "cells", "recurrent", "time_first", "resized", "defaults", "quantised", "whole")
 
 /* A constant of texts or complex numbers is no tensor: what reads it is missing, with that reason. */
@@ -220,11 +260,14 @@ TEST(constants_of_other_types) {
         uint32_t n_miss;
         cd_graph *g;
         const int32_t was = v->attribute[0]->t->data_type;
-        v->attribute[0]->t->data_type = i % 2 ? CD_ONNX__TENSOR_PROTO__DATA_TYPE__STRING : CD_ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64;
+        v->attribute[0]->t->data_type = i % 2 ? CD_ONNX__TENSOR_PROTO__DATA_TYPE__STRING
+                                              : CD_ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64;
         uint8_t *p = malloc(protobuf_c_message_get_packed_size(&m->base));
-        assert_ok(cd_onnx_parse(p, protobuf_c_message_pack(&m->base, p), "odd", NULL, &o, &g, &miss, &n_miss, &err));
+        assert_ok(cd_onnx_parse(p, protobuf_c_message_pack(&m->base, p), "odd", NULL, &o, &g, &miss,
+                                &n_miss, &err));
         assert_true(n_miss > 0);
-        assert_non_null(strstr(miss[0].reason, i % 2 ? "which holds texts" : "which holds complex"));
+        assert_non_null(
+            strstr(miss[0].reason, i % 2 ? "which holds texts" : "which holds complex"));
         cd_graph_free(g);
         free(p);
         v->attribute[0]->t->data_type = was;

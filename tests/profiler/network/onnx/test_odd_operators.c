@@ -99,7 +99,8 @@ static cd_buf model_of(const row *r, const char *in, const char *attrs, uint32_t
 static cdmpp_status read_model(const cd_buf *b, onnx *r) {
     const cd_onnx_options o = {0};
     memset(r, 0, sizeof *r);
-    const cdmpp_status st = cd_onnx_parse(b->p, b->n, "odd", NULL, &o, &r->g, &r->miss, &r->n_miss, &r->err);
+    const cdmpp_status st =
+        cd_onnx_parse(b->p, b->n, "odd", NULL, &o, &r->g, &r->miss, &r->n_miss, &r->err);
     if (!st) graph_check(r->g);
     return st;
 }
@@ -110,7 +111,8 @@ static void odd(const row *r, const char *in, const char *attrs, uint32_t n_out)
     const long live = fault_live();
     onnx got;
     const cdmpp_status st = read_model(&b, &got);
-    if ((st && (got.err.code != st || !got.err.msg[0])) || st == CDMPP_ENOMEM) fail_msg("%s(%s) %s: status %d, \"%s\"", r->op, in, attrs, (int)st, got.err.msg);
+    if ((st && (got.err.code != st || !got.err.msg[0])) || st == CDMPP_ENOMEM)
+        fail_msg("%s(%s) %s: status %d, \"%s\"", r->op, in, attrs, (int)st, got.err.msg);
     for (uint32_t i = 0; i < got.n_miss; i++) assert_true(*got.miss[i].reason);
     if (!st) cd_graph_free(got.g);
     assert_int_equal(fault_live(), live);
@@ -130,21 +132,41 @@ static const char *replaced(const char *list, size_t k, const char *with, char *
 }
 
 static void odd_ones(const row *r, uint32_t n_out) {
-    static const char *const operands[] = {"", "-", "f", "f1", "f2", "f0", "f2,3", "f2,4", "f2,3,4,5", "f1,2,3,4,5", "l2", "i2,3", "b2,3", "h2,3,8", "u4,4", "f2,3,7", "l1,1", "f2,2,2,5,4"};
-    static const char *const values[] = {"-9223372036854775808", "-1", "0", "1", "2", "3", "100", "9223372036854775807", "0.0", "-1.5", "1e30.", "x", "1,2", "9223372036854775807,9223372036854775807,4", "4,4,8", "0.5,0.5,0.5"};
+    static const char *const operands[] = {
+        "",           "-",  "f",    "f1",   "f2",     "f0",   "f2,3",   "f2,4", "f2,3,4,5",
+        "f1,2,3,4,5", "l2", "i2,3", "b2,3", "h2,3,8", "u4,4", "f2,3,7", "l1,1", "f2,2,2,5,4"};
+    static const char *const values[] = {"-9223372036854775808",
+                                         "-1",
+                                         "0",
+                                         "1",
+                                         "2",
+                                         "3",
+                                         "100",
+                                         "9223372036854775807",
+                                         "0.0",
+                                         "-1.5",
+                                         "1e30.",
+                                         "x",
+                                         "1,2",
+                                         "9223372036854775807,9223372036854775807,4",
+                                         "4,4,8",
+                                         "0.5,0.5,0.5"};
     char buf[512], word[128];
     const char *s = r->in;
     size_t k = 0;
     WORDS(s, n) {
-        for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) odd(r, replaced(r->in, k, operands[i], buf, sizeof buf), r->attrs, n_out);
-        snprintf(word, sizeof word, "%.*s,1", (int)n, s); /* a dimension more, one less, one of another size */
+        for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
+            odd(r, replaced(r->in, k, operands[i], buf, sizeof buf), r->attrs, n_out);
+        snprintf(word, sizeof word, "%.*s,1", (int)n,
+                 s); /* a dimension more, one less, one of another size */
         odd(r, replaced(r->in, k, word, buf, sizeof buf), r->attrs, n_out);
         for (const char *p = s; *s != '-' && p < s + n; p++) {
             if (*p != ',' && p != s + 1) continue;
             const char *rest = p + 1 + strspn(p + 1, "0123456789");
             static const char *const dims[] = {"1", "7", "0", "65536"};
             for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
-                snprintf(word, sizeof word, "%.*s%s%.*s", (int)(p - s) + (*p == ','), s, dims[i], (int)(s + n - rest < 0 ? 0 : s + n - rest), rest);
+                snprintf(word, sizeof word, "%.*s%s%.*s", (int)(p - s) + (*p == ','), s, dims[i],
+                         (int)(s + n - rest < 0 ? 0 : s + n - rest), rest);
                 odd(r, replaced(r->in, k, word, buf, sizeof buf), r->attrs, n_out);
             }
             snprintf(word, sizeof word, "%.*s", (int)(p - s), s);
@@ -164,7 +186,8 @@ static void odd_ones(const row *r, uint32_t n_out) {
 }
 
 static void check_row(const row *r) {
-    const bool missing = !strncmp(r->want, "missing ", 8), refused = !strncmp(r->want, "refused ", 8);
+    const bool missing = !strncmp(r->want, "missing ", 8),
+               refused = !strncmp(r->want, "refused ", 8);
     const char *want = r->want;
     uint32_t n_out = missing || refused;
     onnx got;
@@ -173,9 +196,11 @@ static void check_row(const row *r) {
     cd_buf b = model_of(r, r->in, r->attrs, n_out);
     const cdmpp_status st = read_model(&b, &got);
     if (refused) {
-        if (st != CDMPP_ESCHEMA || !strstr(got.err.msg, want + 8)) fail_msg("%s(%s) %s: status %d, \"%s\"", r->op, r->in, r->attrs, (int)st, got.err.msg);
+        if (st != CDMPP_ESCHEMA || !strstr(got.err.msg, want + 8))
+            fail_msg("%s(%s) %s: status %d, \"%s\"", r->op, r->in, r->attrs, (int)st, got.err.msg);
     } else if (st || got.n_miss != missing || (missing && !strstr(got.miss[0].reason, want + 8))) {
-        fail_msg("%s(%s) %s: status %d, \"%s\", %s", r->op, r->in, r->attrs, (int)st, got.err.msg, got.n_miss ? got.miss[0].reason : "not missing");
+        fail_msg("%s(%s) %s: status %d, \"%s\", %s", r->op, r->in, r->attrs, (int)st, got.err.msg,
+                 got.n_miss ? got.miss[0].reason : "not missing");
     }
     if (!st && !missing) {
         uint32_t k = 0;
@@ -197,84 +222,109 @@ static void check_row(const row *r) {
     cd_buf_free(&b);
 }
 
-#define ROWS(test, ...)                                                                     \
-    TEST(test) {                                                                            \
-        static const row rows[] = {__VA_ARGS__};                                            \
-        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) check_row(&rows[k]);        \
+#define ROWS(test, ...)                                                                            \
+    TEST(test) {                                                                                   \
+        static const row rows[] = {__VA_ARGS__};                                                   \
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) check_row(&rows[k]);               \
     }
 
 ROWS(attention,
-    {"Attention", "f2,3,16 f2,5,8 f2,5,12 b3,7 f2,2,2,4 f2,2,2,6 l2", "q_num_heads=4 kv_num_heads=2 scale=0.5 softcap=2.5 is_causal=1 qk_matmul_output_mode=2", "2,3,24 2,2,7,4 2,2,7,6 2,4,3,7"},
-    {"Attention", "f2,4,3,4 f2,4,5,4 f2,4,5,6 f3,5 - - l2", "is_causal=0 left_window_size=2 right_window_size=1", "2,4,3,6"},
-    {"Attention", "h2,4,3,4 h2,2,5,4 h2,2,5,6 b3,5", "is_causal=1", "2,4,3,6"},
-    {"Attention", "f2,4,3,4 f2,3,5,4 f2,3,5,6", "", "refused do not fit"},
-    {"Attention", "f2,4,3,4 f2,4,5,4 f2,4,5,6", "qk_matmul_output_mode=4", "refused qk_matmul_output_mode"},
-    {"Attention", "f2,3,16 f2,5,8 f2,5,12", "q_num_heads=3 kv_num_heads=2", "refused heads do not fit"},
-    {MS "MultiHeadAttention", "f2,3,16 f2,5,16 f2,5,24 f56 i2 f1,1,3,7 f2,4,2,4 f2,4,2,6", "num_heads=4 scale=0.5 unidirectional=1 mask_filter_value=-100.0", "2,3,24 2,4,7,4 2,4,7,6"},
-    {MS "MultiHeadAttention", "f2,3,16 f2,4,5,4 f2,4,5,6 f16 i2,5", "num_heads=4", "2,3,24"},
-    {MS "MultiHeadAttention", "f2,3,16 f2,5,16 f2,5,24 - i2,4", "num_heads=4", "missing a mask of this form"},
-    {MS "MultiHeadAttention", "f2,3,4,3,4", "num_heads=4", "missing in one tensor"},
-    {MS "Attention", "f2,3,10 f10,48 f48 i2,5 f2,2,4,2,4 f1,1,3,5", "num_heads=4 unidirectional=1 scale=0.5 qkv_hidden_sizes=16,16,16", "2,3,16 2,2,4,5,4"},
-    {MS "Attention", "f2,3,10 f10,40 - i2", "num_heads=4 qkv_hidden_sizes=16,16,8", "2,3,8"},
-    {MS "Attention", "f2,3,10 f10,48", "num_heads=4 do_rotary=1", "missing turns what it makes"},
-    {MS "Attention", "f2,3,10 f10,48 - - f2,2,4,2", "num_heads=4", "refused five dimensions"},
-    {MS "Attention", "f2,3,10 f10,48", "num_heads=4 qkv_hidden_sizes=0,16,16", "refused qkv_hidden_sizes"},
-    {MS "QAttention", "u2,3,10 s10,48 f48 f f i2,3 u s", "num_heads=4 unidirectional=1", "2,3,16"},
-    {MS "QAttention", "u2,3,10 s10,48 f48 f f", "num_heads=4", "2,3,16"})
+     {"Attention", "f2,3,16 f2,5,8 f2,5,12 b3,7 f2,2,2,4 f2,2,2,6 l2",
+      "q_num_heads=4 kv_num_heads=2 scale=0.5 softcap=2.5 is_causal=1 qk_matmul_output_mode=2",
+      "2,3,24 2,2,7,4 2,2,7,6 2,4,3,7"},
+     {"Attention", "f2,4,3,4 f2,4,5,4 f2,4,5,6 f3,5 - - l2",
+      "is_causal=0 left_window_size=2 right_window_size=1", "2,4,3,6"},
+     {"Attention", "h2,4,3,4 h2,2,5,4 h2,2,5,6 b3,5", "is_causal=1", "2,4,3,6"},
+     {"Attention", "f2,4,3,4 f2,3,5,4 f2,3,5,6", "", "refused do not fit"},
+     {"Attention", "f2,4,3,4 f2,4,5,4 f2,4,5,6", "qk_matmul_output_mode=4",
+      "refused qk_matmul_output_mode"},
+     {"Attention", "f2,3,16 f2,5,8 f2,5,12", "q_num_heads=3 kv_num_heads=2",
+      "refused heads do not fit"},
+     {MS "MultiHeadAttention", "f2,3,16 f2,5,16 f2,5,24 f56 i2 f1,1,3,7 f2,4,2,4 f2,4,2,6",
+      "num_heads=4 scale=0.5 unidirectional=1 mask_filter_value=-100.0", "2,3,24 2,4,7,4 2,4,7,6"},
+     {MS "MultiHeadAttention", "f2,3,16 f2,4,5,4 f2,4,5,6 f16 i2,5", "num_heads=4", "2,3,24"},
+     {MS "MultiHeadAttention", "f2,3,16 f2,5,16 f2,5,24 - i2,4", "num_heads=4",
+      "missing a mask of this form"},
+     {MS "MultiHeadAttention", "f2,3,4,3,4", "num_heads=4", "missing in one tensor"},
+     {MS "Attention", "f2,3,10 f10,48 f48 i2,5 f2,2,4,2,4 f1,1,3,5",
+      "num_heads=4 unidirectional=1 scale=0.5 qkv_hidden_sizes=16,16,16", "2,3,16 2,2,4,5,4"},
+     {MS "Attention", "f2,3,10 f10,40 - i2", "num_heads=4 qkv_hidden_sizes=16,16,8", "2,3,8"},
+     {MS "Attention", "f2,3,10 f10,48", "num_heads=4 do_rotary=1", "missing turns what it makes"},
+     {MS "Attention", "f2,3,10 f10,48 - - f2,2,4,2", "num_heads=4", "refused five dimensions"},
+     {MS "Attention", "f2,3,10 f10,48", "num_heads=4 qkv_hidden_sizes=0,16,16",
+      "refused qkv_hidden_sizes"},
+     {MS "QAttention", "u2,3,10 s10,48 f48 f f i2,3 u s", "num_heads=4 unidirectional=1", "2,3,16"},
+     {MS "QAttention", "u2,3,10 s10,48 f48 f f", "num_heads=4", "2,3,16"})
 
 ROWS(groups,
-    {MS "GroupQueryAttention", "f2,3,16 f2,3,8 f2,3,8 f2,2,5,4 f2,2,5,4 i2 i f32,2 f32,2 l2,3 f1,1,3,8", "num_heads=4 kv_num_heads=2 scale=0.5 softcap=2.5 local_window_size=4 do_rotary=1 rotary_interleaved=1", "2,3,16 2,2,8,4 2,2,8,4"},
-    {MS "GroupQueryAttention", "f2,3,32 - - f2,2,5,4 f2,2,5,4 i2 i f32,2 f32,2", "num_heads=4 kv_num_heads=2 do_rotary=1", "2,3,16 2,2,8,4 2,2,8,4"},
-    {MS "GroupQueryAttention", "f2,3,16 f2,3,8 f2,3,8 - - i2 i", "num_heads=4 kv_num_heads=2 smooth_softmax=1", "missing a sink"},
-    {MS "GroupQueryAttention", "f2,3,16 f2,3,8 f2,3,8 - - i2 i - - - - f4", "num_heads=4 kv_num_heads=2", "missing a sink"},
-    {MS "GroupQueryAttention", "f2,3,16 f2,3,8 - - - i2 i", "num_heads=4 kv_num_heads=2", "refused operand 2 is missing"},
-    {MS "GroupQueryAttention", "f2,3,16 f2,3,8 f2,3,8 - - i2 i", "num_heads=4", "refused heads do not fit"},
-    {"RotaryEmbedding", "f2,4,3,8 f32,2 f32,2 l2,3", "rotary_embedding_dim=4 interleaved=1 num_heads=4", "2,4,3,8"},
-    {"RotaryEmbedding", "f2,3,32 f2,3,4 f2,3,4", "num_heads=4", "2,3,32"},
-    {MS "RotaryEmbedding", "f2,3,32 l1 f32,4 f32,4", "scale=1.0", "2,3,32"},
-    {MS "RotaryEmbedding", "f2,3,32 l1 f32,4 f32,4", "is_packed_batching=1", "missing packed batches"},
-    {MS "RotaryEmbedding", "f2,3,30 l2,3 f32,4 f32,4", "num_heads=4 rotary_embedding_dim=0", "refused do not fit"})
+     {MS "GroupQueryAttention",
+      "f2,3,16 f2,3,8 f2,3,8 f2,2,5,4 f2,2,5,4 i2 i f32,2 f32,2 l2,3 f1,1,3,8",
+      "num_heads=4 kv_num_heads=2 scale=0.5 softcap=2.5 local_window_size=4 do_rotary=1 "
+      "rotary_interleaved=1",
+      "2,3,16 2,2,8,4 2,2,8,4"},
+     {MS "GroupQueryAttention", "f2,3,32 - - f2,2,5,4 f2,2,5,4 i2 i f32,2 f32,2",
+      "num_heads=4 kv_num_heads=2 do_rotary=1", "2,3,16 2,2,8,4 2,2,8,4"},
+     {MS "GroupQueryAttention", "f2,3,16 f2,3,8 f2,3,8 - - i2 i",
+      "num_heads=4 kv_num_heads=2 smooth_softmax=1", "missing a sink"},
+     {MS "GroupQueryAttention", "f2,3,16 f2,3,8 f2,3,8 - - i2 i - - - - f4",
+      "num_heads=4 kv_num_heads=2", "missing a sink"},
+     {MS "GroupQueryAttention", "f2,3,16 f2,3,8 - - - i2 i", "num_heads=4 kv_num_heads=2",
+      "refused operand 2 is missing"},
+     {MS "GroupQueryAttention", "f2,3,16 f2,3,8 f2,3,8 - - i2 i", "num_heads=4",
+      "refused heads do not fit"},
+     {"RotaryEmbedding", "f2,4,3,8 f32,2 f32,2 l2,3",
+      "rotary_embedding_dim=4 interleaved=1 num_heads=4", "2,4,3,8"},
+     {"RotaryEmbedding", "f2,3,32 f2,3,4 f2,3,4", "num_heads=4", "2,3,32"},
+     {MS "RotaryEmbedding", "f2,3,32 l1 f32,4 f32,4", "scale=1.0", "2,3,32"},
+     {MS "RotaryEmbedding", "f2,3,32 l1 f32,4 f32,4", "is_packed_batching=1",
+      "missing packed batches"},
+     {MS "RotaryEmbedding", "f2,3,30 l2,3 f32,4 f32,4", "num_heads=4 rotary_embedding_dim=0",
+      "refused do not fit"})
 
-ROWS(norms,
-    {"RMSNormalization", "f2,3,8 f8", "axis=-1 epsilon=0.00001", "2,3,8"},
-    {"RMSNormalization", "h2,3,8 h3,8", "axis=1", "2,3,8"},
-    {"RMSNormalization", "f2,3,8 f8", "axis=3", "refused no such axis"},
-    {MS "SkipLayerNormalization", "f2,3,8 f2,3,8 f8 f8 f8", "epsilon=0.00001", "2,3,8 - - 2,3,8"},
-    {MS "SkipLayerNormalization", "f2,3,8 f2,3,8 f8", "", "2,3,8 -"},
-    {MS "SkipSimplifiedLayerNormalization", "f2,3,8 f2,3,8 f8 f8", "epsilon=0.00001", "2,3,8"},
-    {MS "EmbedLayerNormalization", "i2,3 i2,3 f50,8 f6,8 f2,8 f8 f8 i2,3 i2,3", "epsilon=0.00001 mask_index_type=0", "2,3,8 2 2,3,8"},
-    {MS "EmbedLayerNormalization", "i2,3 - f50,8 f6,8 - f8 f8", "", "2,3,8 2"},
-    {"Swish", "f2,3", "alpha=0.5", "2,3"},
-    {"ThresholdedRelu", "f2,3", "alpha=0.5", "2,3"},
-    {MS "BiasGelu", "f2,3 f3", "", "2,3"},
-    {MS "FastGelu", "f2,3 f3", "", "2,3"},
-    {MS "BiasAdd", "f2,3,8 f8 f2,3,8", "", "2,3,8"},
-    {MS "BiasSplitGelu", "f2,3,8 f8", "", "2,3,4"},
-    {MS "FusedMatMul", "f4,2,3 f4,2,8", "alpha=0.5 transA=1 transB=0 transBatchA=0 transBatchB=0", "4,3,8"},
-    {MS "FusedMatMul", "f3 f3,8", "transA=1", "8"},
-    {MS "FusedMatMul", "f4,2,3 f4,3,8", "transBatchA=1", "missing batches that are turned"},
-    {MS "FusedGemm", "f3,2 f8,3 f8", "alpha=0.5 beta=2.0 transA=1 transB=1 activation=LeakyRelu activation_alpha=0.1", "2,8"},
-    {MS "FusedGemm", "f2,3 f3,8", "activation=Clip activation_alpha=0.1 activation_beta=6.0", "2,8"},
-    {MS "FusedGemm", "f2,3 f3,8", "activation=Mish", "missing an activation"},
-    {MS "FusedConv", "f1,2,5,5 f4,2,3,3 f4 f1,4,3,3", "activation=HardSigmoid activation_params=0.2,0.5 kernel_shape=3,3 group=1", "1,4,3,3"},
-    {MS "FusedConv", "f1,2,5,5 f4,2,3,3", "activation=LeakyRelu activation_params=0.2,0.3,0.4", "1,4,3,3"},
-    {MS "FusedConv", "f1,2,5,5 f4,2,3,3", "activation=Clip activation_params=0.0,6.0", "1,4,3,3"})
+ROWS(norms, {"RMSNormalization", "f2,3,8 f8", "axis=-1 epsilon=0.00001", "2,3,8"},
+     {"RMSNormalization", "h2,3,8 h3,8", "axis=1", "2,3,8"},
+     {"RMSNormalization", "f2,3,8 f8", "axis=3", "refused no such axis"},
+     {MS "SkipLayerNormalization", "f2,3,8 f2,3,8 f8 f8 f8", "epsilon=0.00001", "2,3,8 - - 2,3,8"},
+     {MS "SkipLayerNormalization", "f2,3,8 f2,3,8 f8", "", "2,3,8 -"},
+     {MS "SkipSimplifiedLayerNormalization", "f2,3,8 f2,3,8 f8 f8", "epsilon=0.00001", "2,3,8"},
+     {MS "EmbedLayerNormalization", "i2,3 i2,3 f50,8 f6,8 f2,8 f8 f8 i2,3 i2,3",
+      "epsilon=0.00001 mask_index_type=0", "2,3,8 2 2,3,8"},
+     {MS "EmbedLayerNormalization", "i2,3 - f50,8 f6,8 - f8 f8", "", "2,3,8 2"},
+     {"Swish", "f2,3", "alpha=0.5", "2,3"}, {"ThresholdedRelu", "f2,3", "alpha=0.5", "2,3"},
+     {MS "BiasGelu", "f2,3 f3", "", "2,3"}, {MS "FastGelu", "f2,3 f3", "", "2,3"},
+     {MS "BiasAdd", "f2,3,8 f8 f2,3,8", "", "2,3,8"},
+     {MS "BiasSplitGelu", "f2,3,8 f8", "", "2,3,4"},
+     {MS "FusedMatMul", "f4,2,3 f4,2,8", "alpha=0.5 transA=1 transB=0 transBatchA=0 transBatchB=0",
+      "4,3,8"},
+     {MS "FusedMatMul", "f3 f3,8", "transA=1", "8"},
+     {MS "FusedMatMul", "f4,2,3 f4,3,8", "transBatchA=1", "missing batches that are turned"},
+     {MS "FusedGemm", "f3,2 f8,3 f8",
+      "alpha=0.5 beta=2.0 transA=1 transB=1 activation=LeakyRelu activation_alpha=0.1", "2,8"},
+     {MS "FusedGemm", "f2,3 f3,8", "activation=Clip activation_alpha=0.1 activation_beta=6.0",
+      "2,8"},
+     {MS "FusedGemm", "f2,3 f3,8", "activation=Mish", "missing an activation"},
+     {MS "FusedConv", "f1,2,5,5 f4,2,3,3 f4 f1,4,3,3",
+      "activation=HardSigmoid activation_params=0.2,0.5 kernel_shape=3,3 group=1", "1,4,3,3"},
+     {MS "FusedConv", "f1,2,5,5 f4,2,3,3", "activation=LeakyRelu activation_params=0.2,0.3,0.4",
+      "1,4,3,3"},
+     {MS "FusedConv", "f1,2,5,5 f4,2,3,3", "activation=Clip activation_params=0.0,6.0", "1,4,3,3"})
 
-ROWS(quantized,
-    {MS "QLinearAdd", "u2,3 f u u3 f u f u", "", "2,3"},
-    {MS "QLinearLeakyRelu", "u2,3 f u f u", "alpha=0.5", "2,3"},
-    {MS "QLinearSigmoid", "u2,3 f - f", "", "2,3"},
-    {MS "QLinearSoftmax", "u2,3 f u f u", "axis=1 opset=13", "2,3"},
-    {MS "QLinearAveragePool", "u1,2,5,5 f u f u", "kernel_shape=3,3 channels_last=0 strides=2,2", "1,2,2,2"},
-    {MS "QLinearGlobalAveragePool", "u1,2,5,5 f u f u", "channels_last=0", "1,2,1,1"},
-    {MS "QLinearGlobalAveragePool", "u1,5,5,2 f u f u", "channels_last=1", "missing channels that come last"},
-    {MS "QLinearConcat", "f u u2,3 f u u2,4 f u u2,1 f u", "axis=1", "2,8"},
-    {MS "QGemm", "u3,2 f u s8,3 f s i8 f u", "alpha=0.5 transA=1 transB=1", "2,8"},
-    {MS "QGemm", "u2,3 f u s3,8 f s", "", "2,8"},
-    {MS "MatMulIntegerToFloat", "u2,3 s3,8 f f u s f8", "", "2,8"},
-    {MS "MatMulIntegerToFloat", "u2,3 s3,8 f f", "", "2,8"},
-    {MS "DynamicQuantizeMatMul", "f2,3 s3,8 f s f8", "", "2,8"},
-    {MS "QuantizeLinear", "f2,3 f u", "axis=1", "2,3"},
-    {MS "DequantizeLinear", "u2,3 f", "axis=1", "2,3"})
+ROWS(quantized, {MS "QLinearAdd", "u2,3 f u u3 f u f u", "", "2,3"},
+     {MS "QLinearLeakyRelu", "u2,3 f u f u", "alpha=0.5", "2,3"},
+     {MS "QLinearSigmoid", "u2,3 f - f", "", "2,3"},
+     {MS "QLinearSoftmax", "u2,3 f u f u", "axis=1 opset=13", "2,3"},
+     {MS "QLinearAveragePool", "u1,2,5,5 f u f u", "kernel_shape=3,3 channels_last=0 strides=2,2",
+      "1,2,2,2"},
+     {MS "QLinearGlobalAveragePool", "u1,2,5,5 f u f u", "channels_last=0", "1,2,1,1"},
+     {MS "QLinearGlobalAveragePool", "u1,5,5,2 f u f u", "channels_last=1",
+      "missing channels that come last"},
+     {MS "QLinearConcat", "f u u2,3 f u u2,4 f u u2,1 f u", "axis=1", "2,8"},
+     {MS "QGemm", "u3,2 f u s8,3 f s i8 f u", "alpha=0.5 transA=1 transB=1", "2,8"},
+     {MS "QGemm", "u2,3 f u s3,8 f s", "", "2,8"},
+     {MS "MatMulIntegerToFloat", "u2,3 s3,8 f f u s f8", "", "2,8"},
+     {MS "MatMulIntegerToFloat", "u2,3 s3,8 f f", "", "2,8"},
+     {MS "DynamicQuantizeMatMul", "f2,3 s3,8 f s f8", "", "2,8"},
+     {MS "QuantizeLinear", "f2,3 f u", "axis=1", "2,3"},
+     {MS "DequantizeLinear", "u2,3 f", "axis=1", "2,3"})
 
 TESTS(NULL, NULL, attention, groups, norms, quantized)

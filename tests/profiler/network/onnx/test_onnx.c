@@ -10,8 +10,11 @@
 #include "read_onnx.h"
 
 TEST(whole_models) {
-    static const char *const dims[] = {"height=16", "batch=5"}, *const place[] = {"x[2]=16", "x[0]=2"}, *const alien[] = {"height=16", "batch=5", "depth=3"};
-    const cd_onnx_options o = {.dim = dims, .n_dim = 2}, p = {.dim = place, .n_dim = 2}, b = {.batch = 7, .dim = dims, .n_dim = 1};
+    static const char *const dims[] = {"height=16", "batch=5"},
+                             *const place[] = {"x[2]=16", "x[0]=2"},
+                             *const alien[] = {"height=16", "batch=5", "depth=3"};
+    const cd_onnx_options o = {.dim = dims, .n_dim = 2}, p = {.dim = place, .n_dim = 2},
+                          b = {.batch = 7, .dim = dims, .n_dim = 1};
     onnx r = must("whole", &o);
     has_shape(r.g, "p", "5,8,4,4");
     has_shape(r.g, "f", "5,128");
@@ -19,7 +22,8 @@ TEST(whole_models) {
     assert_true(r.g->n_input == 1 && r.g->n_output == 1 && r.g->opset == 13);
     assert_string_equal(r.g->name, "whole");
     assert_string_equal(r.g->node[0].name, "conv");
-    assert_true(tensor(r.g, "w")->is_weight && tensor(r.g, "x")->is_input && tensor(r.g, "y")->is_output);
+    assert_true(tensor(r.g, "w")->is_weight && tensor(r.g, "x")->is_input &&
+                tensor(r.g, "y")->is_output);
     assert_close(r.g->node[0].flop, 5.0 * 8 * 64 * (2 * 27 + 1), 1e-15, 0);
     cd_graph_free(r.g);
     r = must("whole", &b);
@@ -31,9 +35,12 @@ TEST(whole_models) {
     refuse("whole", NULL, CDMPP_ESCHEMA, "dimension 0|batch|\"x\"|a batch size|--dim 'batch=N'");
     refuse("whole", &(cd_onnx_options){.batch = 2}, CDMPP_ESCHEMA, "dimension 2|height");
     refuse("whole", &(cd_onnx_options){.dim = alien, .n_dim = 3}, CDMPP_EUSAGE, "depth=3");
-    refuse("whole", &(cd_onnx_options){.batch = 7, .dim = dims, .n_dim = 2}, CDMPP_EUSAGE, "batch size|expected 7|found 5");
-    refuse("whole", &(cd_onnx_options){.batch = 7, .dim = place, .n_dim = 2}, CDMPP_EUSAGE, "x[0]|batch size|expected 7|found 2");
-    refuse("whole", &(cd_onnx_options){.dim = (const char *const[]){"batch=x"}, .n_dim = 1}, CDMPP_EUSAGE, "batch=x|NAME=NUMBER");
+    refuse("whole", &(cd_onnx_options){.batch = 7, .dim = dims, .n_dim = 2}, CDMPP_EUSAGE,
+           "batch size|expected 7|found 5");
+    refuse("whole", &(cd_onnx_options){.batch = 7, .dim = place, .n_dim = 2}, CDMPP_EUSAGE,
+           "x[0]|batch size|expected 7|found 2");
+    refuse("whole", &(cd_onnx_options){.dim = (const char *const[]){"batch=x"}, .n_dim = 1},
+           CDMPP_EUSAGE, "batch=x|NAME=NUMBER");
     refuse("unnamed", NULL, CDMPP_ESCHEMA, "x[0]=N");
     refuse("negative", NULL, CDMPP_ERANGE, "-1|x[1]=N");
     r = must("negative", &(cd_onnx_options){.dim = (const char *const[]){"x[1]=9"}, .n_dim = 1});
@@ -50,12 +57,16 @@ TEST(roles) {
     assert_true(tensor(r.g, "qt")->is_weight && !tensor(r.g, "m")->is_weight);
     cd_graph_free(r.g);
     r = must("float_input", NULL); /* the image, though it is the last of the inputs */
-    assert_true(r.g->n_input == 1 && tensor(r.g, "image")->is_input && tensor(r.g, "w")->is_weight && tensor(r.g, "mask")->is_weight);
+    assert_true(r.g->n_input == 1 && tensor(r.g, "image")->is_input &&
+                tensor(r.g, "w")->is_weight && tensor(r.g, "mask")->is_weight);
     cd_graph_free(r.g);
-    r = must("float_input", &(cd_onnx_options){.input = (const char *const[]){"image", "mask"}, .n_input = 2});
+    r = must("float_input",
+             &(cd_onnx_options){.input = (const char *const[]){"image", "mask"}, .n_input = 2});
     assert_true(r.g->n_input == 2 && tensor(r.g, "mask")->is_input);
     cd_graph_free(r.g);
-    refuse("float_input", &(cd_onnx_options){.input = (const char *const[]){"picture"}, .n_input = 1}, CDMPP_EUSAGE, "picture");
+    refuse("float_input",
+           &(cd_onnx_options){.input = (const char *const[]){"picture"}, .n_input = 1},
+           CDMPP_EUSAGE, "picture");
     r = must("no_heads", NULL);
     assert_int_equal(r.g->n_input, 2);
     cd_graph_free(r.g);
@@ -79,7 +90,8 @@ TEST(batches) {
     r = must("named_batch", &(cd_onnx_options){.batch = 6});
     has_shape(r.g, "y", "6,4");
     cd_graph_free(r.g);
-    r = must("recurrent", &(cd_onnx_options){.batch = 3, .dim = (const char *const[]){"t=9"}, .n_dim = 1});
+    r = must("recurrent",
+             &(cd_onnx_options){.batch = 3, .dim = (const char *const[]){"t=9"}, .n_dim = 1});
     has_shape(r.g, "h0", "1,3,8");
     has_shape(r.g, "y", "9,3,8");
     has_shape(r.g, "c", "1,3,8");
@@ -157,7 +169,8 @@ TEST(unsupported) {
     missed(&r, 0, "frob", "unknown operator Frobnicate");
     missed(&r, 1, "gemm", "\"u\"");
     has_shape(r.g, "y", "2,6");
-    assert_true(r.g->n_node == 3 && !r.g->node[0].opaque && r.g->node[1].opaque && !r.g->node[2].opaque);
+    assert_true(r.g->n_node == 3 && !r.g->node[0].opaque && r.g->node[1].opaque &&
+                !r.g->node[2].opaque);
     cd_graph_free(r.g);
     r = must("sequence", NULL);
     missed(&r, 0, "t", "\"s\"");
@@ -202,7 +215,8 @@ TEST(external_files) {
 static cdmpp_status parse(const cd_buf *b, cdmpp_err *err) {
     onnx r = {0};
     memset(err, 0, sizeof *err);
-    const cdmpp_status st = cd_onnx_parse(b->p, b->n, "made", NULL, NULL, &r.g, &r.miss, &r.n_miss, err);
+    const cdmpp_status st =
+        cd_onnx_parse(b->p, b->n, "made", NULL, NULL, &r.g, &r.miss, &r.n_miss, err);
     assert_true(!st == !!r.g);
     cd_graph_free(r.g);
     return st;
@@ -224,7 +238,8 @@ TEST(damaged) {
     char *p;
     size_t n;
     assert_ok(cd_file_read("tests/profiler/data/fill.onnx", 0, &p, &n, &err));
-    for (size_t k = 0; k < n; k++) { /* every prefix; the shortest end between two fields and hold no graph or opset */
+    for (size_t k = 0; k < n;
+         k++) { /* every prefix; the shortest end between two fields and hold no graph or opset */
         cd_buf b = {.p = p, .n = k};
         const cdmpp_status st = parse(&b, &err);
         assert_true(st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_EUNSUPPORTED);
@@ -235,10 +250,13 @@ TEST(damaged) {
         p[k] = (char)(p[k] ^ 0x55);
     }
     cd_mem_free(p);
-    assert_int_equal(parse(&(cd_buf){.p = (char[]){"\x08\x07"}, .n = 2}, &err), CDMPP_ESCHEMA); /* no graph */
+    assert_int_equal(parse(&(cd_buf){.p = (char[]){"\x08\x07"}, .n = 2}, &err),
+                     CDMPP_ESCHEMA); /* no graph */
     tmp_dir d = tmp_make();
     onnx r;
-    assert_status(cd_onnx_read(tmp_put(&d, "empty.onnx", "", 0), NULL, &r.g, &r.miss, &r.n_miss, &err), CDMPP_EPARSE);
+    assert_status(
+        cd_onnx_read(tmp_put(&d, "empty.onnx", "", 0), NULL, &r.g, &r.miss, &r.n_miss, &err),
+        CDMPP_EPARSE);
     assert_status(cd_onnx_read(d.path, NULL, &r.g, &r.miss, &r.n_miss, &err), CDMPP_EIO);
     tmp_remove(&d);
 }
@@ -248,7 +266,8 @@ TEST(nesting) {
     cdmpp_err err;
     cd_buf b = {0}, out = {0};
     for (int k = 0; k < 5000; k++) {
-        static const unsigned chain[] = {6, 5, 1}; /* AttributeProto.g, NodeProto.attribute, GraphProto.node */
+        static const unsigned chain[] = {
+            6, 5, 1}; /* AttributeProto.g, NodeProto.attribute, GraphProto.node */
         cd_buf_clear(&out);
         field(&out, chain[k % 3], &b);
         const cd_buf swap = b;
@@ -288,7 +307,8 @@ TEST(giant) {
     const uint64_t hole = (uint64_t)3 << 30;
     onnx r = {0};
     tmp_dir d = tmp_make();
-    cd_buf_put(&tensor_head, "\x08\x80\x80\x80\x80\x03\x10\x01\x42\x01w\x4a", 12); /* dims, float, name, raw_data */
+    cd_buf_put(&tensor_head, "\x08\x80\x80\x80\x80\x03\x10\x01\x42\x01w\x4a",
+               12); /* dims, float, name, raw_data */
     varint(&tensor_head, hole);
     varint(&graph_head, 5 << 3 | 2);
     varint(&graph_head, tensor_head.n + hole);
@@ -311,7 +331,8 @@ TEST(giant) {
 
 /* Every allocation refused in turn: an error, and nothing is left behind. */
 TEST(refused) {
-    static const char *const names[] = {"whole", "function", "if_known", "loop_known", "opaque", "constants", "defaults"};
+    static const char *const names[] = {"whole",  "function",  "if_known", "loop_known",
+                                        "opaque", "constants", "defaults"};
     static const char *const dims[] = {"height=16", "batch=5"};
     for (size_t i = 0; i < 6; i++) {
         const cd_onnx_options o = {.dim = dims, .n_dim = i == 0 ? 2 : 0};
@@ -347,5 +368,5 @@ TEST(reference) {
     cd_arena_free(&a);
 }
 
-TESTS(NULL, NULL, whole_models, roles, batches, contents, flow, unsupported, invalid, external_files, damaged, nesting, bomb,
-      giant, refused, reference)
+TESTS(NULL, NULL, whole_models, roles, batches, contents, flow, unsupported, invalid,
+      external_files, damaged, nesting, bomb, giant, refused, reference)

@@ -1,8 +1,12 @@
 /* ONNX's control flow: branches and loops that constants or options decide. */
 #include "read_onnx.h"
 
-static onnx asked(const char *name, const char *dim) { return must(name, &(cd_onnx_options){.dim = &dim, .n_dim = 1}); }
-static void refuse_asked(const char *name, const char *dim, const char *why) { refuse(name, &(cd_onnx_options){.dim = &dim, .n_dim = 1}, CDMPP_EUSAGE, why); }
+static onnx asked(const char *name, const char *dim) {
+    return must(name, &(cd_onnx_options){.dim = &dim, .n_dim = 1});
+}
+static void refuse_asked(const char *name, const char *dim, const char *why) {
+    refuse(name, &(cd_onnx_options){.dim = &dim, .n_dim = 1}, CDMPP_EUSAGE, why);
+}
 
 /* A product and a sum for each run of a loop's body, and what puts the results in a row: a Reshape each, a Concat. */
 static void looped(onnx r, unsigned runs) {
@@ -46,12 +50,18 @@ TEST(control) {
 
 /* The size of a result that depends on the data is asked for, and then what follows has shapes, too. */
 TEST(asked_sizes) {
-    static const struct { const char *dim, *y, *z, *counts; } ok[] = {{"nms=7", "7,3", "7,3", NULL}, {"nz=5", "2,5", "2,5", NULL}, {"some=2", "2,4", "2,4", NULL}, {"flat=9", "9", "9", NULL},
-                                                                     {"unique=6", "6", "6", "6"}};
+    static const struct {
+        const char *dim, *y, *z, *counts;
+    } ok[] = {{"nms=7", "7,3", "7,3", NULL},
+              {"nz=5", "2,5", "2,5", NULL},
+              {"some=2", "2,4", "2,4", NULL},
+              {"flat=9", "9", "9", NULL},
+              {"unique=6", "6", "6", "6"}};
     onnx r = must("sizes", NULL);
     assert_int_equal(r.n_miss, 10);
     for (uint32_t k = 0; k < r.n_miss; k += 2)
-        if (!strstr(r.miss[k].reason, "depends on the data (--dim '")) fail_msg("%s: %s", r.miss[k].node, r.miss[k].reason);
+        if (!strstr(r.miss[k].reason, "depends on the data (--dim '"))
+            fail_msg("%s: %s", r.miss[k].node, r.miss[k].reason);
     cd_graph_free(r.g);
     for (size_t k = 0; k < sizeof ok / sizeof *ok; k++) {
         char y[20], z[20];
@@ -62,7 +72,8 @@ TEST(asked_sizes) {
         snprintf(z, sizeof z, "%.*s_z", n, ok[k].dim);
         has_shape(r.g, y, ok[k].y);
         has_shape(r.g, z, ok[k].z);
-        if (ok[k].counts) has_shape(r.g, "unique_c", ok[k].counts), has_shape(r.g, "unique_v", "12");
+        if (ok[k].counts)
+            has_shape(r.g, "unique_c", ok[k].counts), has_shape(r.g, "unique_v", "12");
         cd_graph_free(r.g);
     }
     refuse_asked("sizes", "nz=x", "expected a size");

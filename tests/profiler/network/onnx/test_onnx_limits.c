@@ -20,14 +20,16 @@ static double peak_gib(void) {
 
 /* Contents that are declared are not made: the shape is known, and nothing else. */
 TEST(declared_sizes) {
-    static const char *const names[] = {"huge_range", "huge_fill", "huge_expand", "huge_tile", "huge_pad", "huge_onehot"};
+    static const char *const names[] = {"huge_range", "huge_fill", "huge_expand",
+                                        "huge_tile",  "huge_pad",  "huge_onehot"};
     const double begin = seconds();
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         onnx r;
         const cdmpp_status st = open_with(&r, names[k], NULL);
         if (st) assert_int_equal(st, CDMPP_ERANGE);
         for (uint32_t i = 0; !st && i < r.g->n_tensor; i++)
-            if (cd_graph_shape_elements(&r.g->tensor[i].shape) > CD_GRAPH_MAX_VALUE) assert_true(!r.g->tensor[i].value && !r.g->tensor[i].fvalue);
+            if (cd_graph_shape_elements(&r.g->tensor[i].shape) > CD_GRAPH_MAX_VALUE)
+                assert_true(!r.g->tensor[i].value && !r.g->tensor[i].fvalue);
         cd_graph_free(r.g);
     }
     assert_true(seconds() - begin < 1);

@@ -46,7 +46,8 @@ static void test_round_trip(void **state) {
     assert_true(m == n + 2 + 3 + 7); /* tag and length, of the pair and of both texts */
     assert_memory_equal(before, after, n);
     cd_mem_free(after);
-    for (int k = 0; k < 300; k++) cd_buf_puts(&large, "line\n"); /* longer than a length of one byte tells */
+    for (int k = 0; k < 300; k++)
+        cd_buf_puts(&large, "line\n"); /* longer than a length of one byte tells */
     assert_ok(cd_onnx_metadata_write(to, to, "ab", large.p, large.n, &err));
     assert_ok(cd_onnx_metadata_write(to, to, "a", "", 0, &err)); /* in place of the first */
     holds(to, "a", "");
@@ -72,7 +73,8 @@ static void test_graph(void **state) {
     assert_ok(cd_onnx_read("examples/resnet18.onnx", NULL, &g[0], &miss, &n_miss, &err));
     assert_ok(cd_onnx_read(to, NULL, &g[1], &miss, &n_miss, &err));
     assert_int_equal(g[0]->n_node, g[1]->n_node);
-    for (uint32_t k = 0; k < g[0]->n_node; k++) assert_string_equal(g[0]->node[k].op, g[1]->node[k].op);
+    for (uint32_t k = 0; k < g[0]->n_node; k++)
+        assert_string_equal(g[0]->node[k].op, g[1]->node[k].op);
     for (int k = 0; k < 2; k++) cd_graph_free(g[k]);
 }
 
@@ -80,8 +82,11 @@ static void test_no_model(void **state) {
     static const struct {
         const char *bytes;
         size_t n;
-    } bad[] = {{"\x72\x05\x0a\x01", 4} /* ends in a pair */, {"\x72\x03\x0a\x05x", 5} /* a key longer than its pair */, {"\x07", 1} /* no wire type */,
-               {"\x08", 1} /* no number */, {"\x02\x00", 2} /* field 0 */};
+    } bad[] = {{"\x72\x05\x0a\x01", 4} /* ends in a pair */,
+               {"\x72\x03\x0a\x05x", 5} /* a key longer than its pair */,
+               {"\x07", 1} /* no wire type */,
+               {"\x08", 1} /* no number */,
+               {"\x02\x00", 2} /* field 0 */};
     char path[256], *text, *left;
     size_t n;
     (void)state;
@@ -90,7 +95,8 @@ static void test_no_model(void **state) {
         assert_status(cd_onnx_metadata(path, "a", &text, &n, &err), CDMPP_EPARSE);
         assert_null(text);
         assert_status(cd_onnx_metadata_write(path, path, "a", "b", 1, &err), CDMPP_EPARSE);
-        assert_ok(cd_file_read(path, SIZE_MAX, &left, &n, &err)); /* what could not be read is not written over */
+        assert_ok(cd_file_read(path, SIZE_MAX, &left, &n,
+                               &err)); /* what could not be read is not written over */
         assert_true(n == bad[k].n && !memcmp(left, bad[k].bytes, n));
         cd_mem_free(left);
         assert_false(cd_onnx_is_model(path));

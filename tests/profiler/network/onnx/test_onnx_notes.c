@@ -17,16 +17,19 @@ TEST(attention) {
     assert_true(r.g->n_input == 3 && noted(r.g, "taken for data: q, k, v"));
     cd_graph_free(r.g);
     r = must("attention_flat", NULL);
-    assert_true(tensor(r.g, "k")->is_input && tensor(r.g, "v")->is_input && tensor(r.g, "w")->is_weight);
+    assert_true(tensor(r.g, "k")->is_input && tensor(r.g, "v")->is_input &&
+                tensor(r.g, "w")->is_weight);
     assert_true(noted(r.g, "taken for weights: w; for data: q, k, v"));
     cd_graph_free(r.g);
-    r = must("attention_flat", &(cd_onnx_options){.input = (const char *const[]){"q", "k"}, .n_input = 2}); /* what is said is no guess */
+    r = must("attention_flat", &(cd_onnx_options){.input = (const char *const[]){"q", "k"},
+                                                  .n_input = 2}); /* what is said is no guess */
     assert_true(r.g->n_note == 0 && tensor(r.g, "v")->is_weight);
     cd_graph_free(r.g);
     r = must("stripped", NULL);
     assert_true(noted(r.g, "taken for weights: table, q, bias, scale, token; for data: ids"));
     cd_graph_free(r.g);
-    r = must("whole", &(cd_onnx_options){.batch = 1, .dim = (const char *const[]){"height=16"}, .n_dim = 1});
+    r = must("whole",
+             &(cd_onnx_options){.batch = 1, .dim = (const char *const[]){"height=16"}, .n_dim = 1});
     assert_int_equal(r.g->n_note, 0);
     cd_graph_free(r.g);
 }
@@ -50,7 +53,8 @@ TEST(types) {
     cd_workload *w;
     cdmpp_err err = {0};
     char text[32];
-    assert_string_equal(cd_expr_dtype_format(tensor(r.g, "f8")->dtype, text, sizeof text), "float8_e4m3fn");
+    assert_string_equal(cd_expr_dtype_format(tensor(r.g, "f8")->dtype, text, sizeof text),
+                        "float8_e4m3fn");
     assert_string_equal(cd_expr_dtype_format(tensor(r.g, "i4")->dtype, text, sizeof text), "int4");
     assert_int_equal(cd_graph_shape_bytes(&tensor(r.g, "i4")->shape, tensor(r.g, "i4")->dtype), 32);
     assert_int_equal(cd_graph_shape_bytes(&tensor(r.g, "f8")->shape, tensor(r.g, "f8")->dtype), 64);
@@ -71,10 +75,12 @@ TEST(types) {
 
 TEST(attributes) {
     onnx r = must("attributes", NULL);
-    assert_true(noted(r.g, "Relu has an attribute \"colour\"") && noted(r.g, "Conv has an attribute \"cudnn_algo\""));
+    assert_true(noted(r.g, "Relu has an attribute \"colour\"") &&
+                noted(r.g, "Conv has an attribute \"cudnn_algo\""));
     assert_int_equal(r.g->n_note, 2);
     missed(&r, 0, "d2s", "DCR CRD");
-    assert_true(tensor(r.g, "q")->dtype == CD_DTYPE(CD_T_INT, 8) && tensor(r.g, "dq")->dtype == CD_DTYPE(CD_T_FLOAT, 16));
+    assert_true(tensor(r.g, "q")->dtype == CD_DTYPE(CD_T_INT, 8) &&
+                tensor(r.g, "dq")->dtype == CD_DTYPE(CD_T_FLOAT, 16));
     cd_graph_free(r.g);
     refuse("kernel_misfit", NULL, CDMPP_ESCHEMA, "kernel_shape");
 }
@@ -102,7 +108,8 @@ TEST(weights) {
     for (uint32_t g = 0; g < w->n_group; g++)
         for (uint32_t k = 0; k < w->group[g].n_read; k++) {
             const cd_workload_buffer *b = &w->buffer[w->group[g].read[k]];
-            if (b->is_const && !had[w->group[g].read[k]]) bytes += cd_graph_shape_bytes(&b->shape, b->dtype);
+            if (b->is_const && !had[w->group[g].read[k]])
+                bytes += cd_graph_shape_bytes(&b->shape, b->dtype);
             had[w->group[g].read[k]] = true;
         }
     free(had);
@@ -127,7 +134,9 @@ TEST(batch_axis) {
     has_shape(r.g, "ya", "20,1,7,8");
     has_shape(r.g, "yb", "20,1,7,8");
     cd_graph_free(r.g);
-    r = must("recurrent", &(cd_onnx_options){.batch = 3, .dim = (const char *const[]){"t=9"}, .n_dim = 1}); /* turned before the layer */
+    r = must("recurrent", &(cd_onnx_options){.batch = 3,
+                                             .dim = (const char *const[]){"t=9"},
+                                             .n_dim = 1}); /* turned before the layer */
     assert_int_equal(r.g->batch_axis, 0);
     cd_graph_free(r.g);
 }

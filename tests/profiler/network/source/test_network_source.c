@@ -15,9 +15,12 @@ static cdmpp_err err;
 TEST(names_of_files) {
     tmp_dir dir = tmp_make();
     assert_true(cd_network_source_is_file(tmp_put(&dir, "plain", "x", 1)));
-    assert_false(cd_network_source_is_file(dir.path)); /* a folder is none, though its name has a '/' */
-    assert_true(cd_network_source_is_file("nowhere/resnet-18") && cd_network_source_is_file("x.onnx"));
-    assert_true(!cd_network_source_is_file("resnet-18") && !cd_network_source_is_file(".onnx") && !cd_network_source_is_file("x.onnx2"));
+    assert_false(
+        cd_network_source_is_file(dir.path)); /* a folder is none, though its name has a '/' */
+    assert_true(cd_network_source_is_file("nowhere/resnet-18") &&
+                cd_network_source_is_file("x.onnx"));
+    assert_true(!cd_network_source_is_file("resnet-18") && !cd_network_source_is_file(".onnx") &&
+                !cd_network_source_is_file("x.onnx2"));
     tmp_remove(&dir);
 }
 
@@ -43,23 +46,30 @@ TEST(a_network_of_the_zoo) {
 }
 
 TEST(what_could_not_be_read) {
-    static const cd_onnx_miss miss[] = {{.node = "n1", .op = "Odd \"one\"", .domain = "com.example", .reason = "why"}, {.node = "n2", .op = "Even", .domain = "", .reason = "because"}};
+    static const cd_onnx_miss miss[] = {
+        {.node = "n1", .op = "Odd \"one\"", .domain = "com.example", .reason = "why"},
+        {.node = "n2", .op = "Even", .domain = "", .reason = "because"}};
     const cd_onnx_miss *none;
     cd_workload_options w = {0};
     cd_buf b = {0};
     cd_graph *g;
     uint32_t n;
     cd_network_source_put_misses(&b, miss, 2);
-    assert_string_equal(b.p, "\"unsupported\":[{\"name\":\"n1\",\"op\":\"Odd \\\"one\\\"\",\"domain\":\"com.example\",\"reason\":\"why\"},"
-                             "{\"name\":\"n2\",\"op\":\"Even\",\"domain\":\"\",\"reason\":\"because\"}]");
+    assert_string_equal(
+        b.p, "\"unsupported\":[{\"name\":\"n1\",\"op\":\"Odd "
+             "\\\"one\\\"\",\"domain\":\"com.example\",\"reason\":\"why\"},"
+             "{\"name\":\"n2\",\"op\":\"Even\",\"domain\":\"\",\"reason\":\"because\"}]");
     cd_buf_clear(&b);
     cd_network_source_put_misses(&b, NULL, 0);
     assert_string_equal(b.p, "\"unsupported\":[]");
     cd_buf_free(&b);
-    assert_ok(cd_network_source_read(&(cd_network_source){.name = "gcn", .size = 64}, &g, &none, &n, &err));
+    assert_ok(cd_network_source_read(&(cd_network_source){.name = "gcn", .size = 64}, &g, &none, &n,
+                                     &err));
     assert_ok(cd_network_source_missing(g, miss, 2, &w, &err));
     assert_int_equal(w.n_missing, 2);
-    for (int k = 0; k < 2; k++) assert_true(w.missing[k].op == miss[k].op && w.missing[k].node == miss[k].node && w.missing[k].reason == miss[k].reason);
+    for (int k = 0; k < 2; k++)
+        assert_true(w.missing[k].op == miss[k].op && w.missing[k].node == miss[k].node &&
+                    w.missing[k].reason == miss[k].reason);
     cd_graph_free(g);
 }
 
@@ -68,22 +78,32 @@ TEST(words_of_sources) {
     static const struct {
         int said;
         const char *name;
-        int kind;               /* -1: refused */
+        int kind; /* -1: refused */
     } t[] = {
-        {CD_NETWORK_SOURCE_ZOO, NULL, CD_NETWORK_SOURCE_ZOO},          {CD_NETWORK_SOURCE_ZOO, "x.onnx", CD_NETWORK_SOURCE_ONNX},
-        {CD_NETWORK_SOURCE_ONNX, "x", CD_NETWORK_SOURCE_ONNX},         {CD_NETWORK_SOURCE_ZOO, "https://h/x.onnx", CD_NETWORK_SOURCE_ONNX},
-        {CD_NETWORK_SOURCE_SIMPLE, "matmul", CD_NETWORK_SOURCE_ZOO},   {CD_NETWORK_SOURCE_SIMPLE, "resnet-18", -1},
-        {CD_NETWORK_SOURCE_SIMPLE, "x.onnx", -1},                      {CD_NETWORK_SOURCE_TRANSFORMERS, "bert", CD_NETWORK_SOURCE_ZOO},
-        {CD_NETWORK_SOURCE_TRANSFORMERS, "dpn68", CD_NETWORK_SOURCE_ZOO}, {CD_NETWORK_SOURCE_TRANSFORMERS, "vgg-16", -1},
-        {CD_NETWORK_SOURCE_TRANSFORMERS, "nobody", CD_NETWORK_SOURCE_ZOO}, {CD_NETWORK_SOURCE_LOCAL, "mobilenet", CD_NETWORK_SOURCE_ZOO},
-        {CD_NETWORK_SOURCE_URL, "resnet-18", -1},                      {CD_NETWORK_SOURCE_URL, "http://h/x", CD_NETWORK_SOURCE_ONNX},
-        {CD_NETWORK_SOURCE_REMOTE, "file:///x", CD_NETWORK_SOURCE_ONNX}, {CD_NETWORK_SOURCE_URL, NULL, CD_NETWORK_SOURCE_ONNX},
+        {CD_NETWORK_SOURCE_ZOO, NULL, CD_NETWORK_SOURCE_ZOO},
+        {CD_NETWORK_SOURCE_ZOO, "x.onnx", CD_NETWORK_SOURCE_ONNX},
+        {CD_NETWORK_SOURCE_ONNX, "x", CD_NETWORK_SOURCE_ONNX},
+        {CD_NETWORK_SOURCE_ZOO, "https://h/x.onnx", CD_NETWORK_SOURCE_ONNX},
+        {CD_NETWORK_SOURCE_SIMPLE, "matmul", CD_NETWORK_SOURCE_ZOO},
+        {CD_NETWORK_SOURCE_SIMPLE, "resnet-18", -1},
+        {CD_NETWORK_SOURCE_SIMPLE, "x.onnx", -1},
+        {CD_NETWORK_SOURCE_TRANSFORMERS, "bert", CD_NETWORK_SOURCE_ZOO},
+        {CD_NETWORK_SOURCE_TRANSFORMERS, "dpn68", CD_NETWORK_SOURCE_ZOO},
+        {CD_NETWORK_SOURCE_TRANSFORMERS, "vgg-16", -1},
+        {CD_NETWORK_SOURCE_TRANSFORMERS, "nobody", CD_NETWORK_SOURCE_ZOO},
+        {CD_NETWORK_SOURCE_LOCAL, "mobilenet", CD_NETWORK_SOURCE_ZOO},
+        {CD_NETWORK_SOURCE_URL, "resnet-18", -1},
+        {CD_NETWORK_SOURCE_URL, "http://h/x", CD_NETWORK_SOURCE_ONNX},
+        {CD_NETWORK_SOURCE_REMOTE, "file:///x", CD_NETWORK_SOURCE_ONNX},
+        {CD_NETWORK_SOURCE_URL, NULL, CD_NETWORK_SOURCE_ONNX},
     };
     for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
         int kind = 9;
         const cdmpp_status st = cd_network_source_kind(t[k].said, t[k].name, &kind, &err);
         if (t[k].kind < 0) assert_status(st, CDMPP_EUSAGE);
-        else if (st || kind != t[k].kind) fail_msg("%d %s: status %d, kind %d", t[k].said, t[k].name ? t[k].name : "", (int)st, kind);
+        else if (st || kind != t[k].kind)
+            fail_msg("%d %s: status %d, kind %d", t[k].said, t[k].name ? t[k].name : "", (int)st,
+                     kind);
     }
 }
 
@@ -117,7 +137,9 @@ TEST(addresses) {
     assert_int_equal(setenv("PATH", path, 1), 0);
     assert_string_equal(fetched("file:///a/b.onnx", &a), "/a/b.onnx");
     /* It counts its calls; the output is behind -o, the address is the last word. */
-    put_program(&dir, "curl", "#!/bin/sh\necho x >>\"$XDG_CACHE_HOME/calls\"\ncase $6 in *bad*) echo 'curl: (22) not found'; exit 22;; esac\nprintf 'of %s' \"$6\" >\"$5\"\n");
+    put_program(&dir, "curl",
+                "#!/bin/sh\necho x >>\"$XDG_CACHE_HOME/calls\"\ncase $6 in *bad*) echo 'curl: (22) "
+                "not found'; exit 22;; esac\nprintf 'of %s' \"$6\" >\"$5\"\n");
     const char *one = fetched("https://h/n/net.onnx?raw=1", &a);
     assert_true(one && holds(one, "of https://h/n/net.onnx?raw=1") && strstr(one, "/net.onnx"));
     const char *two = fetched("https://h/m/net.onnx?raw=1", &a);
@@ -126,7 +148,8 @@ TEST(addresses) {
     snprintf(path, sizeof path, "%s/calls", dir.path);
     assert_true(holds(path, "x\nx\n")); /* the first address was not fetched again */
     assert_null(fetched("https://h/bad.onnx", &a));
-    assert_true(err.code == CDMPP_EIO && strstr(err.msg, "exit status 22") && strstr(err.msg, "not found"));
+    assert_true(err.code == CDMPP_EIO && strstr(err.msg, "exit status 22") &&
+                strstr(err.msg, "not found"));
     FAULT_SWEEP(f, 1) {
         const char *to;
         cd_arena b = {0};
@@ -156,7 +179,10 @@ TEST(archives) {
     assert_int_equal(setenv("XDG_CACHE_HOME", dir.path, 1), 0);
     (void)tmp_put(&dir, "x.onnx", "a network", 9);
     (void)tmp_put(&dir, "x.pb", "its input", 9);
-    snprintf(line, sizeof line, "cd '%s' && mkdir net && mv x.* net && tar -czf one.tar.gz net && cp net/x.onnx net/y.onnx && tar -czf two.tgz net", dir.path);
+    snprintf(line, sizeof line,
+             "cd '%s' && mkdir net && mv x.* net && tar -czf one.tar.gz net && cp net/x.onnx "
+             "net/y.onnx && tar -czf two.tgz net",
+             dir.path);
     assert_int_equal(system(line), 0);
     snprintf(address, sizeof address, "file://%s/one.tar.gz", dir.path);
     const char *path = fetched(address, &a);
@@ -173,10 +199,13 @@ TEST(archives) {
 
 TEST(ranges) {
     cd_size_range r;
-    assert_true(cd_network_sizes_parse("1..64", &r) && r.low == 1 && r.high == 64 && r.n == CD_SIZE_RANGE_SIZES);
-    assert_true(cd_network_sizes_parse("16..512:7", &r) && r.low == 16 && r.high == 512 && r.n == 7);
-    static const char *const not[] = {"", "1", "1..", "..4", "1..4:", "1..4:3x", "a..b", "1.4"};
-    for (size_t k = 0; k < sizeof not / sizeof *not; k++) assert_false(cd_network_sizes_parse(not[k], &r));
+    assert_true(cd_network_sizes_parse("1..64", &r) && r.low == 1 && r.high == 64 &&
+                r.n == CD_SIZE_RANGE_SIZES);
+    assert_true(cd_network_sizes_parse("16..512:7", &r) && r.low == 16 && r.high == 512 &&
+                r.n == 7);
+    static const char *const not [] = {"", "1", "1..", "..4", "1..4:", "1..4:3x", "a..b", "1.4"};
+    for (size_t k = 0; k < sizeof not / sizeof *not ; k++)
+        assert_false(cd_network_sizes_parse(not [k], &r));
 }
 
 TEST(sizes_of_a_range) {
@@ -200,8 +229,10 @@ TEST(sizes_of_a_range) {
     assert_null(z.over);
     assert_status(cd_network_sizes_read(&a, NULL, &(cd_texts){3, dim}, &z, &err), CDMPP_EUSAGE);
     assert_status(cd_network_sizes_read(&a, "1..4", &(cd_texts){2, dim}, &z, &err), CDMPP_EUSAGE);
-    assert_status(cd_network_sizes_read(&a, "1..2", &(cd_texts){0, NULL}, &z, &err), CDMPP_EUSAGE); /* two sizes */
-    assert_status(cd_network_sizes_read(&a, "1..64:2", &(cd_texts){0, NULL}, &z, &err), CDMPP_EUSAGE);
+    assert_status(cd_network_sizes_read(&a, "1..2", &(cd_texts){0, NULL}, &z, &err),
+                  CDMPP_EUSAGE); /* two sizes */
+    assert_status(cd_network_sizes_read(&a, "1..64:2", &(cd_texts){0, NULL}, &z, &err),
+                  CDMPP_EUSAGE);
     assert_status(cd_network_sizes_read(&a, "0..64", &(cd_texts){0, NULL}, &z, &err), CDMPP_EUSAGE);
     cd_arena_free(&a);
 }
@@ -233,4 +264,5 @@ TEST(sizes_without_memory) {
     }
 }
 
-TESTS(NULL, NULL, names_of_files, a_network_of_the_zoo, what_could_not_be_read, words_of_sources, addresses, archives, ranges, sizes_of_a_range, sizes_of_the_zoo, sizes_without_memory)
+TESTS(NULL, NULL, names_of_files, a_network_of_the_zoo, what_could_not_be_read, words_of_sources,
+      addresses, archives, ranges, sizes_of_a_range, sizes_of_the_zoo, sizes_without_memory)

@@ -11,11 +11,14 @@ static const int64_t w0[2] = {K, N}, w1[2] = {N, N};
 
 static void truth(fixture *f, const float *weights, float *out) {
     const cd_executor_net_tensor t[] = {
-        {.bytes = 4 * M * K, .dtype = CD_F32, .role = CD_TENSOR_INPUT}, {.bytes = 4 * K * N, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = w0},
-        {.bytes = 4 * M * N, .dtype = CD_F32, .role = CD_TENSOR_INNER}, {.bytes = 4 * N * N, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = w1},
+        {.bytes = 4 * M * K, .dtype = CD_F32, .role = CD_TENSOR_INPUT},
+        {.bytes = 4 * K * N, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = w0},
+        {.bytes = 4 * M * N, .dtype = CD_F32, .role = CD_TENSOR_INNER},
+        {.bytes = 4 * N * N, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = w1},
         {.bytes = 4 * M * N, .dtype = CD_F32, .role = CD_TENSOR_RESULT}};
     const uint32_t a0[] = {0, 1, 2}, a1[] = {2, 3, 4};
-    const cd_executor_net_step s[] = {{"first", &f->build[0], a0, NULL}, {"second", &f->build[1], a1, NULL}};
+    const cd_executor_net_step s[] = {{"first", &f->build[0], a0, NULL},
+                                      {"second", &f->build[1], a1, NULL}};
     const cd_executor_net net = {5, 2, t, s};
     cdmpp_err err = {0};
     cd_executor *r;
@@ -33,19 +36,45 @@ static void on_two(fixture *f, const cd_multi_device *d) {
     const uint32_t m0 = d[0].memory, m1 = d[1].memory;
     const cd_multi_buffer b[] = {
         {.name = "x", .of = CD_MULTI_OWN, .bytes = 4 * M * K, .dtype = CD_F32},
-        {.name = "weights", .memory = m1, .of = CD_MULTI_OWN, .bytes = 4 * (K + N) * N, .dtype = CD_F32, .constant = true},
-        {.name = "w1", .memory = m1, .of = 1, .offset = 4 * K * N, .bytes = 4 * N * N, .dtype = CD_F32, .constant = true, .rank = 2, .shape = w1},
-        {.name = "w0", .memory = m0, .of = CD_MULTI_OWN, .bytes = 4 * K * N, .dtype = CD_F32, .constant = true, .rank = 2, .shape = w0},
+        {.name = "weights",
+         .memory = m1,
+         .of = CD_MULTI_OWN,
+         .bytes = 4 * (K + N) * N,
+         .dtype = CD_F32,
+         .constant = true},
+        {.name = "w1",
+         .memory = m1,
+         .of = 1,
+         .offset = 4 * K * N,
+         .bytes = 4 * N * N,
+         .dtype = CD_F32,
+         .constant = true,
+         .rank = 2,
+         .shape = w1},
+        {.name = "w0",
+         .memory = m0,
+         .of = CD_MULTI_OWN,
+         .bytes = 4 * K * N,
+         .dtype = CD_F32,
+         .constant = true,
+         .rank = 2,
+         .shape = w0},
         {.name = "x there", .memory = m0, .of = CD_MULTI_OWN, .bytes = 4 * M * K, .dtype = CD_F32},
         {.name = "inner", .memory = m0, .of = CD_MULTI_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
         {.name = "inner at home", .of = CD_MULTI_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
-        {.name = "inner there", .memory = m1, .of = CD_MULTI_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
+        {.name = "inner there",
+         .memory = m1,
+         .of = CD_MULTI_OWN,
+         .bytes = 4 * M * N,
+         .dtype = CD_F32},
         {.name = "y", .memory = m1, .of = CD_MULTI_OWN, .bytes = 4 * M * N, .dtype = CD_F32}};
     const uint32_t a0[] = {4, 3, 5}, a1[] = {7, 2, 8}, after[] = {0, 1, 2, 3, 4};
     const cd_multi_copy whole = {.rank = 1, .from_stride = {1}, .to_stride = {1}, .size = 4};
-    cd_multi_action a[] = {{.name = "x there", .device = 0, .copy = whole}, {.name = "first", .device = 0, .build = &f->build[0], .buffer = a0},
-                        {.name = "inner home", .device = 0, .copy = whole}, {.name = "inner there", .device = 1, .copy = whole},
-                        {.name = "second", .device = 1, .build = &f->build[1], .buffer = a1}};
+    cd_multi_action a[] = {{.name = "x there", .device = 0, .copy = whole},
+                           {.name = "first", .device = 0, .build = &f->build[0], .buffer = a0},
+                           {.name = "inner home", .device = 0, .copy = whole},
+                           {.name = "inner there", .device = 1, .copy = whole},
+                           {.name = "second", .device = 1, .build = &f->build[1], .buffer = a1}};
     for (int k = 1; k < 5; k++) {
         a[k].n_after = 1;
         a[k].after = &after[k - 1];
@@ -67,7 +96,8 @@ static void on_two(fixture *f, const cd_multi_device *d) {
         for (int i = 0; i < (K + N) * N; i++) weights[i] = (float)((i * (round + 3)) % 7) - 3;
         truth(f, weights, want);
         assert_ok(cd_multi_executor_write(r, 3, weights, &err));
-        if (round < 2) assert_ok(cd_multi_executor_write(r, 1, weights, &err)); /* all of it, or its window */
+        if (round < 2)
+            assert_ok(cd_multi_executor_write(r, 1, weights, &err)); /* all of it, or its window */
         else assert_ok(cd_multi_executor_write(r, 2, weights + K * N, &err));
         assert_ok(cd_multi_executor_pass(r, NULL, &total, NULL, &err));
         assert_ok(cd_multi_executor_read(r, 8, got, &err));
@@ -86,11 +116,13 @@ static void test_processors(void **state) {
 
 static void test_native(void **state) {
     SKIP_WITHOUT_OPENCL();
-    const cd_multi_device in_place = {.name = "ocl0", .kind = CD_MULTI_NATIVE, .core = -1}, own = {.name = "ocl1", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 1};
+    const cd_multi_device in_place = {.name = "ocl0", .kind = CD_MULTI_NATIVE, .core = -1},
+                          own = {.name = "ocl1", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 1};
     on_two(*state, (const cd_multi_device[]){cpu, in_place});
     on_two(*state, (const cd_multi_device[]){cpu, own});
     on_two(*state, (const cd_multi_device[]){own, in_place});
-    on_two(*state, (const cd_multi_device[]){own, {.name = "ocl2", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 7}});
+    on_two(*state, (const cd_multi_device[]){
+                       own, {.name = "ocl2", .kind = CD_MULTI_NATIVE, .core = -1, .memory = 7}});
 }
 
 TESTS(up, down, test_processors, test_native)

@@ -20,22 +20,36 @@ typedef struct {
 } rig;
 
 static cd_multi_action copy_of(uint32_t device, uint32_t from, uint32_t to, const uint32_t *after) {
-    return (cd_multi_action){.name = "copy", .device = device, .n_after = 1, .after = after, .copy = {from, to, 1, {MD_N}, {1}, {1}, 0, 0, 4}};
+    return (cd_multi_action){.name = "copy",
+                             .device = device,
+                             .n_after = 1,
+                             .after = after,
+                             .copy = {from, to, 1, {MD_N}, {1}, {1}, 0, 0, 4}};
 }
 
 static void rig_up(rig *g, cd_multi_device_kind kind, const cd_build *build, uint32_t memory) {
     static const int64_t shape[2] = {MD_ROWS, MD_COLS};
     cdmpp_err err = {0};
-    *g = (rig){.device = {{.name = "cpu0", .core = -1}, {.name = "ocl0", .kind = kind, .core = -1, .memory = memory}}, .arg = {0, 1, 2}, .after = {0, 0, 1}};
+    *g = (rig){.device = {{.name = "cpu0", .core = -1},
+                          {.name = "ocl0", .kind = kind, .core = -1, .memory = memory}},
+               .arg = {0, 1, 2},
+               .after = {0, 0, 1}};
     for (uint32_t k = 0; k < 6; k++)
-        g->buffer[k] = (cd_multi_buffer){.name = "b", .of = CD_MULTI_OWN, .bytes = 4 * MD_N, .dtype = CD_F32, .rank = 2, .shape = shape, .memory = k < 3 ? memory : 0};
+        g->buffer[k] = (cd_multi_buffer){.name = "b",
+                                         .of = CD_MULTI_OWN,
+                                         .bytes = 4 * MD_N,
+                                         .dtype = CD_F32,
+                                         .rank = 2,
+                                         .shape = shape,
+                                         .memory = k < 3 ? memory : 0};
     g->action[0] = (cd_multi_action){.name = "one", .device = 1, .build = build, .buffer = g->arg};
     g->action[1] = copy_of(1, 2, 3, &g->after[1]);
     g->action[2] = copy_of(0, 3, 4, &g->after[2]);
     g->dn = (cd_multi_net){2, 6, 3, g->device, g->buffer, g->action};
     assert_ok(cd_multi_executor_open(&g->dn, &g->net, &err));
     for (uint32_t k = 0; k < 2; k++) assert_ok(cd_multi_executor_fill(g->net, k, k, &err));
-    g->api = (cd_opencl_api *)(uintptr_t)&g->net->worker[1].cl->api; /* the backend's own: no constant */
+    g->api =
+        (cd_opencl_api *)(uintptr_t)&g->net->worker[1].cl->api; /* the backend's own: no constant */
     g->real = *g->api;
 }
 
@@ -67,7 +81,9 @@ static struct {
     int n;
 } kept;
 
-static int32_t keep_kernel(cd_cl q, void (*run)(void *), void *arg, size_t n, uint32_t n_buffer, const cd_cl *b, const void **place, uint32_t n_wait, const cd_cl *w, cd_cl *event) {
+static int32_t keep_kernel(cd_cl q, void (*run)(void *), void *arg, size_t n, uint32_t n_buffer,
+                           const cd_cl *b, const void **place, uint32_t n_wait, const cd_cl *w,
+                           cd_cl *event) {
     (void)q, (void)n_buffer, (void)b, (void)place, (void)n_wait, (void)w, (void)event;
     assert_true(n <= sizeof kept.arg);
     memcpy(kept.arg, arg, n);
@@ -93,7 +109,7 @@ static void test_late_kernel(void **state) {
     assert_int_equal(kept.n, 1);
     kept.run(kept.arg); /* after the pass */
     assert_true(is_zero(g.net, 2) && is_zero(g.net, 3));
-    *g.api = g.real;    /* the driver is well again: nobody knows what it still has */
+    *g.api = g.real; /* the driver is well again: nobody knows what it still has */
     pass_fails(&g, "in a pass before");
     assert_true(is_zero(g.net, 2));
     cd_multi_executor_close(g.net);
@@ -158,7 +174,8 @@ static void test_kernel_at_work(void **state) {
     g.api->clEnqueueNativeKernel = keep_kernel;
     g.api->clFinish = fail_at_work;
     assert_int_equal(cd_multi_executor_pass(g.net, NULL, &total, &failed, &err), CDMPP_EBACKEND);
-    assert_true(atomic_load(&ended)); /* who reads inputs now, to do it again elsewhere, reads what nobody writes */
+    assert_true(atomic_load(
+        &ended)); /* who reads inputs now, to do it again elsewhere, reads what nobody writes */
     assert_int_equal(pthread_join(thread, NULL), 0);
     *g.api = g.real;
     cd_multi_executor_close(g.net);
@@ -205,7 +222,8 @@ static void test_nothing_owed(void **state) {
     double total;
     rig g;
     for (int kind = 0; kind < 3; kind++) {
-        rig_up(&g, kind ? CD_MULTI_NATIVE : CD_MULTI_OPENCL, kind ? &programs.build[0] : &programs.cl_build[0], kind < 2);
+        rig_up(&g, kind ? CD_MULTI_NATIVE : CD_MULTI_OPENCL,
+               kind ? &programs.build[0] : &programs.cl_build[0], kind < 2);
         for (int pass = 0; pass < 100; pass++) {
             assert_ok(cd_multi_executor_pass(g.net, NULL, &total, NULL, &err));
             assert_int_equal(atomic_load(&g.net->worker[1].owed), 0);
@@ -255,7 +273,8 @@ static struct {
     size_t n;
 } put_off;
 
-static int32_t read_later(cd_cl q, cd_cl b, uint32_t wait, size_t at, size_t n, void *to, uint32_t n_wait, const cd_cl *w, cd_cl *event) {
+static int32_t read_later(cd_cl q, cd_cl b, uint32_t wait, size_t at, size_t n, void *to,
+                          uint32_t n_wait, const cd_cl *w, cd_cl *event) {
     if (wait) return real.clEnqueueReadBuffer(q, b, wait, at, n, to, n_wait, w, event);
     put_off.q = q;
     put_off.b = b;
@@ -266,7 +285,10 @@ static int32_t read_later(cd_cl q, cd_cl b, uint32_t wait, size_t at, size_t n, 
 
 static int32_t finish_now(cd_cl q) {
     usleep(20000); /* time for who thinks that it is done */
-    if (put_off.to) assert_int_equal(real.clEnqueueReadBuffer(put_off.q, put_off.b, 0, 0, put_off.n, put_off.to, 0, NULL, NULL), 0);
+    if (put_off.to)
+        assert_int_equal(real.clEnqueueReadBuffer(put_off.q, put_off.b, 0, 0, put_off.n, put_off.to,
+                                                  0, NULL, NULL),
+                         0);
     put_off.to = NULL;
     return real.clFinish(q);
 }
@@ -299,5 +321,5 @@ static void test_empty_copy(void **state) {
     cd_multi_executor_close(g.net);
 }
 
-TESTS(md_up, md_down, test_late_kernel, test_forgotten_kernel, test_kernel_at_work, test_late_word, test_nothing_owed, test_empty,
-      test_empty_copy)
+TESTS(md_up, md_down, test_late_kernel, test_forgotten_kernel, test_kernel_at_work, test_late_word,
+      test_nothing_owed, test_empty, test_empty_copy)

@@ -9,9 +9,15 @@ static cd_multi_action action[N];
 
 /* A byte each, all on the first device. */
 static cd_multi_net made(void) {
-    static const cd_multi_device device[N_DEVICE] = {{.name = "a", .core = -1}, {.name = "b", .core = -1}, {.name = "c", .core = -1}};
-    static const cd_multi_buffer buffer[2] = {{.name = "x", .of = CD_MULTI_OWN, .bytes = N}, {.name = "y", .of = CD_MULTI_OWN, .bytes = N}};
-    for (uint32_t k = 0; k < N; k++) action[k] = (cd_multi_action){.name = "byte", .copy = {.from = 0, .to = 1, .from_first = k, .to_first = N - 1 - (int64_t)k, .size = 1}};
+    static const cd_multi_device device[N_DEVICE] = {
+        {.name = "a", .core = -1}, {.name = "b", .core = -1}, {.name = "c", .core = -1}};
+    static const cd_multi_buffer buffer[2] = {{.name = "x", .of = CD_MULTI_OWN, .bytes = N},
+                                              {.name = "y", .of = CD_MULTI_OWN, .bytes = N}};
+    for (uint32_t k = 0; k < N; k++)
+        action[k] = (cd_multi_action){
+            .name = "byte",
+            .copy = {
+                .from = 0, .to = 1, .from_first = k, .to_first = N - 1 - (int64_t)k, .size = 1}};
     return (cd_multi_net){N_DEVICE, 2, N, device, buffer, action};
 }
 
@@ -38,7 +44,8 @@ static void test_many(void **state) {
  * Asked for are: the last ones (4, 3, 7), those that another device waits for (0, 1, 3), and the one before a step that waits (2). */
 static void test_asked(void **state) {
     (void)state;
-    static const uint32_t of[] = {0, 0, 1, 1, 0, 2, 2, 2}, after3[] = {0, 2}, after5[] = {1, 3}, after7[] = {6}, after1[] = {0};
+    static const uint32_t of[] = {0, 0, 1, 1, 0, 2, 2, 2}, after3[] = {0, 2}, after5[] = {1, 3},
+                          after7[] = {6}, after1[] = {0};
     static const bool asked[] = {true, true, true, true, true, false, false, true};
     static const uint32_t n_wait[] = {0, 0, 0, 1, 0, 2, 0, 0}, n_of[] = {3, 2, 3};
     enum { STEPS = 8 };
@@ -60,7 +67,9 @@ static void test_asked(void **state) {
     assert_true(r->step[3].wait[0] == 0 && r->step[5].wait[0] == 1 && r->step[5].wait[1] == 3);
     for (uint32_t d = 0; d < N_DEVICE; d++) {
         assert_int_equal(r->worker[d].n, n_of[d]);
-        for (uint32_t i = 0; i < n_of[d]; i++) assert_true(of[r->worker[d].action[i]] == d && (!i || r->worker[d].action[i] > r->worker[d].action[i - 1]));
+        for (uint32_t i = 0; i < n_of[d]; i++)
+            assert_true(of[r->worker[d].action[i]] == d &&
+                        (!i || r->worker[d].action[i] > r->worker[d].action[i - 1]));
     }
     cd_multi_executor_close(r);
 }
@@ -74,13 +83,53 @@ static void test_boxes(void **state) {
         int64_t n[3], from[3], to[3], first[2];
     } tab[] = {
         {{.from_first = 3, .to_first = 5, .size = 4}, 1, {4}, {1}, {1}, {12, 20}}, /* one element */
-        {{.rank = 1, .n = {6}, .from_stride = {1}, .to_stride = {1}, .size = 4}, 1, {24}, {1}, {1}, {0, 0}},
-        {{.rank = 1, .n = {6}, .from_stride = {2}, .to_stride = {1}, .size = 4}, 2, {6, 4}, {8, 1}, {4, 1}, {0, 0}},
-        {{.rank = 2, .n = {3, 5}, .from_stride = {5, 1}, .to_stride = {5, 1}, .size = 2}, 1, {30}, {1}, {1}, {0, 0}}, /* rows behind each other */
-        {{.rank = 2, .n = {3, 5}, .from_stride = {9, 1}, .to_stride = {5, 1}, .size = 2}, 2, {3, 10}, {18, 1}, {10, 1}, {0, 0}},
-        {{.rank = 3, .n = {2, 1, 4}, .from_stride = {4, 77, 1}, .to_stride = {4, 99, 1}, .size = 1}, 1, {8}, {1}, {1}, {0, 0}}, /* a dimension of one is none */
-        {{.rank = 3, .n = {2, 3, 4}, .from_stride = {40, 4, 1}, .to_stride = {12, 4, 1}, .size = 4}, 2, {2, 48}, {160, 1}, {48, 1}, {0, 0}},
-        {{.rank = 2, .n = {3, 5}, .from_stride = {1, 3}, .to_stride = {5, 1}, .from_first = 1, .size = 4}, 3, {3, 5, 4}, {4, 12, 1}, {20, 4, 1}, {4, 0}}, /* turned */
+        {{.rank = 1, .n = {6}, .from_stride = {1}, .to_stride = {1}, .size = 4},
+         1,
+         {24},
+         {1},
+         {1},
+         {0, 0}},
+        {{.rank = 1, .n = {6}, .from_stride = {2}, .to_stride = {1}, .size = 4},
+         2,
+         {6, 4},
+         {8, 1},
+         {4, 1},
+         {0, 0}},
+        {{.rank = 2, .n = {3, 5}, .from_stride = {5, 1}, .to_stride = {5, 1}, .size = 2},
+         1,
+         {30},
+         {1},
+         {1},
+         {0, 0}}, /* rows behind each other */
+        {{.rank = 2, .n = {3, 5}, .from_stride = {9, 1}, .to_stride = {5, 1}, .size = 2},
+         2,
+         {3, 10},
+         {18, 1},
+         {10, 1},
+         {0, 0}},
+        {{.rank = 3, .n = {2, 1, 4}, .from_stride = {4, 77, 1}, .to_stride = {4, 99, 1}, .size = 1},
+         1,
+         {8},
+         {1},
+         {1},
+         {0, 0}}, /* a dimension of one is none */
+        {{.rank = 3, .n = {2, 3, 4}, .from_stride = {40, 4, 1}, .to_stride = {12, 4, 1}, .size = 4},
+         2,
+         {2, 48},
+         {160, 1},
+         {48, 1},
+         {0, 0}},
+        {{.rank = 2,
+          .n = {3, 5},
+          .from_stride = {1, 3},
+          .to_stride = {5, 1},
+          .from_first = 1,
+          .size = 4},
+         3,
+         {3, 5, 4},
+         {4, 12, 1},
+         {20, 4, 1},
+         {4, 0}}, /* turned */
     };
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
         cd_multi_net dn = made();
@@ -94,10 +143,12 @@ static void test_boxes(void **state) {
         assert_int_equal(b->rank, tab[k].rank);
         int64_t bytes = 1;
         for (uint32_t d = 0; d < b->rank; d++) {
-            assert_true(b->n[d] == tab[k].n[d] && b->from[d] == tab[k].from[d] && b->to[d] == tab[k].to[d]);
+            assert_true(b->n[d] == tab[k].n[d] && b->from[d] == tab[k].from[d] &&
+                        b->to[d] == tab[k].to[d]);
             bytes *= b->n[d];
         }
-        assert_true(b->bytes == bytes && b->from_first == tab[k].first[0] && b->to_first == tab[k].first[1]);
+        assert_true(b->bytes == bytes && b->from_first == tab[k].first[0] &&
+                    b->to_first == tab[k].first[1]);
         cd_multi_executor_close(r);
     }
 }

@@ -27,7 +27,8 @@ static void who_waits_sleeps_where_another_works(void **state) {
     assert_true(cd_affinity_at(core));
     assert_int_equal(pthread_create(&thread, NULL, wait_long, &core), 0);
     const double begin = cd_clock_thread();
-    while (!atomic_load(&word.sleepers) && cd_clock_thread() - begin < MOST_S) {}
+    while (!atomic_load(&word.sleepers) && cd_clock_thread() - begin < MOST_S) {
+    }
     const bool slept = atomic_load(&word.sleepers) > 0;
     (void)cd_counter_increment(&word);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -50,7 +51,8 @@ static void spins_are(const cd_multi_device *d, double want) {
 static void devices_of_one_processor_do_not_poll(void **state) {
     (void)state;
     const int core = sched_getcpu();
-    const cd_multi_device one[] = {{.name = "a", .core = core}, {.name = "b", .core = core}}, any[] = {{.name = "a", .core = -1}, {.name = "b", .core = -1}};
+    const cd_multi_device one[] = {{.name = "a", .core = core}, {.name = "b", .core = core}},
+                          any[] = {{.name = "a", .core = -1}, {.name = "b", .core = -1}};
     spins_are(one, CD_MULTI_SHARED_SPIN_S);
     spins_are(any, cd_affinity_count() < 2 ? CD_MULTI_SHARED_SPIN_S : CD_MULTI_SPIN_S);
 }

@@ -8,14 +8,17 @@
 
 enum { MAX = 200 };
 
-static void check_plan(const cd_executor_memory_tensor *t, uint32_t n, int64_t total, int64_t least) {
+static void check_plan(const cd_executor_memory_tensor *t, uint32_t n, int64_t total,
+                       int64_t least) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < n; i++) {
         sum += (t[i].bytes + 63) / 64 * 64;
-        assert_true(t[i].offset >= 0 && t[i].offset % CD_EXECUTOR_MEMORY_ALIGN == 0 && t[i].offset + t[i].bytes <= total);
+        assert_true(t[i].offset >= 0 && t[i].offset % CD_EXECUTOR_MEMORY_ALIGN == 0 &&
+                    t[i].offset + t[i].bytes <= total);
         for (uint32_t j = 0; j < i; j++) {
             const bool together = t[i].first <= t[j].last && t[j].first <= t[i].last;
-            const bool apart = t[i].offset + t[i].bytes <= t[j].offset || t[j].offset + t[j].bytes <= t[i].offset;
+            const bool apart =
+                t[i].offset + t[i].bytes <= t[j].offset || t[j].offset + t[j].bytes <= t[i].offset;
             assert_true(!together || apart || !t[i].bytes || !t[j].bytes);
         }
     }
@@ -27,7 +30,9 @@ TEST(test_random) {
         cd_executor_memory_tensor t[MAX], again[MAX];
         const uint32_t n = 1 + (uint32_t)(cd_rng_at(seed, 0) % MAX);
         for (uint32_t k = 0; k < n; k++) {
-            t[k] = (cd_executor_memory_tensor){.bytes = (int64_t)(cd_rng_at(seed, 3 * k + 1) % 5000), .first = (uint32_t)(cd_rng_at(seed, 3 * k + 2) % 50)};
+            t[k] =
+                (cd_executor_memory_tensor){.bytes = (int64_t)(cd_rng_at(seed, 3 * k + 1) % 5000),
+                                            .first = (uint32_t)(cd_rng_at(seed, 3 * k + 2) % 50)};
             t[k].last = t[k].first + (uint32_t)(cd_rng_at(seed, 3 * k + 3) % 9);
         }
         memcpy(again, t, sizeof t);
@@ -44,7 +49,8 @@ TEST(test_random) {
 /* A chain needs its two largest neighbours; what lives always lies beside. */
 TEST(test_chain) {
     cd_executor_memory_tensor t[6] = {{.bytes = 640, .first = 0, .last = UINT32_MAX}};
-    for (uint32_t k = 1; k < 6; k++) t[k] = (cd_executor_memory_tensor){.bytes = 6400, .first = k - 1, .last = k};
+    for (uint32_t k = 1; k < 6; k++)
+        t[k] = (cd_executor_memory_tensor){.bytes = 6400, .first = k - 1, .last = k};
     int64_t total, least;
     cdmpp_err err = {0};
     assert_ok(cd_executor_memory_plan(t, 6, &total, &least, &err));

@@ -11,7 +11,15 @@
 #include "profiler/backend/backend.h"
 #include "profiler/runtime/single/single_internal.h"
 
-enum { N = 64, ROWS = 8, STEPS = 60, TENSORS = STEPS + 2, RESULTS = 6, UNITS = 4, CALLS = STEPS * 8 };
+enum {
+    N = 64,
+    ROWS = 8,
+    STEPS = 60,
+    TENSORS = STEPS + 2,
+    RESULTS = 6,
+    UNITS = 4,
+    CALLS = STEPS * 8
+};
 
 /* ---- networks ---- */
 
@@ -22,15 +30,22 @@ typedef struct {
 } program;
 
 /* Part 1 reads in another order what part 0 left in the scratch. */
-#define ACROSS "if (part == 0) for (int i = 8 * begin; i < 8 * end; i++) s[i] = 0.5f * a[i] - 0.25f * b[i]; else for (int i = 8 * begin; i < 8 * end; i++) c[i] = s[n - 1 - i] + b[i];"
+#define ACROSS                                                                                     \
+    "if (part == 0) for (int i = 8 * begin; i < 8 * end; i++) s[i] = 0.5f * a[i] - 0.25f * b[i]; " \
+    "else for (int i = 8 * begin; i < 8 * end; i++) c[i] = s[n - 1 - i] + b[i];"
 /* Each row goes through the scratch of the unit: units with the same one would mix their rows. A call gives way once: on a loaded machine that lasts
  * as long as all that wait. */
-#define OWN "for (int r = begin; r < end; r++) { float *x = s + n * unit; for (int i = 0; i < 8; i++) { x[i] = a[8 * r + i]; if (i == 4 && r == begin) sched_yield(); } for (int i = 0; i < 8; i++) c[8 * r + i] = x[i] - 0.5f * b[n - 1 - 8 * r - i]; }"
+#define OWN                                                                                        \
+    "for (int r = begin; r < end; r++) { float *x = s + n * unit; for (int i = 0; i < 8; i++) { "  \
+    "x[i] = a[8 * r + i]; if (i == 4 && r == begin) sched_yield(); } for (int i = 0; i < 8; i++) " \
+    "c[8 * r + i] = x[i] - 0.5f * b[n - 1 - 8 * r - i]; }"
 
-static void make_program(program *p, const char *name, const char *body, uint32_t n_part, bool per_thread) {
+static void make_program(program *p, const char *name, const char *body, uint32_t n_part,
+                         bool per_thread) {
     made_code_set(&p->made, name, N, MADE_ADD);
     cd_codegen_code *c = &p->made.code;
-    p->made.buffer[3] = (cd_codegen_buffer){.name = "s", .dtype = CD_F32, .elements = N, .bytes = 4 * N, .per_thread = per_thread};
+    p->made.buffer[3] = (cd_codegen_buffer){
+        .name = "s", .dtype = CD_F32, .elements = N, .bytes = 4 * N, .per_thread = per_thread};
     p->made.order[3] = 3;
     c->n_buffer = p->made.launch.n_buffer = 4;
     if (!n_part) return;
@@ -38,9 +53,14 @@ static void make_program(program *p, const char *name, const char *body, uint32_
     c->n_part = n_part, c->part = p->part;
     for (uint32_t k = 0; k < n_part; k++) p->part[k] = (cd_codegen_part){ROWS, N};
     cd_buf_clear(&c->text);
-    cd_buf_putf(&c->text, "extern int sched_yield(void);\nvoid %s_part(void *const *arg, int part, int unit, int begin, int end) {\n"
-                          "const float *a = arg[0], *b = arg[1]; float *c = arg[2], *s = arg[3]; const int n = %d; (void)part, (void)unit;\n%s\n}\n"
-                          "void %s(void *const *arg) { for (int p = 0; p < %u; p++) %s_part(arg, p, 0, 0, %d); }\n", name, N, body, name, n_part, name, ROWS);
+    cd_buf_putf(
+        &c->text,
+        "extern int sched_yield(void);\nvoid %s_part(void *const *arg, int part, int unit, int "
+        "begin, int end) {\n"
+        "const float *a = arg[0], *b = arg[1]; float *c = arg[2], *s = arg[3]; const int n = %d; "
+        "(void)part, (void)unit;\n%s\n}\n"
+        "void %s(void *const *arg) { for (int p = 0; p < %u; p++) %s_part(arg, p, 0, 0, %d); }\n",
+        name, N, body, name, n_part, name, ROWS);
 }
 
 typedef struct {
@@ -50,16 +70,25 @@ typedef struct {
     uint32_t arg[STEPS][3];
 } random_net;
 
-static uint32_t pick(uint64_t seed, uint32_t k, uint32_t most) { return (uint32_t)(cd_rng_at(seed, k) % most); }
+static uint32_t pick(uint64_t seed, uint32_t k, uint32_t most) {
+    return (uint32_t)(cd_rng_at(seed, k) % most);
+}
 
-static void make_net(random_net *r, uint64_t seed, uint32_t window, const cd_build *build, uint32_t n_build) {
+static void make_net(random_net *r, uint64_t seed, uint32_t window, const cd_build *build,
+                     uint32_t n_build) {
     memset(r, 0, sizeof *r);
     for (uint32_t t = 0; t < TENSORS; t++)
-        r->tensor[t] = (cd_executor_net_tensor){.bytes = 4 * N, .dtype = CD_F32, .role = t < 2 ? CD_TENSOR_INPUT : t >= TENSORS - RESULTS ? CD_TENSOR_RESULT : CD_TENSOR_INNER};
+        r->tensor[t] = (cd_executor_net_tensor){.bytes = 4 * N,
+                                                .dtype = CD_F32,
+                                                .role = t < 2                    ? CD_TENSOR_INPUT
+                                                        : t >= TENSORS - RESULTS ? CD_TENSOR_RESULT
+                                                                                 : CD_TENSOR_INNER};
     for (uint32_t k = 0; k < STEPS; k++) {
-        for (uint32_t i = 0; i < 2; i++) r->arg[k][i] = k + 1 - pick(seed, 3 * k + i, k + 2 < window ? k + 2 : window);
+        for (uint32_t i = 0; i < 2; i++)
+            r->arg[k][i] = k + 1 - pick(seed, 3 * k + i, k + 2 < window ? k + 2 : window);
         r->arg[k][2] = k + 2;
-        r->step[k] = (cd_executor_net_step){"step", &build[pick(seed, 3 * k + 2, n_build)], r->arg[k], NULL};
+        r->step[k] =
+            (cd_executor_net_step){"step", &build[pick(seed, 3 * k + 2, n_build)], r->arg[k], NULL};
     }
     r->net = (cd_executor_net){TENSORS, STEPS, r->tensor, r->step};
 }
@@ -136,7 +165,8 @@ static int down(void **state) {
 
 static void read_results(cd_executor *r, float to[RESULTS][N]) {
     cdmpp_err err = {0};
-    for (uint32_t k = 0; k < RESULTS; k++) assert_ok(cd_executor_read(r, TENSORS - RESULTS + k, to[k], &err));
+    for (uint32_t k = 0; k < RESULTS; k++)
+        assert_ok(cd_executor_read(r, TENSORS - RESULTS + k, to[k], &err));
 }
 
 static void test_values(void **state) {
@@ -157,7 +187,8 @@ static void test_values(void **state) {
             cd_executor_ran ran[STEPS];
             uint32_t calls, waits;
             draw(&d, &net.net, seed * 10 + units, units);
-            assert_ok(cd_executor_open(&net.net, &(cd_executor_options){.plan = &d.plan}, &r, &err));
+            assert_ok(
+                cd_executor_open(&net.net, &(cd_executor_options){.plan = &d.plan}, &r, &err));
             cd_executor_plan_counts(r, &calls, &waits);
             assert_true(calls == d.first[units] && waits < calls && (waits > 0) == (units > 1));
             for (int pass = 0; pass < 25; pass++) {
@@ -165,9 +196,11 @@ static void test_values(void **state) {
                 read_results(r, got);
                 assert_memory_equal(want, got, sizeof want);
                 for (uint32_t k = 0; k < STEPS; k++) {
-                    assert_true(ran[k].start_s >= 0 && ran[k].start_s <= ran[k].end_s && ran[k].end_s <= total && ran[k].worker < units);
+                    assert_true(ran[k].start_s >= 0 && ran[k].start_s <= ran[k].end_s &&
+                                ran[k].end_s <= total && ran[k].worker < units);
                     for (uint32_t i = 0; i < 2; i++)
-                        if (net.arg[k][i] >= 2) assert_true(ran[net.arg[k][i] - 2].end_s <= ran[k].start_s);
+                        if (net.arg[k][i] >= 2)
+                            assert_true(ran[net.arg[k][i] - 2].end_s <= ran[k].start_s);
                 }
             }
             cd_executor_close(r);
@@ -187,7 +220,10 @@ static void test_step_bytes(void **state) {
         assert_ok(cd_executor_open(&net.net, &(cd_executor_options){.threads = 2}, &r, &err));
         for (uint32_t k = 0; k < STEPS; k++) {
             const cd_executor_step_bytes b = cd_executor_bytes_of(r, k);
-            const int64_t scratch = 4 * N * (net.step[k].build == &build[2] ? 2 : 1); /* the third program has some for each thread */
+            const int64_t scratch = 4 * N *
+                                    (net.step[k].build == &build[2]
+                                         ? 2
+                                         : 1); /* the third program has some for each thread */
             uint32_t live = 0;
             for (uint32_t by = 0; by <= k && by + 2 < TENSORS - RESULTS; by++) {
                 uint32_t last = by;
@@ -213,7 +249,7 @@ typedef struct {
     uint32_t rows[STEPS][2];    /* iterations of each part that have run in this pass */
     uint32_t seen[STEPS][ROWS]; /* pass in which each iteration ran */
     uint32_t pass;
-    bool wrong[UNITS];          /* each unit's own */
+    bool wrong[UNITS]; /* each unit's own */
 } race;
 
 static uint32_t count(const race *r, uint32_t step) {
@@ -232,7 +268,8 @@ static void look(void *ctx, uint32_t call, uint32_t unit) {
     }
     sched_yield();
     const bool whole = c->part == CD_EXECUTOR_WHOLE;
-    for (uint32_t k = whole ? 0 : c->begin; k < (whole ? ROWS : c->end) && (whole || c->part + 1 == last); k++) {
+    for (uint32_t k = whole ? 0 : c->begin;
+         k < (whole ? ROWS : c->end) && (whole || c->part + 1 == last); k++) {
         if (r->seen[c->step][k] == r->pass) r->wrong[unit] = true; /* twice */
         r->seen[c->step][k] = r->pass;
     }
@@ -254,7 +291,8 @@ static void test_order(void **state) {
         assert_ok(cd_executor_deps_make(&net.net, &a, &deps, &err));
         assert_ok(cd_executor_pieces_make(&net.net, &d.plan, &deps, &a, &p, &err));
         r = (race){.net = &net, .p = &p};
-        assert_ok(cd_executor_units_new(&(cd_executor_units_options){.pieces = &p, .call = look, .ctx = &r}, &u, &err));
+        assert_ok(cd_executor_units_new(
+            &(cd_executor_units_options){.pieces = &p, .call = look, .ctx = &r}, &u, &err));
         for (r.pass = 1; r.pass <= 40; r.pass++) {
             cd_executor_units_pass(u);
             for (uint32_t k = 0; k < STEPS; k++) assert_int_equal(count(&r, k), ROWS);
@@ -269,7 +307,10 @@ static void test_order(void **state) {
 static void test_waits(void **state) {
     (void)state;
     static random_net net;
-    const cd_executor_call call[] = {{0, CD_EXECUTOR_WHOLE, 0, 1}, {2, CD_EXECUTOR_WHOLE, 0, 1}, {3, CD_EXECUTOR_WHOLE, 0, 1}, {1, CD_EXECUTOR_WHOLE, 0, 1}};
+    const cd_executor_call call[] = {{0, CD_EXECUTOR_WHOLE, 0, 1},
+                                     {2, CD_EXECUTOR_WHOLE, 0, 1},
+                                     {3, CD_EXECUTOR_WHOLE, 0, 1},
+                                     {1, CD_EXECUTOR_WHOLE, 0, 1}};
     const uint32_t first[] = {0, 3, 4};
     cd_arena a = {0};
     cd_executor_deps deps;
@@ -277,10 +318,15 @@ static void test_waits(void **state) {
     cdmpp_err err = {0};
     make_net(&net, 0, 2, build, 1);
     net.net.n_step = 4;
-    const uint32_t arg[4][3] = {{0, 1, 2}, {2, 0, 3}, {2, 3, 4}, {3, 4, 5}}; /* 1 reads 0's, 2 reads 0's and 1's, 3 reads 1's and 2's */
+    const uint32_t arg[4][3] = {
+        {0, 1, 2},
+        {2, 0, 3},
+        {2, 3, 4},
+        {3, 4, 5}}; /* 1 reads 0's, 2 reads 0's and 1's, 3 reads 1's and 2's */
     memcpy(net.arg, arg, sizeof arg);
     assert_ok(cd_executor_deps_make(&net.net, &a, &deps, &err));
-    assert_ok(cd_executor_pieces_make(&net.net, &(cd_executor_plan){2, first, call}, &deps, &a, &p, &err));
+    assert_ok(cd_executor_pieces_make(&net.net, &(cd_executor_plan){2, first, call}, &deps, &a, &p,
+                                      &err));
     assert_int_equal(p.n_wait, 2);
     assert_int_equal(p.wait_first[1], 0);
     assert_int_equal(p.wait_first[2], 1); /* step 2 for step 1 */
@@ -293,10 +339,15 @@ static void test_waits(void **state) {
 
 /* ---- plans that cannot be run ---- */
 
-static void refuse(const random_net *net, uint32_t units, const uint32_t *first, const cd_executor_call *call, cdmpp_status want, const char *says) {
+static void refuse(const random_net *net, uint32_t units, const uint32_t *first,
+                   const cd_executor_call *call, cdmpp_status want, const char *says) {
     cd_executor *r = NULL;
     cdmpp_err err = {0};
-    assert_int_equal(cd_executor_open(&net->net, &(cd_executor_options){.plan = &(cd_executor_plan){units, first, call}}, &r, &err), want);
+    assert_int_equal(
+        cd_executor_open(&net->net,
+                         &(cd_executor_options){.plan = &(cd_executor_plan){units, first, call}},
+                         &r, &err),
+        want);
     if (!strstr(err.msg, says)) fail_msg("'%s' does not say '%s'", err.msg, says);
 }
 
@@ -304,28 +355,44 @@ static void test_bad(void **state) {
     (void)state;
     static random_net net;
     enum { W = 2 };
-    const uint32_t all[] = {0, 2}, three[] = {0, 3}, four[] = {0, 4}, two[] = {0, 1, 2}, none[] = {0};
+    const uint32_t all[] = {0, 2}, three[] = {0, 3}, four[] = {0, 4}, two[] = {0, 1, 2},
+                   none[] = {0};
     const cd_build *across = &build[1];
     make_net(&net, 0, 2, build, 1);
     net.net.n_step = W;
     const uint32_t arg[W][3] = {{0, 1, 2}, {2, 0, 3}};
     memcpy(net.arg, arg, sizeof arg);
     net.step[1].build = across;
-    const uint32_t X = CD_EXECUTOR_WHOLE;
-    refuse(&net, 1, all, (cd_executor_call[]){{0, X, 0, 1}, {0, X, 0, 1}}, CDMPP_EINVALID, "2 iterations of 1");
-    refuse(&net, 1, all, (cd_executor_call[]){{0, X, 0, 1}, {1, 0, 0, 8}}, CDMPP_EINVALID, "0 iterations of 8");
-    refuse(&net, 1, four, (cd_executor_call[]){{0, X, 0, 1}, {1, 0, 0, 4}, {1, 0, 0, 4}, {1, 1, 0, 8}}, CDMPP_EINVALID, "the same iterations");
-    refuse(&net, 1, three, (cd_executor_call[]){{0, X, 0, 1}, {1, X, 0, 1}, {1, 1, 0, 8}}, CDMPP_EINVALID, "16 iterations of 8");
-    refuse(&net, 1, all, (cd_executor_call[]){{0, X, 0, 1}, {2, X, 0, 1}}, CDMPP_EINVALID, "no step 2");
-    refuse(&net, 1, all, (cd_executor_call[]){{0, 0, 0, 1}, {1, X, 0, 1}}, CDMPP_EINVALID, "no part 0");
-    refuse(&net, 1, all, (cd_executor_call[]){{0, X, 0, 1}, {1, 0, 3, 9}}, CDMPP_EINVALID, "iterations 3 to 9 of 8");
-    refuse(&net, 1, all, (cd_executor_call[]){{1, X, 0, 1}, {0, X, 0, 1}}, CDMPP_EINVALID, "waits for ever at step 1");
-    refuse(&net, 1, three, (cd_executor_call[]){{0, X, 0, 1}, {1, 1, 0, 8}, {1, 0, 0, 8}}, CDMPP_EINVALID, "waits for ever at step 1");
+    const uint32_t X
+    = CD_EXECUTOR_WHOLE;
+    refuse(&net, 1, all, (cd_executor_call[]){{0, X, 0, 1}, {0, X, 0, 1}}, CDMPP_EINVALID,
+           "2 iterations of 1");
+    refuse(&net, 1, all, (cd_executor_call[]){{0, X, 0, 1}, {1, 0, 0, 8}}, CDMPP_EINVALID,
+           "0 iterations of 8");
+    refuse(&net, 1, four,
+           (cd_executor_call[]){{0, X, 0, 1}, {1, 0, 0, 4}, {1, 0, 0, 4}, {1, 1, 0, 8}},
+           CDMPP_EINVALID, "the same iterations");
+    refuse(&net, 1, three, (cd_executor_call[]){{0, X, 0, 1}, {1, X, 0, 1}, {1, 1, 0, 8}},
+           CDMPP_EINVALID, "16 iterations of 8");
+    refuse(&net, 1, all, (cd_executor_call[]){{0, X, 0, 1}, {2, X, 0, 1}}, CDMPP_EINVALID,
+           "no step 2");
+    refuse(&net, 1, all, (cd_executor_call[]){{0, 0, 0, 1}, {1, X, 0, 1}}, CDMPP_EINVALID,
+           "no part 0");
+    refuse(&net, 1, all, (cd_executor_call[]){{0, X, 0, 1}, {1, 0, 3, 9}}, CDMPP_EINVALID,
+           "iterations 3 to 9 of 8");
+    refuse(&net, 1, all, (cd_executor_call[]){{1, X, 0, 1}, {0, X, 0, 1}}, CDMPP_EINVALID,
+           "waits for ever at step 1");
+    refuse(&net, 1, three, (cd_executor_call[]){{0, X, 0, 1}, {1, 1, 0, 8}, {1, 0, 0, 8}},
+           CDMPP_EINVALID, "waits for ever at step 1");
     refuse(&net, 0, none, NULL, CDMPP_ERANGE, "0 units");
     refuse(&net, CD_EXECUTOR_POOL_MAX + 1, none, NULL, CDMPP_ERANGE, "units");
     cd_executor *r;
     cdmpp_err err = {0};
-    assert_ok(cd_executor_open(&net.net, &(cd_executor_options){.plan = &(cd_executor_plan){2, two, (cd_executor_call[]){{0, X, 0, 1}, {1, X, 0, 1}}}}, &r, &err));
+    assert_ok(cd_executor_open(
+        &net.net,
+        &(cd_executor_options){
+            .plan = &(cd_executor_plan){2, two, (cd_executor_call[]){{0, X, 0, 1}, {1, X, 0, 1}}}},
+        &r, &err));
     cd_executor_close(r);
 }
 

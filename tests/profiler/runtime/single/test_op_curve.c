@@ -26,7 +26,8 @@ static void make(net *x, const char *name, int batch, unsigned i) {
     assert_ok(cd_workload_build(x->g, &o, &x->w, &err));
     x->pick.n = x->w->n_task;
     x->pick.task = cd_mem_zalloc(x->pick.n + 1, sizeof *x->pick.task);
-    for (uint32_t k = 0; k < x->pick.n; k++) x->pick.task[k].item.out.time.median_s = 1e-3 * (k + 1) * (i + 1);
+    for (uint32_t k = 0; k < x->pick.n; k++)
+        x->pick.task[k].item.out.time.median_s = 1e-3 * (k + 1) * (i + 1);
 }
 
 static void drop(net *x) {
@@ -49,7 +50,8 @@ TEST(test_table) {
     x[1].pick.task[0].status = CDMPP_EBACKEND; /* one point less */
     assert_ok(cd_op_curve_write(&b, "here", size, SIZES, &t, &err));
     assert_int_equal(t.written, 6);
-    assert_non_null(strstr(b.p, "dcgan\there\tConvTranspose+Tanh\t-1\t((4, 4), (0, 0))\t((-1, 128, 32, 32), (128, 3, 4, 4))\t1:6 2:12 5:18\t0\n"));
+    assert_non_null(strstr(b.p, "dcgan\there\tConvTranspose+Tanh\t-1\t((4, 4), (0, 0))\t((-1, 128, "
+                                "32, 32), (128, 3, 4, 4))\t1:6 2:12 5:18\t0\n"));
     assert_non_null(strstr(b.p, "\t1:1 5:3\t0\n"));
     /* and the store has every point */
     tmp_dir d = tmp_make();

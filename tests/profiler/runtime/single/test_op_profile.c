@@ -27,13 +27,16 @@ static int up(void **state) {
     static fixture f;
     cdmpp_err err = {0};
     f = (fixture){0};
-    const cd_measure_options o = {.threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.01}};
+    const cd_measure_options o = {
+        .threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.01}};
     assert_ok(cd_measure_open(&o, &f.measure, &err));
     assert_ok(cd_graph_new("small", &f.m.g, &err));
     net(&f.m);
     const cd_hardware hw = cd_target_hardware(false, 1, 32);
-    assert_ok(cd_workload_build(f.m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &f.w, &err));
-    const cd_program_select_options po = {.trials = 2, .target = "llvm", .hardware = hw, .threads = 1, .measure = f.measure};
+    assert_ok(cd_workload_build(f.m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw},
+                                &f.w, &err));
+    const cd_program_select_options po = {
+        .trials = 2, .target = "llvm", .hardware = hw, .threads = 1, .measure = f.measure};
     assert_ok(cd_program_select_run(f.w, &po, &f.p, &err));
     *state = &f;
     return 0;
@@ -80,7 +83,8 @@ static void test_times(void **state) {
     assert_true(fabs(share - 1) < 1e-9);
     /* The parts, each with a look at the clock, against the whole: other processes may disturb either. */
     assert_true(n->pass.min_s < 50 * place && n->pass.min_s > place / 50);
-    assert_true(n->memory.weights >= 4 * (16 * 8 * 9 + 16000) && n->memory.all > n->memory.weights && n->rss_peak > n->memory.all / 2);
+    assert_true(n->memory.weights >= 4 * (16 * 8 * 9 + 16000) &&
+                n->memory.all > n->memory.weights && n->rss_peak > n->memory.all / 2);
     cd_op_profile_free(n);
 }
 
@@ -136,7 +140,8 @@ static void test_left_out(void **state) {
     assert_true(n->n_ran < n->n);
     cd_op_profile_free(n);
     for (uint32_t k = 0; k < f->p->n; k++) f->p->task[k].status = CDMPP_EUNSUPPORTED;
-    assert_int_equal(cd_op_profile_run(f->w, f->p, &(cd_op_profile_options){0}, &n, &err), CDMPP_EBACKEND);
+    assert_int_equal(cd_op_profile_run(f->w, f->p, &(cd_op_profile_options){0}, &n, &err),
+                     CDMPP_EBACKEND);
     for (uint32_t k = 0; k < f->p->n; k++) f->p->task[k].status = was;
 }
 
@@ -149,11 +154,18 @@ static void test_unpacked(void **state) {
     cd_program_select *p;
     cd_op_profile *n;
     assert_ok(cd_graph_new("attention", &m.g, &err));
-    const uint32_t x = gm_add(&m, "Relu", "", gm_x(&m, 2, 24, 32)), y = gm_add(&m, "Sigmoid", "", gm_x(&m, 2, 32, 40));
+    const uint32_t x = gm_add(&m, "Relu", "", gm_x(&m, 2, 24, 32)),
+                   y = gm_add(&m, "Sigmoid", "", gm_x(&m, 2, 32, 40));
     assert_ok(cd_graph_result(m.g, gm_add(&m, "Relu", "", gm_add(&m, "MatMul", "", x, y)), &err));
     const cd_hardware hw = cd_target_hardware(false, 1, 32);
-    assert_ok(cd_workload_build(m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &w, &err));
-    const cd_program_select_options po = {.trials = 3, .reference = true, .target = "llvm", .hardware = hw, .threads = 1, .measure = f->measure};
+    assert_ok(cd_workload_build(m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &w,
+                                &err));
+    const cd_program_select_options po = {.trials = 3,
+                                          .reference = true,
+                                          .target = "llvm",
+                                          .hardware = hw,
+                                          .threads = 1,
+                                          .measure = f->measure};
     assert_ok(cd_program_select_run(w, &po, &p, &err));
     uint32_t unpacked = 0;
     for (uint32_t k = 0; k < p->n; k++) {
@@ -162,7 +174,8 @@ static void test_unpacked(void **state) {
         unpacked += p->task[k].unpacked;
     }
     assert_int_equal(unpacked, 1);
-    assert_ok(cd_op_profile_run(w, p, &(cd_op_profile_options){.threads = 1, .budget_s = 0.02, .check = true}, &n, &err));
+    assert_ok(cd_op_profile_run(
+        w, p, &(cd_op_profile_options){.threads = 1, .budget_s = 0.02, .check = true}, &n, &err));
     assert_true(n->max_error >= 0 && n->max_error < 1e-5 && n->n_ran == w->n_group);
     cd_op_profile_free(n);
     cd_program_select_free(p);

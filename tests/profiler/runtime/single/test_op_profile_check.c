@@ -6,15 +6,19 @@
 
 enum { TENSORS = 7 };
 static const cd_executor_net_tensor tensor[TENSORS] = {
-    {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_INPUT},  {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT}, {.bytes = 8, .dtype = CD_F32, .role = CD_TENSOR_INPUT},
-    {.bytes = 4, .dtype = CD_I32, .role = CD_TENSOR_INPUT},  {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_INNER},  {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_INPUT},
+    {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_INPUT},
+    {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT},
+    {.bytes = 8, .dtype = CD_F32, .role = CD_TENSOR_INPUT},
+    {.bytes = 4, .dtype = CD_I32, .role = CD_TENSOR_INPUT},
+    {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_INNER},
+    {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_INPUT},
     {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_RESULT},
 };
 
 typedef struct {
-    int n[TENSORS];             /* writes */
+    int n[TENSORS]; /* writes */
     float value[TENSORS];
-    int fails;                  /* at this tensor; -1: never */
+    int fails; /* at this tensor; -1: never */
 } kept;
 
 static cdmpp_status keep(void *run, uint32_t t, const void *from, cdmpp_err *err) {
@@ -33,7 +37,10 @@ static void test_scalars_are_written(void **state) {
     cdmpp_err err = {0};
     kept k = {.fails = -1};
     (void)state;
-    const cd_op_profile_net m = {.net = {.n_tensor = TENSORS, .tensor = tensor}, .tensor = (cd_executor_net_tensor *)(uintptr_t)tensor, .scalar = scalar, .known = known};
+    const cd_op_profile_net m = {.net = {.n_tensor = TENSORS, .tensor = tensor},
+                                 .tensor = (cd_executor_net_tensor *)(uintptr_t)tensor,
+                                 .scalar = scalar,
+                                 .known = known};
     const cd_op_profile_runner r = {.run = &k, .write = keep};
     assert_ok(cd_op_profile_write_scalars(&m, &r, &err));
     for (int t = 0; t < TENSORS; t++) {
@@ -49,9 +56,12 @@ static void test_scalars_are_written(void **state) {
 static void test_weights_are_written(void **state) {
     static const int64_t shape[] = {1, 2, 2, 3};
     static const cd_executor_net_tensor w[] = {
-        {.bytes = 48, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 4, .shape = shape},     {.bytes = 24, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = shape + 2},
-        {.bytes = 12, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 1, .shape = shape + 3}, {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT},
-        {.bytes = 24, .dtype = CD_I32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = shape + 2}, {.bytes = 24, .dtype = CD_F32, .role = CD_TENSOR_INPUT, .rank = 2, .shape = shape + 2}};
+        {.bytes = 48, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 4, .shape = shape},
+        {.bytes = 24, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = shape + 2},
+        {.bytes = 12, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 1, .shape = shape + 3},
+        {.bytes = 4, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT},
+        {.bytes = 24, .dtype = CD_I32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = shape + 2},
+        {.bytes = 24, .dtype = CD_F32, .role = CD_TENSOR_INPUT, .rank = 2, .shape = shape + 2}};
     cdmpp_err err = {0};
     kept k = {.fails = -1};
     (void)state;

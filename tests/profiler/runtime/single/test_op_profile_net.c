@@ -17,13 +17,19 @@ static int up(void **state) {
     (void)state;
     cdmpp_err err = {0};
     const cd_hardware hw = cd_target_hardware(false, 1, 64);
-    const cd_measure_options o = {.threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.002}};
+    const cd_measure_options o = {
+        .threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.002}};
     if (cd_measure_open(&o, &measure, &err) || cd_graph_new("rows", &m.g, &err)) return 1;
     const uint32_t rows = gm_add(&m, "Gather", "axis=0", gm_x(&m, 5, 2), gm_ints(&m, 3, 1, 3));
     const uint32_t y = gm_add(&m, "Mul", "", rows, gm_reals(&m, 0.5, 0.25));
     if (m.st || cd_graph_result(m.g, y, &err)) return 1;
-    if (cd_workload_build(m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &w, &err)) return 1;
-    return cd_program_select_run(w, &(cd_program_select_options){.trials = 1, .target = "llvm", .hardware = hw, .threads = 1, .measure = measure}, &p, &err) != CDMPP_OK;
+    if (cd_workload_build(m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &w, &err))
+        return 1;
+    return cd_program_select_run(
+               w,
+               &(cd_program_select_options){
+                   .trials = 1, .target = "llvm", .hardware = hw, .threads = 1, .measure = measure},
+               &p, &err) != CDMPP_OK;
 }
 
 static int down(void **state) {
@@ -47,7 +53,8 @@ TEST(test_known) {
         const bool f = w->buffer[k].dtype == CD_F32;
         *(f ? &real : &whole) += 1;
         if (f) assert_memory_equal(n.known[k], half, sizeof half);
-        else if (cd_expr_dtype_bytes(w->buffer[k].dtype) == 8) assert_memory_equal(n.known[k], index, sizeof index);
+        else if (cd_expr_dtype_bytes(w->buffer[k].dtype) == 8)
+            assert_memory_equal(n.known[k], index, sizeof index);
         else assert_memory_equal(n.known[k], ((const int32_t[]){3, 1, 3}), 12);
     }
     assert_true(whole == 1 && real == 1);

@@ -21,19 +21,23 @@ static cd_device device;
 
 static int up(void **state) {
     (void)state;
-    const cd_measure_options o = {.threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.01}};
+    const cd_measure_options o = {
+        .threads = 1, .jobs = 1, .cache = "", .timing = {.budget_s = 0.01}};
     made = (gm){0};
     assert_ok(cd_measure_open(&o, &measure, &err));
     assert_ok(cd_graph_new("small", &made.g, &err));
-    uint32_t x = gm_add(&made, "Conv", "pads=1,1,1,1", gm_x(&made, 1, 16, 20, 20), gm_w(&made, 24, 16, 3, 3));
+    uint32_t x = gm_add(&made, "Conv", "pads=1,1,1,1", gm_x(&made, 1, 16, 20, 20),
+                        gm_w(&made, 24, 16, 3, 3));
     x = gm_add(&made, "MaxPool", "kernel_shape=2,2 strides=2,2", x);
     assert_int_equal(made.st, CDMPP_OK);
     assert_ok(cd_graph_result(made.g, x, &made.err));
     hw = cd_target_hardware(false, 1, 32);
-    assert_ok(cd_workload_build(made.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &w, &err));
+    assert_ok(cd_workload_build(made.g, &(cd_workload_options){.target = "llvm", .hardware = &hw},
+                                &w, &err));
     cd_describe_entry_init(&entry, CD_DEVICE_CPU);
     device = entry.device;
-    device.clock_mhz = 3000, device.cores = device.cores_used = 1, device.lanes = 16, device.simd_bits = 256;
+    device.clock_mhz = 3000, device.cores = device.cores_used = 1, device.lanes = 16,
+    device.simd_bits = 256;
     device.l1_kb = 32, device.l2_kb = 1024, device.l3_kb = 8192, device.bandwidth_gb_s = 20;
     return 0;
 }
@@ -47,12 +51,20 @@ static int down(void **state) {
 }
 
 static cd_program_select_options options(uint32_t trials, uint32_t pool) {
-    return (cd_program_select_options){.trials = trials, .pool = pool, .device = pool ? &device : NULL, .seed = 5, .target = "llvm", .hardware = hw, .threads = 1, .measure = measure};
+    return (cd_program_select_options){.trials = trials,
+                                       .pool = pool,
+                                       .device = pool ? &device : NULL,
+                                       .seed = 5,
+                                       .target = "llvm",
+                                       .hardware = hw,
+                                       .threads = 1,
+                                       .measure = measure};
 }
 
 /* Least analytic times of `n` schedules of each task for vectors of so many bytes, and which record has it: by drawing and lowering them here. */
 static void by_hand(uint32_t n, uint32_t vector_bytes, double *least, cd_record_id *which) {
-    const cd_random_schedules_options o = {.trials = n, .seed = 5, .target = "llvm", .hardware = hw};
+    const cd_random_schedules_options o = {
+        .trials = n, .seed = 5, .target = "llvm", .hardware = hw};
     cd_random_schedules *d;
     cd_program *p;
     cd_facts *f;
@@ -77,7 +89,8 @@ static void by_hand(uint32_t n, uint32_t vector_bytes, double *least, cd_record_
         assert_ok(cd_facts_cpu(f, &nest, fact, &err));
         assert_ok(cd_analytic_seconds(fact, &device, &t, &err));
         for (uint32_t k = 0; k < w->n_task; k++) {
-            if (cd_task_registry_at(w->tasks, w->task[k].task) != task || t.ecm_s >= least[k]) continue;
+            if (cd_task_registry_at(w->tasks, w->task[k].task) != task || t.ecm_s >= least[k])
+                continue;
             least[k] = t.ecm_s;
             if (which) assert_ok(cd_record_id_of(&r, &which[k], &err));
         }
@@ -128,7 +141,8 @@ TEST(test_run) {
 
 /* Code for narrow vectors has another best schedule than code for wide ones: that one is tried, whatever vectors the described processor has. */
 TEST(test_vectors) {
-    const cd_measure_options o = {.threads = 1, .jobs = 1, .cache = "", .isa = "sse2", .timing = {.budget_s = 0.01}};
+    const cd_measure_options o = {
+        .threads = 1, .jobs = 1, .cache = "", .isa = "sse2", .timing = {.budget_s = 0.01}};
     cd_program_select_options narrow = options(1, 64);
     cd_record_id best[2][8];
     double least[2][8];
@@ -144,7 +158,8 @@ TEST(test_vectors) {
         assert_int_equal(s->task[k].status, CDMPP_OK);
         assert_true(s->task[k].analytic_s == least[0][k]);
         assert_true(s->task[k].job.id.a == best[0][k].a && s->task[k].job.id.b == best[0][k].b);
-        assert_true(!strstr(s->task[k].job.code.text.p, "f32x8") && !strstr(s->task[k].job.code.text.p, "f32x16"));
+        assert_true(!strstr(s->task[k].job.code.text.p, "f32x8") &&
+                    !strstr(s->task[k].job.code.text.p, "f32x16"));
         other += best[0][k].a != best[1][k].a;
     }
     assert_true(other > 0);
@@ -179,7 +194,8 @@ TEST(test_until) {
     assert_non_null(strstr(err.msg, "the time is over after 0 of "));
     o.until_s = cd_clock_wall() + 1e6;
     assert_ok(cd_program_select_run(w, &o, &s, &err));
-    for (uint32_t k = 0; k < s->n; k++) assert_true(s->task[k].status == CDMPP_OK && s->task[k].tried == 2);
+    for (uint32_t k = 0; k < s->n; k++)
+        assert_true(s->task[k].status == CDMPP_OK && s->task[k].tried == 2);
     cd_program_select_free(s);
 }
 
